@@ -1,0 +1,67 @@
+/**
+ * Something wrong, or worth knowing, in a file of jobs.
+ *
+ * `path` is dotted from the top of the file, such as `jobs.nightly-report.retry.attempts` or
+ * `jobs.shop.except[1].from`; a member whose name has other characters than letters, digits, `_`, `$` and `-` is
+ * quoted: `jobs["My Job"].schedule`. `$` is the file as a whole.
+ */
+export interface ConfigIssue {
+  readonly path: string;
+  /** What the file has there; null where it has nothing. */
+  readonly value: unknown;
+  /** What is wrong, to be read after the path and the value. */
+  readonly message: string;
+  /** What would be right. */
+  readonly remedy: string;
+}
+
+export type Path = readonly (string | number)[];
+
+/** A path as {@link ConfigIssue} writes it. */
+export function formatPath(path: Path): string {
+  if (path.length === 0) return '$';
+  let text = '';
+  for (const key of path) {
+    if (typeof key === 'number') text += `[${key}]`;
+    else if (/^[\w$-]+$/.test(key)) text += text === '' ? key : `.${key}`;
+    else text += `[${JSON.stringify(key)}]`;
+  }
+  return text;
+}
+
+/** A file of jobs that cannot be used. `message` lists every error, one a line. */
+export class ConfigError extends Error {
+  readonly code = 'InvalidJobs';
+  override readonly name = 'ConfigError';
+
+  /**
+   * @param source where the jobs came from: a path, or words for an object
+   */
+  constructor(
+    readonly source: string,
+    readonly errors: readonly ConfigIssue[],
+    readonly warnings: readonly ConfigIssue[],
+    options?: ErrorOptions,
+  ) {
+    const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
+    super(`${source}: ${count}, so no job is started\n${errors.map((error) => `  ${formatIssue(error)}`).join('\n')}`, options);
+  }
+}
+
+/** One issue as one line: path, value, what is wrong, what would be right. */
+export function formatIssue({ path, value, message, remedy }: ConfigIssue): string {
+  return `${path}${value === null ? '' : ` = ${excerpt(value)}`}: ${message}; ${remedy}`;
+}
+
+const EXCERPT_LENGTH = 80;
+
+function excerpt(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // a BigInt, or an object that holds itself
+  }
+  text ??= `(${typeof value})`;
+  return text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
+}

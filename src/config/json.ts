@@ -1,0 +1,140 @@
+import type { Path } from './issue';
+
+/** A member that a file gives twice; JSON.parse would silently keep the last. */
+export interface DuplicateMember {
+  readonly path: Path;
+  /** The value that came last. */
+  readonly value: unknown;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Text that is not JSON, and where it stops to be. Lines and columns count from 1. */
+export class JsonError extends Error {
+  readonly code = 'InvalidJson';
+  override readonly name = 'JsonError';
+
+  constructor(
+    message: string,
+    readonly line: number,
+    readonly column: number,
+  ) {
+    super(message);
+  }
+}
+
+const SPACE = /[ \t\r\n]*/y;
+const STRING = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WORD = /true|false|null/y;
+const WORDS: ReadonlyMap<string, boolean | null> = new Map([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
+const DEEPEST = 200;
+
+/**
+ * Reads JSON as JSON.parse does, and reports what JSON.parse cannot: each member given twice, and the line and
+ * column of an error.
+ * @throws JsonError
+ */
+export function parseJson(text: string): { readonly value: unknown; readonly duplicates: readonly DuplicateMember[] } {
+  const duplicates: DuplicateMember[] = [];
+  const path: (string | number)[] = [];
+  let at = 0;
+
+  const fail = (message: string): never => {
+    const { line, column } = positionOf(text, at);
+    throw new JsonError(message, line, column);
+  };
+  const take = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[0];
+    at += found?.length ?? 0;
+    return found;
+  };
+  /** What comes next, white space apart. */
+  const peek = (): string | undefined => {
+    take(SPACE);
+    return text[at];
+  };
+  const string = (): string => {
+    const found = take(STRING);
+    if (found === undefined) return fail('text is not closed, or holds a line break or a wrong escape');
+    return found.includes('\\') ? String(JSON.parse(found)) : found.slice(1, -1);
+  };
+
+  const object = (): Record<string, unknown> => {
+    const members: Record<string, unknown> = {};
+    at += 1;
+    if (peek() === '}') at += 1;
+    else {
+      do {
+        const next = peek();
+        const start = at;
+        if (next !== '"') fail(`expected a member's name in double quotes, ${found(text, at)}`);
+        const key = string();
+        if (peek() !== ':') fail(`expected ":" after ${JSON.stringify(key)}, ${found(text, at)}`);
+        at += 1;
+        path.push(key);
+        const value = parse();
+        if (Object.hasOwn(members, key)) duplicates.push({ path: [...path], value, ...positionOf(text, start) });
+        // Not a plain assignment, which would make "__proto__" vanish.
+        Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true });
+        path.pop();
+      } while (more('}'));
+    }
+    return members;
+  };
+  const array = (): unknown[] => {
+    const items: unknown[] = [];
+    at += 1;
+    if (peek() === ']') at += 1;
+    else {
+      do {
+        path.push(items.length);
+        items.push(parse());
+        path.pop();
+      } while (more(']'));
+    }
+    return items;
+  };
+  /** After a member or an item: whether another follows. */
+  const more = (close: string): boolean => {
+    const next = peek();
+    if (next !== ',' && next !== close) fail(`expected "," or "${close}", ${found(text, at)}`);
+    at += 1;
+    if (next === close) return false;
+    if (peek() === close) fail(`a comma before "${close}"`);
+    return true;
+  };
+  const parse = (): unknown => {
+    if (path.length > DEEPEST) fail(`nested deeper than ${DEEPEST} levels`);
+    const next = peek();
+    if (next === '{') return object();
+    if (next === '[') return array();
+    if (next === '"') return string();
+    const word = take(WORD);
+    if (word !== undefined) return WORDS.get(word);
+    const number = take(NUMBER);
+    return number === undefined ? fail(`expected a value, ${found(text, at)}`) : Number(number);
+  };
+
+  const value = parse();
+  if (peek() !== undefined) fail(`expected the end of the file, ${found(text, at)}`);
+  return { value, duplicates };
+}
+
+function found(text: string, at: number): string {
+  const next = text[at];
+  if (next === undefined) return 'but the file ends';
+  if (text.startsWith('//', at) || text.startsWith('/*', at)) return 'found a comment, which JSON has not';
+  if (next === "'") return 'found a single quote: JSON has double quotes only';
+  return `found ${JSON.stringify(next)}`;
+}
+
+function positionOf(text: string, at: number): { line: number; column: number } {
+  const before = text.slice(0, at).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}

@@ -1,0 +1,207 @@
+import * as z from 'zod';
+import { DURATION_PATTERN, formatDuration, parseDuration } from '../core/duration';
+import type { Millis } from '../core/brand';
+import { dateWindow } from '../core/schedule/window';
+import { parseMoment } from '../core/schedule/moment';
+import { parseSchedule } from '../core/schedule/parse';
+import { ScheduleError } from '../core/schedule/schedule-error';
+import { zoneOf } from '../core/schedule/zone';
+
+/** A job's name. */
+export const JOB_NAME = /^[a-z0-9-]{1,63}$/;
+
+type Context = z.core.$RefinementCtx;
+
+/** Adds an issue that carries its own remedy; `zod-issues.ts` reads it. */
+function refuse(context: Context, message: string, remedy: string): never {
+  context.issues.push({ code: 'custom', message, input: context.value, params: { remedy } });
+  return z.NEVER;
+}
+
+/** Makes of a reader that throws {@link ScheduleError} one that reports. */
+function reading<Value>(read: (text: string) => Value): (text: string, context: Context) => Value {
+  return (text, context) => {
+    try {
+      return read(text);
+    } catch (error) {
+      if (!(error instanceof ScheduleError)) throw error;
+      return refuse(context, error.message, error.remedy);
+    }
+  };
+}
+
+const DURATION_REMEDY = 'write whole numbers with the units d, h, m, s in that order, such as 45s, 10m, 1h30m or 7d';
+
+function duration(description: string, range: { readonly least?: Millis; readonly most?: Millis } = {}) {
+  const { least = 1000, most = Infinity } = range;
+  const remedy = `write ${formatDuration(least)} or more${most === Infinity ? '' : `, up to ${formatDuration(most)}`}`;
+  return z
+    .string()
+    .meta({ description, pattern: DURATION_PATTERN.source })
+    .transform((text, context): Millis => {
+      const ms = parseDuration(text);
+      if (ms === undefined) return refuse(context, 'is not a duration', DURATION_REMEDY);
+      if (ms < least) return refuse(context, `is shorter than ${formatDuration(least)}`, remedy);
+      if (ms > most) return refuse(context, `is longer than ${formatDuration(most)}`, remedy);
+      return ms;
+    });
+}
+
+const MOMENT_WORDS =
+  'a date (its start), a local date and time in the job\'s zone, or RFC 3339 with Z or an offset';
+const MOMENT_EXAMPLES = ['2026-12-24', '2026-12-24T18:00', '2026-12-24T18:00:00Z'];
+
+function moment(description: string) {
+  return z
+    .string()
+    .meta({ description: `${description}: ${MOMENT_WORDS}`, examples: MOMENT_EXAMPLES })
+    .transform(reading(parseMoment));
+}
+
+const exceptedDate = z
+  .string()
+  .meta({ description: 'A whole local day', pattern: String.raw`^\d{4}-\d\d-\d\d$`, examples: ['2026-12-25'] })
+  .transform(
+    reading((text) => {
+      const date = parseMoment(text);
+      if (date.kind === 'date') return dateWindow(date);
+      throw new ScheduleError('is a time, not a date', 'write a date such as "2026-12-25", or {"from": …, "to": …}');
+    }),
+  );
+
+const dst = z
+  .strictObject({
+    gap: z
+      .enum(['forward', 'skip'])
+      .meta({ description: 'A wall time that clocks skip: the first instant after the gap, or not at all.' })
+      .prefault('forward'),
+    overlap: z
+      .enum(['first', 'second', 'both'])
+      .meta({ description: 'A wall time that clocks show twice: in which pass it is due.' })
+      .prefault('first'),
+  })
+  .meta({
+    description:
+      'What happens when clocks change. It does not apply to @every and @at, nor to an hour field with *, - or /, which follows elapsed time.',
+  });
+
+const retry = z
+  .strictObject({
+    attempts: z.int().min(1).meta({ description: 'Attempts in all, the first included.' }).prefault(3),
+    backoff: duration('The wait before the second attempt.', { least: 0 }).prefault('10s'),
+    factor: z.number().min(1).meta({ description: 'Each further wait is this many times longer.' }).prefault(2),
+    maxBackoff: duration('No wait is longer.', { least: 0 }).prefault('5m'),
+    jitter: z
+      .enum(['full', 'none'])
+      .meta({ description: 'full: a random part of each wait, so that jobs do not retry together.' })
+      .prefault('full'),
+  })
+  .meta({ description: 'How an attempt that failed, timed out or stalled is tried again.' });
+
+/** One job, as the file has it and as it is read. Where a setting has a default, it is here. */
+export const jobSchema = z
+  .strictObject({
+    schedule: z
+      .string()
+      .meta({
+        description:
+          'Cron with 5 fields, or 6 with seconds first; @hourly @daily @weekly @monthly @yearly; @every 90s; @at 2026-12-31T23:00:00Z; @always (a leader job); @manual.',
+        examples: ['0 3 * * *', '*/15 * * * *', '0 9 * * MON-FRI', '@daily', '@every 90s', '@at 2026-12-31T23:00:00Z', '@always', '@manual'],
+      })
+      .transform(reading((text) => ({ text, ...parseSchedule(text) }))),
+    timeZone: z
+      .string()
+      .meta({ description: 'IANA time zone of the schedule and its windows.', examples: ['Europe/Lisbon', 'America/New_York', 'UTC'] })
+      .transform(reading(zoneOf))
+      .prefault('UTC'),
+    dst: dst.prefault({ gap: 'forward', overlap: 'first' }),
+    between: z
+      .strictObject({
+        from: moment('Nothing is due before').optional(),
+        to: moment('Nothing is due from here on').optional(),
+      })
+      .meta({ description: 'The only stretch in which anything is due.' })
+      .optional(),
+    except: z
+      .array(
+        z.union([
+          exceptedDate,
+          z.strictObject({ from: moment('Nothing is due from here on'), to: moment('Due again from here on') }),
+        ]),
+      )
+      .meta({ description: 'Dates, or spans with "to" exclusive, in which nothing is due.' })
+      .prefault([]),
+    catchUp: z
+      .enum(['latest', 'all', 'none'])
+      .meta({ description: 'Due times that were missed: only the latest runs, each in turn, or none.' })
+      .prefault('latest'),
+    catchUpWindow: duration('A due time older than this is never run.').prefault('1h'),
+    overlap: z
+      .enum(['skip', 'queue', 'cancel'])
+      .meta({ description: 'Due while the last run goes on: not run, run right after it, or run after cancelling it.' })
+      .prefault('skip'),
+    spread: duration('One fixed offset for the job inside this span, so that jobs do not all start at once.', { least: 0 }).prefault('0s'),
+    timeout: duration('An attempt is aborted after this. Default 10m; none for @always.').optional(),
+    stallAfter: duration('No progress for this long: the attempt is aborted and the lease let go.').optional(),
+    grace: duration('How long a handler may take to obey its signal.', { least: 0 }).prefault('5s'),
+    retry: retry.prefault({ attempts: 3, backoff: '10s', factor: 2, maxBackoff: '5m', jitter: 'full' }),
+    lease: duration('How long the lease of a running job lasts without renewal: a dead holder is replaced after it.', {
+      least: 15_000,
+      most: 60_000,
+    }).prefault('30s'),
+    pauseAfterFailures: z.int().min(1).meta({ description: 'So many failed runs in a row pause the job.' }).optional(),
+    alertAfter: duration('No success for this long: overdue.').optional(),
+    keep: duration('How long ledger records stay.').prefault('90d'),
+    input: z.unknown().check(json).meta({ description: "What the handler is given: JSON that its own schema accepts." }).optional(),
+    handler: z.string().min(1).meta({ description: "The handler's name in the registry. Default: the job's name." }).optional(),
+    description: z.string().meta({ description: 'For people.' }).optional(),
+    tags: z.array(z.string().min(1)).meta({ description: 'For finding jobs.' }).prefault([]),
+    enabled: z.boolean().meta({ description: 'false: its due times are recorded as disabled, and not run.' }).prefault(true),
+  })
+  .meta({ description: 'When a job runs, and how.' });
+
+export const topShape = {
+  $schema: z.string().meta({ description: 'Where the JSON Schema of this file lies, for editors.' }).optional(),
+  revision: z
+    .int()
+    .min(0)
+    .meta({ description: 'Which version of this file it is. A lower one never claims a job whose schedule differs.' })
+    .prefault(0),
+};
+
+/** The file as a whole, for the JSON Schema. It is checked job by job, so that one bad job does not hide another. */
+export const fileSchema = z
+  .strictObject({
+    ...topShape,
+    jobs: z.record(z.string().regex(JOB_NAME), jobSchema).meta({ description: 'The jobs, by name: 1 to 63 of a-z 0-9 -.' }),
+  })
+  .meta({ title: 'cronlease jobs' });
+
+/** The file's top but for the jobs, each of which is only known to be there. */
+export const topSchema = z.strictObject({ ...topShape, jobs: z.record(z.string(), z.unknown()) });
+
+/** What is left of a job without its wrong members. */
+export const jobRemainder = jobSchema.partial({ schedule: true });
+
+export type JobSettings = z.output<typeof jobRemainder>;
+
+function json(context: { readonly value: unknown; readonly issues: z.core.$ZodRawIssue[] }): void {
+  if (isJson(context.value, 0)) return;
+  context.issues.push({
+    code: 'custom',
+    message: 'is not JSON',
+    input: context.value,
+    params: { remedy: 'use null, true, false, finite numbers, text, lists and plain objects, at most 200 deep' },
+  });
+}
+
+function isJson(value: unknown, depth: number): boolean {
+  if (depth > 200) return false;
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object') return false;
+  if (Array.isArray(value)) return value.every((item) => isJson(item, depth + 1));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const plain = prototype === null || prototype === Object.prototype;
+  return plain && Object.values(value).every((member) => member === undefined || isJson(member, depth + 1));
+}

@@ -1,0 +1,139 @@
+import type * as z from 'zod';
+import { formatPath, type ConfigIssue, type Path } from './issue';
+import type { jobSchema, topSchema } from './schema';
+import { insteadOf } from './suggest';
+
+type JobMember = keyof typeof jobSchema.shape;
+
+/** What to write, by setting, where the kind of value is wrong or the value is missing. */
+const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string>> &
+  Readonly<Partial<Record<string, string>>> = {
+  $schema: 'write where the schema lies, such as "./schema/jobs.schema.json"',
+  revision: 'write a whole number from 0, or leave it out',
+  jobs: 'write an object of jobs by name: {"nightly-report": {"schedule": "0 3 * * *"}}',
+  schedule: 'write a cron expression such as "0 3 * * *", or @every 90s, @at 2026-12-31T23:00:00Z, @always, @manual',
+  timeZone: 'write an IANA name such as "Europe/Lisbon"',
+  dst: 'write {"gap": "forward" or "skip", "overlap": "first", "second" or "both"}',
+  between: 'write {"from": "2026-01-01", "to": "2027-01-01"}, either alone or both',
+  'between.from': 'write a date such as "2026-12-24"',
+  'between.to': 'write a date such as "2026-12-24"',
+  except: 'write a list of dates or spans: ["2026-12-25", {"from": "2026-08-01", "to": "2026-09-01"}]',
+  'except[]': 'write a date such as "2026-12-25", or {"from": "2026-08-01", "to": "2026-09-01"}',
+  'except[].from': 'write a date such as "2026-12-24"',
+  'except[].to': 'write a date such as "2026-12-24", the first day that is not excepted',
+  catchUp: 'write "latest", "all" or "none"',
+  catchUpWindow: 'write a duration such as "1h"',
+  overlap: 'write "skip", "queue" or "cancel"',
+  spread: 'write a duration such as "5m"',
+  timeout: 'write a duration such as "10m", or leave it out',
+  stallAfter: 'write a duration such as "2m", or leave it out',
+  grace: 'write a duration such as "5s"',
+  retry: 'write {"attempts": 3, "backoff": "10s", "factor": 2, "maxBackoff": "5m", "jitter": "full"}, or some of it',
+  'retry.attempts': 'write a whole number from 1 (no second attempt)',
+  'retry.backoff': 'write a duration such as "10s"',
+  'retry.factor': 'write a number from 1',
+  'retry.maxBackoff': 'write a duration such as "5m"',
+  lease: 'write a duration from 15s to 60s',
+  pauseAfterFailures: 'write a whole number from 1, or leave it out',
+  alertAfter: 'write a duration such as "1d", or leave it out',
+  keep: 'write a duration such as "90d"',
+  input: 'write any JSON that the handler accepts',
+  handler: 'write a name from the registry of handlers, or leave it out',
+  description: 'write text, or leave it out',
+  tags: 'write a list of words, such as ["nightly"]',
+  'tags[]': 'write a word',
+  enabled: 'write true or false',
+};
+
+/** A member's own kind, as zod names it, in words. */
+const KINDS: Readonly<Partial<Record<string, string>>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'a list',
+};
+
+/** An issue with its path in the checked part, unions resolved. */
+interface Flat {
+  readonly issue: z.core.$ZodIssue;
+  readonly path: Path;
+}
+
+/**
+ * What zod found in one part of a file, in our words.
+ * @param at where the part lies in the file
+ * @param known the part's own members, for those that are unknown
+ */
+export function toConfigIssues(
+  issues: readonly z.core.$ZodIssue[],
+  part: unknown,
+  at: Path,
+  known: readonly string[],
+): ConfigIssue[] {
+  return issues.flatMap((issue) => flatten(issue, [])).flatMap(({ issue, path }) => {
+    const place = path.map((key) => (typeof key === 'number' ? '[]' : `.${key}`)).join('').slice(1);
+    const value = valueAt(part, path);
+    if (issue.code === 'unrecognized_keys') {
+      const members = path.length === 0 ? known : membersOf(place);
+      return issue.keys.map((key) => ({
+        path: formatPath([...at, ...path, key]),
+        value: valueAt(value, [key]) ?? null,
+        message: 'is not a setting',
+        remedy: insteadOf(key, members),
+      }));
+    }
+    const { message, remedy = REMEDIES[place] ?? 'see the JSON Schema' } = wordsFor(issue, value);
+    return [{ path: formatPath([...at, ...path]), value: value ?? null, message, remedy }];
+  });
+}
+
+/** The value at a path; undefined where there is none. */
+export function valueAt(value: unknown, path: Path): unknown {
+  let found = value;
+  for (const key of path) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
+    found = new Map<string | number, unknown>(Object.entries(found)).get(String(key));
+  }
+  return found;
+}
+
+function flatten(issue: z.core.$ZodIssue, at: Path): readonly Flat[] {
+  const path = [...at, ...issue.path.filter((key) => typeof key !== 'symbol')];
+  if (issue.code === 'invalid_union') {
+    // The branch that was meant is the one that takes this kind of value.
+    const meant = issue.errors.find((errors) => errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0));
+    if (meant !== undefined) return meant.flatMap((error) => flatten(error, path));
+  }
+  return [{ issue, path }];
+}
+
+function membersOf(place: string): readonly string[] {
+  const inside = `${place}.`;
+  return Object.keys(REMEDIES).filter((key) => key.startsWith(inside)).map((key) => key.slice(inside.length));
+}
+
+function wordsFor(issue: z.core.$ZodIssue, value: unknown): { message: string; remedy?: string } {
+  switch (issue.code) {
+    case 'custom': {
+      const remedy: unknown = issue.params?.['remedy'];
+      return { message: issue.message, ...(typeof remedy === 'string' ? { remedy } : {}) };
+    }
+    case 'invalid_type':
+      return { message: value === undefined ? 'is missing' : `is not ${KINDS[issue.expected] ?? issue.expected}` };
+    case 'invalid_value':
+      return typeof value === 'string'
+        ? { message: 'is not one of its values', remedy: insteadOf(value, issue.values.map(String)) }
+        : { message: value === undefined ? 'is missing' : 'is not one of its values' };
+    case 'invalid_union':
+      return { message: 'is neither a date nor a span' };
+    case 'too_small':
+      return { message: typeof value === 'string' ? 'is empty' : `is less than ${issue.minimum}` };
+    case 'too_big':
+      return { message: `is more than ${issue.maximum}` };
+    default:
+      return { message: issue.message };
+  }
+}

@@ -1,0 +1,272 @@
+import type { Control } from '../core/control';
+import type { Trigger } from '../core/fate';
+import { attemptHistory } from '../core/record';
+import type { AttemptRecord } from '../core/record';
+import { encodeRow } from '../core/row';
+import type { RunStep } from '../core/run';
+import { afterAttempt } from '../core/run';
+import { createFence } from '../lease/fence';
+import { keepAlive } from '../lease/keep-alive';
+import { StoreError } from '../lease/store';
+import { claimAttempt } from './claim';
+import type { Claimed } from './claim';
+import type { Coordinator, Report } from './coordinator';
+import type { Aborter, Execution } from './execute';
+import { createAborter, describeRun, execute, watchForCancel } from './execute';
+import type { Held } from './held';
+import { ask } from './held';
+import type { AttemptInput, AttemptResult } from './message';
+import type { RunEnd } from './settle';
+import { settle, suspend, writeMark, writeOwedOf } from './settle';
+
+/** Earlier attempts travel with the orchestration: their errors are cut shorter than the ledger's. */
+const KNOWN_STACK_LIMIT = 1_000;
+
+/** An attempt as a shutdown sees it. */
+export interface RunningAttempt {
+  readonly aborter: Aborter;
+  readonly done: Promise<unknown>;
+}
+
+/**
+ * One attempt: claims, keeps the lease alive, calls the handler, and settles what becomes of the run. Of two
+ * executions of one attempt only one gets past the claim; the other returns `lost` at once.
+ */
+export async function runAttempt(
+  coordinator: Coordinator,
+  input: AttemptInput,
+  report: Report,
+): Promise<AttemptResult> {
+  if (input.kind === 'probe') return { kind: 'proven' };
+  if (coordinator.stopping) return { kind: 'lost', why: 'this instance is being shut down' };
+  const claimed = await claimOrLose(coordinator, input);
+  if (typeof claimed === 'string') return { kind: 'lost', why: claimed };
+
+  const aborter = createAborter();
+  const attempt = underLease(coordinator, claimed, input, aborter, report);
+  const running: RunningAttempt = { aborter, done: attempt };
+  coordinator.running.add(running);
+  // The shutdown may have begun while the claim was made.
+  if (coordinator.stopping) abortForShutdown(running);
+  try {
+    return await attempt;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    // Nothing more is written: the lease runs out, and the next holder finds out from row and record how far it got.
+    report.event({ ...eventBase(coordinator, claimed.held), event: 'superseded', reason: 'leaseLost' });
+    return { kind: 'lost', why: error.message };
+  } finally {
+    coordinator.running.delete(running);
+  }
+}
+
+export function abortForShutdown({ aborter }: RunningAttempt): void {
+  aborter.abort('draining', 'instanceStopped', 'the instance is being shut down');
+}
+
+async function claimOrLose(
+  coordinator: Coordinator,
+  input: Exclude<AttemptInput, { kind: 'probe' }>,
+): Promise<Claimed | string> {
+  try {
+    return await claimAttempt(coordinator, input, coordinator.newId());
+  } catch (error) {
+    if (error instanceof StoreError) return `the claim could not be made: ${error.message}`;
+    throw error;
+  }
+}
+
+async function underLease(
+  coordinator: Coordinator,
+  { held, mayNotBeFirst }: Claimed,
+  input: Exclude<AttemptInput, { kind: 'probe' }>,
+  aborter: Aborter,
+  report: Report,
+): Promise<AttemptResult> {
+  const cancels = watchForCancel(coordinator, held, aborter);
+  const alive = keepLease(coordinator, held, aborter, cancels.onControl, report);
+  const fence = createFence(held.job.spec.name, held.row.token, held.trust);
+  try {
+    reportClaim(coordinator, held, input, report);
+    const known = input.kind === 'again' ? input.known : [];
+    const history = attemptHistory(held.row.past, known);
+    const mark = mayNotBeFirst ? await writeMark(coordinator, held, history) : undefined;
+    if (mark?.kind === 'superseded') return lost(coordinator, held, 'a higher token has the run', report);
+    if (mark?.kind === 'final') {
+      await writeOwedOf(coordinator, held, report);
+      await release(coordinator, held, alive, report);
+      return { kind: 'ended', record: mark.record };
+    }
+    const end = input.kind === 'handedOver' ? input.end : null;
+    const execution =
+      end === null ? await execute(coordinator, held, fence, aborter, triggerOf(held, input), report) : undefined;
+    cancels.stop();
+    fence.close();
+    if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);
+
+    const step: RunStep =
+      execution === undefined
+        ? { kind: 'ended', fate: end?.fate ?? 'failed', reason: end?.reason ?? 'holderLost' }
+        : afterAttempt(held.job.spec, held.row, execution.end, coordinator.serviceTime.now(), coordinator.random());
+    return await conclude(coordinator, held, { step, execution, history, mark: mark?.etag, alive }, report);
+  } finally {
+    cancels.stop();
+    fence.close();
+    alive.stop();
+  }
+}
+
+/** `takeOver` is said of the attempt that follows a holder's death, and of no other. */
+function triggerOf(held: Held, input: AttemptInput): Trigger {
+  if (input.kind === 'handedOver' && input.what === 'takeOver') return 'takeOver';
+  return held.row.run?.trigger ?? 'schedule';
+}
+
+interface Conclusion {
+  readonly step: RunStep;
+  readonly execution: Execution | undefined;
+  readonly history: readonly AttemptRecord[];
+  readonly mark: Parameters<typeof settle>[2];
+  readonly alive: { stop(): void };
+}
+
+/** What becomes of the run, written down; then the lease is let go. */
+async function conclude(
+  coordinator: Coordinator,
+  held: Held,
+  { step, execution, history, mark, alive }: Conclusion,
+  report: Report,
+): Promise<AttemptResult> {
+  switch (step.kind) {
+    case 'lost':
+      return lost(coordinator, held, 'the lease was lost', report);
+    case 'ended': {
+      const attempts = withAttempt(coordinator, held, history, execution, step.fate);
+      const at = execution?.endedAt ?? coordinator.serviceTime.now();
+      const end: RunEnd = { fate: step.fate, reason: step.reason, at, result: execution?.result };
+      const settled = await settle(coordinator, held, mark, attempts, end, report);
+      if (settled.kind === 'superseded') return lost(coordinator, held, "a successor's record stands", report);
+      if (settled.mayRelease) await release(coordinator, held, alive, report);
+      report.event({ ...eventBase(coordinator, held), event: step.fate, reason: step.reason });
+      if (execution?.error) logFailure(held, execution, report);
+      return { kind: 'ended', record: settled.record };
+    }
+    case 'goOn': {
+      const attempts = withAttempt(coordinator, held, history, execution, step.outcome);
+      const current = execution?.startedAt === undefined ? undefined : attempts.at(-1);
+      if (!(await suspend(coordinator, held, current, step, report))) {
+        return lost(coordinator, held, 'the lease has passed on', report);
+      }
+      await release(coordinator, held, alive, report);
+      report.event({ ...eventBase(coordinator, held), event: 'retrying', reason: step.reason });
+      if (execution?.error) logFailure(held, execution, report);
+      // After a shutdown any tick resumes the run: its orchestration ends here.
+      if (step.notBefore === 0) return { kind: 'lost', why: 'the instance is being shut down' };
+      return {
+        kind: 'again',
+        notBefore: step.notBefore,
+        next: {
+          kind: 'again',
+          job: held.job.spec.name,
+          etag: held.etag,
+          row: encodeRow(held.row),
+          known: attempts.map(shorten),
+        },
+      };
+    }
+  }
+}
+
+function keepLease(
+  coordinator: Coordinator,
+  held: Held,
+  aborter: Aborter,
+  onControl: (control: Control) => void,
+  report: Report,
+): { stop(): void } {
+  const { store, clock } = coordinator;
+  const { leaseId, trust } = held;
+  const { name, leaseMs } = held.job.spec;
+  return keepAlive({
+    store,
+    clock,
+    job: name,
+    leaseId,
+    leaseMs,
+    trust,
+    onLost: (why) => {
+      aborter.abort('leaseLost', 'leaseLost', why);
+    },
+    onControl,
+    onTrouble: (problem) => {
+      report.log('warn', `job "${name}": renewing its lease:`, problem);
+    },
+  });
+}
+
+/** The attempts of the run, this one included if its handler was called. */
+function withAttempt(
+  coordinator: Coordinator,
+  held: Held,
+  history: readonly AttemptRecord[],
+  execution: Execution | undefined,
+  outcome: AttemptRecord['outcome'],
+): readonly AttemptRecord[] {
+  if (execution?.startedAt === undefined) return history;
+  return [
+    ...history,
+    {
+      attempt: held.row.attempt,
+      token: held.row.token,
+      deployment: coordinator.deployment,
+      startedAt: new Date(execution.startedAt).toISOString(),
+      endedAt: new Date(execution.endedAt).toISOString(),
+      outcome,
+      error: execution.error,
+    },
+  ];
+}
+
+function shorten(attempt: AttemptRecord): AttemptRecord {
+  if (attempt.error?.stack === undefined) return attempt;
+  return { ...attempt, error: { ...attempt.error, stack: attempt.error.stack.slice(0, KNOWN_STACK_LIMIT) } };
+}
+
+/** A lease that cannot be let go runs out by itself: everything is written by now. */
+async function release(coordinator: Coordinator, held: Held, alive: { stop(): void }, report: Report): Promise<void> {
+  alive.stop();
+  const { name } = held.job.spec;
+  try {
+    await ask(
+      coordinator,
+      () => held.trust.remaining(),
+      (signal) => coordinator.store.release(name, held.leaseId, { signal }),
+    );
+  } catch (error) {
+    report.log('warn', `job "${name}": its lease could not be released and will run out:`, error);
+  }
+}
+
+function reportClaim(coordinator: Coordinator, held: Held, input: AttemptInput, report: Report): void {
+  const takeOver = input.kind === 'handedOver' && input.what === 'takeOver';
+  report.event({ ...eventBase(coordinator, held), event: takeOver ? 'takenOver' : 'claimed' });
+}
+
+function lost(coordinator: Coordinator, held: Held, why: string, report: Report): AttemptResult {
+  report.event({ ...eventBase(coordinator, held), event: 'superseded', reason: 'leaseLost' });
+  report.log('warn', `job "${held.job.spec.name}": attempt ${String(held.row.attempt)} ends without effect: ${why}`);
+  return { kind: 'lost', why };
+}
+
+function logFailure(held: Held, execution: Execution, report: Report): void {
+  const { error } = execution;
+  if (error === null) return;
+  report.log(
+    'error',
+    `job "${held.job.spec.name}", attempt ${String(held.row.attempt)}: ${error.stack ?? `${error.name}: ${error.message}`}`,
+  );
+}
+
+function eventBase(coordinator: Coordinator, held: Held) {
+  return { at: coordinator.serviceTime.now(), ...describeRun(held) };
+}

@@ -1,0 +1,76 @@
+import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
+
+/** What this process remembers of one job between looks, so that an idle tick need not ask. */
+export interface JobNotes {
+  /** Nothing is to be done before this instant, unless the row changes. Undefined: until a sweep shows otherwise. */
+  lookAt: EpochMs | undefined;
+  /** Something goes on that may need somebody: each tick looks at it. */
+  inFlight: boolean;
+  /** A claim or a record is being written by this process. */
+  busy: boolean;
+  /** Not before this instant does this deployment claim what its incumbent should. */
+  holdUntil: EpochMs | undefined;
+  /** How long to wait before looking at a held row again; grows. */
+  watchDelayMs: Millis;
+  /** Row and control as they were when last decided upon. */
+  seen: string | undefined;
+  /** The row's version whose run is known to have a final record. */
+  settledEtag: ETag | undefined;
+  /** When this process first saw the lease broken, on the monotonic clock, and that row's version. */
+  broken: { readonly etag: ETag; readonly since: Millis } | undefined;
+  /** A hand-over whose claim has not been seen: the row's version before it, and when its lease ends. */
+  handOver: { readonly etag: ETag; readonly endsAt: Millis } | undefined;
+  /** The last warning about this job, so that it is said once. */
+  warned: string | undefined;
+}
+
+/** The notes on all jobs. */
+export class Board {
+  readonly #notes = new Map<JobName, JobNotes>();
+
+  constructor(jobs: Iterable<JobName>) {
+    for (const job of jobs) {
+      this.#notes.set(job, {
+        lookAt: undefined,
+        inFlight: false,
+        busy: false,
+        holdUntil: undefined,
+        watchDelayMs: 0,
+        seen: undefined,
+        settledEtag: undefined,
+        broken: undefined,
+        handOver: undefined,
+        warned: undefined,
+      });
+    }
+  }
+
+  notes(job: JobName): JobNotes {
+    const notes = this.#notes.get(job);
+    if (notes === undefined) throw new Error(`no job "${job}" on the board`);
+    return notes;
+  }
+
+  /** The jobs that want to be looked at by now. */
+  due(now: EpochMs): JobName[] {
+    const due: JobName[] = [];
+    for (const [job, notes] of this.#notes) {
+      if (!notes.busy && notes.lookAt !== undefined && notes.lookAt <= now) due.push(job);
+    }
+    return due;
+  }
+
+  /** When the next job wants to be looked at. */
+  nextLook(): EpochMs {
+    let next = Infinity;
+    for (const notes of this.#notes.values()) {
+      if (!notes.busy && notes.lookAt !== undefined && notes.lookAt < next) next = notes.lookAt;
+    }
+    return next;
+  }
+
+  get anyInFlight(): boolean {
+    for (const notes of this.#notes.values()) if (notes.inFlight) return true;
+    return false;
+  }
+}

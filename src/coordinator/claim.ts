@@ -1,0 +1,167 @@
+import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
+import type { Claim } from '../core/decide';
+import { marginOf, actualTime } from '../core/job';
+import { orchestrationId, recordKey } from '../core/key';
+import type { Row } from '../core/row';
+import { decodeRow, encodeRow } from '../core/row';
+import { moment, Trust } from '../lease/trust';
+import type { Coordinator, Hub, RunnableJob } from './coordinator';
+import type { Held } from './held';
+import { ask, writeRow } from './held';
+import type { AttemptInput } from './message';
+
+/** How long the tick goes on asking for a lease, and for its orchestration to be started. */
+const HAND_OVER_LIMIT_MS = 5_000;
+
+/**
+ * The race: acquires the job's lease, if the row is still what was decided on, and hands it to an orchestration.
+ * From there on the lease id travels with the orchestration's input.
+ *
+ * @returns false when somebody else was faster: nothing more is called
+ */
+export async function handOver(
+  coordinator: Coordinator,
+  hub: Hub,
+  job: RunnableJob,
+  claim: Claim,
+  etag: ETag,
+): Promise<boolean> {
+  const { clock, serviceTime, store } = coordinator;
+  const { name, leaseMs } = job.spec;
+  const leaseId = coordinator.newId() as LeaseId;
+  const started = clock.monotonic();
+  const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
+  let sent = moment(clock);
+  // The id is ours, so asking again after a lost answer is a renewal.
+  const acquired = await ask(coordinator, remaining, (signal) => {
+    sent = moment(clock);
+    return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
+  });
+  if (acquired.kind === 'lost') return false;
+  serviceTime.observe(acquired.date, sent);
+
+  const row = completeRow(claim, acquired.date, coordinator.deployment);
+  const scheduledFor = row.run?.scheduledFor ?? acquired.date;
+  const input: AttemptInput = {
+    kind: 'handedOver',
+    job: name,
+    leaseId,
+    leaseMs,
+    etag,
+    acquiredAt: acquired.date,
+    row: encodeRow(row),
+    what: claim.what,
+    end: claim.end ?? null,
+  };
+  // Should this fail, the lease is left to expire: the occurrence is not claimed, and still due.
+  await hub.start(orchestrationId(name, scheduledFor, leaseId), input);
+  return true;
+}
+
+/** What only the acquisition knows. */
+function completeRow(claim: Claim, acquiredAt: EpochMs, incumbent: string): Row {
+  const { row } = claim;
+  if (claim.what !== 'first') return { ...row, incumbent };
+  const run =
+    claim.run.kind === 'known'
+      ? { key: claim.run.key, scheduledFor: claim.run.scheduledFor }
+      : termRun(acquiredAt, row.run?.scheduledFor);
+  return { ...row, incumbent, run: { ...run, trigger: claim.trigger, since: acquiredAt } };
+}
+
+/** The service's time has a resolution of 1 s: two terms in one second must not share a record. */
+function termRun(acquiredAt: EpochMs, last: EpochMs | undefined): { key: string; scheduledFor: EpochMs } {
+  const scheduledFor = last === undefined ? acquiredAt : Math.max(acquiredAt, last + 1);
+  return { key: recordKey(scheduledFor), scheduledFor };
+}
+
+/** A claim that was made, and what is known about it. */
+export interface Claimed {
+  readonly held: Held;
+  /** Another execution, or another holder, may have made an earlier claim of this run. */
+  readonly mayNotBeFirst: boolean;
+}
+
+/**
+ * The claim: the one write that gives the attempt to this execution. Everybody else's ETag is stale from here on.
+ *
+ * @returns why not, when somebody else has it
+ */
+export async function claimAttempt(
+  coordinator: Coordinator,
+  input: Exclude<AttemptInput, { kind: 'probe' }>,
+  execution: string,
+): Promise<Claimed | string> {
+  const job = coordinator.jobs.get(input.job as JobName);
+  if (job === undefined) return `job "${input.job}" is not in this instance's jobs file`;
+  const etag = input.etag as ETag;
+  const { leaseMs } = input.kind === 'handedOver' ? input : job.spec;
+  const started = coordinator.clock.monotonic();
+  const remaining = (): Millis => leaseMs - marginOf(leaseMs) - (coordinator.clock.monotonic() - started);
+
+  const lease =
+    input.kind === 'handedOver'
+      ? { id: input.leaseId as LeaseId, acquiredAt: input.acquiredAt }
+      : await acquireAgain(coordinator, job, etag, remaining);
+  if (lease === undefined) return 'the row was taken by somebody else meanwhile';
+
+  const row = claimedRow(coordinator, job, input, execution);
+  const written = await writeRow(coordinator, { job, leaseId: lease.id, etag }, row, remaining);
+  if (written.kind === 'refused') return 'another execution made the claim, or the lease has passed on';
+
+  // The two Dates say how old the lease is, whatever the clocks of the two instances say.
+  const length = leaseMs - (written.date - lease.acquiredAt) - 1000 - marginOf(leaseMs);
+  return {
+    held: {
+      job,
+      leaseId: lease.id,
+      row,
+      etag: written.etag,
+      trust: new Trust(coordinator.clock, written.sent, length),
+    },
+    mayNotBeFirst: written.answerLost || input.kind === 'again' || input.what !== 'first',
+  };
+}
+
+async function acquireAgain(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  etag: ETag,
+  remaining: () => Millis,
+): Promise<{ id: LeaseId; acquiredAt: EpochMs } | undefined> {
+  const id = coordinator.newId() as LeaseId;
+  const { name, leaseMs } = job.spec;
+  const acquired = await ask(coordinator, remaining, (signal) =>
+    coordinator.store.acquire(name, { leaseId: id, leaseMs, ifMatch: etag }, { signal }),
+  );
+  return acquired.kind === 'lost' ? undefined : { id, acquiredAt: acquired.date };
+}
+
+/** The row that the claim writes: what was decided, and what only this execution knows. */
+function claimedRow(
+  coordinator: Coordinator,
+  { spec }: RunnableJob,
+  input: Exclude<AttemptInput, { kind: 'probe' }>,
+  execution: string,
+): Row {
+  const decided = decodeRow(input.row);
+  const { run } = decided;
+  if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);
+  const due = run.trigger === 'schedule' ? actualTime(spec, run.scheduledFor) : 0;
+  const row: Row = {
+    ...decided,
+    token: (decided.token + 1) as Token,
+    execution,
+    started: Math.max(coordinator.serviceTime.now(), due),
+  };
+  if (input.kind === 'handedOver') return row;
+  // The retrying write's records were written before its release, so nothing is owed any more.
+  return {
+    ...row,
+    owed: [],
+    phase: 'running',
+    attempt: decided.attempt + 1,
+    notBefore: undefined,
+    revision: spec.scheduleHash === row.scheduleHash ? Math.max(row.revision, coordinator.revision) : row.revision,
+  };
+}

@@ -1,0 +1,93 @@
+import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
+import { sleep } from '../core/clock';
+import type { Row } from '../core/row';
+import { encodeRow } from '../core/row';
+import { within } from '../lease/deadline';
+import type { Metadata } from '../lease/store';
+import { StoreUnavailableError } from '../lease/store';
+import type { Moment, Trust } from '../lease/trust';
+import { moment } from '../lease/trust';
+import type { Coordinator, RunnableJob } from './coordinator';
+
+/** No single call to storage takes longer; what is asked again is asked within the trust. */
+const CALL_LIMIT_MS = 5_000;
+const ASK_AGAIN_MS = 250;
+
+/** A claimed row: the attempt writes it under its lease. */
+export interface Held {
+  readonly job: RunnableJob;
+  readonly leaseId: LeaseId;
+  readonly trust: Trust;
+  /** As it was written last. */
+  row: Row;
+  etag: ETag;
+}
+
+/** Asks until there is an answer, or until there is no time left: then it rejects with the last trouble. */
+export async function ask<T>(
+  coordinator: Coordinator,
+  remaining: () => Millis,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    const left = remaining();
+    if (left <= 0) throw new StoreUnavailableError('no time is left to ask storage');
+    try {
+      return await within(coordinator.clock, Math.min(left, CALL_LIMIT_MS), call);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || remaining() <= ASK_AGAIN_MS) throw error;
+      await sleep(coordinator.clock, ASK_AGAIN_MS);
+    }
+  }
+}
+
+export type RowWrite =
+  | {
+      readonly kind: 'written';
+      readonly etag: ETag;
+      /** A service's Date, and when the call that brought it was sent. */
+      readonly date: EpochMs;
+      readonly sent: Moment;
+      /** The write's own answer was lost, and the row read back. */
+      readonly answerLost: boolean;
+    }
+  | { readonly kind: 'refused' };
+
+/**
+ * Writes a row under its lease. A lost answer is asked again; where that is refused, the row is read back and
+ * compared, since it may be our own write that is in the way.
+ */
+export async function writeRow(
+  coordinator: Coordinator,
+  guard: { readonly job: RunnableJob; readonly leaseId: LeaseId; readonly etag: ETag },
+  row: Row,
+  remaining: () => Millis,
+): Promise<RowWrite> {
+  const { store, clock, serviceTime } = coordinator;
+  const { name } = guard.job.spec;
+  const metadata = encodeRow(row);
+  let calls = 0;
+  let sent = moment(clock);
+  const answer = await ask(coordinator, remaining, (signal) => {
+    calls += 1;
+    sent = moment(clock);
+    return store.writeRow(name, metadata, { leaseId: guard.leaseId, ifMatch: guard.etag }, { signal });
+  });
+  if (answer.kind === 'written') {
+    serviceTime.observe(answer.date, sent);
+    return { ...answer, sent, answerLost: calls > 1 };
+  }
+  if (calls === 1) return { kind: 'refused' };
+  const listing = await ask(coordinator, remaining, (signal) => {
+    sent = moment(clock);
+    return store.list({ job: name, signal });
+  });
+  const seen = listing.jobs.get(name)?.row;
+  if (seen === undefined || !sameMetadata(seen.metadata, metadata)) return { kind: 'refused' };
+  return { kind: 'written', etag: seen.etag, date: listing.date, sent, answerLost: true };
+}
+
+function sameMetadata(a: Metadata, b: Metadata): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}

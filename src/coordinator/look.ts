@@ -1,0 +1,135 @@
+import type { EpochMs, ETag, JobName } from '../core/brand';
+import { decodeControl, NO_CONTROL } from '../core/control';
+import type { Decision, Situation } from '../core/decide';
+import { decide } from '../core/decide';
+import { marginOf } from '../core/job';
+import { ForeignMetadataError } from '../core/metadata';
+import { ForeignRecordError } from '../core/record';
+import { decodeRow } from '../core/row';
+import type { Row } from '../core/row';
+import { within } from '../lease/deadline';
+import type { ListedControl, ListedRow } from '../lease/store';
+import type { JobNotes } from './board';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
+import { readRecord } from './ledger';
+
+const CALL_LIMIT_MS = 5_000;
+
+/** What a listing showed of one job. */
+export interface Seen {
+  readonly row: ListedRow;
+  readonly control: ListedControl | undefined;
+  readonly listedAt: EpochMs;
+}
+
+/** A decision, and the row it was made on. */
+export interface Looked {
+  readonly decision: Decision;
+  readonly row: Row;
+  readonly etag: ETag;
+  readonly lease: Situation['lease'];
+}
+
+/**
+ * Decides about one job from what a listing showed. The ledger is asked only where a holder seems to have died.
+ *
+ * @returns undefined when row or control are not ours: that job is left alone, and the others go on
+ */
+export async function look(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  notes: JobNotes,
+  seen: Seen,
+  report: Report,
+): Promise<Looked | undefined> {
+  const { health, serviceTime } = coordinator;
+  const { name } = job.spec;
+  const quarantine = `quarantine ${name}`;
+  try {
+    const looked = await lookAt(coordinator, job, notes, seen);
+    health.over(quarantine);
+    warnOfOtherSchedule(coordinator, job, notes, looked, report);
+    return looked;
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError) && !(error instanceof ForeignRecordError)) throw error;
+    const reason = `job "${name}" is left alone: ${error.message}`;
+    if (health.trouble(quarantine, reason)) {
+      report.event({ event: 'unhealthy', at: serviceTime.now(), job: name, reason });
+    }
+    return undefined;
+  }
+}
+
+async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNotes, seen: Seen): Promise<Looked> {
+  const { spec } = job;
+  const { etag } = seen.row;
+  const row = decodeRow(seen.row.metadata);
+  const lease = leaseOf(coordinator, job, notes, seen.row);
+  const situation = (record: Situation['record']): Situation => ({
+    job: spec,
+    revision: coordinator.revision,
+    row,
+    lease,
+    control: seen.control === undefined ? NO_CONTROL : decodeControl(seen.control.metadata),
+    listedAt: seen.listedAt,
+    now: coordinator.serviceTime.now(),
+    record,
+    lookAheadMs: coordinator.settings.lookAheadMs,
+    sweepIntervalMs: coordinator.settings.sweepIntervalMs,
+  });
+  const decision = decide(situation(notes.settledEtag === etag ? 'final' : 'unread'));
+  if (decision.kind !== 'readRecord') return { decision, row, etag, lease };
+  const record = await recordState(coordinator, spec.name, row.run?.key ?? '');
+  if (record === 'final') notes.settledEtag = etag;
+  return { decision: decide(situation(record)), row, etag, lease };
+}
+
+async function recordState(coordinator: Coordinator, job: JobName, key: string): Promise<Situation['record']> {
+  const found = await within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
+    readRecord(coordinator.store, job, key, { signal }),
+  );
+  return found === undefined ? 'none' : found.record.state;
+}
+
+/** A broken lease counts as held until it has been seen so for as long as the old holder may still trust it. */
+function leaseOf(
+  { clock }: Coordinator,
+  { spec }: RunnableJob,
+  notes: JobNotes,
+  { lease, etag }: ListedRow,
+): Situation['lease'] {
+  if (lease !== 'broken' && lease !== 'breaking') {
+    notes.broken = undefined;
+    return lease === 'leased' ? 'held' : lease;
+  }
+  if (notes.broken?.etag !== etag) notes.broken = { etag, since: clock.monotonic() };
+  const seenFor = clock.monotonic() - notes.broken.since;
+  return lease === 'broken' && seenFor >= spec.leaseMs + marginOf(spec.leaseMs) ? 'expired' : 'held';
+}
+
+/** A schedule that differs from the row's without a higher revision is somebody's mistake: say so, once. */
+function warnOfOtherSchedule(
+  { health, revision, serviceTime }: Coordinator,
+  { spec }: RunnableJob,
+  notes: JobNotes,
+  { row, decision }: Looked,
+  report: Report,
+): void {
+  const what = `schedule ${spec.name}`;
+  const at = serviceTime.now();
+  if (decision.kind === 'lowerRevision') {
+    const reason =
+      `job "${spec.name}" follows revision ${String(row.revision)} of the jobs file with another schedule, ` +
+      `and this deployment has revision ${String(revision)}: it does not claim the job; deploy the newer file here too`;
+    if (health.trouble(what, reason)) report.event({ event: 'unhealthy', at, job: spec.name, reason });
+    return;
+  }
+  health.over(what);
+  if (spec.scheduleHash === row.scheduleHash || revision > row.revision) return;
+  const reason =
+    `job "${spec.name}" has another schedule than before, and both say revision ${String(revision)}: ` +
+    'raise "revision" in the jobs file with each change';
+  if (notes.warned === reason + row.scheduleHash) return;
+  notes.warned = reason + row.scheduleHash;
+  report.event({ event: 'warning', at, job: spec.name, reason });
+}

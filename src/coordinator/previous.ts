@@ -1,0 +1,27 @@
+import type { JobName } from '../core/brand';
+import { recordKey, parseRecordKey } from '../core/key';
+import type { LedgerRecord } from '../core/record';
+import type { LeaseStore } from '../lease/store';
+import { readRecord } from './ledger';
+
+/** How many records are looked through: a job that did not run in so many due times has no previous run worth it. */
+const RECORDS_AT_MOST = 1_000;
+
+/** The newest final record of the job that is older than this run and ran. */
+export async function previousRun(store: LeaseStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
+  const before = parseRecordKey(key)?.scheduledFor ?? 0;
+  let continuation: string | undefined;
+  let seen = 0;
+  do {
+    const page = await store.listRecords(job, { limit: 100, ...(continuation === undefined ? {} : { continuation }) });
+    for (const { key: candidate, summary } of page.records) {
+      seen += 1;
+      // `started` is in the summary of what ran, and only there.
+      if (candidate <= recordKey(before) || summary['state'] !== 'final' || summary['started'] === undefined) continue;
+      const found = await readRecord(store, job, candidate);
+      if (found !== undefined) return found.record;
+    }
+    continuation = page.continuation;
+  } while (continuation !== undefined && seen < RECORDS_AT_MOST);
+  return undefined;
+}

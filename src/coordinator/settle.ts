@@ -1,0 +1,220 @@
+import type { ETag, EpochMs } from '../core/brand';
+import type { Pause } from '../core/control';
+import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
+import type { AttemptOutcome, Reason, RunFate } from '../core/fate';
+import { actualTime } from '../core/job';
+import { runIdOf } from '../core/key';
+import type { AttemptRecord, LedgerRecord } from '../core/record';
+import { finalRecord, openRecord, storeRecord } from '../core/record';
+import type { Row } from '../core/row';
+import { PAST_ATTEMPTS } from '../core/row';
+import { failuresAfter } from '../core/run';
+import { StoreUnavailableError } from '../lease/store';
+import type { Coordinator, Report } from './coordinator';
+import type { Held } from './held';
+import { ask, writeRow } from './held';
+import { readRecord, writeOwed } from './ledger';
+
+export interface RunEnd {
+  readonly fate: RunFate;
+  readonly reason: Reason;
+  readonly at: EpochMs;
+  readonly result?: unknown;
+}
+
+/** The mark that this claim wrote before its handler was called, if it had to. */
+export type Mark = ETag | undefined;
+
+export type MarkAnswer =
+  | { readonly kind: 'marked'; readonly etag: ETag }
+  /** The run has ended already: this is its record. */
+  | { readonly kind: 'final'; readonly record: LedgerRecord }
+  /** A higher token has it. */
+  | { readonly kind: 'superseded' };
+
+/**
+ * Writes the open record of a claim that may not be the first for its occurrence. Without it a paused leader that had
+ * finished could write its record between a successor's look and the successor's handler.
+ */
+export async function writeMark(
+  coordinator: Coordinator,
+  held: Held,
+  attempts: readonly AttemptRecord[],
+): Promise<MarkAnswer> {
+  const { store } = coordinator;
+  const { name } = held.job.spec;
+  const key = runKey(held.row);
+  const mark = openRecord(held.job.spec, held.row, attempts);
+  const remaining = (): number => held.trust.remaining();
+  const created = await ask(coordinator, remaining, (signal) =>
+    store.createRecord(name, key, storeRecord(mark), { signal }),
+  );
+  if (created.kind === 'created') return { kind: 'marked', etag: created.etag };
+  for (;;) {
+    const found = await ask(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
+    if (found === undefined) throw new StoreUnavailableError(`record "${key}" of job "${name}" exists and is missing`);
+    const { record, etag } = found;
+    if (record.state === 'final') return { kind: 'final', record };
+    if (record.execution === held.row.execution) return { kind: 'marked', etag };
+    if ((record.token ?? 0) >= held.row.token) return { kind: 'superseded' };
+    const replaced = await ask(coordinator, remaining, (signal) =>
+      store.replaceRecord(name, key, storeRecord(mark), etag, { signal }),
+    );
+    if (replaced.kind === 'replaced') return { kind: 'marked', etag: replaced.etag };
+  }
+}
+
+export type Settled =
+  | { readonly kind: 'settled'; readonly record: LedgerRecord }
+  /** A successor's record stands. */
+  | { readonly kind: 'superseded' };
+
+/**
+ * Ends a run while its lease is still renewed: what is new into the row, the run's own record, the owed ones. The
+ * caller releases. A crash after the own record is finished by whoever comes next; a crash before it is a holder's
+ * death.
+ *
+ * @returns `mayRelease` false when the row was not ours any more: then only the own record was written
+ */
+export async function settle(
+  coordinator: Coordinator,
+  held: Held,
+  mark: Mark,
+  attempts: readonly AttemptRecord[],
+  end: RunEnd,
+  report: Report,
+): Promise<Settled & { readonly mayRelease: boolean }> {
+  const news = newsOf(held, end);
+  let rowIsOurs = true;
+  if (news !== undefined) {
+    const written = await writeRow(coordinator, held, news, () => held.trust.remaining());
+    rowIsOurs = written.kind === 'written';
+    if (written.kind === 'written') {
+      held.row = news;
+      held.etag = written.etag;
+    }
+  }
+  if (rowIsOurs) await pauseAfterFailures(coordinator, held, end);
+
+  const record = finalRecord(held.job.spec, held.row, attempts, end);
+  const own = await writeFinal(coordinator, held, mark, record);
+  if (own.kind === 'superseded') return { ...own, mayRelease: false };
+  if (rowIsOurs) await writeOwedOf(coordinator, held, report);
+  return { ...own, mayRelease: rowIsOurs };
+}
+
+/** What the row owes, written under its lease. */
+export async function writeOwedOf(coordinator: Coordinator, held: Held, report: Report): Promise<void> {
+  const remaining = (): number => held.trust.remaining();
+  await writeOwed(
+    coordinator.store,
+    held.job.spec.name,
+    held.row.owed,
+    (call) => ask(coordinator, remaining, call),
+    report,
+    coordinator.serviceTime.now(),
+  );
+}
+
+/**
+ * Lets the run go on later: the row waits, its owed records are written.
+ *
+ * @returns false when the row was not ours any more
+ */
+export async function suspend(
+  coordinator: Coordinator,
+  held: Held,
+  attempt: AttemptRecord | undefined,
+  next: { readonly outcome: AttemptOutcome; readonly notBefore: EpochMs },
+  report: Report,
+): Promise<boolean> {
+  const { row } = held;
+  const past =
+    attempt === undefined
+      ? row.past
+      : [
+          ...row.past,
+          {
+            attempt: attempt.attempt,
+            token: attempt.token,
+            deployment: attempt.deployment,
+            start: Date.parse(attempt.startedAt),
+            end: attempt.endedAt === null ? undefined : Date.parse(attempt.endedAt),
+            outcome: next.outcome,
+          },
+        ].slice(-PAST_ATTEMPTS);
+  const waiting: Row = {
+    ...row,
+    phase: 'retrying',
+    drained: row.drained + (next.outcome === 'draining' ? 1 : 0),
+    past,
+    notBefore: next.notBefore,
+  };
+  const written = await writeRow(coordinator, held, waiting, () => held.trust.remaining());
+  if (written.kind === 'refused') return false;
+  held.row = waiting;
+  held.etag = written.etag;
+  await writeOwedOf(coordinator, held, report);
+  return true;
+}
+
+/** Due times that passed during the run, and the count of failures; undefined when there is nothing to say. */
+function newsOf(held: Held, end: RunEnd): Row | undefined {
+  const { row } = held;
+  const { spec } = held.job;
+  const failures = failuresAfter(row.failures, end.fate);
+  const due = spec.timetable.next(row.cursor);
+  const passed = due !== undefined && actualTime(spec, due) <= end.at;
+  // A leader job's next term counts its back-off from here.
+  const waits = spec.kind === 'always' && failures > 0;
+  if (!passed && !waits && failures === row.failures) return undefined;
+  return { ...row, failures, ...(passed || waits ? { busyUntil: end.at } : {}) };
+}
+
+async function writeFinal(coordinator: Coordinator, held: Held, mark: Mark, record: LedgerRecord): Promise<Settled> {
+  const { store } = coordinator;
+  const { name } = held.job.spec;
+  const key = runKey(held.row);
+  const remaining = (): number => held.trust.remaining();
+  const stored = storeRecord(record);
+  const written = await ask(coordinator, remaining, async (signal) => {
+    if (mark === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
+    return (await store.replaceRecord(name, key, stored, mark, { signal })).kind === 'replaced';
+  });
+  if (written) return { kind: 'settled', record };
+  // It may be our own write, whose answer was lost.
+  const found = await ask(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
+  const ours = found?.record.state === 'final' && found.record.execution === held.row.execution;
+  return ours ? { kind: 'settled', record: found.record } : { kind: 'superseded' };
+}
+
+/** A job that failed so many runs in a row pauses itself, with a note. */
+async function pauseAfterFailures(coordinator: Coordinator, held: Held, end: RunEnd): Promise<void> {
+  const { spec } = held.job;
+  const { failures } = held.row;
+  if (spec.pauseAfterFailures === undefined || failures < spec.pauseAfterFailures || end.fate === 'cancelled') return;
+  const remaining = (): number => held.trust.remaining();
+  const pause: Pause = {
+    by: 'cronlease',
+    note: `${String(failures)} runs in a row failed, the last was ${runIdOf(spec.name, runKey(held.row))}`,
+    since: end.at,
+    until: undefined,
+  };
+  for (;;) {
+    const { control } = await ask(coordinator, remaining, (signal) =>
+      coordinator.store.readControl(spec.name, { signal }),
+    );
+    const current = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
+    if (openPause(current) !== undefined) return;
+    const next = encodeControl({ ...current, pauses: [...current.pauses, pause] });
+    const answer = await ask(coordinator, remaining, (signal) =>
+      coordinator.store.writeControl(spec.name, next, control?.etag, { signal }),
+    );
+    if (answer === 'written') return;
+  }
+}
+
+export function runKey(row: Row): string {
+  if (row.run === undefined) throw new Error('a claimed row names its run');
+  return row.run.key;
+}

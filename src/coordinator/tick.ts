@@ -1,0 +1,306 @@
+import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
+import { sleep } from '../core/clock';
+
+import type { Decision } from '../core/decide';
+import { claimTime } from '../core/fates';
+import { newRow, encodeRow } from '../core/row';
+import type { Row } from '../core/row';
+import { within } from '../lease/deadline';
+import type { Listing } from '../lease/store';
+import { StoreError } from '../lease/store';
+import { moment, Trust } from '../lease/trust';
+import { Board } from './board';
+import type { JobNotes } from './board';
+import { handOver } from './claim';
+import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
+import { createGate } from './gate';
+import { ask, writeRow } from './held';
+import type { Held } from './held';
+import { hubWatch } from './hub-watch';
+import { look } from './look';
+import type { Looked } from './look';
+import { writeOwedOf } from './settle';
+
+/** Claims side by side. */
+const CLAIMS_AT_ONCE = 32;
+/** How long other deployments let the incumbent go first. */
+const HOLD_BACK_MS = 350;
+/** A tick returns this long before its next fire: a timer skips the fires that it outlives. */
+const RETURN_BEFORE_MS = 300;
+const WATCH_FIRST_MS = 100;
+const WATCH_AT_MOST_MS = 2_000;
+const STORE_AGAIN_MS = 2_000;
+const LISTING_LIMIT_MS = 10_000;
+/** Rows and controls in one page of a listing: below this many pages a listing of all is cheaper than one a job. */
+const JOBS_PER_PAGE = 250;
+const PURGE_EVERY_MS = 3_600_000;
+const PURGE_AFTER_MS = 24 * 3_600_000;
+
+/** The tick timer's side of the coordinator: one for each process, called once a fire. */
+export interface Ticker {
+  /** @param nextFire the timer's next fire after an instant of this machine's clock */
+  tick(hub: Hub, nextFire: (after: EpochMs) => EpochMs, report: Report): Promise<void>;
+}
+
+export function createTicker(coordinator: Coordinator): Ticker {
+  const { clock, serviceTime, settings } = coordinator;
+  const board = new Board(coordinator.jobs.keys());
+  const gate = createGate(CLAIMS_AT_ONCE);
+  const watch = hubWatch(coordinator);
+  let prepared = false;
+  let lastSweep: Millis | undefined;
+  let lastPurge: Millis | undefined;
+  let going = 0;
+
+  return { tick };
+
+  async function tick(hub: Hub, nextFire: (after: EpochMs) => EpochMs, report: Report): Promise<void> {
+    let fire = nextFire(clock.now());
+    let firstLook = true;
+    while (!coordinator.stopping) {
+      if (clock.now() >= fire - RETURN_BEFORE_MS) {
+        if (going > 0) await settleDown();
+        if (clock.now() < fire) break;
+        // This tick has outlived a fire, which the timer skips: it serves that one's stretch as well.
+        fire = nextFire(clock.now());
+        firstLook = true;
+      }
+      const left = (): Millis => fire - RETURN_BEFORE_MS - clock.now();
+      try {
+        if (!(await watch.proven(hub, left, report))) continue;
+        const wait = await step(hub, firstLook, report);
+        firstLook = false;
+        reachable(report);
+        if (wait <= left()) {
+          await sleep(clock, wait);
+        } else {
+          if (going === 0) break;
+          await settleDown();
+        }
+      } catch (error) {
+        unreachable(error, report);
+        await sleep(clock, Math.min(STORE_AGAIN_MS, Math.max(0, left())));
+      }
+    }
+    await settleDown();
+    purge(hub, report);
+  }
+
+  /** Looks at what wants to be looked at, and acts on it. Returns how long nothing more is to be done. */
+  async function step(hub: Hub, firstLook: boolean, report: Report): Promise<Millis> {
+    if (!prepared) {
+      await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
+      prepared = true;
+    }
+    const due = board.due(serviceTime.now());
+    const sweep = sinceSweep() >= settings.sweepIntervalMs || (firstLook && board.anyInFlight);
+    if (sweep || due.length > coordinator.jobs.size / JOBS_PER_PAGE) await lookAtAll(hub, report);
+    else await Promise.all(due.map((job) => lookAtOne(hub, job, report)));
+    return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
+  }
+
+  function sinceSweep(): Millis {
+    return lastSweep === undefined ? Infinity : clock.monotonic() - lastSweep;
+  }
+
+  async function list(job?: JobName): Promise<Listing> {
+    const sent = moment(clock);
+    const listing = await within(clock, LISTING_LIMIT_MS, (signal) =>
+      coordinator.store.list(job === undefined ? { signal } : { job, signal }),
+    );
+    serviceTime.observe(listing.date, sent);
+    return listing;
+  }
+
+  async function lookAtAll(hub: Hub, report: Report): Promise<void> {
+    const started = clock.monotonic();
+    let listing = await list();
+    const missing = [...coordinator.jobs.values()].filter(({ spec }) => listing.jobs.get(spec.name)?.row === undefined);
+    if (missing.length > 0) {
+      await Promise.all(missing.map((job) => gate(() => createRow(job, listing.date))));
+      listing = await list();
+    }
+    lastSweep = started;
+    await Promise.all([...coordinator.jobs.values()].map((job) => decideOn(hub, job, listing, report)));
+  }
+
+  async function lookAtOne(hub: Hub, name: JobName, report: Report): Promise<void> {
+    const job = coordinator.jobs.get(name);
+    const listing = await list(name);
+    if (job !== undefined) await decideOn(hub, job, listing, report);
+  }
+
+  /** A job seen for the first time owes nothing before now; an `@at` that is seen late is still due. */
+  async function createRow({ spec }: RunnableJob, date: EpochMs): Promise<void> {
+    const cursor = spec.at === undefined ? date : Math.min(date, spec.at - 1);
+    const row = newRow(cursor, coordinator.revision, spec.scheduleHash);
+    await within(clock, LISTING_LIMIT_MS, (signal) =>
+      coordinator.store.createRow(spec.name, encodeRow(row), { signal }),
+    );
+  }
+
+  async function decideOn(hub: Hub, job: RunnableJob, listing: Listing, report: Report): Promise<void> {
+    const notes = board.notes(job.spec.name);
+    const seen = listing.jobs.get(job.spec.name);
+    if (notes.busy) return;
+    if (seen?.row === undefined) {
+      // Somebody removed the row: the next sweep makes it anew.
+      notes.lookAt = undefined;
+      return;
+    }
+    watch.sawRow(notes, seen.row.etag, report);
+    const version = `${seen.row.etag} ${seen.row.lease} ${seen.control?.etag ?? ''}`;
+    const calm = seen.row.lease === 'available' && (notes.lookAt ?? Infinity) > serviceTime.now();
+    if (calm && notes.seen === version) return;
+    const looked = await look(
+      coordinator,
+      job,
+      notes,
+      { row: seen.row, control: seen.control, listedAt: listing.date },
+      report,
+    );
+    notes.seen = version;
+    if (looked === undefined) {
+      notes.lookAt = undefined;
+      notes.inFlight = false;
+      return;
+    }
+    note(notes, looked);
+    act(hub, job, notes, looked, report);
+  }
+
+  function note(notes: JobNotes, { decision, row, lease }: Looked): void {
+    const now = serviceTime.now();
+    const settledExpired = lease === 'expired' && decision.kind === 'nothing';
+    notes.inFlight =
+      lease === 'held' ||
+      (lease === 'expired' && !settledExpired) ||
+      row.phase === 'retrying' ||
+      row.phase === 'fanning';
+    const foreign = row.incumbent !== undefined && row.incumbent !== coordinator.deployment;
+    switch (decision.kind) {
+      case 'nothing':
+        // The incumbent goes first: this deployment's first look comes after its hold-back.
+        notes.holdUntil = foreign && decision.lookAt !== undefined ? decision.lookAt + HOLD_BACK_MS : undefined;
+        notes.lookAt = notes.holdUntil ?? decision.lookAt;
+        notes.watchDelayMs = WATCH_FIRST_MS;
+        return;
+      case 'wait':
+        notes.holdUntil = undefined;
+        notes.lookAt = watchAgain(notes, now, decision.until);
+        return;
+      case 'claim':
+      case 'record':
+        // A hold-back that was noted for a later due time says nothing about this claim.
+        if (foreign) notes.holdUntil = Math.min(notes.holdUntil ?? Infinity, now + HOLD_BACK_MS);
+        notes.lookAt = notes.holdUntil !== undefined && notes.holdUntil > now ? notes.holdUntil : undefined;
+        return;
+      case 'readRecord':
+      case 'lowerRevision':
+        notes.lookAt = undefined;
+        notes.holdUntil = undefined;
+    }
+  }
+
+  function watchAgain(notes: JobNotes, now: EpochMs, until: EpochMs | 'tickEnds'): EpochMs {
+    const delay = Math.max(WATCH_FIRST_MS, notes.watchDelayMs);
+    notes.watchDelayMs = Math.min(WATCH_AT_MOST_MS, delay * 2);
+    return until === 'tickEnds' ? now + delay : Math.min(now + delay, Math.max(now + WATCH_FIRST_MS, until));
+  }
+
+  /** Claims and records go on side by side with the next looks. */
+  function act(hub: Hub, job: RunnableJob, notes: JobNotes, looked: Looked, report: Report): void {
+    const { decision, etag } = looked;
+    if (decision.kind !== 'claim' && decision.kind !== 'record') return;
+    if (notes.lookAt !== undefined || coordinator.stopping) return;
+    notes.busy = true;
+    notes.holdUntil = undefined;
+    going += 1;
+    const action = gate(async () => {
+      if (decision.kind === 'record') return writeDecided(job, decision.row, etag, report);
+      const won = await handOver(coordinator, hub, job, decision.claim, etag);
+      if (won) watch.handedOver(notes, etag, job);
+      return won;
+    });
+    void action
+      .catch((error: unknown) => {
+        if (error instanceof StoreError) trouble('writing', error, report);
+        else watch.failed(job, error, report);
+        return undefined;
+      })
+      .then((won) => {
+        if (won !== undefined) coordinator.health.over('writing');
+        notes.busy = false;
+        going -= 1;
+        notes.seen = undefined;
+        notes.inFlight = true;
+        notes.watchDelayMs = WATCH_FIRST_MS;
+        notes.lookAt = lookAfter(job, decision, won);
+      });
+  }
+
+  /** When to look again after a claim, won or lost: whatever goes on, each tick looks at what is in flight. */
+  function lookAfter({ spec }: RunnableJob, decision: Decision, won: boolean | undefined): EpochMs {
+    const now = serviceTime.now();
+    if (decision.kind === 'record' && won === true) return now;
+    const soon = now + HOLD_BACK_MS;
+    if (won === undefined || decision.kind !== 'claim' || decision.claim.run.kind === 'term') return soon;
+    const next = spec.timetable.next(decision.claim.row.cursor);
+    return next === undefined ? soon : Math.max(soon, claimTime(spec, next, settings.lookAheadMs));
+  }
+
+  /** Due times get their fates and nothing runs, in the same order: acquire, row, records, release. */
+  async function writeDecided(job: RunnableJob, row: Row, etag: ETag, report: Report): Promise<boolean> {
+    const { store } = coordinator;
+    const { name, leaseMs } = job.spec;
+    const leaseId = coordinator.newId() as LeaseId;
+    const sent = moment(clock);
+    const trust = new Trust(clock, sent, leaseMs / 2);
+    const remaining = (): Millis => trust.remaining();
+    const acquired = await ask(coordinator, remaining, (signal) =>
+      store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal }),
+    );
+    if (acquired.kind === 'lost') return false;
+    const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);
+    if (written.kind === 'refused') return false;
+    const held: Held = { job, leaseId, trust, row, etag: written.etag };
+    await writeOwedOf(coordinator, held, report);
+    await ask(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+    return true;
+  }
+
+  async function settleDown(): Promise<void> {
+    while (going > 0) await sleep(clock, 5);
+  }
+
+  function reachable(report: Report): void {
+    if (coordinator.health.over('storage')) {
+      report.event({ event: 'healthy', at: serviceTime.now(), reason: 'storage answers again' });
+    }
+  }
+
+  function unreachable(error: unknown, report: Report): void {
+    if (!(error instanceof StoreError)) throw error;
+    trouble('storage', error, report);
+  }
+
+  function trouble(what: string, error: StoreError, report: Report): void {
+    const reason = `storage at ${coordinator.store.location}: ${error.message}`;
+    if (coordinator.health.trouble(what, reason)) {
+      report.event({ event: 'unhealthy', at: serviceTime.now(), reason });
+    }
+  }
+
+  /** Durable never drops finished histories by itself. */
+  function purge(hub: Hub, report: Report): void {
+    const now = clock.monotonic();
+    if (lastPurge !== undefined && now - lastPurge < PURGE_EVERY_MS) return;
+    const first = lastPurge === undefined;
+    lastPurge = now;
+    const to = clock.now() - PURGE_AFTER_MS;
+    const from = first ? to - 7 * PURGE_AFTER_MS : to - 2 * PURGE_EVERY_MS;
+    hub.purge({ from: new Date(from), to: new Date(to) }).catch((error: unknown) => {
+      report.log('warn', 'finished orchestration histories could not be purged:', error);
+    });
+  }
+}

@@ -1,0 +1,328 @@
+import type { EpochMs, Millis } from './brand';
+import type { Control, ManualRequest } from './control';
+import { openPause, pendingRequests } from './control';
+import type { Reason, RunFate, Stretch, Trigger } from './fate';
+import { claimTime, fatesOf, scheduleChange } from './fates';
+import type { Fates, FateView } from './fates';
+import type { JobSpec } from './job';
+import { actualTime } from './job';
+import { recordKey, runIdOf } from './key';
+import type { PastAttempt, Row } from './row';
+import { OWED_STRETCHES, PAST_ATTEMPTS } from './row';
+import { backoff } from './run';
+
+/** A waiting run's own orchestration goes first; after this a tick resumes it. */
+export const RESUME_AFTER_MS = 10_000;
+/** A held row is looked at again until this long after its due time. */
+export const HELD_WATCH_MS = 2_000;
+
+/** What is known of one job when a tick decides. */
+export interface Situation {
+  readonly job: JobSpec;
+  /** Of the file this deployment runs. */
+  readonly revision: number;
+  readonly row: Row;
+  /** `held` also stands for a lease seen broken for too short a time. */
+  readonly lease: 'available' | 'held' | 'expired';
+  readonly control: Control;
+  /** The service's Date of the listing that showed all this. */
+  readonly listedAt: EpochMs;
+  readonly now: EpochMs;
+  /** The ledger record of the row's run, where it was looked up. */
+  readonly record: 'unread' | 'none' | 'open' | 'final';
+  readonly lookAheadMs: Millis;
+  readonly sweepIntervalMs: Millis;
+}
+
+/** One claim: the row that the attempt is to write, but for what only the acquisition and the attempt know. */
+export interface Claim {
+  readonly what: 'first' | 'takeOver' | 'resume';
+  /** `since` and `key` of a term, token, execution, started and incumbent are filled in later. */
+  readonly row: Row;
+  /** `term`: a leader job's; its `scheduledFor` is the service's time of the acquisition. */
+  readonly run:
+    { readonly kind: 'known'; readonly key: string; readonly scheduledFor: EpochMs } | { readonly kind: 'term' };
+  readonly trigger: Trigger;
+  /** The run is ended with this fate instead of being given to its handler. */
+  readonly end: { readonly fate: RunFate; readonly reason: Reason } | undefined;
+}
+
+export type Decision =
+  /** Nothing to do before `lookAt`, unless the row changes. */
+  | { readonly kind: 'nothing'; readonly lookAt: EpochMs | undefined }
+  /** The row, or the listing's limit, is in the way: look again soon, until then. */
+  | { readonly kind: 'wait'; readonly until: EpochMs | 'tickEnds' }
+  /** The ledger must say first whether the row's run has a final record. */
+  | { readonly kind: 'readRecord' }
+  | { readonly kind: 'claim'; readonly claim: Claim }
+  /** Due times get their fates, and nothing runs. */
+  | { readonly kind: 'record'; readonly row: Row }
+  /** This deployment's file is older than the one that the row follows. */
+  | { readonly kind: 'lowerRevision' };
+
+/** What one tick is to do about one job. Pure: the same situation gives the same decision. */
+export function decide(situation: Situation): Decision {
+  const { job, row, revision } = situation;
+  const otherHash = job.scheduleHash !== row.scheduleHash;
+  if (otherHash && revision < row.revision) return { kind: 'lowerRevision' };
+  if (situation.lease === 'held') return watchHeld(situation);
+
+  const unfinished = decideUnfinished(situation);
+  if (unfinished !== undefined) return unfinished;
+
+  if (otherHash && revision > row.revision) return { kind: 'record', row: adopt(situation) };
+  if (job.kind === 'always') return decideTerm(situation);
+  return decideDue(situation);
+}
+
+/** The row's limit: no due time after it is decided, so that a fast clock cannot run what is not due. */
+function fateView(s: Situation): FateView {
+  const { job, row, control, now, lookAheadMs } = s;
+  return { job, row, control, now, lookAheadMs, limit: s.listedAt + 1000 + lookAheadMs };
+}
+
+/** A settled row says nothing; a run that is not settled is taken over, resumed, ended, or waited for. */
+function decideUnfinished(s: Situation): Decision | undefined {
+  const { row, job } = s;
+  if (row.run === undefined || row.phase === 'idle') return undefined;
+  if (row.phase === 'running') {
+    if (s.lease === 'available' || s.record === 'final') return undefined;
+    if (s.record === 'unread') return { kind: 'readRecord' };
+    return { kind: 'claim', claim: takeOver(s) };
+  }
+  const cancel = cancelReason(s);
+  if (cancel !== undefined) {
+    return { kind: 'claim', claim: nextClaim(s, 'resume', { fate: 'cancelled', reason: cancel }) };
+  }
+  const notBefore = row.notBefore ?? 0;
+  const resumeAt = notBefore === 0 ? 0 : notBefore + RESUME_AFTER_MS;
+  if (s.now >= resumeAt) return { kind: 'claim', claim: nextClaim(s, 'resume', undefined) };
+  const due = job.overlap === 'cancel' ? job.timetable.next(row.cursor) : undefined;
+  return { kind: 'nothing', lookAt: due === undefined ? resumeAt : Math.min(resumeAt, actualTime(job, due)) };
+}
+
+/** Why a run that waits between attempts is to end, if it is. */
+function cancelReason(s: Situation): Reason | undefined {
+  const { job, row, control } = s;
+  if (row.run === undefined) return undefined;
+  if (control.cancel === runIdOf(job.name, row.run.key)) return 'cancelRequested';
+  if (job.overlap !== 'cancel') return undefined;
+  if (pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
+  const due = job.timetable.next(row.cursor);
+  const seenBy = Math.min(s.now, s.listedAt + 1000);
+  if (due === undefined || actualTime(job, due) > seenBy || openPause(control) !== undefined || !job.enabled) {
+    return undefined;
+  }
+  return 'overlapCancel';
+}
+
+function takeOver(s: Situation): Claim {
+  const usedUp = s.row.attempt - s.row.drained >= s.job.retry.attempts;
+  return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
+}
+
+/** The next claim of the row's own run. A higher revision's schedule is adopted with it. */
+function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end']): Claim {
+  const { row, job } = s;
+  if (row.run === undefined) throw new Error(`the row of job "${job.name}" has no run to go on with`);
+  const base = job.scheduleHash !== row.scheduleHash && s.revision > row.revision ? adopt(s) : carry(s);
+  const past = what === 'takeOver' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
+  return {
+    what,
+    run: { kind: 'known', key: row.run.key, scheduledFor: row.run.scheduledFor },
+    trigger: what === 'takeOver' ? 'takeOver' : row.run.trigger,
+    end,
+    row: { ...base, phase: 'running', attempt: row.attempt + 1, past, notBefore: undefined },
+  };
+}
+
+function lostAttempt(row: Row): PastAttempt {
+  return {
+    attempt: row.attempt,
+    token: row.token,
+    deployment: row.incumbent ?? 'unknown',
+    start: row.started ?? row.run?.since ?? 0,
+    end: undefined,
+    outcome: 'holderLost',
+  };
+}
+
+/** What an expired row owes is carried along; an available one's is written already. */
+function carry(s: Situation): Row {
+  const { row, job } = s;
+  const sameHash = job.scheduleHash === row.scheduleHash;
+  return {
+    ...row,
+    owed: s.lease === 'expired' ? row.owed : [],
+    revision: sameHash ? Math.max(row.revision, s.revision) : row.revision,
+  };
+}
+
+/** A higher revision's schedule counts from now: what it would have had due before is recorded as disabled. */
+function adopt(s: Situation): Row {
+  const base = carry(s);
+  const until = Math.max(base.cursor, Math.min(s.now, s.listedAt + 1000));
+  const change = scheduleChange(s.job, base.cursor, until);
+  return {
+    ...base,
+    cursor: change.cursor,
+    owed: change.stretch === undefined ? base.owed : [...base.owed, change.stretch],
+    ...(change.complete ? { revision: s.revision, scheduleHash: s.job.scheduleHash } : {}),
+  };
+}
+
+/** A leader job: a term is due whenever the row is free; after a failure it waits for the back-off. */
+function decideTerm(s: Situation): Decision {
+  const { job, row, control, now } = s;
+  if (!job.enabled || openPause(control) !== undefined) return settle(s);
+  if (row.failures > 0 && row.busyUntil !== undefined) {
+    const from = row.busyUntil + backoff(job.retry, row.failures, 1);
+    if (now < from) return { kind: 'nothing', lookAt: from };
+  }
+  const base = carry(s);
+  return {
+    kind: 'claim',
+    claim: {
+      what: 'first',
+      run: { kind: 'term' },
+      trigger: 'schedule',
+      end: undefined,
+      row: freshRun(base),
+    },
+  };
+}
+
+/** Requests and due times of a settled row. */
+function decideDue(s: Situation): Decision {
+  const { row } = s;
+  const manual = takeRequests(s);
+  const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;
+  const fates = fatesOf(fateView(s), Math.max(0, room));
+  const { next } = fates;
+  const dueFirst = next.kind === 'claim' && (manual.next === undefined || next.queued);
+
+  if (!dueFirst && manual.next !== undefined && next.kind !== 'more') {
+    return { kind: 'claim', claim: manualClaim(s, fates, manual, manual.next) };
+  }
+  if (next.kind === 'claim') {
+    const base = decided(s, fates, manual);
+    return {
+      kind: 'claim',
+      claim: {
+        what: 'first',
+        run: { kind: 'known', key: recordKey(next.scheduledFor), scheduledFor: next.scheduledFor },
+        trigger: next.trigger,
+        end: undefined,
+        row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),
+      },
+    };
+  }
+  if (mustRecordNow(s, fates, manual)) return record(s, fates, manual);
+
+  const newest = fates.stretches.at(-1);
+  const recordAt = newest === undefined ? undefined : actualTime(s.job, newest.through) + s.sweepIntervalMs;
+  if (next.kind === 'pastLimit') {
+    return { kind: 'wait', until: actualTime(s.job, next.scheduledFor) + HELD_WATCH_MS };
+  }
+  const lookAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
+  return row.owed.length > 0 && s.lease === 'expired' ? record(s, fates, manual) : { kind: 'nothing', lookAt };
+}
+
+interface TakenRequests {
+  /** Requests that are too old to run. */
+  readonly stretches: readonly Stretch[];
+  readonly manualTaken: number;
+  readonly next: ManualRequest | undefined;
+}
+
+/** Requests go oldest first, by two lines alone: too old, or claimed. */
+function takeRequests(s: Situation): TakenRequests {
+  const stretches: Stretch[] = [];
+  let { manualTaken } = s.row;
+  for (const request of pendingRequests(s.control, manualTaken)) {
+    if (s.now - request.time <= s.job.catchUpWindowMs) {
+      return { stretches, manualTaken, next: request };
+    }
+    if (stretches.length >= OWED_STRETCHES / 2) break;
+    const at = { from: request.time, through: request.time, count: 1, request: request.id };
+    stretches.push({ fate: 'expired', reason: 'catchUpWindow', ...at });
+    manualTaken = request.number;
+  }
+  return { stretches, manualTaken, next: undefined };
+}
+
+function manualClaim(s: Situation, fates: Fates, manual: TakenRequests, request: ManualRequest): Claim {
+  return {
+    what: 'first',
+    run: { kind: 'known', key: recordKey(request.time, request.id), scheduledFor: request.time },
+    trigger: 'manual',
+    end: undefined,
+    row: freshRun({ ...decided(s, fates, manual), manualTaken: request.number }),
+  };
+}
+
+/** Whether what is decided should not wait for the next claim. */
+function mustRecordNow(s: Situation, fates: Fates, manual: TakenRequests): boolean {
+  if (manual.stretches.length > 0 || fates.next.kind === 'more') return true;
+  const newest = fates.stretches.at(-1);
+  if (newest === undefined) return false;
+  if (fates.stretches.some((stretch) => stretch.fate === 'paused')) return true;
+  return s.now - actualTime(s.job, newest.through) >= s.sweepIntervalMs;
+}
+
+function record(s: Situation, fates: Fates, manual: TakenRequests): Decision {
+  return { kind: 'record', row: decided(s, fates, manual) };
+}
+
+/** Nothing to decide: only what an expired row still owes is to be written. */
+function settle(s: Situation): Decision {
+  return s.lease === 'expired' && s.row.owed.length > 0
+    ? { kind: 'record', row: carry(s) }
+    : { kind: 'nothing', lookAt: undefined };
+}
+
+function decided(s: Situation, fates: Fates, manual: TakenRequests): Row {
+  const base = carry(s);
+  return {
+    ...base,
+    cursor: Math.max(base.cursor, fates.cursor),
+    owed: [...base.owed, ...manual.stretches, ...fates.stretches],
+    manualTaken: manual.manualTaken,
+  };
+}
+
+function freshRun(row: Row): Row {
+  return {
+    ...row,
+    busyUntil: undefined,
+    phase: 'running',
+    attempt: 1,
+    drained: 0,
+    past: [],
+    notBefore: undefined,
+  };
+}
+
+/** Somebody is at it: what would be claimed if the row were free, and until when it is worth looking again. */
+function watchHeld(s: Situation): Decision {
+  const { job, row, now } = s;
+  if (pendingRequests(s.control, row.manualTaken).length > 0) return { kind: 'wait', until: 'tickEnds' };
+  if (!job.enabled || openPause(s.control) !== undefined) return { kind: 'nothing', lookAt: undefined };
+  const oldest = job.timetable.next(row.cursor);
+  if (oldest === undefined) return { kind: 'nothing', lookAt: undefined };
+  const watchFrom = now - HELD_WATCH_MS;
+  if (actualTime(job, oldest) < watchFrom) {
+    const behind = row.run === undefined || actualTime(job, oldest) < row.run.since;
+    if (behind || job.overlap !== 'skip') return { kind: 'wait', until: 'tickEnds' };
+  }
+  const upcoming = job.timetable.next(Math.max(row.cursor, watchFrom - job.offsetMs - 1));
+  if (upcoming === undefined) return { kind: 'nothing', lookAt: undefined };
+  const claimAt = claimTime(job, upcoming, s.lookAheadMs);
+  if (claimAt > now) return { kind: 'nothing', lookAt: claimAt };
+  return { kind: 'wait', until: actualTime(job, upcoming) + HELD_WATCH_MS };
+}
+
+function earliest(...instants: readonly (EpochMs | undefined)[]): EpochMs | undefined {
+  const known = instants.filter((instant) => instant !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}

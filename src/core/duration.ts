@@ -1,0 +1,38 @@
+import type { Millis } from './brand';
+
+/** How a duration is written, for editors and messages: days, hours, minutes, seconds, each once, in this order. */
+export const DURATION_PATTERN = /^(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/**
+ * Reads `45s`, `10m`, `1h30m`, `7d`: whole numbers, units d h m s, each once, in that order. `0s` is 0.
+ * @returns milliseconds; undefined when the text is not a duration, or too long to count exactly.
+ */
+export function parseDuration(text: string): Millis | undefined {
+  const match = DURATION_PATTERN.exec(text);
+  if (match === null) return undefined;
+  const [days, hours, minutes, seconds] = match.slice(1).map((digits) => Number(digits ?? 0));
+  const ms = (days ?? 0) * DAY + (hours ?? 0) * HOUR + (minutes ?? 0) * MINUTE + (seconds ?? 0) * SECOND;
+  return Number.isSafeInteger(ms) ? ms : undefined;
+}
+
+/** Writes what {@link parseDuration} reads, in the largest units. Below a whole second it shows a fraction: `1.5s`. */
+export function formatDuration(ms: Millis): string {
+  const units: readonly (readonly [Millis, string])[] = [
+    [DAY, 'd'],
+    [HOUR, 'h'],
+    [MINUTE, 'm'],
+  ];
+  let rest = ms;
+  let text = '';
+  for (const [size, unit] of units) {
+    const count = Math.floor(rest / size);
+    if (count > 0) text += `${count}${unit}`;
+    rest -= count * size;
+  }
+  return rest > 0 || text === '' ? `${text}${rest / SECOND}s` : text;
+}

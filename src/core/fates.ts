@@ -1,0 +1,156 @@
+import type { EpochMs, Millis } from './brand';
+import type { Control } from './control';
+import { openPause, pauseAt } from './control';
+import type { Reason, Stretch, Trigger, UnrunFate } from './fate';
+import type { JobSpec } from './job';
+import { actualTime } from './job';
+import type { Row } from './row';
+
+/** A due time this old has been missed: what becomes of it is `catchUp`'s business. */
+export const ON_TIME_MS = 30_000;
+/** How many due times one decision goes through at most; what is left follows in the next one. */
+const DUE_TIMES_AT_ONCE = 10_000;
+/** The look-ahead never takes more than this share of the gap since the job's previous due time. */
+const LOOK_AHEAD_SHARE = 0.8;
+
+/** What the fates of a job's due times follow from. */
+export interface FateView {
+  readonly job: JobSpec;
+  readonly row: Row;
+  readonly control: Control;
+  readonly now: EpochMs;
+  /** Nothing that is due after this instant is decided. */
+  readonly limit: EpochMs;
+  readonly lookAheadMs: Millis;
+}
+
+/** What comes after the due times whose fate is not to run. */
+export type NextUp =
+  /** This one is to be claimed. `queued`: it waited for the last run, by `overlap`. */
+  | { readonly kind: 'claim'; readonly scheduledFor: EpochMs; readonly trigger: Trigger; readonly queued: boolean }
+  /** Nothing before this instant. */
+  | { readonly kind: 'later'; readonly at: EpochMs }
+  /** This one's claim time has come by our clock, but lies past what the listing allows to decide. */
+  | { readonly kind: 'pastLimit'; readonly scheduledFor: EpochMs }
+  /** The job is paused, or disabled: what follows is decided when that ends. */
+  | { readonly kind: 'suspended' }
+  /** There are more than fit into one decision. */
+  | { readonly kind: 'more' }
+  | { readonly kind: 'never' };
+
+export interface Fates {
+  /** Stretches of due times that do not run, oldest first. */
+  readonly stretches: readonly Stretch[];
+  /** The cursor once these are decided. */
+  readonly cursor: EpochMs;
+  readonly next: NextUp;
+}
+
+/** Gives each undecided due time its fate, oldest first, up to the first one that is to run. */
+export function fatesOf(view: FateView, room: number): Fates {
+  const { job, row, control, now } = view;
+  const stretches: Stretch[] = [];
+  let cursor = row.cursor;
+  const end = (next: NextUp): Fates => ({ stretches, cursor, next });
+
+  for (let seen = 0; seen < DUE_TIMES_AT_ONCE; seen += 1) {
+    const scheduledFor = job.timetable.next(cursor);
+    if (scheduledFor === undefined) return end({ kind: 'never' });
+    const claimAt = claimTime(job, scheduledFor, view.lookAheadMs);
+    if (claimAt > now) return end({ kind: 'later', at: claimAt });
+    if (actualTime(job, scheduledFor) > view.limit) return end({ kind: 'pastLimit', scheduledFor });
+    const verdict = verdictOn(view, scheduledFor);
+    if (verdict.kind === 'run') {
+      if (openPause(control) !== undefined) return end({ kind: 'suspended' });
+      return end({ kind: 'claim', scheduledFor, trigger: verdict.trigger, queued: verdict.queued });
+    }
+    if (verdict.kind === 'suspended') return end({ kind: 'suspended' });
+    if (!extend(stretches, verdict.fate, verdict.reason, scheduledFor, room)) return end({ kind: 'more' });
+    cursor = scheduledFor;
+  }
+  return end({ kind: 'more' });
+}
+
+/**
+ * When a due time may be claimed: its actual time less the look-ahead, or less 0.8 of the gap since the job's
+ * previous due time if that is less.
+ */
+export function claimTime(job: JobSpec, scheduledFor: EpochMs, lookAheadMs: Millis): EpochMs {
+  const previous = job.timetable.previous(scheduledFor);
+  const gap = previous === undefined ? Infinity : (scheduledFor - previous) * LOOK_AHEAD_SHARE;
+  return actualTime(job, scheduledFor) - Math.min(lookAheadMs, gap);
+}
+
+export type Verdict =
+  | { readonly kind: 'run'; readonly trigger: Trigger; readonly queued: boolean }
+  | { readonly kind: 'unrun'; readonly fate: UnrunFate; readonly reason: Reason }
+  /** Its fate is decided when the pause ends, or when the job is enabled again. */
+  | { readonly kind: 'suspended'; readonly fate: 'paused' | 'disabled' };
+
+/** The order of fates: the first line that applies to one due time. The last run is over. */
+export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
+  const { job, control, now } = view;
+  if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };
+  const actual = actualTime(job, scheduledFor);
+  const age = now - actual;
+  const pause = pauseAt(control, actual);
+  if (pause !== undefined) {
+    return pause.until === undefined ? { kind: 'suspended', fate: 'paused' } : unrun('paused', 'paused');
+  }
+  if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');
+  if (duringLastRun(view.row, actual)) {
+    if (job.overlap === 'skip') return unrun('overlapped', 'overlapSkip');
+    const newer = job.timetable.next(scheduledFor);
+    if (newer !== undefined && duringLastRun(view.row, actualTime(job, newer))) {
+      return unrun('overlapped', 'overlapNewer');
+    }
+    return { kind: 'run', trigger: 'schedule', queued: true };
+  }
+  if (age <= ON_TIME_MS) return { kind: 'run', trigger: 'schedule', queued: false };
+  if (job.catchUp === 'none') return unrun('expired', 'catchUpNone');
+  if (job.catchUp === 'latest') {
+    const newer = job.timetable.next(scheduledFor);
+    if (newer !== undefined && actualTime(job, newer) <= now) return unrun('collapsed', 'catchUpLatest');
+  }
+  return { kind: 'run', trigger: 'catchUp', queued: false };
+}
+
+/** The stretch of due times in (cursor, until], all `disabled` because the schedule was not yet this one. */
+export function scheduleChange(
+  job: JobSpec,
+  cursor: EpochMs,
+  until: EpochMs,
+): { readonly stretch: Stretch | undefined; readonly cursor: EpochMs; readonly complete: boolean } {
+  const stretches: Stretch[] = [];
+  let reached = cursor;
+  for (let seen = 0; seen < DUE_TIMES_AT_ONCE; seen += 1) {
+    const next = job.timetable.next(reached);
+    if (next === undefined || next > until) {
+      return { stretch: stretches[0], cursor: Math.max(reached, until), complete: true };
+    }
+    extend(stretches, 'disabled', 'scheduleChanged', next, 1);
+    reached = next;
+  }
+  return { stretch: stretches[0], cursor: reached, complete: false };
+}
+
+function unrun(fate: UnrunFate, reason: Reason): Verdict {
+  return { kind: 'unrun', fate, reason };
+}
+
+/** Whether the last run, known to be over, was going on at this instant. */
+function duringLastRun(row: Row, instant: EpochMs): boolean {
+  return row.run !== undefined && row.busyUntil !== undefined && row.run.since <= instant && instant < row.busyUntil;
+}
+
+/** Adds a due time to the last stretch, or begins a new one; false when there is no room for one. */
+function extend(stretches: Stretch[], fate: UnrunFate, reason: Reason, at: EpochMs, room: number): boolean {
+  const last = stretches.at(-1);
+  if (last !== undefined && last.fate === fate && last.reason === reason) {
+    stretches[stretches.length - 1] = { ...last, through: at, count: last.count + 1 };
+    return true;
+  }
+  if (stretches.length >= room) return false;
+  stretches.push({ fate, reason, from: at, through: at, count: 1 });
+  return true;
+}

@@ -1,0 +1,77 @@
+import type { EpochMs, JobName, Millis } from './brand';
+
+/** The due times of one schedule: nominal instants, in order, without end or beginning. */
+export interface Timetable {
+  /** The first due time strictly after `instant`; none within 5 years: undefined. */
+  next(instant: EpochMs): EpochMs | undefined;
+  /** The last due time strictly before `instant`; none within 5 years or since 1970: undefined. */
+  previous(instant: EpochMs): EpochMs | undefined;
+}
+
+/**
+ * How due times come about.
+ * `timed`: by the timetable (cron, `@every`, `@at`); `always`: terms, one after another; `manual`: only on request.
+ */
+export type ScheduleKind = 'timed' | 'always' | 'manual';
+
+export interface Retry {
+  /** Attempts in all, the first included. */
+  readonly attempts: number;
+  readonly backoffMs: Millis;
+  readonly factor: number;
+  readonly maxBackoffMs: Millis;
+  readonly jitter: 'full' | 'none';
+}
+
+/** One job of `jobs.json`, checked, with every default filled in. */
+export interface JobSpec {
+  readonly name: JobName;
+  /** The schedule as written in the file. */
+  readonly schedule: string;
+  readonly kind: ScheduleKind;
+  /** The instant of an `@at` schedule. */
+  readonly at?: EpochMs;
+  readonly timeZone: string;
+  /** Nominal due times; empty for `always` and `manual`. Made even for a disabled job. */
+  readonly timetable: Timetable;
+  /** The fixed offset inside `spread` that a hash of the name gives: actual time = nominal + offset. */
+  readonly offsetMs: Millis;
+  readonly catchUp: 'latest' | 'all' | 'none';
+  readonly catchUpWindowMs: Millis;
+  readonly overlap: 'skip' | 'queue' | 'cancel';
+  /** Undefined: none (`@always` without a timeout of its own). */
+  readonly timeoutMs: Millis | undefined;
+  readonly stallAfterMs: Millis | undefined;
+  readonly graceMs: Millis;
+  readonly retry: Retry;
+  readonly leaseMs: Millis;
+  readonly pauseAfterFailures: number | undefined;
+  readonly alertAfterMs: Millis | undefined;
+  readonly keepMs: Millis;
+  /** As in the file, before the handler's own schema. */
+  readonly input: unknown;
+  /** Name in the registry of handlers. */
+  readonly handler: string;
+  readonly description: string | undefined;
+  readonly tags: readonly string[];
+  readonly enabled: boolean;
+  /** Hash of schedule, zone, dst, between, except, spread and enabled: what a row compares. */
+  readonly scheduleHash: string;
+}
+
+/** The file `jobs.json` as a whole. */
+export interface JobsFile {
+  /** Which version of the file this is; a lower one never claims a job whose schedule differs. */
+  readonly revision: number;
+  readonly jobs: readonly JobSpec[];
+}
+
+/** When a due time really comes: its nominal time and the job's spread. */
+export function actualTime(spec: JobSpec, scheduledFor: EpochMs): EpochMs {
+  return scheduledFor + spec.offsetMs;
+}
+
+/** Margin kept at the end of a lease: 2 s, or a tenth of the lease if that is more. */
+export function marginOf(leaseMs: Millis): Millis {
+  return Math.max(2000, leaseMs / 10);
+}

@@ -1,0 +1,46 @@
+import type { EpochMs, JobName, LeaseId } from './brand';
+
+/** Later than any instant that cronlease handles, so that newer records get smaller keys: listings are newest first. */
+const KEY_BASE = 1e13;
+
+/**
+ * The key of a run's ledger record: 13 digits, then `-s` for a due time or `-m-<request id>` for a manual request.
+ * The key is the run's identity.
+ */
+export function recordKey(scheduledFor: EpochMs, request?: string): string {
+  return invertedTime(scheduledFor) + (request === undefined ? '-s' : `-m-${request}`);
+}
+
+/** 10^13 − ms, as 13 digits. */
+export function invertedTime(instant: EpochMs): string {
+  return String(KEY_BASE - instant).padStart(13, '0');
+}
+
+export interface KeyParts {
+  readonly scheduledFor: EpochMs;
+  readonly request: string | undefined;
+}
+
+/** What a record's key says; undefined when it is none of ours. */
+export function parseRecordKey(key: string): KeyParts | undefined {
+  const match = /^(\d{13})-(?:s|m-([0-9a-z]+))$/.exec(key);
+  if (match === null) return undefined;
+  return { scheduledFor: KEY_BASE - Number(match[1]), request: match[2] };
+}
+
+/** Readable id of a run: the job, its time, and for a manual request the request's id. */
+export function runIdOf(job: JobName, key: string): string {
+  const parts = parseRecordKey(key);
+  if (parts === undefined) return `${job}/${key}`;
+  return `${job}-${compactTime(parts.scheduledFor)}` + (parts.request === undefined ? '' : `-m-${parts.request}`);
+}
+
+/** A new acquisition is a new orchestration: the lease id keeps their ids apart. At most 89 characters. */
+export function orchestrationId(job: JobName, scheduledFor: EpochMs, leaseId: LeaseId): string {
+  return `${job}-${compactTime(scheduledFor).replace(/\.\d+/, '')}-${leaseId.slice(0, 8)}`;
+}
+
+/** `yyyymmddThhmmssZ`, with milliseconds where there are any. */
+function compactTime(instant: EpochMs): string {
+  return new Date(instant).toISOString().replace(/[-:]/g, '').replace('.000Z', 'Z');
+}

@@ -1,0 +1,110 @@
+import type { EpochMs } from './brand';
+
+/** A row or control record whose metadata is not ours: that job is left alone, and says so. */
+export class ForeignMetadataError extends Error {
+  readonly code = 'ForeignMetadata';
+  override readonly name = 'ForeignMetadataError';
+
+  constructor(key: string, value: string | undefined, expected: string) {
+    super(
+      `metadata "${key}" is ${value === undefined ? 'missing' : JSON.stringify(value)}, expected ${expected}: ` +
+        'the blob was changed by something else than cronlease, or by a newer version of it',
+    );
+  }
+}
+
+/** Reads one blob's metadata, field by field. Every method throws {@link ForeignMetadataError}. */
+export class MetadataReader {
+  constructor(private readonly metadata: Readonly<Record<string, string>>) {}
+
+  text(key: string): string {
+    const value = this.metadata[key];
+    if (value === undefined) throw new ForeignMetadataError(key, value, 'a value');
+    return value;
+  }
+
+  optionalText(key: string): string | undefined {
+    return this.metadata[key];
+  }
+
+  oneOf<T extends string>(key: string, allowed: readonly T[]): T {
+    const value = this.text(key);
+    const found = allowed.find((candidate) => candidate === value);
+    if (found === undefined) throw new ForeignMetadataError(key, value, allowed.join(' or '));
+    return found;
+  }
+
+  whole(key: string): number {
+    const value = this.text(key);
+    if (!/^\d{1,16}$/.test(value) || !Number.isSafeInteger(Number(value))) {
+      throw new ForeignMetadataError(key, value, 'a whole number');
+    }
+    return Number(value);
+  }
+
+  instant(key: string): EpochMs {
+    return parseInstant(key, this.text(key));
+  }
+
+  optionalInstant(key: string): EpochMs | undefined {
+    return this.metadata[key] === undefined ? undefined : this.instant(key);
+  }
+
+  /** A JSON list, each member checked by `read`. A missing key is an empty list. */
+  list<T>(key: string, read: (member: Readonly<Record<string, unknown>>) => T | undefined): readonly T[] {
+    const text = this.metadata[key];
+    if (text === undefined) return [];
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(text);
+    } catch {
+      throw new ForeignMetadataError(key, text, 'a JSON list');
+    }
+    if (!Array.isArray(parsed)) throw new ForeignMetadataError(key, text, 'a JSON list');
+    return parsed.map((member: unknown) => {
+      const value = isObject(member) ? read(member) : undefined;
+      if (value === undefined) throw new ForeignMetadataError(key, text, 'a list of known members');
+      return value;
+    });
+  }
+}
+
+/** Leaves out what is undefined, and turns lists into ASCII JSON, which headers can carry. */
+export function writeMetadata(
+  fields: Readonly<Record<string, string | number | readonly unknown[] | undefined>>,
+): Readonly<Record<string, string>> {
+  const metadata: Record<string, string> = {};
+  for (const [key, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    if (typeof value === 'object') {
+      if (value.length > 0) metadata[key] = asciiJson(value);
+    } else {
+      metadata[key] = String(value);
+    }
+  }
+  return metadata;
+}
+
+export function isoOrUndefined(instant: EpochMs | undefined): string | undefined {
+  return instant === undefined ? undefined : new Date(instant).toISOString();
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** JSON with everything outside printable ASCII escaped. */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[^\x20-\x7e]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function parseInstant(key: string, text: string): EpochMs {
+  const instant = Date.parse(text);
+  if (Number.isNaN(instant) || new Date(instant).toISOString() !== text) {
+    throw new ForeignMetadataError(key, text, 'a time such as 2026-01-31T03:00:00.000Z');
+  }
+  return instant;
+}

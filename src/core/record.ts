@@ -1,0 +1,190 @@
+import type { EpochMs, JobName } from './brand';
+import type { AttemptOutcome, Fate, Reason, RunFate, Stretch, Trigger } from './fate';
+import type { JobSpec } from './job';
+import { actualTime } from './job';
+import { parseRecordKey, recordKey, runIdOf } from './key';
+import { asciiJson, isObject } from './metadata';
+import type { PastAttempt, Row } from './row';
+
+/** What a handler threw, as the ledger keeps it. */
+export interface RecordedError {
+  readonly name: string;
+  readonly message: string;
+  /** Cut to 8 KB. */
+  readonly stack?: string;
+}
+
+/** One attempt of a run. Times are ISO 8601 in UTC. */
+export interface AttemptRecord {
+  readonly attempt: number;
+  readonly token: number;
+  readonly deployment: string;
+  readonly startedAt: string;
+  /** Null when its holder died. */
+  readonly endedAt: string | null;
+  readonly outcome: AttemptOutcome;
+  readonly error: RecordedError | null;
+}
+
+/** What became of one due time, or of a stretch of them. Times are ISO 8601 in UTC. */
+export interface LedgerRecord {
+  readonly job: string;
+  /** The due time, or the oldest one of a stretch. For a manual run, when it was asked for. */
+  readonly scheduledFor: string;
+  /** `open` is a mark: an attempt that may not be the first is about to run, or was interrupted. */
+  readonly state: 'open' | 'final';
+  /** Null in an open record: the row tells how it stands. */
+  readonly outcome: Fate | null;
+  readonly reason: Reason | null;
+  /** What started the run; null where nothing ran. */
+  readonly trigger: Trigger | null;
+  readonly token: number | null;
+  readonly runId: string;
+  /** When the first attempt's handler started. */
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** How long after the actual due time the first attempt started. */
+  readonly latenessMs: number | null;
+  readonly attempts: readonly AttemptRecord[];
+  /** What the handler returned. */
+  readonly result?: unknown;
+  /** For a stretch: its newest due time, and how many they are. */
+  readonly through?: string;
+  readonly count?: number;
+  /** Who wrote it, so that a writer whose answer was lost knows its own record again. */
+  readonly execution?: string;
+}
+
+/** The record of a stretch of due times, or of a manual request, that did not run. */
+export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: string; readonly record: LedgerRecord } {
+  const key = recordKey(stretch.from, stretch.request);
+  return {
+    key,
+    record: {
+      job,
+      scheduledFor: iso(stretch.from),
+      state: 'final',
+      outcome: stretch.fate,
+      reason: stretch.reason,
+      trigger: null,
+      token: null,
+      runId: runIdOf(job, key),
+      startedAt: null,
+      endedAt: null,
+      latenessMs: null,
+      attempts: [],
+      ...(stretch.count > 1 ? { through: iso(stretch.through), count: stretch.count } : {}),
+    },
+  };
+}
+
+/** The mark of a claim that may not be the first for its occurrence. */
+export function openRecord(job: JobSpec, row: Row, attempts: readonly AttemptRecord[]): LedgerRecord {
+  return runRecord(job, row, attempts, { state: 'open', outcome: null, reason: null, endedAt: null });
+}
+
+export function finalRecord(
+  job: JobSpec,
+  row: Row,
+  attempts: readonly AttemptRecord[],
+  end: { readonly fate: RunFate; readonly reason: Reason; readonly at: EpochMs; readonly result?: unknown },
+): LedgerRecord {
+  const record = runRecord(job, row, attempts, {
+    state: 'final',
+    outcome: end.fate,
+    reason: end.reason,
+    endedAt: iso(end.at),
+  });
+  return end.result === undefined ? record : { ...record, result: end.result };
+}
+
+function runRecord(
+  job: JobSpec,
+  row: Row,
+  attempts: readonly AttemptRecord[],
+  state: Pick<LedgerRecord, 'state' | 'outcome' | 'reason' | 'endedAt'>,
+): LedgerRecord {
+  const { run } = row;
+  if (run === undefined) throw new Error(`the row of job "${job.name}" has no run to record`);
+  const first = attempts[0];
+  const due = run.trigger === 'manual' ? run.scheduledFor : actualTime(job, run.scheduledFor);
+  return {
+    job: job.name,
+    scheduledFor: iso(run.scheduledFor),
+    ...state,
+    trigger: run.trigger,
+    token: row.token,
+    runId: runIdOf(job.name, run.key),
+    startedAt: first?.startedAt ?? null,
+    latenessMs: first === undefined ? null : Date.parse(first.startedAt) - due,
+    attempts,
+    ...(row.execution === undefined ? {} : { execution: row.execution }),
+  };
+}
+
+/** The attempts that a row remembers, with what is known better from attempts made by the same orchestration. */
+export function attemptHistory(
+  past: readonly PastAttempt[],
+  known: readonly AttemptRecord[],
+): readonly AttemptRecord[] {
+  const byNumber = new Map<number, AttemptRecord>();
+  for (const attempt of past) {
+    byNumber.set(attempt.attempt, {
+      attempt: attempt.attempt,
+      token: attempt.token,
+      deployment: attempt.deployment,
+      startedAt: iso(attempt.start),
+      endedAt: attempt.end === undefined ? null : iso(attempt.end),
+      outcome: attempt.outcome,
+      error: null,
+    });
+  }
+  for (const attempt of known) byNumber.set(attempt.attempt, attempt);
+  return [...byNumber.values()].sort((a, b) => a.attempt - b.attempt);
+}
+
+/** The record as it is stored: JSON, and what a listing shows of it. */
+export function storeRecord(record: LedgerRecord): { readonly body: string; readonly summary: Record<string, string> } {
+  const { state, outcome, reason, trigger, token, startedAt, endedAt, through, count } = record;
+  const summary: Record<string, string> = { state };
+  const fields = { outcome, reason, trigger, token, started: startedAt, ended: endedAt, through, count };
+  for (const [key, value] of Object.entries(fields)) {
+    if (value !== null && value !== undefined) summary[key] = String(value);
+  }
+  return { body: asciiJson(record), summary };
+}
+
+/** A ledger record that cannot be read as one: changed by something else than cronlease. */
+export class ForeignRecordError extends Error {
+  readonly code = 'ForeignRecord';
+  override readonly name = 'ForeignRecordError';
+}
+
+/** Reads a stored record back. Throws {@link ForeignRecordError}. */
+export function parseRecord(job: JobName, key: string, body: string): LedgerRecord {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch (cause) {
+    throw new ForeignRecordError(`ledger record "${key}" of job "${job}" is not JSON`, { cause });
+  }
+  if (parseRecordKey(key) === undefined || !isLedgerRecord(parsed)) {
+    throw new ForeignRecordError(`ledger record "${key}" of job "${job}" is not one of cronlease's`);
+  }
+  return parsed;
+}
+
+function isLedgerRecord(value: unknown): value is LedgerRecord {
+  if (!isObject(value)) return false;
+  const { state, job, scheduledFor, attempts } = value;
+  return (
+    (state === 'open' || state === 'final') &&
+    typeof job === 'string' &&
+    typeof scheduledFor === 'string' &&
+    Array.isArray(attempts)
+  );
+}
+
+function iso(instant: EpochMs): string {
+  return new Date(instant).toISOString();
+}

@@ -1,0 +1,206 @@
+import type { EpochMs, Token } from './brand';
+import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
+import { UNRUN_FATES } from './fate';
+import { parseRecordKey } from './key';
+import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+
+const PHASES = ['idle', 'running', 'retrying', 'fanning'] as const;
+const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
+const ATTEMPT_OUTCOMES = [
+  'succeeded',
+  'failed',
+  'timedOut',
+  'stalled',
+  'cancelled',
+  'holderLost',
+  'draining',
+] as const satisfies readonly AttemptOutcome[];
+
+/** How many past attempts of a run its row remembers. */
+export const PAST_ATTEMPTS = 10;
+/** How many stretches a row may owe: it must stay under the 8 KB that a blob's metadata may have. */
+export const OWED_STRETCHES = 16;
+
+/**
+ * `idle`: nothing has run yet. `running`: an attempt goes on, or, with a final record, the run is settled.
+ * `retrying`, `fanning`: the run waits for its not-before time.
+ */
+export type Phase = (typeof PHASES)[number];
+
+/** The current or last run of a job. */
+export interface RunRef {
+  /** Its record's key, which is its identity. */
+  readonly key: string;
+  readonly scheduledFor: EpochMs;
+  readonly trigger: Trigger;
+  /** The service's Date of its first acquisition. */
+  readonly since: EpochMs;
+}
+
+/** An attempt that is over, as the row tells it. `end` is undefined when its holder died. */
+export interface PastAttempt {
+  readonly attempt: number;
+  readonly token: number;
+  readonly deployment: string;
+  readonly start: EpochMs;
+  readonly end: EpochMs | undefined;
+  readonly outcome: AttemptOutcome;
+}
+
+/** A job's row: the metadata of `jobs/<job>/lease`, which only the lease holder writes. */
+export interface Row {
+  readonly token: Token;
+  /** The latest due time whose fate is decided. */
+  readonly cursor: EpochMs;
+  /** Ledger records still to be written. On an available row they are written already. */
+  readonly owed: readonly Stretch[];
+  readonly run: RunRef | undefined;
+  /** When the last run ended, if due times passed during it. */
+  readonly busyUntil: EpochMs | undefined;
+  /** Id of the execution that made the last claim: tells whose write it was when an answer is lost. */
+  readonly execution: string | undefined;
+  readonly phase: Phase;
+  /** Number of the run's current attempt, from 1; grows with every claim of the run. */
+  readonly attempt: number;
+  /** How many of the attempts ended because their instance was shut down: they do not count. */
+  readonly drained: number;
+  /** When the current attempt started. */
+  readonly started: EpochMs | undefined;
+  readonly past: readonly PastAttempt[];
+  /** 0: at once. */
+  readonly notBefore: EpochMs | undefined;
+  /** The deployment whose tick won the job last. */
+  readonly incumbent: string | undefined;
+  /** Failed runs in a row. */
+  readonly failures: number;
+  readonly revision: number;
+  readonly scheduleHash: string;
+  /** Number of the last manual request that was taken. */
+  readonly manualTaken: number;
+}
+
+/** A row as it is created: it owes nothing before `cursor`. */
+export function newRow(cursor: EpochMs, revision: number, scheduleHash: string): Row {
+  return {
+    token: 0 as Token,
+    cursor,
+    owed: [],
+    run: undefined,
+    busyUntil: undefined,
+    execution: undefined,
+    phase: 'idle',
+    attempt: 0,
+    drained: 0,
+    started: undefined,
+    past: [],
+    notBefore: undefined,
+    incumbent: undefined,
+    failures: 0,
+    revision,
+    scheduleHash,
+    manualTaken: 0,
+  };
+}
+
+/** The row as metadata: lowercase keys, printable ASCII. */
+export function encodeRow(row: Row): Readonly<Record<string, string>> {
+  return writeMetadata({
+    format: 1,
+    token: row.token,
+    cursor: isoOrUndefined(row.cursor),
+    owed: row.owed.map((stretch) => ({
+      fate: stretch.fate,
+      reason: stretch.reason,
+      from: stretch.from,
+      ...(stretch.count > 1 ? { through: stretch.through, count: stretch.count } : {}),
+      ...(stretch.request === undefined ? {} : { request: stretch.request }),
+    })),
+    run: row.run?.key,
+    trigger: row.run?.trigger,
+    since: isoOrUndefined(row.run?.since),
+    busyuntil: isoOrUndefined(row.busyUntil),
+    execution: row.execution,
+    phase: row.phase,
+    attempt: row.attempt,
+    drained: row.drained,
+    started: isoOrUndefined(row.started),
+    past: row.past.slice(-PAST_ATTEMPTS).map((past) => ({
+      n: past.attempt,
+      token: past.token,
+      by: past.deployment,
+      start: past.start,
+      ...(past.end === undefined ? {} : { end: past.end }),
+      outcome: past.outcome,
+    })),
+    notbefore: isoOrUndefined(row.notBefore),
+    incumbent: row.incumbent,
+    failures: row.failures,
+    revision: row.revision,
+    hash: row.scheduleHash,
+    manualtaken: row.manualTaken,
+  });
+}
+
+/** Throws {@link ForeignMetadataError} when the metadata is not a row's. */
+export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
+  const read = new MetadataReader(metadata);
+  const format = read.text('format');
+  if (format !== '1') throw new ForeignMetadataError('format', format, '1');
+  return {
+    token: read.whole('token') as Token,
+    cursor: read.instant('cursor'),
+    owed: read.list('owed', readStretch),
+    run: readRun(read),
+    busyUntil: read.optionalInstant('busyuntil'),
+    execution: read.optionalText('execution'),
+    phase: read.oneOf('phase', PHASES),
+    attempt: read.whole('attempt'),
+    drained: read.whole('drained'),
+    started: read.optionalInstant('started'),
+    past: read.list('past', readPast),
+    notBefore: read.optionalInstant('notbefore'),
+    incumbent: read.optionalText('incumbent'),
+    failures: read.whole('failures'),
+    revision: read.whole('revision'),
+    scheduleHash: read.text('hash'),
+    manualTaken: read.whole('manualtaken'),
+  };
+}
+
+function readRun(read: MetadataReader): RunRef | undefined {
+  const key = read.optionalText('run');
+  if (key === undefined) return undefined;
+  const parts = parseRecordKey(key);
+  if (parts === undefined) throw new ForeignMetadataError('run', key, "a ledger record's key");
+  return {
+    key,
+    scheduledFor: parts.scheduledFor,
+    trigger: read.oneOf('trigger', TRIGGERS),
+    since: read.instant('since'),
+  };
+}
+
+function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undefined {
+  const { from, reason, request } = member;
+  const fate = UNRUN_FATES.find((candidate) => candidate === member['fate']);
+  const through = member['through'] ?? from;
+  const count = member['count'] ?? 1;
+  if (fate === undefined || typeof reason !== 'string') return undefined;
+  if (typeof from !== 'number' || typeof through !== 'number' || typeof count !== 'number') return undefined;
+  return {
+    fate,
+    reason: reason as Reason,
+    from,
+    through,
+    count,
+    ...(typeof request === 'string' ? { request } : {}),
+  };
+}
+
+function readPast(member: Readonly<Record<string, unknown>>): PastAttempt | undefined {
+  const { n, token, by, start, end } = member;
+  const outcome = ATTEMPT_OUTCOMES.find((candidate) => candidate === member['outcome']);
+  if (outcome === undefined || typeof n !== 'number' || typeof token !== 'number') return undefined;
+  if (typeof by !== 'string' || typeof start !== 'number') return undefined;
+  return { attempt: n, token, deployment: by, start, end: typeof end === 'number' ? end : undefined, outcome };
+}

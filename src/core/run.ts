@@ -1,0 +1,81 @@
+import type { EpochMs, Millis } from './brand';
+import type { AttemptOutcome, Reason, RunFate } from './fate';
+import type { JobSpec, Retry } from './job';
+import type { Row } from './row';
+
+/** Why a handler's signal was aborted. */
+export type AbortCode = 'leaseLost' | 'timedOut' | 'stalled' | 'cancelled' | 'draining';
+
+/** How one attempt ended, before it is known what becomes of its run. The first thing that happened counts. */
+export type AttemptEnd =
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason }
+  | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason };
+
+/** What becomes of a run after one of its attempts. */
+export type RunStep =
+  | { readonly kind: 'ended'; readonly fate: RunFate; readonly reason: Reason }
+  | { readonly kind: 'goOn'; readonly outcome: AttemptOutcome; readonly reason: Reason; readonly notBefore: EpochMs }
+  /** The lease is lost: whoever holds it now decides. */
+  | { readonly kind: 'lost' };
+
+/**
+ * The run's state machine: what follows an attempt.
+ *
+ * @param row the row as the attempt claimed it
+ * @param random uniform in [0, 1), for jitter
+ */
+export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: EpochMs, random: number): RunStep {
+  switch (end.kind) {
+    case 'returned':
+      return { kind: 'ended', fate: 'succeeded', reason: 'completed' };
+    case 'threw':
+      return again(job, row, 'failed', end.reason, end.retryable, now, random);
+    case 'aborted':
+      break;
+  }
+  switch (end.code) {
+    case 'leaseLost':
+      return { kind: 'lost' };
+    case 'cancelled':
+      return { kind: 'ended', fate: 'cancelled', reason: end.reason };
+    case 'draining':
+      if (end.reason === 'termEnded') return { kind: 'ended', fate: 'succeeded', reason: 'termEnded' };
+      return { kind: 'goOn', outcome: 'draining', reason: end.reason, notBefore: 0 };
+    case 'timedOut':
+    case 'stalled':
+      return again(job, row, end.code, end.reason, true, now, random);
+  }
+}
+
+function again(
+  job: JobSpec,
+  row: Row,
+  fate: RunFate,
+  reason: Reason,
+  retryable: boolean,
+  now: EpochMs,
+  random: number,
+): RunStep {
+  const used = row.attempt - row.drained;
+  // A term that failed is over: the next term is its retry, after the back-off.
+  if (!retryable || used >= job.retry.attempts || job.kind === 'always') return { kind: 'ended', fate, reason };
+  // 0 means "at once", so a real not-before time is never 0.
+  return { kind: 'goOn', outcome: fate, reason, notBefore: Math.max(1, now + backoff(job.retry, used, random)) };
+}
+
+/**
+ * How long to wait after the `failures`-th failure.
+ *
+ * @param random uniform in [0, 1): with full jitter the wait is this share of the back-off
+ */
+export function backoff(retry: Retry, failures: number, random: number): Millis {
+  const full = Math.min(retry.maxBackoffMs, retry.backoffMs * retry.factor ** Math.max(0, failures - 1));
+  return Math.round(retry.jitter === 'full' ? full * random : full);
+}
+
+/** The count of failed runs in a row once a run has ended with this fate. */
+export function failuresAfter(failures: number, fate: RunFate): number {
+  if (fate === 'succeeded') return 0;
+  return fate === 'cancelled' ? failures : failures + 1;
+}

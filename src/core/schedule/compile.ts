@@ -1,0 +1,48 @@
+import type { EpochMs } from '../brand';
+import type { ScheduleKind, Timetable } from '../job';
+import type { Schedule } from './parse';
+import { ScheduleError } from './schedule-error';
+import { cronSource, ELAPSED, everySource, onceSource, type DstPolicy, type Source } from './source';
+import { isNeverDue, timetableOf } from './timetable';
+import type { Span } from './window';
+import type { Zone } from './zone';
+
+export interface CompiledSchedule {
+  readonly kind: ScheduleKind;
+  /** The instant of an `@at` schedule. */
+  readonly at?: EpochMs;
+  /** Nominal due times; none for `always` and `manual`. */
+  readonly timetable: Timetable;
+}
+
+const EMPTY: Timetable = { next: () => undefined, previous: () => undefined };
+
+/**
+ * Makes the due times of a schedule: those of its zone and policy that lie in none of the excluded spans.
+ * @throws ScheduleError if that leaves nothing that is ever due.
+ */
+export function compileSchedule(
+  schedule: Schedule,
+  zone: Zone,
+  dst: DstPolicy,
+  excluded: readonly Span[],
+): CompiledSchedule {
+  if (schedule.kind === 'always' || schedule.kind === 'manual') return { kind: schedule.kind, timetable: EMPTY };
+  const source = sourceOf(schedule, zone, dst);
+  if (excluded.length > 0 && isNeverDue(source, excluded)) {
+    throw new ScheduleError('is never due: "between" and "except" leave none of its times', 'widen them');
+  }
+  const at = schedule.kind === 'at' ? { at: schedule.at } : {};
+  return { kind: 'timed', ...at, timetable: timetableOf(source, excluded) };
+}
+
+function sourceOf(schedule: Schedule & { kind: 'cron' | 'every' | 'at' }, zone: Zone, dst: DstPolicy): Source {
+  switch (schedule.kind) {
+    case 'cron':
+      return cronSource(schedule.fields, zone, schedule.elapsed ? ELAPSED : dst);
+    case 'every':
+      return everySource(schedule.period);
+    case 'at':
+      return onceSource(schedule.at);
+  }
+}

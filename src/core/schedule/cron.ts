@@ -1,0 +1,181 @@
+import { CronExpressionParser } from 'cron-parser';
+import { bitSet, sixtySet } from './bits';
+import { ScheduleError } from './schedule-error';
+import type { CronFields } from './wall';
+
+/** Something worth knowing about a schedule that is valid. */
+export interface ScheduleWarning {
+  readonly message: string;
+  readonly remedy: string;
+}
+
+export interface Cron {
+  readonly fields: CronFields;
+  /**
+   * The hour field holds `*`, `?`, `-` or `/`: due at each instant whose wall time matches, whatever the zone's
+   * clocks do.
+   */
+  readonly elapsed: boolean;
+  readonly warnings: readonly ScheduleWarning[];
+}
+
+const FIELDS = [
+  { name: 'second', widest: 59, form: '0-59' },
+  { name: 'minute', widest: 59, form: '0-59' },
+  { name: 'hour', widest: 23, form: '0-23' },
+  { name: 'day-of-month', widest: 30, form: '1-31 or L (the last day)' },
+  { name: 'month', widest: 11, form: '1-12 or JAN-DEC' },
+  {
+    name: 'day-of-week',
+    widest: 6,
+    form: '0-7 (0 and 7 are Sunday) or SUN-SAT, 5L (the last Friday), 1#3 (the third Monday)',
+  },
+] as const;
+
+type SixFields = readonly [string, string, string, string, string, string];
+
+const SHAPE =
+  'write 5 fields (minute hour day-of-month month day-of-week), such as "0 3 * * *", or 6 with seconds first';
+
+/**
+ * Reads a cron expression of 5 fields, or of 6 with seconds first. What a field may hold is cron-parser's to say.
+ * @throws ScheduleError
+ */
+export function parseCron(text: string): Cron {
+  const fields = sixFields(text);
+  refuse(fields);
+  const parsed = parseFields(fields);
+  if (parsed === undefined) throw explain(fields);
+  const nth = parsed.dayOfWeek.nthDay;
+  if (!Number.isInteger(nth)) {
+    throw new ScheduleError(
+      `has "${fields[5]}" for day-of-week`,
+      'after # write 1 to 5, such as 1#3 for the third Monday',
+    );
+  }
+  return {
+    fields: toFields(parsed),
+    elapsed: /[*?/-]/.test(fields[2]),
+    warnings: warningsFor(fields),
+  };
+}
+
+function sixFields(text: string): SixFields {
+  const fields = text.trim().split(/\s+/);
+  if (fields.length === 7) {
+    throw new ScheduleError('has 7 fields', 'leave the year out: "between" limits the years, "@at" is for once');
+  }
+  const [a = '', b = '', c = '', d = '', e = '', f] = fields;
+  if (fields.length < 5 || fields.length > 6) {
+    throw new ScheduleError(
+      text.trim() === '' ? 'is empty' : `has ${fields.length} field${fields.length === 1 ? '' : 's'}`,
+      SHAPE,
+    );
+  }
+  return f === undefined ? ['0', a, b, c, d, e] : [a, b, c, d, e, f];
+}
+
+/** What other crons have and this one has not, each with what to write instead. */
+function refuse(fields: SixFields): void {
+  for (const field of fields) {
+    if (/(?:^|[,/-])H(?![A-Z])/i.test(field)) {
+      throw new ScheduleError(
+        `has H in "${field}"`,
+        'H is random here: write a value, and let "spread" keep jobs apart',
+      );
+    }
+    if (/W(?![A-Z])/i.test(field)) {
+      throw new ScheduleError(
+        `has W (the nearest weekday) in "${field}", which is not supported`,
+        'write the day (15), the last day (L), or a weekday (1-5, 5L for the last Friday)',
+      );
+    }
+    if (/L-\d/i.test(field)) {
+      throw new ScheduleError(
+        `has "${field}": days before the last one are not supported`,
+        'write L for the last day, or the days themselves',
+      );
+    }
+  }
+}
+
+type ParsedFields = ReturnType<typeof CronExpressionParser.parse>['fields'];
+
+function parseFields(fields: SixFields): ParsedFields | undefined {
+  try {
+    // A date of ours, so that cron-parser does not ask the machine for its own.
+    return CronExpressionParser.parse(fields.join(' '), { tz: 'UTC', currentDate: 0, hashSeed: '' }).fields;
+  } catch (error) {
+    // It throws plain Errors whose text names no field: explain() finds out which one it was.
+    if (!(error instanceof Error)) throw error;
+    return undefined;
+  }
+}
+
+/** Which fields are wrong, tried one at a time; when none is wrong alone, it is the date that never comes. */
+function explain(fields: SixFields): ScheduleError {
+  const wrong = FIELDS.flatMap((field, index) => {
+    const alone = ['0', '0', '0', '*', '*', '*'].with(index, fields[index] ?? '');
+    const [a = '', b = '', c = '', d = '', e = '', f = ''] = alone;
+    return parseFields([a, b, c, d, e, f]) === undefined ? [{ ...field, text: fields[index] ?? '' }] : [];
+  });
+  if (wrong.length === 0) {
+    return new ScheduleError(
+      `names a date that never comes: day ${fields[3]} of month ${fields[4]}`,
+      'write a day that one of the months has, or L for the last day',
+    );
+  }
+  return new ScheduleError(
+    `has ${wrong.map((field) => `"${field.text}" for ${field.name}`).join(' and ')}`,
+    wrong.map((field) => `${field.name} is ${field.form}`).join('; ') +
+      '; each value once, in lists 1,15, ascending ranges 1-5, steps */5 or 0-30/10',
+  );
+}
+
+function toFields(parsed: ParsedFields): CronFields {
+  const { dayOfMonth, dayOfWeek } = parsed;
+  const anyDay = dayOfMonth.isWildcard;
+  const anyWeekday = dayOfWeek.isWildcard;
+  const numbers = (values: readonly (number | string)[]): number[] =>
+    values.filter((value) => typeof value === 'number');
+  const lasts = dayOfWeek.values
+    .filter((value) => typeof value === 'string')
+    .map((value) => Number.parseInt(value, 10));
+  return {
+    seconds: sixtySet(parsed.second.values),
+    minutes: sixtySet(parsed.minute.values),
+    hours: bitSet(parsed.hour.values),
+    months: bitSet(parsed.month.values.map((month) => month - 1)),
+    daysOfMonth: anyDay ? 0 : bitSet(numbers(dayOfMonth.values).map((day) => day - 1)),
+    lastDay: !anyDay && dayOfMonth.hasLastChar,
+    weekdays: anyWeekday ? (anyDay ? 0x7f : 0) : bitSet(numbers(dayOfWeek.values).map((day) => day % 7)),
+    nth: dayOfWeek.nthDay,
+    lastWeekdays: bitSet(lasts.map((day) => day % 7)),
+  };
+}
+
+function warningsFor(fields: SixFields): readonly ScheduleWarning[] {
+  const warnings: ScheduleWarning[] = [];
+  const [, , , day, month, weekday] = fields;
+  if (!/^[*?]$/.test(day) && !/^[*?]$/.test(weekday)) {
+    warnings.push({
+      message: `sets both day-of-month (${day}) and day-of-week (${weekday}): it is due on days that match either, as in Vixie cron`,
+      remedy: 'write * for one of them, unless either is meant',
+    });
+  } else if (/^(?:2|FEB)$/i.test(month) && /#5$/.test(weekday)) {
+    warnings.push({
+      message: 'is due in leap years alone, 28 years apart, and nothing more than 5 years ahead is looked for',
+      remedy: 'write a # of 1 to 4, or another month',
+    });
+  }
+  fields.forEach((text, index) => {
+    const field = FIELDS[index];
+    const step = Number(/\/(\d+)/.exec(text)?.[1] ?? 0);
+    if (field === undefined || step <= field.widest) return;
+    warnings.push({
+      message: `has a step of ${step} for ${field.name}, more than the field spans: only its first value is ever due`,
+      remedy: 'write the value itself, or "@every" for a period that does not start anew each hour or day',
+    });
+  });
+  return warnings;
+}

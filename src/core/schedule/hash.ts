@@ -1,0 +1,66 @@
+import { hash } from 'node:crypto';
+import type { Millis } from '../brand';
+import type { Moment } from './moment';
+import type { Schedule } from './parse';
+import type { DstPolicy } from './source';
+import type { Window } from './window';
+
+/** All that says when a job is due: what a row's schedule hash stands for. */
+export interface ScheduleSettings {
+  readonly schedule: Schedule;
+  readonly timeZone: string;
+  readonly dst: DstPolicy;
+  readonly between: Window | undefined;
+  readonly except: readonly Window[];
+  readonly spread: Millis;
+  readonly enabled: boolean;
+}
+
+/**
+ * 16 hexadecimal digits that are equal for settings that say the same in other words (white space, `MON` for `1`,
+ * `@daily` for its cron, a date for its midnight, an order of exceptions) and differ otherwise.
+ *
+ * Deployments compare it, so it must not depend on a machine: windows are taken as written, not as instants, since
+ * two releases of Node may know a zone's rules differently.
+ */
+export function scheduleHash(settings: ScheduleSettings): string {
+  const { schedule, timeZone, dst, between, except, spread, enabled } = settings;
+  const canonical = [
+    scheduleText(schedule),
+    timeZone.toLowerCase(),
+    dst.gap,
+    dst.overlap,
+    between === undefined ? '' : windowText(between),
+    [...new Set(except.map(windowText))].sort(),
+    spread,
+    enabled,
+  ];
+  return hash('sha256', JSON.stringify(canonical)).slice(0, 16);
+}
+
+function scheduleText(schedule: Schedule): string {
+  switch (schedule.kind) {
+    case 'cron': {
+      const { seconds, minutes, hours, months, daysOfMonth, lastDay, weekdays, nth, lastWeekdays } = schedule.fields;
+      const sets = [seconds.low, seconds.high, minutes.low, minutes.high, hours, months, daysOfMonth, weekdays];
+      return ['cron', ...sets, nth, lastWeekdays, lastDay, schedule.elapsed].join(' ');
+    }
+    case 'every':
+      return `every ${schedule.period}`;
+    case 'at':
+      return `at ${schedule.at}`;
+    case 'always':
+    case 'manual':
+      return schedule.kind;
+  }
+}
+
+function windowText({ from, to }: Window): string {
+  const open = from === undefined && to === undefined;
+  return open ? '' : `${momentText(from)}/${momentText(to)}`;
+}
+
+function momentText(moment: Moment | undefined): string {
+  if (moment === undefined) return '';
+  return moment.kind === 'instant' ? `@${moment.at}` : String(moment.wall);
+}

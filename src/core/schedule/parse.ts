@@ -1,0 +1,63 @@
+import type { EpochMs, Millis } from '../brand';
+import { parseDuration } from '../duration';
+import { parseCron, type Cron } from './cron';
+import { parseInstant } from './moment';
+import { ScheduleError } from './schedule-error';
+
+/** What a `schedule` setting says, before zone and policies. */
+export type Schedule =
+  | ({ readonly kind: 'cron' } & Cron)
+  | { readonly kind: 'every'; readonly period: Millis }
+  | { readonly kind: 'at'; readonly at: EpochMs }
+  | { readonly kind: 'always' }
+  | { readonly kind: 'manual' };
+
+const MACROS: ReadonlyMap<string, string> = new Map([
+  ['@hourly', '0 * * * *'],
+  ['@daily', '0 0 * * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@monthly', '0 0 1 * *'],
+  ['@yearly', '0 0 1 1 *'],
+]);
+
+const WORDS = '@hourly, @daily, @weekly, @monthly, @yearly, @every 90s, @at 2026-12-31T23:00:00Z, @always or @manual';
+
+/** No due time is looked for further ahead than 5 years, so a longer period would never be due. */
+const LONGEST_PERIOD = 5 * 365 * 86_400_000;
+
+/**
+ * Reads the text of a `schedule` setting.
+ * @throws ScheduleError with what would be right.
+ */
+export function parseSchedule(text: string): Schedule {
+  const [word = '', ...rest] = text.trim().split(/\s+/);
+  if (!word.startsWith('@')) return { kind: 'cron', ...parseCron(text) };
+  const argument = rest.join(' ');
+  switch (word) {
+    case '@every':
+      return { kind: 'every', period: parsePeriod(argument) };
+    case '@at':
+      return { kind: 'at', at: parseOnce(argument) };
+  }
+  if (argument !== '') throw new ScheduleError(`has "${argument}" after ${word}`, `write ${word} alone`);
+  if (word === '@always') return { kind: 'always' };
+  if (word === '@manual') return { kind: 'manual' };
+  const cron = MACROS.get(word);
+  if (cron === undefined) throw new ScheduleError(`begins with ${word}, which is unknown`, `write ${WORDS}`);
+  return { kind: 'cron', ...parseCron(cron) };
+}
+
+function parsePeriod(text: string): Millis {
+  const remedy = 'write @every and a duration from 1s to 1825d, such as @every 90s or @every 1h30m';
+  const period = parseDuration(text);
+  if (period === undefined)
+    throw new ScheduleError(`has ${text === '' ? 'no duration' : `"${text}"`} after @every`, remedy);
+  if (period === 0 || period > LONGEST_PERIOD) throw new ScheduleError(`has a period of ${text}`, remedy);
+  return period;
+}
+
+function parseOnce(text: string): EpochMs {
+  const at = parseInstant(text);
+  if (at < 0) throw new ScheduleError('lies before 1970, where nothing is ever due', 'write a later time');
+  return at;
+}

@@ -1,0 +1,12 @@
+/** A schedule, time zone or window that cannot be used, and what would be right. */
+export class ScheduleError extends Error {
+  readonly code = 'InvalidSchedule';
+  override readonly name = 'ScheduleError';
+
+  constructor(
+    message: string,
+    readonly remedy: string,
+  ) {
+    super(message);
+  }
+}

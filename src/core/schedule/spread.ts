@@ -1,0 +1,16 @@
+import type { JobName, Millis } from '../brand';
+
+/** The fixed offset of a job inside its spread: whole seconds, 0 included, `spread` excluded; the same everywhere. */
+export function spreadOffset(name: JobName, spread: Millis): Millis {
+  // The fraction from the hash's high bits keeps spreads of any length evenly filled.
+  return Math.floor((hash(name) / 2 ** 32) * (spread / 1000)) * 1000;
+}
+
+/** FNV-1a, with the finish of MurmurHash3: names that differ in their last digit alone must land far apart. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return (value ^ (value >>> 16)) >>> 0;
+}

@@ -1,0 +1,45 @@
+import type { HttpHandler } from '@azure/functions';
+import type { Coordinator } from '../coordinator/coordinator';
+import { within } from '../lease/deadline';
+import { StoreError } from '../lease/store';
+
+/** How long one answer of storage is good for: this endpoint is open to everybody. */
+const FRESH_MS = 10_000;
+const ANSWER_WITHIN_MS = 5_000;
+
+/**
+ * `GET manage/health`, for availability tests: 200 or 503, and no details, since anybody may ask. An instance on which
+ * no tick runs knows nothing of storage, so storage is asked, at most every 10 s.
+ */
+export function healthCheck(coordinator: () => Coordinator): HttpHandler {
+  let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
+  const storageAnswers = ({ clock, store, jobs }: Coordinator): Promise<boolean> => {
+    const now = clock.monotonic();
+    if (asked === undefined || now - asked.at > FRESH_MS) {
+      const [job] = jobs.keys();
+      asked = {
+        at: now,
+        answer: within(clock, ANSWER_WITHIN_MS, (signal) =>
+          store.list(job === undefined ? { signal } : { job, signal }),
+        ).then(
+          () => true,
+          (error: unknown) => {
+            // The container is made by the first tick; until then the service itself has answered.
+            if (error instanceof StoreError) return false;
+            throw error;
+          },
+        ),
+      };
+    }
+    return asked.answer;
+  };
+  return async () => {
+    const current = coordinator();
+    const healthy = current.health.healthy && !current.stopping && (await storageAnswers(current));
+    return {
+      status: healthy ? 200 : 503,
+      headers: { 'cache-control': 'no-store' },
+      jsonBody: { status: healthy ? 'healthy' : 'unhealthy' },
+    };
+  };
+}

@@ -1,0 +1,51 @@
+import type { DurableClient } from 'durable-functions';
+import { OrchestrationRuntimeStatus } from 'durable-functions';
+import type { Hub } from '../coordinator/coordinator';
+import { RUN } from './orchestrator';
+
+const FINISHED = [
+  OrchestrationRuntimeStatus.Completed,
+  OrchestrationRuntimeStatus.Failed,
+  OrchestrationRuntimeStatus.Terminated,
+];
+
+/** A tick's way to this app's task hub. */
+export function durableHub(client: DurableClient): Hub {
+  const runtimeStatus = async (id: string): Promise<OrchestrationRuntimeStatus | undefined> => {
+    try {
+      return (await client.getStatus(id)).runtimeStatus;
+    } catch (error) {
+      // The client says "not found" by an error with the status in its text alone.
+      if (error instanceof Error && error.message.includes('404')) return undefined;
+      throw error;
+    }
+  };
+  return {
+    async start(id, input) {
+      try {
+        await client.startNew(RUN, { instanceId: id, input });
+      } catch (error) {
+        // Asked again after a lost answer: the first start is there, which is what was wanted.
+        if ((await runtimeStatus(id)) === undefined) throw error;
+      }
+    },
+    async status(id) {
+      const status = await runtimeStatus(id);
+      switch (status) {
+        case OrchestrationRuntimeStatus.Completed:
+          return 'completed';
+        case OrchestrationRuntimeStatus.Failed:
+        case OrchestrationRuntimeStatus.Terminated:
+        case OrchestrationRuntimeStatus.Canceled:
+          return 'failed';
+        case undefined:
+          return 'unknown';
+        default:
+          return 'pending';
+      }
+    },
+    async purge({ from, to }) {
+      await client.purgeInstanceHistoryBy({ createdTimeFrom: from, createdTimeTo: to, runtimeStatus: FINISHED });
+    },
+  };
+}

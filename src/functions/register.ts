@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { app } from '@azure/functions';
+import type { InvocationContext, Timer } from '@azure/functions';
+import * as df from 'durable-functions';
+import { ConfigError } from '../config/config-error';
+import { checkHandlers } from '../config/handlers';
+import { loadJobs } from '../config/load';
+import { runAttempt } from '../coordinator/attempt';
+import type { Coordinator, Report, RunnableJob } from '../coordinator/coordinator';
+import { Health } from '../coordinator/coordinator';
+import { drain } from '../coordinator/drain';
+import type { Handlers } from '../coordinator/handler';
+import type { AttemptInput, AttemptResult } from '../coordinator/message';
+import { createTicker } from '../coordinator/tick';
+import type { JobName } from '../core/brand';
+import { formatEvent } from '../core/event';
+import { serviceTime } from '../lease/service-time';
+import { connectContainer } from '../stores/azure-blob/connection';
+import { azureBlobStore } from '../stores/azure-blob/store';
+import { systemClock } from '../system-clock';
+import { healthCheck } from './health';
+import { durableHub } from './hub';
+import { ATTEMPT, orchestrateRun, RUN } from './orchestrator';
+import { deploymentName, durationSetting, functionTimeout, tickSchedule } from './settings';
+
+/** What {@link registerCoordinator} takes. */
+export interface CoordinatorOptions {
+  /** The jobs file: a path, absolute or relative to `process.cwd()`, or an object of its shape. */
+  readonly jobs: string | object;
+  /** The handlers that the jobs name. */
+  readonly handlers: Handlers;
+}
+
+/**
+ * Makes this function app a coordinator of the jobs: registers `cronleaseTick`, `cronleaseRun`, `cronleaseAttempt` and
+ * `cronleaseHealth`. To be called once, while the app loads; reads the file and the app settings there and then.
+ *
+ * @throws ConfigError (code `InvalidJobs`) with every error of the file, so that the host refuses to start
+ * @throws SettingError, StorageSettingsError when an app setting cannot be used
+ */
+export function registerCoordinator(options: CoordinatorOptions): void {
+  const setUp: { coordinator?: Coordinator } = {};
+  const coordinator = (): Coordinator => {
+    if (setUp.coordinator === undefined) throw new Error('the app did not load: see the error at its start');
+    return setUp.coordinator;
+  };
+  // First of all: once the host knows of one function, an error while the app loads stops its start. Without any it
+  // would look for functions in the old form, find none, and start green with nothing in it.
+  app.http('cronleaseHealth', {
+    route: 'manage/health',
+    methods: ['GET'],
+    authLevel: 'anonymous',
+    handler: healthCheck(coordinator),
+  });
+
+  const env = process.env;
+  const tick = tickSchedule(env);
+  setUp.coordinator = createCoordinator(options);
+  const ticker = createTicker(coordinator());
+
+  app.timer('cronleaseTick', {
+    schedule: tick.text,
+    extraInputs: [df.input.durableClient()],
+    handler: async (_timer: Timer, context: InvocationContext) => {
+      await ticker.tick(durableHub(df.getClient(context)), tick.nextFire, reportTo(context, coordinator()));
+    },
+  });
+  df.app.orchestration(RUN, orchestrateRun);
+  df.app.activity(ATTEMPT, {
+    handler: (input: AttemptInput, context: InvocationContext): Promise<AttemptResult> =>
+      runAttempt(coordinator(), input, reportTo(context, coordinator())),
+  });
+  app.hook.appTerminate(() => drain(coordinator()));
+}
+
+function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator {
+  const env = process.env;
+  const appFolder = process.cwd();
+  const functionTimeoutMs = functionTimeout(env, appFolder);
+  const { jobsFile, warnings } = loadJobs(jobs, { baseFolder: appFolder, functionTimeoutMs });
+  const checked = checkHandlers(jobsFile, handlers);
+  if (checked.errors.length > 0) throw new ConfigError(checked.errors, warnings);
+  for (const warning of warnings) console.warn(`${warning.path}: ${warning.message} ${warning.remedy}`);
+
+  const runnable = new Map<JobName, RunnableJob>();
+  for (const spec of jobsFile.jobs) {
+    const handler = handlers[spec.handler];
+    if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: checked.inputs.get(spec.name) });
+  }
+  return {
+    store: azureBlobStore({ container: connectContainer(env, env['CRONLEASE_CONTAINER']), clock: systemClock }),
+    clock: systemClock,
+    serviceTime: serviceTime(systemClock),
+    random: Math.random,
+    newId: randomUUID,
+    deployment: deploymentName(env),
+    revision: jobsFile.revision,
+    jobs: runnable,
+    settings: {
+      lookAheadMs: durationSetting(env, 'CRONLEASE_LOOK_AHEAD', 5_000, 0, 60_000),
+      sweepIntervalMs: durationSetting(env, 'CRONLEASE_SWEEP_INTERVAL', 60_000, 1_000, 3_600_000),
+      functionTimeoutMs,
+    },
+    health: new Health(),
+    running: new Set(),
+    stopping: false,
+  };
+}
+
+/** Events and logs of one invocation go to its own log. */
+function reportTo(context: InvocationContext, { deployment }: Coordinator): Report {
+  const levels = {
+    debug: context.debug.bind(context),
+    info: context.info.bind(context),
+    warn: context.warn.bind(context),
+    error: context.error.bind(context),
+  };
+  const troubled = new Set(['failed', 'timedOut', 'stalled', 'unhealthy', 'warning']);
+  return {
+    event: (event) => {
+      levels[troubled.has(event.event) ? 'warn' : 'info'](formatEvent(event, deployment));
+    },
+    log: (level, ...message) => {
+      levels[level](...message);
+    },
+  };
+}

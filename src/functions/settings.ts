@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import path from 'node:path';
+import type { EpochMs, Millis } from '../core/brand';
+import { parseDuration } from '../core/duration';
+import { isObject } from '../core/metadata';
+import { compileSchedule } from '../core/schedule/compile';
+import { parseSchedule } from '../core/schedule/parse';
+import { zoneOf } from '../core/schedule/zone';
+
+/** The tick timer, unless `CRONLEASE_TICK` says otherwise: six fields, as Azure's timers have them. */
+export const DEFAULT_TICK = '10,25,40,55 * * * * *';
+const DEFAULT_FUNCTION_TIMEOUT_MS = 30 * 60_000;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** An app setting that cannot be used. The message names it, its value, and what would be right. */
+export class SettingError extends Error {
+  readonly code = 'InvalidSetting';
+  override readonly name = 'SettingError';
+
+  constructor(setting: string, value: string, remedy: string) {
+    super(`App setting ${setting} is ${JSON.stringify(value)}: ${remedy}`);
+  }
+}
+
+/** The tick's schedule as written, and its next fire after an instant. Throws {@link SettingError}. */
+export function tickSchedule(env: Environment): { text: string; nextFire: (after: EpochMs) => EpochMs } {
+  const text = env['CRONLEASE_TICK'] ?? DEFAULT_TICK;
+  const invalid = (why: string): SettingError =>
+    new SettingError('CRONLEASE_TICK', text, `${why}. Use six fields, seconds first, such as "${DEFAULT_TICK}"`);
+  if (text.trim().split(/\s+/).length !== 6) throw invalid('a timer needs six fields');
+  let compiled;
+  try {
+    // Azure's timers run in UTC.
+    compiled = compileSchedule(parseSchedule(text), zoneOf('UTC'), { gap: 'forward', overlap: 'first' }, []);
+  } catch (error) {
+    throw invalid(error instanceof Error ? error.message : String(error));
+  }
+  const { timetable } = compiled;
+  return {
+    text,
+    nextFire: (after) => {
+      const next = timetable.next(after);
+      if (next === undefined) throw invalid('it never fires again');
+      return next;
+    },
+  };
+}
+
+/** A setting that is a duration. Throws {@link SettingError}. */
+export function durationSetting(env: Environment, setting: string, preset: Millis, atLeast: Millis, atMost: Millis): Millis {
+  const text = env[setting];
+  if (text === undefined || text === '') return preset;
+  const value = parseDuration(text);
+  if (value === undefined || value < atLeast || value > atMost) {
+    const limits = `from ${String(atLeast / 1000)}s to ${String(atMost / 1000)}s`;
+    throw new SettingError(setting, text, `use a duration ${limits}, such as "${String(preset / 1000)}s"`);
+  }
+  return value;
+}
+
+/**
+ * The name of this function app among those that share the jobs: what the platform or the host calls it. Two
+ * deployments must never share one.
+ */
+export function deploymentName(env: Environment): string {
+  const site = env['WEBSITE_SITE_NAME'];
+  const slot = env['WEBSITE_SLOT_NAME'];
+  const fromSite = site === undefined || slot === undefined || slot === 'Production' ? site : `${site}-${slot}`;
+  const name = env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? env['AzureFunctionsWebHost__hostid'] ?? hostname();
+  if (!/^[\x21-\x7e]{1,100}$/.test(name)) {
+    throw new SettingError('CRONLEASE_DEPLOYMENT', name, 'use 1 to 100 printable ASCII characters without spaces');
+  }
+  return name;
+}
+
+/** host.json's functionTimeout, as the host will enforce it; 30 minutes where it says nothing, or "unlimited". */
+export function functionTimeout(env: Environment, appFolder: string): Millis {
+  const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder);
+  if (text === undefined || text === '-1') return DEFAULT_FUNCTION_TIMEOUT_MS;
+  const match = /^(?:(\d+)\.)?(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
+  if (match === null) throw new SettingError('functionTimeout (host.json)', text, 'use hh:mm:ss, such as "00:30:00"');
+  const [days, hours, minutes, seconds] = match.slice(1).map((part) => Number(part ?? 0));
+  return ((((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60 + (seconds ?? 0)) * 1000;
+}
+
+function fromHostJson(appFolder: string): string | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path.join(appFolder, 'host.json'), 'utf8');
+  } catch (error) {
+    // No host.json: the host itself says so better than we could.
+    if (isObject(error) && error['code'] === 'ENOENT') return undefined;
+    throw error;
+  }
+  const parsed: unknown = JSON.parse(text);
+  const value = isObject(parsed) ? parsed['functionTimeout'] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}

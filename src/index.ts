@@ -1,0 +1,15 @@
+/**
+ * cronlease turns a function app into a coordinator of scheduled jobs.
+ *
+ * @packageDocumentation
+ */
+export { registerCoordinator } from './functions/register';
+export type { CoordinatorOptions } from './functions/register';
+export { defineJob, NonRetryableError, AttemptAbortedError } from './coordinator/handler';
+export type { Handlers, JobContext, JobHandler, JobLog } from './coordinator/handler';
+export { FenceConflictError, StaleLeaderError } from './lease/fence';
+export type { Fence, FencedBlob } from './lease/fence';
+export type { AttemptRecord, LedgerRecord, RecordedError } from './core/record';
+export type { AttemptOutcome, Fate, Reason, Trigger } from './core/fate';
+export type { AbortCode } from './core/run';
+export type { StandardSchema } from './core/standard-schema';

@@ -1,0 +1,180 @@
+import type { JobName, Token } from '../core/brand';
+import { isObject } from '../core/metadata';
+import type { Trust } from './trust';
+
+/** Metadata that marks a blob as written under a job's fence. */
+const JOB_MARK = 'cronleasejob';
+const TOKEN_MARK = 'cronleasetoken';
+/** Somebody else wrote between our look and our write: look again, this often at most. */
+const TRIES = 5;
+
+/**
+ * This attempt is not the leader any more: its lease is lost or its run has been given to a successor. What it wanted
+ * to write was not written.
+ */
+export class StaleLeaderError extends Error {
+  readonly code = 'StaleLeader';
+  override readonly name = 'StaleLeaderError';
+}
+
+/** The target of a fenced write is fenced by another job, or cannot be written as it is. */
+export class FenceConflictError extends Error {
+  readonly code = 'FenceConflict';
+  override readonly name = 'FenceConflictError';
+}
+
+/** What a fenced write needs of a blob: a `BlockBlobClient` of `@azure/storage-blob`, any version 12. */
+export interface FencedBlob {
+  readonly url: string;
+  getProperties(options?: { abortSignal?: AbortSignal }): Promise<{
+    etag?: string;
+    metadata?: Record<string, string>;
+    contentType?: string;
+  }>;
+  upload(
+    body: string | Uint8Array,
+    contentLength: number,
+    options?: {
+      abortSignal?: AbortSignal;
+      conditions?: { ifMatch?: string; ifNoneMatch?: string };
+      metadata?: Record<string, string>;
+      blobHTTPHeaders?: { blobContentType?: string };
+    },
+  ): Promise<unknown>;
+}
+
+/** What keeps a leader that was paused, or is wrongly believed dead, from undoing its successor's work. */
+export interface Fence {
+  /**
+   * Fencing token: grows with every claim of the job. To fence a write to SQL or the like, compare it in the same
+   * statement: `… SET token = @token WHERE token <= @token`.
+   */
+  readonly token: number;
+  /** Throws {@link StaleLeaderError} once this attempt may not believe any more that it leads. */
+  check(): void;
+  /**
+   * Writes a whole blob, unless a higher token has written it: the token is kept in the blob's metadata
+   * (`cronleasejob`, `cronleasetoken`) and the write goes in with If-Match. Other metadata is kept.
+   *
+   * @param blob a `BlockBlobClient`
+   * @param contentType default: what the blob has, else `application/octet-stream`
+   * @throws StaleLeaderError when the trust is over or a higher token is there
+   * @throws FenceConflictError when the blob carries another job's mark
+   */
+  write(blob: FencedBlob, body: string | Uint8Array, options?: { readonly contentType?: string }): Promise<void>;
+}
+
+/** A fence that an attempt's end closes. */
+export interface ClosableFence extends Fence {
+  close(): void;
+}
+
+export function createFence(job: JobName, token: Token, trust: Pick<Trust, 'holds'>): ClosableFence {
+  const closing = new AbortController();
+  const check = (): void => {
+    if (closing.signal.aborted) {
+      throw new StaleLeaderError(
+        `the attempt of job "${job}" with token ${String(token)} has ended: nothing was written`,
+      );
+    }
+    if (!trust.holds) {
+      throw new StaleLeaderError(
+        `job "${job}" may have another leader than token ${String(token)}: the lease was not renewed in time`,
+      );
+    }
+  };
+  return {
+    token,
+    check,
+    close: () => {
+      closing.abort(new StaleLeaderError(`the attempt of job "${job}" with token ${String(token)} has ended`));
+    },
+    async write(blob, body, options) {
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        check();
+        const target = await lookAt(blob, closing.signal);
+        assertMayWrite(job, token, blob, target?.metadata);
+        check();
+        if (await put(blob, body, target, { job, token, contentType: options?.contentType, signal: closing.signal })) {
+          return;
+        }
+      }
+      throw new FenceConflictError(
+        `${withoutQuery(blob.url)} was changed by others ${String(TRIES)} times while job "${job}" wrote it: ` +
+          'nobody but this job should write there',
+      );
+    },
+  };
+}
+
+interface Target {
+  readonly etag: string | undefined;
+  readonly metadata: Record<string, string>;
+  readonly contentType: string | undefined;
+}
+
+async function lookAt(blob: FencedBlob, abortSignal: AbortSignal): Promise<Target | undefined> {
+  try {
+    const { etag, metadata, contentType } = await blob.getProperties({ abortSignal });
+    return { etag, metadata: metadata ?? {}, contentType };
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  }
+}
+
+function assertMayWrite(
+  job: JobName,
+  token: Token,
+  blob: FencedBlob,
+  metadata: Record<string, string> | undefined,
+): void {
+  const owner = metadata?.[JOB_MARK];
+  if (owner === undefined) return;
+  if (owner !== job) {
+    throw new FenceConflictError(
+      `${withoutQuery(blob.url)} is fenced by job "${owner}", so job "${job}" must not write it`,
+    );
+  }
+  const seen = Number(metadata?.[TOKEN_MARK]);
+  if (!Number.isSafeInteger(seen)) {
+    throw new FenceConflictError(`${withoutQuery(blob.url)} has no valid "${TOKEN_MARK}" in its metadata`);
+  }
+  if (seen > token) {
+    throw new StaleLeaderError(
+      `${withoutQuery(blob.url)} was written with token ${String(seen)}: token ${String(token)} of job "${job}" is stale`,
+    );
+  }
+}
+
+/** False when the blob has changed since it was looked at. */
+async function put(
+  blob: FencedBlob,
+  body: string | Uint8Array,
+  target: Target | undefined,
+  mark: { job: JobName; token: Token; contentType: string | undefined; signal: AbortSignal },
+): Promise<boolean> {
+  const contentType = mark.contentType ?? target?.contentType;
+  try {
+    await blob.upload(body, typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength, {
+      abortSignal: mark.signal,
+      conditions: target?.etag === undefined ? { ifNoneMatch: '*' } : { ifMatch: target.etag },
+      metadata: { ...target?.metadata, [JOB_MARK]: mark.job, [TOKEN_MARK]: String(mark.token) },
+      ...(contentType === undefined ? {} : { blobHTTPHeaders: { blobContentType: contentType } }),
+    });
+    return true;
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === 412 || status === 409 || status === 404) return false;
+    throw error;
+  }
+}
+
+function statusOf(error: unknown): number | undefined {
+  return isObject(error) && typeof error['statusCode'] === 'number' ? error['statusCode'] : undefined;
+}
+
+/** A SAS must not get into messages. */
+function withoutQuery(url: string): string {
+  return url.split('?')[0] ?? url;
+}

@@ -1,0 +1,105 @@
+import type { JobName, LeaseId, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
+import type { Control } from '../core/control';
+import { decodeControl, NO_CONTROL } from '../core/control';
+import { marginOf } from '../core/job';
+import { within } from './deadline';
+import type { LeaseStore } from './store';
+import type { Trust } from './trust';
+import { moment } from './trust';
+
+/** How often the trust is looked at: a machine that wakes from sleep learns within this time that it is no leader. */
+const WATCH_EVERY_MS = 150;
+/** After a renewal that got no answer, the next one follows this soon. */
+const ASK_AGAIN_MS = 500;
+
+export interface KeepAliveOptions {
+  readonly store: LeaseStore;
+  readonly clock: Clock;
+  readonly job: JobName;
+  readonly leaseId: LeaseId;
+  readonly leaseMs: Millis;
+  readonly trust: Trust;
+  /** Called once: the lease is lost, or the trust is over. */
+  readonly onLost: (why: string) => void;
+  /** Called with what operators want of the job, after each renewal. */
+  readonly onControl: (control: Control) => void;
+  /** What went wrong without ending the lease. */
+  readonly onTrouble: (problem: unknown) => void;
+}
+
+/**
+ * Keeps a lease renewed at a third of its length until stopped. Each renewal is cut off before the trust ends; from a
+ * success on, trust lasts until its start + lease − margin.
+ */
+export function keepAlive(options: KeepAliveOptions): { stop(): void } {
+  const { store, clock, job, leaseId, leaseMs, trust } = options;
+  const length = leaseMs - marginOf(leaseMs);
+  let stopped = false;
+  let cancelRenewal = (): void => undefined;
+  let cancelWatch = (): void => undefined;
+
+  const stop = (): void => {
+    stopped = true;
+    cancelRenewal();
+    cancelWatch();
+  };
+  const lose = (why: string): void => {
+    if (stopped) return;
+    stop();
+    trust.end();
+    options.onLost(why);
+  };
+  const watch = (): void => {
+    if (!trust.holds) {
+      lose(`the lease of job "${job}" could not be renewed in time`);
+      return;
+    }
+    cancelWatch = clock.after(Math.min(WATCH_EVERY_MS, trust.remaining()), watch);
+  };
+  const renewIn = (delay: Millis): void => {
+    cancelRenewal = clock.after(delay, () => void renew());
+  };
+  const renew = async (): Promise<void> => {
+    if (!trust.holds) {
+      watch();
+      return;
+    }
+    const start = moment(clock);
+    try {
+      const answer = await within(clock, Math.min(trust.remaining(), leaseMs / 3), (signal) =>
+        store.renew(job, leaseId, { signal }),
+      );
+      if (stopped) return;
+      if (answer === 'lost') {
+        lose(`the lease of job "${job}" is held by somebody else, or was broken`);
+        return;
+      }
+      if (!trust.extend(start, length)) {
+        watch();
+        return;
+      }
+      renewIn(Math.max(0, leaseMs / 3 - (clock.monotonic() - start.monotonic)));
+    } catch (problem) {
+      if (stopped) return;
+      options.onTrouble(problem);
+      renewIn(Math.min(ASK_AGAIN_MS, trust.remaining() / 4));
+      return;
+    }
+    await readControl();
+  };
+  const readControl = async (): Promise<void> => {
+    try {
+      const { control } = await within(clock, Math.min(trust.remaining(), leaseMs / 3), (signal) =>
+        store.readControl(job, { signal }),
+      );
+      if (!stopped) options.onControl(control === undefined ? NO_CONTROL : decodeControl(control.metadata));
+    } catch (problem) {
+      if (!stopped) options.onTrouble(problem);
+    }
+  };
+
+  watch();
+  renewIn(leaseMs / 3);
+  return { stop };
+}

@@ -1,0 +1,151 @@
+import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
+
+/**
+ * What cronlease asks of a storage service: one leased row and one control record for each job, and a ledger.
+ *
+ * Contract, checked by `test/conformance`:
+ * - Every method rejects with {@link StoreUnavailableError} when the service did not answer, throttled or failed
+ *   (the call may or may not have taken effect), with {@link StoreDeniedError} when it refused the caller, and with
+ *   the signal's reason when the caller gave up. Losing a race is an answer, never an error.
+ * - A method makes one attempt: asking again is the caller's business, since only the caller knows what asking
+ *   again means.
+ * - `date` is the service's own clock when it answered (resolution 1 s, truncated).
+ * - Metadata keys are lowercase letters, values printable ASCII.
+ * - Conditions and leases are checked and applied by the service in one step.
+ */
+export interface LeaseStore {
+  /** For messages: where this store is, without secrets. */
+  readonly location: string;
+
+  /** Makes the container if it is missing. Not being allowed to make one that exists is no error. */
+  prepare(options?: CallOptions): Promise<void>;
+
+  /** All rows and controls, or those of one job. `date` is that of the first page, the oldest. */
+  list(options?: CallOptions & { readonly job?: JobName }): Promise<Listing>;
+
+  /** Creates a row if it is absent. */
+  createRow(job: JobName, metadata: Metadata, options?: CallOptions): Promise<'created' | 'exists'>;
+
+  readRow(job: JobName, options?: CallOptions): Promise<ListedRow | undefined>;
+
+  /**
+   * Takes the row's lease. The same id while it is held is a renewal. `lost`: held by another, changed since
+   * `ifMatch`, broken, or no such row.
+   */
+  acquire(
+    job: JobName,
+    request: { readonly leaseId: LeaseId; readonly leaseMs: Millis; readonly ifMatch: ETag },
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'acquired'; readonly date: EpochMs } | { readonly kind: 'lost' }>;
+
+  /** `lost`: not ours any more, also when the service answers with another id than the one asked for. */
+  renew(job: JobName, leaseId: LeaseId, options?: CallOptions): Promise<'renewed' | 'lost'>;
+
+  /** Replaces the row's metadata under the lease. `refused`: the lease is not ours, or the row has changed. */
+  writeRow(
+    job: JobName,
+    metadata: Metadata,
+    guard: { readonly leaseId: LeaseId; readonly ifMatch: ETag },
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'written'; readonly etag: ETag; readonly date: EpochMs } | { readonly kind: 'refused' }>;
+
+  /** `lost`: it was not ours any more. */
+  release(job: JobName, leaseId: LeaseId, options?: CallOptions): Promise<'released' | 'lost'>;
+
+  readControl(
+    job: JobName,
+    options?: CallOptions,
+  ): Promise<{ readonly control: ListedControl | undefined; readonly date: EpochMs }>;
+
+  /** Replaces the control record; `ifMatch` undefined: only if there is none. `refused`: somebody was faster. */
+  writeControl(
+    job: JobName,
+    metadata: Metadata,
+    ifMatch: ETag | undefined,
+    options?: CallOptions,
+  ): Promise<'written' | 'refused'>;
+
+  /** Creates a ledger record if its key is free. */
+  createRecord(
+    job: JobName,
+    key: string,
+    record: StoredRecord,
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'created'; readonly etag: ETag } | { readonly kind: 'exists' }>;
+
+  /** `refused`: changed since `ifMatch`, or gone. */
+  replaceRecord(
+    job: JobName,
+    key: string,
+    record: StoredRecord,
+    ifMatch: ETag,
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'replaced'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+
+  readRecord(
+    job: JobName,
+    key: string,
+    options?: CallOptions,
+  ): Promise<{ readonly body: string; readonly etag: ETag } | undefined>;
+
+  /** One page of a job's record keys with their summaries, in order of key (newest first). */
+  listRecords(
+    job: JobName,
+    request: { readonly prefix?: string; readonly limit: number; readonly continuation?: string },
+    options?: CallOptions,
+  ): Promise<{ readonly records: readonly ListedRecord[]; readonly continuation: string | undefined }>;
+}
+
+export type Metadata = Readonly<Record<string, string>>;
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** `breaking` and `broken` count as leased until a tick has itself seen them so for a lease length + margin. */
+export type LeaseState = 'available' | 'leased' | 'expired' | 'breaking' | 'broken';
+
+export interface ListedRow {
+  readonly etag: ETag;
+  readonly lease: LeaseState;
+  readonly metadata: Metadata;
+}
+
+export interface ListedControl {
+  readonly etag: ETag;
+  readonly metadata: Metadata;
+}
+
+export interface Listing {
+  readonly date: EpochMs;
+  readonly jobs: ReadonlyMap<JobName, { readonly row?: ListedRow; readonly control?: ListedControl }>;
+}
+
+/** A ledger record as stored: its JSON, and a summary that a listing shows. */
+export interface StoredRecord {
+  readonly body: string;
+  readonly summary: Metadata;
+}
+
+export interface ListedRecord {
+  readonly key: string;
+  readonly etag: ETag;
+  readonly summary: Metadata;
+}
+
+/** Storage did not do what was asked. Losing a race is no such error. */
+export abstract class StoreError extends Error {
+  abstract readonly code: string;
+}
+
+/** The service could not be reached, throttled, or failed. Whether the call took effect is not known. */
+export class StoreUnavailableError extends StoreError {
+  readonly code = 'StoreUnavailable';
+  override readonly name = 'StoreUnavailableError';
+}
+
+/** The service refused the caller: wrong credentials, or a role that is missing. */
+export class StoreDeniedError extends StoreError {
+  readonly code = 'StoreDenied';
+  override readonly name = 'StoreDeniedError';
+}

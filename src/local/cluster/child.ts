@@ -1,0 +1,83 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import path from 'node:path';
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** As an event's `reason`. */
+export function describeExit({ code, signal }: Exit): string {
+  return signal ?? `exit code ${code ?? 'unknown'}`;
+}
+
+/** A process of the cluster, started from one of its entry files. */
+export interface Child<In> {
+  readonly pid: number;
+  /** Resolves once the process has ended and everything that it sent has been seen. Never rejects. */
+  readonly exited: Promise<Exit>;
+  send(message: In): void;
+  kill(signal: NodeJS.Signals): void;
+}
+
+interface ChildOptions<Out> {
+  /** File beside this one, without its extension. */
+  readonly entry: string;
+  readonly execArgv?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly onMessage?: (message: Out) => void;
+  /** A line that the process printed. */
+  readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
+}
+
+/** What is left in the pipes of a process that was killed is read within this time, or given up. */
+const DRAIN_MS = 500;
+
+function forEachLine(stream: NodeJS.ReadableStream | null, onLine: (line: string) => void): void {
+  let rest = '';
+  stream?.setEncoding('utf8');
+  stream?.on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line.replace(/\r$/, ''));
+  });
+  stream?.on('end', () => {
+    if (rest !== '') onLine(rest);
+  });
+}
+
+function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve) => {
+    let exit: Exit = { code: null, signal: null };
+    child.once('exit', (code, signal) => {
+      exit = { code, signal };
+      // A grandchild may keep the pipes open for ever.
+      setTimeout(() => resolve(exit), DRAIN_MS);
+    });
+    child.once('close', () => resolve(exit));
+    child.once('error', () => resolve(exit));
+  });
+}
+
+export function startChild<In extends object, Out>(options: ChildOptions<Out>): Child<In> {
+  const child = fork(path.join(__dirname, `${options.entry}.js`), [], {
+    // Nothing of how this process was started is for the child: no debugger, no loaders.
+    execArgv: [...(options.execArgv ?? [])],
+    env: options.env ?? process.env,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    serialization: 'json',
+  });
+  child.on('message', (message) => options.onMessage?.(message as Out));
+  forEachLine(child.stdout, (line) => options.onLine?.(line, 'stdout'));
+  forEachLine(child.stderr, (line) => options.onLine?.(line, 'stderr'));
+  return {
+    pid: child.pid ?? 0,
+    exited: exitOf(child),
+    send(message) {
+      // It may have ended just now: `exited` says so.
+      if (child.connected) child.send(message, () => undefined);
+    },
+    kill: (signal) => void child.kill(signal),
+  };
+}

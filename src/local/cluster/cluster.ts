@@ -1,0 +1,134 @@
+import type { LogLine } from '../host/core-api';
+import { type Azurite, startAzurite } from './azurite';
+import { describeExit } from './child';
+import { ClusterError } from './cluster-error';
+import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
+import { startGuard } from './guard';
+
+export interface ClusterOptions {
+  /** Absolute path of the app's folder. */
+  readonly app: string;
+  /** How many deployments, each with one instance. */
+  readonly instances: number;
+  /** Of the first instance; the others count up from there. 0: any free ones. */
+  readonly port: number;
+  /** A connection string; undefined: Azurite is started. */
+  readonly storage: string | undefined;
+  /** Coordination container. */
+  readonly container: string;
+  /** Folder in which Azurite keeps its data; undefined: in memory. */
+  readonly data: string | undefined;
+  /** Whether an instance that ended is started again, after 5 s. */
+  readonly restart: boolean;
+  /** Whether instances listen for a debugger: on 9229 and up, or on any free port if `port` is 0. */
+  readonly inspect: boolean;
+  readonly onEvent: (event: ClusterEvent) => void;
+  /** A line of an instance's log that is no event. */
+  readonly onLog: (line: LogLine, deployment: string) => void;
+  /** Gives up the start. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Cluster {
+  /** Connection string. */
+  readonly storage: string;
+  /** The emulator's process id, if it was started here. */
+  readonly azuritePid: number | undefined;
+  /** Those that answer now. */
+  instances(): readonly ClusterInstance[];
+  /** Drains all instances, then ends Azurite. */
+  stop(): Promise<void>;
+  /** Ends everything at once. */
+  kill(): Promise<void>;
+  /** Rejects with {@link ClusterError} when the cluster cannot go on. Never resolves. */
+  readonly failed: Promise<never>;
+}
+
+/** Settings by which each instance is a deployment of its own, on the shared storage. */
+function settingsOf(name: string, storage: string, container: string): Record<string, string> {
+  return {
+    CRONLEASE_STORAGE: storage,
+    CRONLEASE_CONTAINER: container,
+    CRONLEASE_DEPLOYMENT: name,
+    AzureWebJobsStorage: storage,
+    AzureFunctionsWebHost__hostid: name,
+    // A hub's name must be letters and digits.
+    TASKHUB_NAME: name.replace(/[^A-Za-z0-9]/g, ''),
+  };
+}
+
+/** Rejects when `signal` is aborted. */
+function givenUp(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(new ClusterError('The start was given up.'));
+    if (signal?.aborted === true) abort();
+    else signal?.addEventListener('abort', abort, { once: true });
+  });
+}
+
+/**
+ * Starts deployments that race for one set of jobs: Azurite unless there is a storage account, and a host process
+ * for each deployment. Resolves once all of them answer. If one cannot start, everything is ended.
+ * @throws {@link ClusterError}
+ */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const azurite = options.storage === undefined ? await startAzurite(options.app, options.data) : undefined;
+  const storage = options.storage ?? azurite?.connectionString ?? '';
+  const guard = startGuard();
+  const deployments = Array.from({ length: options.instances }, (_, index) => {
+    const name = `local-${index + 1}`;
+    const anyPort = options.port === 0;
+    return createDeployment({
+      name,
+      app: options.app,
+      port: anyPort ? 0 : options.port + index,
+      inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
+      settings: settingsOf(name, storage, options.container),
+      // So that a holder that died is noticed soon.
+      defaults: { CRONLEASE_SWEEP_INTERVAL: '2s' },
+      restart: options.restart,
+      guard,
+      onEvent: options.onEvent,
+      onLog: options.onLog,
+    });
+  });
+
+  let stopping = false;
+  const failed = watchAzurite(azurite, () => stopping);
+  const cluster: Cluster = {
+    storage,
+    azuritePid: azurite?.pid,
+    instances: () => deployments.flatMap((deployment) => deployment.answering() ?? []),
+    failed,
+    async stop() {
+      stopping = true;
+      await Promise.all(deployments.map((deployment) => deployment.stop()));
+      await azurite?.stop();
+      await guard.end();
+    },
+    async kill() {
+      stopping = true;
+      await Promise.all([...deployments.map((deployment) => deployment.kill()), azurite?.kill()]);
+      await guard.end();
+    },
+  };
+  try {
+    const started = Promise.all(deployments.map((deployment) => deployment.start()));
+    await Promise.race([started, failed, givenUp(options.signal)]);
+  } catch (error) {
+    await cluster.kill();
+    throw error;
+  }
+  return cluster;
+}
+
+/** Rejects when Azurite ends although nobody asked for it. */
+function watchAzurite(azurite: Azurite | undefined, isStopping: () => boolean): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  // Nobody has to listen.
+  promise.catch(() => undefined);
+  void azurite?.exited.then((exit) => {
+    if (!isStopping()) reject(new ClusterError(`Azurite ended unexpectedly (${describeExit(exit)}).`));
+  });
+  return promise;
+}

@@ -1,0 +1,144 @@
+import { EVENT_PREFIX } from '../../core/event';
+import type { LogLine } from '../host/core-api';
+import { describeExit } from './child';
+import type { Guard } from './guard';
+import { type InstanceOptions, type RunningInstance, startInstance } from './instance';
+
+/** What happened, as one line of `cronlease dev --json`. Members that an event does not have are absent. */
+export interface ClusterEvent {
+  readonly event: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly deployment: string;
+  readonly pid: number;
+  readonly job?: string;
+  readonly scheduledFor?: string;
+  readonly runId?: string;
+  readonly token?: number;
+  readonly attempt?: number;
+  readonly reason?: string;
+  readonly through?: string;
+  readonly count?: number;
+  readonly latenessMs?: number;
+}
+
+export interface ClusterInstance {
+  readonly pid: number;
+  readonly port: number;
+  readonly deployment: string;
+  /** Where a debugger can attach, if asked for. */
+  readonly inspectorUrl: string | undefined;
+}
+
+export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
+  readonly name: string;
+  /** Whether its instance is started again, 5 s after it ended. */
+  readonly restart: boolean;
+  readonly guard: Guard;
+  readonly onEvent: (event: ClusterEvent) => void;
+  /** A line of the log that is no event. */
+  readonly onLog: (line: LogLine, deployment: string) => void;
+}
+
+/** One deployment of the cluster, with one instance at a time. */
+export interface Deployment {
+  /** Its instance, while that answers. */
+  answering(): ClusterInstance | undefined;
+  /** Starts its first instance. Rejects with `ClusterError` if that fails; nothing is tried again then. */
+  start(): Promise<void>;
+  /** Drains its instance, and starts none again. */
+  stop(): Promise<void>;
+  /** Ends its instance at once, and starts none again. */
+  kill(): Promise<void>;
+}
+
+const RESTART_MS = 5000;
+
+/** Reads an event out of a line of the log; undefined: it is an ordinary line. */
+export function parseEvent(message: string, deployment: string, pid: number): ClusterEvent | undefined {
+  if (!message.startsWith(EVENT_PREFIX)) return undefined;
+  let json: unknown;
+  try {
+    json = JSON.parse(message.slice(EVENT_PREFIX.length));
+  } catch {
+    // Any line may begin with that word.
+    return undefined;
+  }
+  if (typeof json !== 'object' || json === null || !('event' in json) || !('at' in json)) return undefined;
+  const { event, at, ...rest } = json;
+  return { event: String(event), at: String(at), deployment, ...rest, pid };
+}
+
+export function createDeployment(options: DeploymentOptions): Deployment {
+  const { name } = options;
+  let { port } = options;
+  let running: RunningInstance | undefined;
+  let answering: ClusterInstance | undefined;
+  let restart: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  const emit = (event: string, pid: number, reason?: string): void => {
+    const at = new Date().toISOString();
+    options.onEvent({ event, at, deployment: name, pid, ...(reason === undefined ? {} : { reason }) });
+  };
+
+  const launch = async (): Promise<ClusterInstance> => {
+    const instance = startInstance({
+      ...options,
+      port,
+      onLog(line) {
+        const event = parseEvent(line.message, name, instance.pid);
+        if (event === undefined) options.onLog(line, name);
+        else options.onEvent(event);
+      },
+    });
+    running = instance;
+    options.guard.watch(instance);
+    void instance.exited.then((exit) => {
+      const answered = answering !== undefined;
+      running = undefined;
+      answering = undefined;
+      // An end that was asked for is no event, and a start that failed is told by `ready`.
+      if (stopped || !answered) return;
+      emit('instanceExited', instance.pid, describeExit(exit));
+      if (options.restart) relaunchLater();
+    });
+    const ready = await instance.ready;
+    // The same port again next time.
+    port = ready.port;
+    return (answering = { ...ready, pid: instance.pid, deployment: name });
+  };
+
+  const relaunchLater = (): void => {
+    restart = setTimeout(() => void relaunch(), RESTART_MS);
+  };
+  const relaunch = async (): Promise<void> => {
+    try {
+      const { pid } = await launch();
+      emit('instanceStarted', pid);
+    } catch (error) {
+      if (stopped) return;
+      const message = `${(error as Error).message}\nIt is tried again in ${RESTART_MS / 1000} s.`;
+      options.onLog({ level: 'error', message }, name);
+      relaunchLater();
+    }
+  };
+
+  return {
+    answering: () => answering,
+    async start() {
+      await launch();
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(restart);
+      await running?.stop();
+    },
+    async kill() {
+      stopped = true;
+      clearTimeout(restart);
+      running?.kill();
+      await running?.exited;
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { ClusterError } from './cluster-error';
+
+/** What `cronlease dev` leaves for the other commands while it runs. */
+export interface DevFile {
+  /** Connection string. */
+  readonly storage: string;
+  readonly container: string;
+  /** Of `cronlease dev` itself. */
+  readonly pid: number;
+}
+
+function fileOf(app: string): string {
+  return path.join(app, '.cronlease', 'dev.json');
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process: alive all the same.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/**
+ * Reads `.cronlease/dev.json` of an app's folder: where its running cluster keeps its data. Undefined if there is
+ * none, also when the file was left behind by a cluster that was killed.
+ */
+export function readDevFile(app: string): DevFile | undefined {
+  let json: unknown;
+  try {
+    json = JSON.parse(fs.readFileSync(fileOf(app), 'utf8'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  const { storage, container, pid } = (json ?? {}) as Partial<Record<keyof DevFile, unknown>>;
+  if (typeof storage !== 'string' || typeof container !== 'string' || typeof pid !== 'number') return undefined;
+  return isAlive(pid) ? { storage, container, pid } : undefined;
+}
+
+/**
+ * @throws {@link ClusterError} if another cluster runs in this folder: two would take each other's file, and a
+ * command could not tell which one is meant.
+ */
+export function refuseSecondCluster(app: string): void {
+  const other = readDevFile(app);
+  if (other === undefined) return;
+  throw new ClusterError(
+    `"cronlease dev" runs in this folder already, as process ${other.pid}. Stop it first. ` +
+      `(If that process is something else, delete ${fileOf(app)}.)`,
+  );
+}
+
+/** Writes the file, for this user only: it holds the account's key. Returns what removes it. */
+export function writeDevFile(app: string, content: DevFile): () => void {
+  const file = fileOf(app);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  // Written whole or not at all: a command may read it at any time.
+  const temporary = `${file}.${process.pid}`;
+  fs.writeFileSync(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600 });
+  fs.renameSync(temporary, file);
+  return () => {
+    fs.rmSync(file, { force: true });
+    try {
+      fs.rmdirSync(path.dirname(file));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // Something else is in there: it stays.
+      if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error;
+    }
+  };
+}

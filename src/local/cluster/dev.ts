@@ -1,0 +1,201 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppLoadError, readLocalSettings } from '../host/app-folder';
+import { type Cluster, startCluster } from './cluster';
+import { ClusterError } from './cluster-error';
+import type { ClusterEvent } from './deployment';
+import { refuseSecondCluster, writeDevFile } from './dev-file';
+import { humanPrinter, jsonPrinter, type Printer } from './print';
+
+/** Options of `cronlease dev`, with the defaults that apply where one is absent. */
+export interface DevOptions {
+  /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
+  readonly app?: string;
+  /** Number of deployments, each with one instance. Default: 3. */
+  readonly instances?: number;
+  /** Port of the first one; the others count up. 0: any free ones. Default: 7071. */
+  readonly port?: number;
+  /** `embedded` (Azurite, the default) or a connection string. */
+  readonly storage?: string;
+  /** Coordination container. Default: the setting `CRONLEASE_CONTAINER`, or else `cronlease`. */
+  readonly container?: string;
+  /** Folder for Azurite's data. Default: in memory. */
+  readonly data?: string;
+  /** How long to run, in milliseconds, from when everything answers. Default: until it is stopped. */
+  readonly durationMs?: number;
+  /** Whether an instance that ended is started again after 5 s. Default: true. */
+  readonly restart?: boolean;
+  /** Whether instances listen for a debugger. Default: false. */
+  readonly inspect?: boolean;
+  /** JSON lines on standard output. Default: lines for people. */
+  readonly json?: boolean;
+}
+
+/** Exit codes, as everywhere in `cronlease`. */
+const OK = 0;
+const NO = 1;
+const USAGE = 2;
+/** Stopped by force. */
+const FORCED = 130;
+
+/** Signals closer together than this are one: Ctrl+C arrives from the terminal, and again from npm. */
+const SAME_SIGNAL_MS = 500;
+
+function usageError({ instances = 3, port = 7071, storage = 'embedded', data }: DevOptions): string | undefined {
+  if (!Number.isInteger(instances) || instances < 1 || instances > 20) {
+    return `--instances ${instances}: it must be a whole number from 1 to 20.`;
+  }
+  if (!Number.isInteger(port) || port < 0 || port + instances - 1 > 65_535) {
+    return `--port ${port}: it must be a whole number from 0 (any free port) to ${65_536 - instances}.`;
+  }
+  if (storage !== 'embedded' && !storage.includes('=')) {
+    return `--storage ${storage}: it must be "embedded" or a connection string.`;
+  }
+  if (storage !== 'embedded' && data !== undefined) {
+    return '--data is for the embedded storage; leave it out, or leave out --storage.';
+  }
+  return undefined;
+}
+
+function useColor(): boolean {
+  // https://no-color.org and https://force-color.org
+  const force = process.env['FORCE_COLOR'];
+  if (force !== undefined && force !== '') return force !== '0' && force !== 'false';
+  return process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '';
+}
+
+/** What ends the command, and what forces its end. */
+interface Ending {
+  /** Aborted once the command is to end. */
+  readonly signal: AbortSignal;
+  /** Ends the command, as by Ctrl+C. */
+  end(): void;
+  dispose(): void;
+}
+
+/** Ends at SIGINT, SIGTERM, a closed terminal, or a standard output that nobody reads; a second signal forces. */
+function watchSignals(force: () => void): Ending {
+  const controller = new AbortController();
+  let first = 0;
+  const end = (): void => controller.abort();
+  const onSignal = (): void => {
+    if (first === 0) first = performance.now();
+    else if (performance.now() - first > SAME_SIGNAL_MS) force();
+    end();
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, onSignal);
+  process.stdout.on('error', end);
+  return {
+    signal: controller.signal,
+    end,
+    dispose() {
+      for (const signal of signals) process.off(signal, onSignal);
+      process.stdout.off('error', end);
+    },
+  };
+}
+
+/** Resolves when the command is to end; rejects when the cluster cannot go on. */
+function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefined): Promise<void> {
+  const timer = durationMs === undefined ? undefined : setTimeout(ending.end, durationMs);
+  const asked = new Promise<void>((resolve) => {
+    if (ending.signal.aborted) resolve();
+    ending.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  return Promise.race([asked, cluster.failed]).finally(() => clearTimeout(timer));
+}
+
+/** Events before everything answers wait: the first line is `ready`. */
+function holdBack(printer: Printer): { readonly emit: (event: ClusterEvent) => void; readonly release: () => void } {
+  let held: ClusterEvent[] | undefined = [];
+  return {
+    emit: (event) => void (held === undefined ? printer.event(event) : held.push(event)),
+    release() {
+      const events = held ?? [];
+      held = undefined;
+      for (const event of events) printer.event(event);
+    },
+  };
+}
+
+async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
+  refuseSecondCluster(app);
+  const { durationMs, storage = 'embedded' } = options;
+  const settings = readLocalSettings(app);
+  const container =
+    options.container ?? process.env['CRONLEASE_CONTAINER'] ?? settings['CRONLEASE_CONTAINER'] ?? 'cronlease';
+  const data = options.data === undefined ? undefined : path.resolve(options.data);
+  if (data !== undefined) fs.mkdirSync(data, { recursive: true });
+
+  let cluster: Cluster | undefined;
+  let removeDevFile = (): void => undefined;
+  // Also when an exception ends this process: nothing is left behind.
+  const killAll = (): void => {
+    void cluster?.kill();
+    removeDevFile();
+  };
+  const ending = watchSignals(() => {
+    killAll();
+    process.exit(FORCED);
+  });
+  process.on('exit', killAll);
+  const events = holdBack(printer);
+  try {
+    printer.note('Starting…');
+    cluster = await startCluster({
+      app,
+      instances: options.instances ?? 3,
+      port: options.port ?? 7071,
+      storage: storage === 'embedded' ? undefined : storage,
+      container,
+      data,
+      restart: options.restart ?? true,
+      inspect: options.inspect ?? false,
+      onEvent: events.emit,
+      onLog: printer.log,
+      signal: ending.signal,
+    });
+    removeDevFile = writeDevFile(app, { storage: cluster.storage, container, pid: process.pid });
+    printer.ready(cluster, { app, container, data });
+    events.release();
+    await untilEnd(cluster, ending, durationMs);
+    printer.note('Stopping…');
+    await cluster.stop();
+  } catch (error) {
+    await cluster?.kill();
+    // Stopped while it started: that is no failure.
+    if (cluster === undefined && ending.signal.aborted) return;
+    throw error;
+  } finally {
+    removeDevFile();
+    process.off('exit', killAll);
+    ending.dispose();
+  }
+}
+
+/**
+ * `cronlease dev`: runs an app as several deployments on this machine until it is stopped, and prints what happens.
+ * @returns the exit code: 0 stopped, 1 could not start or go on (standard error says why), 2 wrong options
+ */
+export async function runDev(options: DevOptions): Promise<number> {
+  const output = {
+    out: (text: string) => void process.stdout.write(text),
+    err: (text: string) => void process.stderr.write(text),
+    color: useColor(),
+  };
+  const printer = options.json === true ? jsonPrinter(output) : humanPrinter(output);
+  const wrong = usageError(options);
+  if (wrong !== undefined) {
+    printer.error(wrong);
+    return USAGE;
+  }
+  try {
+    await runCluster(options, path.resolve(options.app ?? '.'), printer);
+    return OK;
+  } catch (error) {
+    if (!(error instanceof ClusterError || error instanceof AppLoadError)) throw error;
+    printer.error(error.message);
+    return NO;
+  }
+}

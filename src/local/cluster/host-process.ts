@@ -1,0 +1,65 @@
+/**
+ * Entry of a host process: one instance of one deployment. Started by the cluster, which tells it over IPC what to
+ * run. It never outlives the cluster's process, however that one ends.
+ */
+import inspector from 'node:inspector';
+import { AppLoadError } from '../host/app-folder';
+import { type Host, startHost } from '../host/host';
+import { PortInUseError } from '../host/http-server';
+import type { FromHost, ToHost } from './messages';
+
+/** Exit codes besides 0 (drained) and 1 (an exception that nothing caught). */
+const CANNOT_START = 3;
+const TIMED_OUT = 4;
+const PARENT_GONE = 5;
+
+let host: Promise<Host> | undefined;
+let stopping = false;
+
+function send(message: FromHost, sent?: () => void): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => sent?.());
+  else sent?.();
+}
+
+/** Ends the process once everything sent before has left it. */
+function exit(code: number): void {
+  send({ kind: 'ending' }, () => process.exit(code));
+}
+
+async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<void> {
+  host = startHost({
+    ...options,
+    log: (line) => send({ kind: 'log', line }),
+    onTimeout: () => exit(TIMED_OUT),
+  });
+  try {
+    const { port } = await host;
+    send({ kind: 'ready', port, inspectorUrl: inspector.url() });
+  } catch (error) {
+    const cause = error instanceof AppLoadError ? 'load' : error instanceof PortInUseError ? 'port' : 'other';
+    const { message, stack } = error instanceof Error ? error : new Error(String(error));
+    send({ kind: 'failed', cause, message: cause === 'other' ? (stack ?? message) : message });
+    exit(CANNOT_START);
+  }
+}
+
+async function stop(): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  try {
+    await (await host)?.stop();
+  } catch {
+    // It did not start: start() has said so, and ends the process.
+    return;
+  }
+  exit(0);
+}
+
+process.on('message', (message: ToHost) => void (message.kind === 'start' ? start(message) : stop()));
+process.on('disconnect', () => process.exit(PARENT_GONE));
+// Ctrl+C reaches the whole process group.
+process.on('SIGINT', () => void stop());
+process.on('SIGTERM', () => void stop());
+// What an app prints has nowhere to go once the parent is gone; the IPC channel's end is what ends this process.
+process.stdout.on('error', () => undefined);
+process.stderr.on('error', () => undefined);

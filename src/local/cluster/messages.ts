@@ -1,0 +1,37 @@
+import type { LogLine } from '../host/core-api';
+import type { HostOptions } from '../host/host';
+
+/** From the cluster to a host process. */
+export type ToHost =
+  | { readonly kind: 'start'; readonly options: Pick<HostOptions, 'app' | 'port' | 'settings' | 'defaults'> }
+  | { readonly kind: 'stop' };
+
+/** From a host process to the cluster. */
+export type FromHost =
+  | { readonly kind: 'ready'; readonly port: number; readonly inspectorUrl: string | undefined }
+  | { readonly kind: 'log'; readonly line: LogLine }
+  /** It could not start: the app does not load, the port is taken, or something unforeseen. */
+  | { readonly kind: 'failed'; readonly cause: 'load' | 'port' | 'other'; readonly message: string }
+  /** The last message before it ends by itself. */
+  | { readonly kind: 'ending' };
+
+/** From the cluster to the Azurite process. */
+export type ToAzurite =
+  | {
+      readonly kind: 'start';
+      /** Folder of the azurite package. */
+      readonly azurite: string;
+      /** Folder to keep the data in; undefined: in memory. */
+      readonly data: string | undefined;
+    }
+  | { readonly kind: 'stop' };
+
+/** From the Azurite process to the cluster. */
+export type FromAzurite =
+  { readonly kind: 'ready'; readonly port: number } | { readonly kind: 'failed'; readonly message: string };
+
+/** From the cluster to its guard: which processes must not outlive the cluster. */
+export interface ToGuard {
+  readonly kind: 'watch' | 'forget';
+  readonly pid: number;
+}

@@ -1,0 +1,151 @@
+import { styleText } from 'node:util';
+import type { LogLine } from '../host/core-api';
+import type { Cluster } from './cluster';
+import type { ClusterEvent } from './deployment';
+
+/** Says what happens: to people, a line an event, or to programs, a JSON line an event. */
+export interface Printer {
+  /** Everything runs. */
+  ready(
+    cluster: Cluster,
+    about: { readonly app: string; readonly container: string; readonly data: string | undefined },
+  ): void;
+  event(event: ClusterEvent): void;
+  log(line: LogLine, deployment: string): void;
+  /** Word from the command itself. */
+  note(text: string): void;
+  error(text: string): void;
+}
+
+export interface Output {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly color: boolean;
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+const STYLES: Readonly<Record<string, Style>> = {
+  claimed: 'dim',
+  started: 'cyan',
+  retrying: 'yellow',
+  succeeded: 'green',
+  failed: 'red',
+  timedOut: 'red',
+  stalled: 'red',
+  cancelled: 'yellow',
+  takenOver: 'magenta',
+  superseded: 'yellow',
+  overlapped: 'yellow',
+  collapsed: 'yellow',
+  expired: 'yellow',
+  unhealthy: 'red',
+  healthy: 'green',
+  warning: 'yellow',
+  instanceExited: 'red',
+  instanceStarted: 'green',
+};
+const DEPLOYMENT_STYLES: readonly Style[] = ['blue', 'magenta', 'cyan', 'yellow', 'green'];
+
+/** Local time of day, with milliseconds. */
+function timeOfDay(at: Date): string {
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const ms = String(at.getMilliseconds()).padStart(3, '0');
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${ms}`;
+}
+
+/** A due time as people read it: the time of day, with its date unless that is today. */
+function dueTime(iso: string, now: Date): string {
+  const due = new Date(iso);
+  const time = timeOfDay(due).replace(/\.000$/, '');
+  return due.toDateString() === now.toDateString() ? time : `${due.toLocaleDateString('sv')} ${time}`;
+}
+
+function details(event: ClusterEvent): string {
+  const now = new Date(event.at);
+  const due = event.scheduledFor === undefined ? undefined : `due ${dueTime(event.scheduledFor, now)}`;
+  const through = event.through === undefined ? undefined : `to ${dueTime(event.through, now)}`;
+  const count = event.count === undefined || event.count === 1 ? undefined : `(${event.count} due times)`;
+  const facts = [
+    event.attempt === undefined ? undefined : `attempt ${event.attempt}`,
+    event.token === undefined ? undefined : `token ${event.token}`,
+    event.latenessMs === undefined ? undefined : `${event.latenessMs} ms late`,
+    event.job === undefined ? `process ${event.pid}` : undefined,
+    event.reason,
+  ];
+  const span = [due, through, count].filter((part) => part !== undefined).join(' ');
+  return [span, ...facts].filter((part) => part !== undefined && part !== '').join(', ');
+}
+
+/** The storage account, without its key. */
+function describeStorage(cluster: Cluster, data: string | undefined): string {
+  const part = (name: string): string | undefined =>
+    new RegExp(`(?:^|;)${name}=([^;]+)`, 'i').exec(cluster.storage)?.[1];
+  const where = part('BlobEndpoint') ?? part('AccountName') ?? 'the storage emulator';
+  if (cluster.azuritePid === undefined) return where;
+  return `Azurite at ${where}, ${data === undefined ? 'in memory (--data DIR keeps it)' : `kept in ${data}`}`;
+}
+
+export function jsonPrinter({ out, err }: Output): Printer {
+  const line = (value: object): void => out(`${JSON.stringify(value)}\n`);
+  return {
+    ready(cluster, { container }) {
+      const instances = cluster.instances().map(({ pid, port, deployment }) => ({ pid, port, deployment }));
+      line({ event: 'ready', storage: cluster.storage, container, instances });
+    },
+    event: line,
+    log: ({ level, message, functionName }, deployment) =>
+      err(`${[deployment, level, functionName].filter(Boolean).join(' ')}: ${message}\n`),
+    note: (text) => err(`${text}\n`),
+    error: (text) => err(`${text}\n`),
+  };
+}
+
+export function humanPrinter({ out, err, color }: Output): Printer {
+  const paint = (style: Style, text: string): string =>
+    color ? styleText(style, text, { validateStream: false }) : text;
+  const name = (deployment: string, width = 0): string => {
+    const number = Number(/\d+$/.exec(deployment)?.[0] ?? 0);
+    return paint(DEPLOYMENT_STYLES[number % DEPLOYMENT_STYLES.length] ?? 'blue', deployment.padEnd(width));
+  };
+  let jobWidth = 12;
+  return {
+    ready(cluster, { app, container, data }) {
+      const [first] = cluster.instances();
+      const rows = cluster
+        .instances()
+        .map(
+          ({ deployment, port, pid, inspectorUrl }) =>
+            `  ${name(deployment, 10)} http://127.0.0.1:${port}  pid ${pid}` +
+            (inspectorUrl === undefined ? '\n' : `  debugger ${inspectorUrl}\n`),
+        );
+      out(
+        `\n${paint('bold', `${rows.length} deployments race for the jobs of ${app}`)}\n\n` +
+          `  ${'storage'.padEnd(10)} ${describeStorage(cluster, data)}\n` +
+          `  ${'container'.padEnd(10)} ${container}\n${rows.join('')}\n` +
+          'To try, in another terminal in that folder:\n' +
+          `  ${'npx cronlease runs'.padEnd(26)} what has run, newest first\n` +
+          `  ${'npx cronlease why JOB TIME'.padEnd(26)} what became of one due time, and why\n` +
+          `  ${`kill -9 ${first?.pid ?? 'PID'}`.padEnd(26)} its work goes on elsewhere\n` +
+          'Ctrl+C stops everything.\n\n',
+      );
+    },
+    event(event) {
+      const job = event.job ?? '';
+      jobWidth = Math.min(40, Math.max(jobWidth, job.length));
+      const style = STYLES[event.event] ?? 'reset';
+      const text = details(event);
+      out(
+        `${paint('dim', timeOfDay(new Date(event.at)))}  ${name(event.deployment, 8)}  ${job.padEnd(jobWidth)}  ` +
+          `${paint(style, event.event.padEnd(11))}  ${event.event === 'claimed' ? paint('dim', text) : text}\n`,
+      );
+    },
+    log({ level, message, functionName }, deployment) {
+      const style: Style = level === 'warning' ? 'yellow' : level === 'error' || level === 'critical' ? 'red' : 'dim';
+      const head = `${paint('dim', timeOfDay(new Date()))}  ${name(deployment, 8)}  `;
+      out(`${head}${paint(style, `${functionName === undefined ? '' : `${functionName}: `}${message}`)}\n`);
+    },
+    note: (text) => out(`${paint('dim', text)}\n`),
+    error: (text) => err(`${paint('red', text)}\n`),
+  };
+}

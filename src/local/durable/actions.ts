@@ -1,0 +1,197 @@
+import { EventType, type HistoryEvent } from './history';
+
+/** The actions of `durable-functions`, by number. */
+const ActionType = {
+  CallActivity: 0,
+  CallActivityWithRetry: 1,
+  ContinueAsNew: 4,
+  CreateTimer: 5,
+  WaitForExternalEvent: 6,
+  WhenAny: 11,
+  WhenAll: 12,
+} as const;
+
+const UNSUPPORTED: Readonly<Record<number, string>> = {
+  2: 'callSubOrchestrator',
+  3: 'callSubOrchestratorWithRetry',
+  7: 'callEntity',
+  8: 'callHttp',
+  9: 'signalEntity',
+  13: 'lock',
+  14: 'the release of a lock',
+};
+
+/** One action as an orchestrator function returns it. */
+export interface Action {
+  readonly actionType: number;
+  readonly functionName?: string;
+  readonly input?: unknown;
+  readonly fireAt?: string;
+  readonly isCanceled?: boolean;
+  readonly externalEventName?: string;
+  readonly compoundActions?: readonly Action[];
+  readonly retryOptions?: {
+    readonly firstRetryIntervalInMilliseconds: number;
+    readonly maxNumberOfAttempts: number;
+    readonly backoffCoefficient?: number;
+    readonly maxRetryIntervalInMilliseconds?: number;
+    readonly retryTimeoutInMilliseconds?: number;
+  };
+}
+
+/** What an orchestration has asked for, with the number by which `durable-functions` knows it. */
+export type Command =
+  | { readonly kind: 'activity'; readonly id: number; readonly name: string; readonly input: unknown }
+  | { readonly kind: 'timer'; readonly id: number; readonly fireAt: number; readonly canceled: boolean };
+
+export interface Plan {
+  readonly commands: readonly Command[];
+  /** The input to start over with. */
+  readonly continueAsNew: { readonly input: unknown } | undefined;
+  /** Raised events that nothing has waited for so far. */
+  readonly unseen: readonly HistoryEvent[];
+}
+
+type Ended = (failed: boolean) => void;
+
+/** Calls `run` the first time only. */
+function once(run: Ended): Ended {
+  let called = false;
+  return (failed) => {
+    if (called) return;
+    called = true;
+    run(failed);
+  };
+}
+
+/** The tasks of one orchestration while its history is played. */
+interface Play {
+  /** Instant of the episode that is played. */
+  now: number;
+  readonly commands: Command[];
+  /** What the end of a task leads to, by its number. */
+  readonly open: Map<number, Ended>;
+  /** Who waits for an external event, by its name. */
+  readonly waiting: Map<string, Ended[]>;
+  unseen: HistoryEvent[];
+  continueAsNew: Plan['continueAsNew'];
+}
+
+function beginActivity(play: Play, { functionName = '', input }: Action, ended: Ended): void {
+  const id = play.commands.length;
+  play.open.set(id, ended);
+  play.commands.push({ kind: 'activity', id, name: functionName, input });
+}
+
+function beginTimer(play: Play, fireAt: number, canceled: boolean, ended: Ended): void {
+  const id = play.commands.length;
+  play.open.set(id, ended);
+  play.commands.push({ kind: 'timer', id, fireAt, canceled });
+}
+
+function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ended): void {
+  const options = action.retryOptions;
+  if (options === undefined) throw new Error('callActivityWithRetry needs retry options.');
+  if (options.retryTimeoutInMilliseconds !== undefined) {
+    // durable-functions itself waits for ever once this has run out.
+    throw new Error('The retry option retryTimeoutInMilliseconds is not supported by the embedded host.');
+  }
+  beginActivity(play, action, (failed) => {
+    if (!failed) return ended(false);
+    const isLast = attempt >= options.maxNumberOfAttempts;
+    const backoff = options.firstRetryIntervalInMilliseconds * (options.backoffCoefficient ?? 1) ** (attempt - 1);
+    // A timer follows the last failure, too: durable-functions fails the task when that one fires.
+    const delay = isLast ? 0 : Math.min(backoff, options.maxRetryIntervalInMilliseconds ?? Infinity);
+    const fired = (): void => (isLast ? ended(true) : beginWithRetry(play, action, attempt + 1, ended));
+    beginTimer(play, play.now + delay, false, fired);
+  });
+}
+
+function awaitEvent(play: Play, name: string, ended: Ended): void {
+  const early = play.unseen.findIndex((event) => event.EventType === EventType.EventRaised && event.Name === name);
+  if (early < 0) {
+    play.waiting.set(name, [...(play.waiting.get(name) ?? []), ended]);
+    return;
+  }
+  play.unseen.splice(early, 1);
+  ended(false);
+}
+
+function begin(play: Play, action: Action, ended: Ended): void {
+  const parts = action.compoundActions ?? [];
+  let left = parts.length;
+  switch (action.actionType) {
+    case ActionType.CallActivity:
+      return beginActivity(play, action, ended);
+    case ActionType.CallActivityWithRetry:
+      return beginWithRetry(play, action, 1, ended);
+    case ActionType.CreateTimer:
+      return beginTimer(play, Date.parse(action.fireAt ?? ''), action.isCanceled === true, ended);
+    case ActionType.WaitForExternalEvent:
+      return awaitEvent(play, action.externalEventName ?? '', ended);
+    case ActionType.WhenAny:
+      return parts.forEach((part) => begin(play, part, ended));
+    case ActionType.WhenAll:
+      return parts.forEach((part) =>
+        begin(play, part, (failed) => (--left === 0 || failed ? ended(failed) : undefined)),
+      );
+    case ActionType.ContinueAsNew:
+      play.continueAsNew = { input: action.input };
+      return ended(false);
+    default:
+      throw new Error(
+        `The embedded host does not run ${UNSUPPORTED[action.actionType] ?? `action ${action.actionType}`}. ` +
+          'It runs callActivity, callActivityWithRetry, createTimer, waitForExternalEvent, continueAsNew, Task.all and Task.any.',
+      );
+  }
+}
+
+/**
+ * Works out what an orchestration has asked for, over its whole history.
+ *
+ * `durable-functions` returns all its actions each time, without numbers, and matches results by numbers that it
+ * gives out in the order in which tasks come up: a retry and its timer take theirs at the moment of the failure.
+ * So the history is played again here: an action begins when the one before it has ended.
+ * @throws an error that names an action which the embedded host does not run.
+ */
+export function planActions(actions: readonly Action[], history: readonly HistoryEvent[]): Plan {
+  const play: Play = {
+    now: 0,
+    commands: [],
+    open: new Map(),
+    waiting: new Map(),
+    unseen: [],
+    continueAsNew: undefined,
+  };
+  let index = 0;
+  const advance = (): void => {
+    const action = actions[index++];
+    if (action !== undefined) begin(play, action, once(advance));
+  };
+  for (const event of history) {
+    switch (event.EventType) {
+      case EventType.OrchestratorStarted:
+        play.now = Date.parse(event.Timestamp);
+        break;
+      case EventType.ExecutionStarted:
+        advance();
+        break;
+      case EventType.TaskCompleted:
+      case EventType.TaskFailed:
+        play.open.get(event.TaskScheduledId)?.(event.EventType === EventType.TaskFailed);
+        break;
+      case EventType.TimerFired:
+        play.open.get(event.TimerId)?.(false);
+        break;
+      case EventType.EventRaised: {
+        const waiter = play.waiting.get(event.Name)?.pop();
+        if (waiter === undefined) play.unseen.push(event);
+        else waiter(false);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  return play;
+}

@@ -1,0 +1,72 @@
+/** Numbers of the history events, as the Durable extension sends them to `durable-functions`. */
+export const EventType = {
+  ExecutionStarted: 0,
+  TaskScheduled: 4,
+  TaskCompleted: 5,
+  TaskFailed: 6,
+  TimerCreated: 10,
+  TimerFired: 11,
+  OrchestratorStarted: 12,
+  OrchestratorCompleted: 13,
+  EventRaised: 15,
+} as const;
+
+interface Common {
+  /** Number of the task or timer that the event creates; -1 for all other events. */
+  readonly EventId: number;
+  /** Whether an earlier episode has seen it. */
+  readonly IsPlayed: boolean;
+  /** ISO 8601. */
+  readonly Timestamp: string;
+}
+
+/** One event of an orchestration's history, in the extension's own form. */
+export type HistoryEvent = Common &
+  (
+    | { readonly EventType: typeof EventType.ExecutionStarted; readonly Name: string; readonly Input: string | null }
+    | { readonly EventType: typeof EventType.TaskScheduled; readonly Name: string }
+    | {
+        readonly EventType: typeof EventType.TaskCompleted;
+        readonly TaskScheduledId: number;
+        readonly Result: string | null;
+      }
+    | {
+        readonly EventType: typeof EventType.TaskFailed;
+        readonly TaskScheduledId: number;
+        readonly Reason: string;
+        readonly Details: string;
+        readonly FailureDetails: null;
+      }
+    | { readonly EventType: typeof EventType.TimerCreated; readonly FireAt: string }
+    | { readonly EventType: typeof EventType.TimerFired; readonly TimerId: number; readonly FireAt: string }
+    | { readonly EventType: typeof EventType.OrchestratorStarted }
+    | { readonly EventType: typeof EventType.OrchestratorCompleted }
+    | { readonly EventType: typeof EventType.EventRaised; readonly Name: string; readonly Input: string | null }
+  );
+
+type Own<E> = E extends HistoryEvent ? Omit<E, keyof Common> & Partial<Pick<Common, 'EventId' | 'IsPlayed'>> : never;
+
+/** A new event, of now. */
+export function historyEvent(event: Own<HistoryEvent>): HistoryEvent {
+  return { EventId: -1, IsPlayed: false, Timestamp: new Date().toISOString(), ...event };
+}
+
+/** What the orchestration trigger's binding passes to the orchestrator function. */
+export function orchestratorPayload(
+  instance: { readonly id: string; readonly input: string },
+  history: readonly HistoryEvent[],
+): string {
+  return JSON.stringify({
+    history,
+    input: JSON.parse(instance.input) as unknown,
+    instanceId: instance.id,
+    isReplaying: history.some((event) => event.IsPlayed),
+    parentInstanceId: null,
+    upperSchemaVersion: 1,
+    upperSchemaVersionNew: 2,
+    longRunningTimerIntervalDuration: '3.00:00:00',
+    // Without end, where Azure Storage allows 6 days: timers here are of any length, so none needs splitting.
+    maximumShortTimerDuration: '10675199.02:48:05.4775807',
+    defaultHttpAsyncRequestSleepTimeMillseconds: 30_000,
+  });
+}

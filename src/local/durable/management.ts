@@ -1,0 +1,155 @@
+import type http from 'node:http';
+import { readBody, type RequestHandler, sendJson } from '../host/http-server';
+import { DURABLE_PATH, managementUrls } from './client-input';
+import { type Hub, HubStoppedError, type Instance, InstanceExistsError, InvalidRequestError, isFinished } from './hub';
+
+/** The extension's HTTP API, as far as it is served here. */
+interface Call {
+  readonly request: http.IncomingMessage;
+  readonly response: http.ServerResponse;
+  readonly url: URL;
+}
+
+/** Seconds, as the extension has it. */
+function isoSeconds(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+/, '');
+}
+
+function parse(json: string | undefined): unknown {
+  return json === undefined ? null : (JSON.parse(json) as unknown);
+}
+
+function toStatus(instance: Instance, options: { readonly input: boolean; readonly history: boolean }): object {
+  return {
+    name: instance.name,
+    instanceId: instance.id,
+    runtimeStatus: instance.status,
+    input: options.input ? parse(instance.input) : null,
+    customStatus: parse(instance.customStatus),
+    output: parse(instance.output),
+    createdTime: isoSeconds(instance.createdAt),
+    lastUpdatedTime: isoSeconds(instance.updatedAt),
+    historyEvents: options.history ? instance.history : null,
+  };
+}
+
+/** Whether an instance meets `createdTimeFrom`, `createdTimeTo` and `runtimeStatus` of a query. */
+function filterOf(query: URLSearchParams): (instance: Instance) => boolean {
+  const from = Date.parse(query.get('createdTimeFrom') ?? '');
+  const to = Date.parse(query.get('createdTimeTo') ?? '');
+  const statuses = query.getAll('runtimeStatus').flatMap((list) => list.split(','));
+  return ({ createdAt, status }) =>
+    !(createdAt < from) && !(createdAt > to) && (statuses.length === 0 || statuses.includes(status));
+}
+
+function sendError(response: http.ServerResponse, error: unknown): true {
+  const { message, name } = error as Error;
+  if (error instanceof InvalidRequestError || error instanceof SyntaxError) {
+    const Message = 'One or more of the arguments submitted is incorrect';
+    return sendJson(response, 400, { Message, ExceptionMessage: message, ExceptionType: 'System.ArgumentException' });
+  }
+  const type =
+    error instanceof InstanceExistsError ? 'DurableTask.Core.Exceptions.OrchestrationAlreadyExistsException' : name;
+  return sendJson(response, error instanceof HubStoppedError ? 503 : 500, {
+    Message: 'Something went wrong while processing your request',
+    ExceptionMessage: message,
+    ExceptionType: type,
+  });
+}
+
+async function readJsonText(request: http.IncomingMessage): Promise<string> {
+  const text = (await readBody(request)).toString('utf8');
+  if (text === '') return 'null';
+  JSON.parse(text);
+  return text;
+}
+
+/** `orchestrators/{functionName}/{instanceId?}` */
+async function start(
+  hub: Hub,
+  hubName: string,
+  { request, response, url }: Call,
+  names: readonly string[],
+): Promise<true> {
+  const [functionName = '', instanceId] = names;
+  if (request.method !== 'POST' || names.length > 2) return sendJson(response, 404, undefined);
+  const instance = hub.start(functionName, instanceId === '' ? undefined : instanceId, await readJsonText(request));
+  const links = managementUrls(url.origin + DURABLE_PATH, instance.id, hubName);
+  return sendJson(response, 202, links, { location: links['statusQueryGetUri'], 'retry-after': '10' });
+}
+
+/** `instances` */
+function all(hub: Hub, { request, response, url }: Call): true {
+  const meets = filterOf(url.searchParams);
+  const found = Array.from(hub.list()).filter(meets);
+  if (request.method === 'GET') {
+    const input = url.searchParams.get('showInput') !== 'false';
+    return sendJson(
+      response,
+      200,
+      found.map((instance) => toStatus(instance, { input, history: false })),
+    );
+  }
+  if (request.method !== 'DELETE') return sendJson(response, 404, undefined);
+  if (Number.isNaN(Date.parse(url.searchParams.get('createdTimeFrom') ?? ''))) {
+    return sendJson(response, 400, "Please provide value for 'createdTimeFrom' parameter.");
+  }
+  const purged = found.filter((instance) => hub.purge(instance.id)).length;
+  return sendJson(response, purged === 0 ? 404 : 200, purged === 0 ? undefined : { instancesDeleted: purged });
+}
+
+/** `instances/{instanceId}/…` */
+async function one(hub: Hub, { request, response, url }: Call, names: readonly string[]): Promise<true> {
+  const [instanceId = '', operation, eventName] = names;
+  const instance = hub.get(instanceId);
+  if (instance === undefined) return sendJson(response, 404, undefined);
+  const finished = isFinished(instance.status);
+  const query = url.searchParams;
+  switch (`${request.method} ${operation ?? ''}`) {
+    case 'GET ': {
+      const options = { input: query.get('showInput') !== 'false', history: query.get('showHistory') === 'true' };
+      return sendJson(response, finished ? 200 : 202, toStatus(instance, options));
+    }
+    case 'DELETE ':
+      return sendJson(response, 200, { instancesDeleted: hub.purge(instanceId) ? 1 : 0 });
+    case 'POST terminate':
+      if (!finished) hub.terminate(instanceId, query.get('reason') ?? '');
+      return sendJson(response, finished ? 410 : 202, undefined);
+    case 'POST raiseEvent': {
+      const input = await readJsonText(request);
+      if (!finished) hub.raiseEvent(instanceId, eventName ?? '', input);
+      return sendJson(response, finished ? 410 : 202, undefined);
+    }
+    default:
+      return sendJson(
+        response,
+        501,
+        `The embedded host does not support '${request.method} ${operation}' of an instance.`,
+      );
+  }
+}
+
+/** Serves what the client of `durable-functions` asks of the hub: start, status, purge, terminate, events. */
+export function serveHub(hub: Hub, hubName: string): RequestHandler {
+  return async (request, response, url) => {
+    if (!url.pathname.startsWith(`${DURABLE_PATH}/`)) return false;
+    const [collection, ...names] = url.pathname
+      .slice(DURABLE_PATH.length + 1)
+      .split('/')
+      .map(decodeURIComponent);
+    const call = { request, response, url };
+    try {
+      if (collection === 'orchestrators') return await start(hub, hubName, call, names);
+      if (collection !== 'instances') {
+        return sendJson(
+          response,
+          501,
+          'The embedded host runs orchestrations and activities; entities are not supported.',
+        );
+      }
+      return names.length === 0 || names[0] === '' ? all(hub, call) : await one(hub, call, names);
+    } catch (error) {
+      return sendError(response, error);
+    }
+  };
+}

@@ -1,0 +1,149 @@
+import fs from 'node:fs';
+import path from 'node:path';
+
+/** The app cannot be loaded: its files are wrong, or its code threw. The message says which and why. */
+export class AppLoadError extends Error {
+  readonly code = 'AppLoad';
+  override readonly name = 'AppLoadError';
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What the host reads in `package.json`. */
+export interface AppPackage {
+  readonly esm: boolean;
+  /** Absolute paths of what `main` names, in order. */
+  readonly entryPoints: readonly string[];
+}
+
+/** What the host reads in `host.json`; everything else in there is for the real one. */
+export interface HostSettings {
+  /** How long an invocation may take. Undefined: without a limit. */
+  readonly functionTimeoutMs: number | undefined;
+  /** First segment of every HTTP function's path; may be empty. */
+  readonly routePrefix: string;
+  readonly hubName: string;
+  readonly maxConcurrentActivities: number;
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function readJson(file: string, missing: 'refuse' | 'allow'): Json | undefined {
+  let text: string;
+  try {
+    text = fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if (missing === 'allow' && (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new AppLoadError(`Cannot read ${file}: ${(error as Error).message}`, { cause: error });
+  }
+  let value: unknown;
+  try {
+    // A byte order mark is what some editors on Windows leave; the real host accepts it.
+    value = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    throw new AppLoadError(`${file} is not valid JSON: ${(error as Error).message}`, { cause: error });
+  }
+  if (!isObject(value)) throw new AppLoadError(`${file} must hold a JSON object.`);
+  return value;
+}
+
+function member(value: unknown, ...names: string[]): unknown {
+  return names.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), value);
+}
+
+/** Reads `package.json` and finds the files that `main`, a path or a glob, stands for. */
+export function readPackage(app: string): AppPackage {
+  const file = path.join(app, 'package.json');
+  const json = readJson(file, 'refuse');
+  const main = json?.['main'];
+  if (typeof main !== 'string' || main === '') {
+    throw new AppLoadError(`${file} has no "main". Name the file (or a glob) that registers the app's functions.`);
+  }
+  const entryPoints = fs
+    .globSync(main.replace(/^\.\//, ''), { cwd: app })
+    .map((found) => path.join(app, found))
+    .filter((found) => fs.statSync(found).isFile())
+    .sort();
+  if (entryPoints.length === 0) {
+    throw new AppLoadError(`No file matches "main": "${main}" of ${file}. Build the app first, or correct it.`);
+  }
+  return { esm: json?.['type'] === 'module', entryPoints };
+}
+
+/** `Values` of `local.settings.json`, none if there is no such file. */
+export function readLocalSettings(app: string): Readonly<Record<string, string>> {
+  const file = path.join(app, 'local.settings.json');
+  const json = readJson(file, 'allow');
+  if (json === undefined) return {};
+  if (json['IsEncrypted'] === true) {
+    throw new AppLoadError(`${file} is encrypted. Run "func settings decrypt" first.`);
+  }
+  const values = json['Values'] ?? {};
+  if (!isObject(values)) throw new AppLoadError(`"Values" in ${file} must be an object of strings.`);
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => {
+      if (typeof value === 'object') throw new AppLoadError(`"Values"."${name}" in ${file} must be a string.`);
+      return [name, String(value)];
+    }),
+  );
+}
+
+/** Replaces each `%NAME%` by that setting, as the real host does in bindings and hub names. */
+export function resolveSettings(text: string, where: string, env: NodeJS.ProcessEnv = process.env): string {
+  return text.replace(/%([^%]+)%/g, (_, name: string) => {
+    const value = env[name];
+    if (value === undefined || value === '') {
+      throw new AppLoadError(`'%${name}%' in ${where} does not resolve to a value: set ${name}.`);
+    }
+    return value;
+  });
+}
+
+/** `hh:mm:ss` or `d.hh:mm:ss` in milliseconds; undefined if it is neither. */
+function parseTimeSpan(text: string): number | undefined {
+  const match = /^(?:(\d+)\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?$/.exec(text);
+  if (match === null) return undefined;
+  const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = match;
+  return (((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+}
+
+function functionTimeout(value: unknown, file: string): number | undefined {
+  // Core Tools and Flex Consumption: 30 minutes unless said otherwise.
+  if (value === undefined) return 30 * 60_000;
+  if (value === '-1' || value === '-00:00:01') return undefined;
+  const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
+  if (parsed === undefined || parsed === 0) {
+    throw new AppLoadError(
+      `"functionTimeout" in ${file} is ${JSON.stringify(value)}. Write it as hh:mm:ss, such as "00:30:00", or "-1".`,
+    );
+  }
+  return parsed;
+}
+
+/**
+ * Reads `host.json`.
+ * @param cores - how many processor cores there are: the default number of concurrent activities is 10 for each.
+ */
+export function readHostJson(app: string, cores: number): HostSettings {
+  const file = path.join(app, 'host.json');
+  const json = readJson(file, 'refuse');
+  if (json?.['version'] !== '2.0') throw new AppLoadError(`"version" in ${file} must be "2.0".`);
+  const durable = member(json, 'extensions', 'durableTask');
+  const hub = member(durable, 'hubName');
+  const limit = member(durable, 'maxConcurrentActivityFunctions') ?? cores * 10;
+  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1) {
+    throw new AppLoadError(
+      `"extensions.durableTask.maxConcurrentActivityFunctions" in ${file} is ${JSON.stringify(limit)}: it must be a whole number from 1.`,
+    );
+  }
+  const prefix = member(json, 'extensions', 'http', 'routePrefix');
+  return {
+    functionTimeoutMs: functionTimeout(json['functionTimeout'], file),
+    routePrefix: (typeof prefix === 'string' ? prefix : 'api').replace(/^\/+|\/+$/g, ''),
+    hubName:
+      typeof hub === 'string' ? resolveSettings(hub, `"extensions.durableTask.hubName" of ${file}`) : 'TestHubName',
+    maxConcurrentActivities: limit,
+  };
+}

@@ -1,0 +1,126 @@
+import { AppLoadError } from './app-folder';
+import type { RegisteredFunction } from './core-api';
+import { type NextFire, parseNcrontab } from './ncrontab';
+import { compileRoute, type Route } from './routes';
+import type { Binding } from './rpc';
+
+interface Common {
+  readonly name: string;
+  readonly registered: RegisteredFunction;
+  /** Name of the trigger's binding. */
+  readonly trigger: string;
+  /** Names of the durable client inputs. */
+  readonly clientInputs: readonly string[];
+}
+
+export interface TimerFunction extends Common {
+  readonly kind: 'timer';
+  readonly next: NextFire;
+  readonly runOnStartup: boolean;
+  readonly useMonitor: boolean;
+}
+
+export interface HttpFunction extends Common {
+  readonly kind: 'http';
+  readonly route: Route;
+  /** Upper case. */
+  readonly methods: readonly string[];
+}
+
+export interface OrchestrationFunction extends Common {
+  readonly kind: 'orchestration';
+}
+
+export interface ActivityFunction extends Common {
+  readonly kind: 'activity';
+}
+
+/** A function of an app, of one of the kinds that the embedded host runs. */
+export type HostedFunction = TimerFunction | HttpFunction | OrchestrationFunction | ActivityFunction;
+
+const SUPPORTED =
+  'The embedded host runs timerTrigger, httpTrigger, orchestrationTrigger and activityTrigger, ' +
+  'with durableClient inputs; run the app with Azure Functions Core Tools ("func start") for anything else.';
+
+function refuse(name: string, what: string): AppLoadError {
+  return new AppLoadError(`Function '${name}': ${what} ${SUPPORTED}`);
+}
+
+/** Splits a function's bindings into its trigger and its durable client inputs; any other is refused. */
+function readBindings(name: string, bindings: Readonly<Record<string, Binding>>) {
+  let trigger: { readonly name: string; readonly type: string; readonly binding: Binding } | undefined;
+  const clientInputs: string[] = [];
+  for (const [bindingName, binding] of Object.entries(bindings)) {
+    const type = (binding.type ?? '').toLowerCase();
+    if (type.endsWith('trigger')) trigger = { name: bindingName, type, binding };
+    else if (binding.direction === 'in' && (type === 'durableclient' || type === 'orchestrationclient')) {
+      clientInputs.push(bindingName);
+    } else if (!(binding.direction === 'out' && type === 'http' && bindingName === '$return')) {
+      const kind = binding.direction === 'in' ? 'input' : 'output';
+      throw refuse(name, `the ${kind} binding '${binding.type ?? ''}' is not supported here.`);
+    }
+  }
+  if (trigger === undefined) throw new AppLoadError(`Function '${name}' has no trigger.`);
+  return { trigger, clientInputs };
+}
+
+/** What the host needs to know of a function; what it cannot run is an error that names the function. */
+function toHosted(registered: RegisteredFunction, routePrefix: string): HostedFunction {
+  const { name, bindings, retryOptions } = registered.metadata;
+  if (!/^[A-Za-z][\w-]{0,126}$/.test(name)) {
+    throw new AppLoadError(`'${name}' is not a function name: a letter first, then letters, digits, '_' and '-'.`);
+  }
+  const { trigger, clientInputs } = readBindings(name, bindings);
+  if (retryOptions !== undefined) throw refuse(name, 'a retry policy of the host is not supported here.');
+  const common = { name, registered, trigger: trigger.name, clientInputs };
+  const { binding } = trigger;
+  switch (trigger.type) {
+    case 'timertrigger':
+      return {
+        kind: 'timer',
+        ...common,
+        next: parseNcrontab(String(binding['schedule']), name),
+        runOnStartup: binding['runOnStartup'] === true,
+        useMonitor: binding['useMonitor'] !== false,
+      };
+    case 'httptrigger': {
+      const route = typeof binding['route'] === 'string' ? binding['route'] : name;
+      const methods = Array.isArray(binding['methods'])
+        ? binding['methods'].map((one) => String(one).toUpperCase())
+        : [];
+      return { kind: 'http', ...common, methods, route: compileRoute(routePrefix, route, name) };
+    }
+    case 'orchestrationtrigger':
+      return { kind: 'orchestration', ...common };
+    case 'activitytrigger':
+      return { kind: 'activity', ...common };
+    default:
+      throw refuse(name, `the trigger '${binding.type ?? ''}' is not supported here.`);
+  }
+}
+
+function isDisabled(name: string, env: NodeJS.ProcessEnv): boolean {
+  const value = env[`AzureWebJobs.${name}.Disabled`] ?? env[`AzureWebJobs__${name}__Disabled`];
+  return value !== undefined && /^(1|true)$/i.test(value);
+}
+
+/**
+ * Checks all registered functions. An app without any is an error: the real host would start, and do nothing.
+ * @throws {@link AppLoadError}
+ */
+export function checkFunctions(
+  registered: Iterable<RegisteredFunction>,
+  routePrefix: string,
+  env: NodeJS.ProcessEnv = process.env,
+): HostedFunction[] {
+  const hosted = Array.from(registered, (one) => toHosted(one, routePrefix));
+  if (hosted.length === 0) {
+    throw new AppLoadError('The app has registered no function. Does its "main" name the file that registers them?');
+  }
+  const names = new Set<string>();
+  for (const { name } of hosted) {
+    if (names.has(name.toLowerCase())) throw new AppLoadError(`Two functions have the name '${name}'.`);
+    names.add(name.toLowerCase());
+  }
+  return hosted.filter(({ name }) => !isDisabled(name, env));
+}

@@ -1,0 +1,196 @@
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { durableClientInput } from '../durable/client-input';
+import { createHub } from '../durable/hub';
+import { serveHub } from '../durable/management';
+import { AppLoadError, type AppPackage, readHostJson, readLocalSettings, readPackage } from './app-folder';
+import { type AppRegistry, createRegistry, installCoreApi, type LogLine, runHooks } from './core-api';
+import { checkFunctions, type HostedFunction } from './functions';
+import { listen, type RequestHandler, serveFunctions } from './http-server';
+import { createInvoke } from './invoke';
+import { startTimer } from './timer';
+
+export interface HostOptions {
+  /** Absolute path of the app's folder. It becomes the process's working directory, as in the real worker. */
+  readonly app: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Settings for this host, whatever the environment and `local.settings.json` say. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Settings used where neither the environment nor `local.settings.json` has them. */
+  readonly defaults: Readonly<Record<string, string>>;
+  readonly log: (line: LogLine) => void;
+  /** An invocation went on for longer than `functionTimeout`: the process must end now. */
+  readonly onTimeout: () => void;
+}
+
+export interface Host {
+  readonly port: number;
+  readonly functions: readonly HostedFunction[];
+  /**
+   * Ends the host: nothing new is started, then the app's `appTerminate` hooks run, for up to 5 s.
+   * The real host first waits up to 10 s for invocations under way and tells the worker nothing of it; here the
+   * hooks run at once.
+   */
+  stop(): Promise<void>;
+}
+
+/** How long the real host gives to `appTerminate` hooks. */
+const TERMINATE_MS = 5000;
+
+function applySettings(options: HostOptions): void {
+  const given = { ...options.defaults, ...readLocalSettings(options.app) };
+  for (const [name, value] of Object.entries(given)) process.env[name] ??= value;
+  Object.assign(process.env, {
+    FUNCTIONS_WORKER_RUNTIME: 'node',
+    AZURE_FUNCTIONS_ENVIRONMENT: process.env['AZURE_FUNCTIONS_ENVIRONMENT'] ?? 'Development',
+    ...options.settings,
+  });
+  // The Durable client honours proxy settings, even for its own host.
+  for (const name of ['NO_PROXY', 'no_proxy']) {
+    process.env[name] = [process.env[name], '127.0.0.1', 'localhost'].filter(Boolean).join(',');
+  }
+}
+
+async function loadEntryPoint(file: string, { esm }: AppPackage): Promise<void> {
+  const isModule = file.endsWith('.mjs') || (esm && !file.endsWith('.cjs'));
+  if (isModule) await import(pathToFileURL(file).href);
+  else createRequire(file)(file);
+}
+
+/** What to show of an exception while the app loads: a message that was written for people, or the whole stack. */
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return `it threw ${String(error)}`;
+  const forPeople = error instanceof AppLoadError || 'code' in error;
+  return forPeople ? error.message : (error.stack ?? error.message);
+}
+
+/** Loads the app's code, runs its `appStart` hooks, and checks what it has registered. */
+async function loadApp(
+  options: HostOptions,
+  app: AppPackage,
+  registry: AppRegistry,
+  routePrefix: string,
+): Promise<HostedFunction[]> {
+  for (const file of app.entryPoints) {
+    try {
+      await loadEntryPoint(file, app);
+    } catch (error) {
+      const name = path.relative(options.app, file);
+      throw new AppLoadError(`Worker was unable to load entry point "${name}": ${explain(error)}`, { cause: error });
+    }
+  }
+  try {
+    await runHooks(registry, 'appStart', {
+      hookData: registry.appLevelHookData,
+      appHookData: registry.appHookData,
+      functionAppDirectory: options.app,
+    });
+  } catch (error) {
+    throw new AppLoadError(`An appStart hook failed: ${explain(error)}`, { cause: error });
+  }
+  registry.locked = true;
+  const capabilities = await registry.programmingModel?.getCapabilities?.({});
+  if (capabilities?.['HttpUri'] !== undefined) {
+    throw new AppLoadError(
+      'app.setup({ enableHttpStream: true }) is not supported by the embedded host: leave it out.',
+    );
+  }
+  return checkFunctions(registry.functions.values(), routePrefix);
+}
+
+/** Resolves when `work` is done or `ms` have passed. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<'done' | 'late'> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, ms, 'late')));
+  try {
+    return await Promise.race([work.then(() => 'done' as const), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Runs a function app in this process, as one instance of one deployment: what `func start` does for an app of
+ * timer, HTTP, orchestration and activity functions with durable clients, without Core Tools.
+ * A process can be one host only, and once.
+ * @throws {@link AppLoadError} if the app cannot be loaded, `PortInUseError` if the port is taken.
+ */
+export async function startHost(options: HostOptions): Promise<Host> {
+  applySettings(options);
+  const { log } = options;
+  const app = readPackage(options.app);
+  const settings = readHostJson(options.app, os.availableParallelism());
+  process.chdir(options.app);
+  const reportError = (functionName: string, error: unknown): void => {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    log({ level: 'error', message: text, functionName });
+  };
+
+  // Listening comes first, so that the app sees its own address while it loads.
+  const handlers: RequestHandler[] = [];
+  const onRequestError = (error: unknown): void =>
+    log({ level: 'error', message: `HTTP request failed: ${String(error)}` });
+  const { server, port } = await listen(options.port, handlers, onRequestError);
+  process.env['WEBSITE_HOSTNAME'] = `127.0.0.1:${port}`;
+
+  const registry = createRegistry();
+  installCoreApi(registry, log);
+  const functions = await loadApp(options, app, registry, settings.routePrefix);
+
+  const clientInput = durableClientInput(`http://127.0.0.1:${port}`, settings.hubName);
+  const invoke = createInvoke({
+    registry,
+    sink: log,
+    clientInput: () => ({ string: clientInput }),
+    timeoutMs: settings.functionTimeoutMs,
+    onTimeout(message) {
+      log({ level: 'critical', message });
+      options.onTimeout();
+    },
+  });
+  const hub = createHub({
+    orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
+    activities: functions.filter((fn) => fn.kind === 'activity'),
+    invoke,
+    maxConcurrentActivities: settings.maxConcurrentActivities,
+    onError: reportError,
+  });
+  const httpFunctions = functions.filter((fn) => fn.kind === 'http');
+  handlers.push(
+    serveHub(hub, settings.hubName),
+    serveFunctions(httpFunctions, invoke, (fn, error) => reportError(fn.name, error)),
+  );
+  const timers = functions
+    .filter((fn) => fn.kind === 'timer')
+    .map((fn) =>
+      startTimer(fn, async (info) => {
+        try {
+          await invoke(fn, { trigger: { json: JSON.stringify(info) } });
+        } catch (error) {
+          reportError(fn.name, error);
+        }
+      }),
+    );
+
+  return {
+    port,
+    functions,
+    async stop() {
+      for (const stopTimer of timers) stopTimer();
+      hub.stop();
+      const shared = { hookData: registry.appLevelHookData, appHookData: registry.appHookData };
+      try {
+        const ended = await atMost(TERMINATE_MS, runHooks(registry, 'appTerminate', shared));
+        if (ended === 'late')
+          log({ level: 'warning', message: `An appTerminate hook took more than ${TERMINATE_MS / 1000} s.` });
+      } catch (error) {
+        log({ level: 'error', message: `An appTerminate hook failed: ${explain(error)}` });
+      }
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { HttpFunction } from './functions';
+import type { Invoke } from './invoke';
+import type { HttpCookie, HttpData, TypedData } from './rpc';
+
+/** The port is taken. The message says which and what to do. */
+export class PortInUseError extends Error {
+  readonly code = 'PortInUse';
+  override readonly name = 'PortInUseError';
+}
+
+/** Answers a request; `false`: not for this handler. */
+export type RequestHandler = (
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  url: URL,
+) => Promise<boolean>;
+
+/** As large as the real host allows a request's body to be. */
+const MAX_BODY_BYTES = 100 * 1024 * 1024;
+
+class BodyTooLargeError extends Error {}
+
+/** @throws an error if the body is larger than the real host would take, or breaks off. */
+export async function readBody(request: http.IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new BodyTooLargeError('The request body is larger than 100 MB.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+export function sendJson(
+  response: http.ServerResponse,
+  status: number,
+  body: unknown,
+  headers: http.OutgoingHttpHeaders = {},
+): true {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+  response.end(body === undefined ? undefined : JSON.stringify(body));
+  return true;
+}
+
+/**
+ * Listens on loopback. Requests are answered by the first handler that does not refuse; 404 if all do.
+ * @param port - 0: any free one
+ * @param onError - what a handler threw; the caller is answered 500 (413 for a body that is too large)
+ * @throws {@link PortInUseError}
+ */
+export async function listen(
+  port: number,
+  handlers: readonly RequestHandler[],
+  onError: (error: unknown) => void,
+): Promise<{ readonly server: http.Server; readonly port: number }> {
+  const server = http.createServer((request, response) => {
+    void answer(request, response, handlers, onError);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const inUse = error.code === 'EADDRINUSE' || error.code === 'EACCES';
+      reject(
+        inUse
+          ? new PortInUseError(
+              `Port ${port} is in use. Stop what listens there, or choose another with --port (0: any free one).`,
+              {
+                cause: error,
+              },
+            )
+          : error,
+      );
+    });
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+async function answer(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  handlers: readonly RequestHandler[],
+  onError: (error: unknown) => void,
+): Promise<void> {
+  try {
+    const url = new URL(request.url ?? '/', `http://${request.headers.host ?? '127.0.0.1'}`);
+    for (const handle of handlers) if (await handle(request, response, url)) return;
+    response.writeHead(404).end();
+  } catch (error) {
+    onError(error);
+    if (!response.headersSent) response.writeHead(error instanceof BodyTooLargeError ? 413 : 500);
+    response.end();
+  }
+}
+
+/**
+ * Serves an app's HTTP functions. Keys (`authLevel`) are not asked for, as under Core Tools. Of the routes that
+ * match, the most special one wins.
+ * @param onError - what a function threw; the caller of the URL sees 500 without a body, as on Azure.
+ */
+export function serveFunctions(
+  functions: readonly HttpFunction[],
+  invoke: Invoke,
+  onError: (fn: HttpFunction, error: unknown) => void,
+): RequestHandler {
+  const ordered = functions.toSorted((a, b) =>
+    a.route.rank < b.route.rank ? -1 : a.route.rank > b.route.rank ? 1 : 0,
+  );
+  return async (request, response, url) => {
+    const method = request.method ?? 'GET';
+    for (const fn of ordered) {
+      const params = fn.methods.includes(method) ? fn.route.match(url.pathname) : undefined;
+      if (params === undefined) continue;
+      const trigger = { http: await toHttpData(request, url, method, params) };
+      let returned: HttpData | undefined;
+      try {
+        returned = (await invoke(fn, { trigger })).returnValue?.http ?? undefined;
+      } catch (error) {
+        onError(fn, error);
+        response.writeHead(500).end();
+        return true;
+      }
+      if (returned === undefined) response.writeHead(204).end();
+      else sendHttpData(response, returned, method);
+      return true;
+    }
+    return false;
+  };
+}
+
+async function toHttpData(
+  request: http.IncomingMessage,
+  url: URL,
+  method: string,
+  params: Readonly<Record<string, string>>,
+): Promise<HttpData> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  const body = await readBody(request);
+  return {
+    method,
+    url: url.href,
+    headers,
+    params,
+    ...(body.length === 0 ? {} : { body: { bytes: body } }),
+  };
+}
+
+function sendHttpData(response: http.ServerResponse, data: HttpData, method: string): void {
+  for (const [name, value] of Object.entries(data.headers ?? {})) {
+    if (name !== 'content-length' && name !== 'transfer-encoding') response.setHeader(name, value);
+  }
+  const cookies = (data.cookies ?? []).map(cookieHeader);
+  if (cookies.length > 0) response.setHeader('set-cookie', cookies);
+  const body = bodyBytes(data.body);
+  if (method === 'HEAD') response.setHeader('content-length', body.length);
+  response.writeHead(Number(data.statusCode ?? 200));
+  response.end(method === 'HEAD' ? undefined : body);
+}
+
+function bodyBytes(body: TypedData | null | undefined): Buffer {
+  if (body?.bytes !== undefined && body.bytes !== null) return Buffer.from(body.bytes);
+  return Buffer.from(body?.string ?? body?.json ?? '');
+}
+
+function cookieHeader(cookie: HttpCookie): string {
+  const sameSite = { none: undefined, lax: 'Lax', strict: 'Strict', explicitNone: 'None' }[cookie.sameSite ?? 'none'];
+  const seconds = cookie.expires?.value?.seconds ?? undefined;
+  const parts = [
+    `${cookie.name ?? ''}=${encodeURIComponent(cookie.value ?? '')}`,
+    cookie.domain?.value ? `Domain=${cookie.domain.value}` : undefined,
+    cookie.path?.value ? `Path=${cookie.path.value}` : undefined,
+    seconds === undefined ? undefined : `Expires=${new Date(seconds * 1000).toUTCString()}`,
+    cookie.maxAge?.value === undefined || cookie.maxAge.value === null ? undefined : `Max-Age=${cookie.maxAge.value}`,
+    cookie.secure?.value ? 'Secure' : undefined,
+    cookie.httpOnly?.value ? 'HttpOnly' : undefined,
+    sameSite === undefined ? undefined : `SameSite=${sameSite}`,
+  ];
+  return parts.filter((part) => part !== undefined).join('; ');
+}

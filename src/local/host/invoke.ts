@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { type AppRegistry, logAsApp, type LogLine, runHooks } from './core-api';
+import type { HostedFunction } from './functions';
+import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc';
+
+/** What an invocation is made with. */
+export interface InvocationInput {
+  readonly trigger: TypedData;
+  readonly triggerMetadata?: Readonly<Record<string, TypedData>>;
+}
+
+/** Calls a function of the app as the real worker does. Rejects with what the function (or a hook) threw. */
+export type Invoke = (fn: HostedFunction, input: InvocationInput) => Promise<InvocationResponse>;
+
+export interface InvokeOptions {
+  readonly registry: AppRegistry;
+  readonly sink: (line: LogLine) => void;
+  /** What a durable client input holds. */
+  readonly clientInput: () => TypedData;
+  readonly timeoutMs: number | undefined;
+  /** An invocation went on for longer than `functionTimeout`: the host must end. */
+  readonly onTimeout: (message: string) => void;
+}
+
+function timeSpan(ms: number): string {
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+  return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}`;
+}
+
+export function createInvoke(options: InvokeOptions): Invoke {
+  return async (fn, input) => {
+    const invocationId = randomUUID();
+    const { timeoutMs } = options;
+    const overdue =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            options.onTimeout(
+              `Timeout value of ${timeSpan(timeoutMs)} exceeded by function '${fn.name}' (Id: '${invocationId}'). ` +
+                'As on Azure, the process ends, and all that ran in it with it. Raise "functionTimeout" in host.json.',
+            );
+          }, timeoutMs);
+    try {
+      return await invokeOnce(options, fn, input, invocationId);
+    } finally {
+      clearTimeout(overdue);
+    }
+  };
+}
+
+/** The steps of one invocation: arguments, hooks before it, the function, hooks after it, response. */
+async function invokeOnce(
+  { registry, sink, clientInput }: InvokeOptions,
+  fn: HostedFunction,
+  input: InvocationInput,
+  invocationId: string,
+): Promise<InvocationResponse> {
+  const { metadata, callback } = fn.registered;
+  const core: CoreInvocationContext = {
+    invocationId,
+    metadata,
+    state: undefined,
+    request: {
+      invocationId,
+      functionId: metadata.functionId ?? fn.name,
+      inputData: [
+        { name: fn.trigger, data: input.trigger },
+        ...fn.clientInputs.map((name) => ({ name, data: clientInput() })),
+      ],
+      triggerMetadata: input.triggerMetadata ?? {},
+    },
+    log: (level, category, message) => logAsApp(registry, sink, { level, category, message }, fn.name),
+  };
+  const model = registry.programmingModel;
+  if (model === undefined) throw new Error('No programming model: @azure/functions was not loaded.');
+  const invocation = await model.getInvocationModel(core);
+  const { context, inputs } = await invocation.getArguments();
+  // Read-only for hooks, as in the worker: setting what has only a getter throws in strict mode.
+  const hookData = {};
+  const shared = {
+    get hookData() {
+      return hookData;
+    },
+    get appHookData() {
+      return registry.appHookData;
+    },
+    get invocationContext() {
+      return context;
+    },
+  };
+  const withShared = <T extends object>(own: T): T =>
+    Object.defineProperties(own, Object.getOwnPropertyDescriptors(shared));
+
+  const before = withShared({ inputs, functionCallback: callback });
+  core.state = 'preInvocationHooks';
+  await runHooks(registry, 'preInvocation', before);
+  const after = withShared<{ inputs: unknown[]; result: unknown; error: unknown }>({
+    inputs: before.inputs,
+    result: null,
+    error: null,
+  });
+  core.state = 'invocation';
+  try {
+    after.result = await invocation.invokeFunction(context, before.inputs, before.functionCallback);
+  } catch (error) {
+    after.error = error ?? new Error('Unknown error');
+  }
+  core.state = 'postInvocationHooks';
+  await runHooks(registry, 'postInvocation', after);
+  core.state = undefined;
+  if (after.error !== null && after.error !== undefined) throw after.error;
+  return invocation.getResponse(context, after.result);
+}

@@ -1,0 +1,91 @@
+/**
+ * What passes between a Functions host and the `@azure/functions` package: the parts of the virtual module
+ * `@azure/functions-core` that a cronlease app makes use of.
+ */
+
+export type LogLevel = 'trace' | 'debug' | 'information' | 'warning' | 'error' | 'critical' | 'none';
+
+export interface TypedData {
+  readonly string?: string | null;
+  readonly json?: string | null;
+  readonly bytes?: Uint8Array | null;
+  readonly int?: number | null;
+  readonly double?: number | null;
+  readonly http?: HttpData | null;
+}
+
+export interface NullableString {
+  readonly value?: string | null;
+}
+
+export interface HttpCookie {
+  readonly name?: string | null;
+  readonly value?: string | null;
+  readonly domain?: NullableString | null;
+  readonly path?: NullableString | null;
+  readonly expires?: { readonly value?: { readonly seconds?: number | null } | null } | null;
+  readonly secure?: { readonly value?: boolean | null } | null;
+  readonly httpOnly?: { readonly value?: boolean | null } | null;
+  readonly sameSite?: 'none' | 'lax' | 'strict' | 'explicitNone' | null;
+  readonly maxAge?: { readonly value?: number | null } | null;
+}
+
+export interface HttpData {
+  readonly method?: string;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>> | null;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: TypedData | null;
+  readonly statusCode?: string | null;
+  readonly cookies?: readonly HttpCookie[] | null;
+}
+
+/** One binding of a function: its type, its direction, and the options given at registration. */
+export interface Binding {
+  readonly type?: string | null;
+  readonly direction?: 'in' | 'out' | 'inout' | null;
+  readonly [option: string]: unknown;
+}
+
+export interface FunctionMetadata {
+  readonly name: string;
+  readonly functionId?: string;
+  readonly bindings: Readonly<Record<string, Binding>>;
+  readonly retryOptions?: unknown;
+}
+
+export type FunctionCallback = (...args: unknown[]) => unknown;
+
+export interface InvocationRequest {
+  readonly invocationId: string;
+  readonly functionId: string;
+  readonly inputData: readonly { readonly name: string; readonly data: TypedData }[];
+  readonly triggerMetadata: Readonly<Record<string, TypedData>>;
+}
+
+export interface InvocationResponse {
+  readonly returnValue?: TypedData | null;
+}
+
+export interface CoreInvocationContext {
+  readonly invocationId: string;
+  readonly request: InvocationRequest;
+  readonly metadata: FunctionMetadata;
+  /** Looked at by the model: logging is allowed in the hooks after an invocation, and not later. */
+  state: 'preInvocationHooks' | 'invocation' | 'postInvocationHooks' | undefined;
+  log(level: LogLevel, category: string, message: string): void;
+}
+
+export interface InvocationModel {
+  getArguments(): Promise<{ readonly context: unknown; readonly inputs: unknown[] }>;
+  invokeFunction(context: unknown, inputs: unknown[], callback: FunctionCallback): Promise<unknown>;
+  getResponse(context: unknown, result: unknown): Promise<InvocationResponse>;
+}
+
+export interface ProgrammingModel {
+  readonly name: string;
+  readonly version: string;
+  getInvocationModel(context: CoreInvocationContext): InvocationModel | Promise<InvocationModel>;
+  getCapabilities?(capabilities: Record<string, string>): Record<string, string> | Promise<Record<string, string>>;
+}

@@ -1,0 +1,68 @@
+import type { TimerFunction } from './functions';
+
+/** What a timer function is called with, before `@azure/functions` puts the names into camel case. */
+export interface TimerInfo {
+  readonly Schedule: { readonly AdjustForDST: boolean };
+  readonly ScheduleStatus: { readonly Last: string; readonly Next: string; readonly LastUpdated: string } | null;
+  readonly IsPastDue: boolean;
+}
+
+/** Node's timers wrap around above this. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+/** Calls `run` at `at` (milliseconds since 1970, by the wall clock), never before. Returns what cancels it. */
+export function callAt(at: number, run: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const arm = (): void => {
+    const delay = Math.min(Math.max(at - Date.now(), 0), MAX_DELAY_MS);
+    timer = setTimeout(() => (Date.now() >= at ? run() : arm()), delay);
+  };
+  arm();
+  return () => clearTimeout(timer);
+}
+
+/** Schedules that fire more than once a minute keep no status, as in the real host. */
+function isMonitored(fn: TimerFunction, now: number): boolean {
+  const next = fn.next(now);
+  return fn.useMonitor && fn.next(next) - next >= 60_000;
+}
+
+/**
+ * Starts a timer function's schedule. As in the real host, it never runs twice at once: of the fires that an
+ * invocation outlives, the first runs as soon as it has ended, and the others are skipped.
+ * Nothing is past due here, since no status outlives the process.
+ * @param invoke - one invocation; must not reject.
+ * @returns what stops it; an invocation that goes on is left alone.
+ */
+export function startTimer(fn: TimerFunction, invoke: (info: TimerInfo) => Promise<void>): () => void {
+  const monitored = isMonitored(fn, Date.now());
+  const never = '0001-01-01T00:00:00';
+  let stopped = false;
+  let last = never;
+  let next = fn.next(Date.now());
+  let cancel = (): void => undefined;
+
+  const fire = async (startup: boolean): Promise<void> => {
+    const at = Math.max(Date.now(), startup ? 0 : next);
+    const status = { Last: last, Next: new Date(next).toISOString(), LastUpdated: last };
+    await invoke({
+      Schedule: { AdjustForDST: true },
+      ScheduleStatus: monitored ? status : null,
+      IsPastDue: false,
+    });
+    if (stopped) return;
+    last = new Date(at).toISOString();
+    next = fn.next(at);
+    arm();
+  };
+  const arm = (): void => {
+    cancel = callAt(next, () => void fire(false));
+  };
+
+  if (fn.runOnStartup) cancel = callAt(0, () => void fire(true));
+  else arm();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}

@@ -1,0 +1,204 @@
+import type { TokenCredential } from '@azure/identity';
+import {
+  AnonymousCredential,
+  BlobServiceClient,
+  type ContainerClient,
+  newPipeline,
+  type RequestPolicyFactory,
+  type StoragePipelineOptions,
+  StorageSharedKeyCredential,
+} from '@azure/storage-blob';
+
+/** Settings by name, as an app's environment has them. */
+export type Settings = Readonly<Record<string, string | undefined>>;
+
+/** How clients send; `policies` see every call, which is how tests count calls and lose answers. */
+export interface Sending extends StoragePipelineOptions {
+  readonly policies?: readonly RequestPolicyFactory[];
+}
+
+export const DEFAULT_CONTAINER = 'cronlease';
+
+const CONNECTION = 'CRONLEASE_STORAGE';
+const SERVICE_URI = `${CONNECTION}__blobServiceUri`;
+const CREDENTIAL = `${CONNECTION}__credential`;
+const CLIENT_ID = `${CONNECTION}__clientId`;
+
+/** The storage emulator's account and key: published, the same on every machine, and worth nothing elsewhere. */
+const EMULATOR = {
+  url: 'http://127.0.0.1:10000/devstoreaccount1',
+  account: 'devstoreaccount1',
+  key: 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==',
+};
+
+export type StorageSettingsProblem =
+  | 'StorageNotSet'
+  | 'StorageSetTwice'
+  | 'ConnectionStringInvalid'
+  | 'ServiceUriInvalid'
+  | 'CredentialUnknown'
+  | 'ContainerNameInvalid';
+
+/** The settings do not say which storage to use. The message names the setting and never shows a key. */
+export class StorageSettingsError extends Error {
+  override readonly name = 'StorageSettingsError';
+
+  constructor(
+    readonly code: StorageSettingsProblem,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * The container that the settings name, in the Functions connection convention: `CRONLEASE_STORAGE` is a connection
+ * string; or `CRONLEASE_STORAGE__blobServiceUri` is the service's URL, with `CRONLEASE_STORAGE__credential` and
+ * `CRONLEASE_STORAGE__clientId` for a managed identity. Makes no call.
+ *
+ * @throws StorageSettingsError
+ */
+export function connectContainer(
+  settings: Settings,
+  containerName: string = DEFAULT_CONTAINER,
+  sending?: Sending,
+): ContainerClient {
+  // https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
+  if (!/^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/.test(containerName)) {
+    throw new StorageSettingsError(
+      'ContainerNameInvalid',
+      `${JSON.stringify(containerName)} is no container name: use 3 to 63 of a-z, 0-9 and single hyphens between them.`,
+    );
+  }
+  return connectService(settings, sending).getContainerClient(containerName);
+}
+
+/**
+ * The blob service that the settings name, as for {@link connectContainer}. Its clients make one attempt at each call
+ * unless `sending` says otherwise, and share its connections.
+ *
+ * @throws StorageSettingsError
+ */
+export function connectService(settings: Settings, { policies = [], ...options }: Sending = {}): BlobServiceClient {
+  const { url, credential } = resolve(settings);
+  const pipeline = newPipeline(credential, { retryOptions: { maxTries: 1 }, ...options });
+  pipeline.factories.push(...policies);
+  return new BlobServiceClient(url, pipeline);
+}
+
+interface Connection {
+  readonly url: string;
+  readonly credential: StorageSharedKeyCredential | AnonymousCredential | TokenCredential;
+}
+
+function resolve(settings: Settings): Connection {
+  const text = settings[CONNECTION]?.trim();
+  const uri = settings[SERVICE_URI]?.trim();
+  if (text && uri) {
+    throw new StorageSettingsError(
+      'StorageSetTwice',
+      `Both ${CONNECTION} and ${SERVICE_URI} are set, and may name different accounts. Remove one of them.`,
+    );
+  }
+  if (text) return parseConnectionString(text);
+  if (uri) return { url: checkServiceUri(uri), credential: identity(settings) };
+  const near = Object.keys(settings).filter((name) => name.toUpperCase().startsWith(CONNECTION) && settings[name]);
+  throw new StorageSettingsError(
+    'StorageNotSet',
+    `No storage is set. Set ${CONNECTION} to a connection string (UseDevelopmentStorage=true for the emulator), or ` +
+      `${SERVICE_URI} to the URL of a blob service that this app's identity may use.` +
+      (near.length > 0 ? ` Set, but not enough: ${near.join(', ')}.` : ''),
+  );
+}
+
+/**
+ * Done here and not by the SDK, whose errors carry parts of the string, and which takes an account key for a SAS when
+ * `DefaultEndpointsProtocol` is missing.
+ */
+function parseConnectionString(text: string): Connection {
+  const members = new Map<string, string>();
+  for (const part of text.split(';').filter((candidate) => candidate.trim() !== '')) {
+    const equals = part.indexOf('=');
+    if (equals < 1) throw invalidConnection('a part between semicolons is not name=value');
+    members.set(part.slice(0, equals).trim().toLowerCase(), part.slice(equals + 1).trim());
+  }
+  if (members.get('usedevelopmentstorage')?.toLowerCase() === 'true') {
+    return { url: EMULATOR.url, credential: new StorageSharedKeyCredential(EMULATOR.account, EMULATOR.key) };
+  }
+  const account = members.get('accountname');
+  const key = members.get('accountkey');
+  const sas = members.get('sharedaccesssignature')?.replace(/^\?/, '');
+  const url = endpointOf(members, account);
+  if (key !== undefined) {
+    if (!account) throw invalidConnection('AccountName is missing');
+    if (!/^[A-Za-z0-9+/]+={0,2}$/.test(key)) throw invalidConnection('AccountKey is not Base64');
+    return { url, credential: new StorageSharedKeyCredential(account, key) };
+  }
+  if (!sas) throw invalidConnection('it has neither AccountKey nor SharedAccessSignature');
+  return { url: `${url}?${sas}`, credential: new AnonymousCredential() };
+}
+
+function endpointOf(members: ReadonlyMap<string, string>, account: string | undefined): string {
+  const endpoint = members.get('blobendpoint');
+  const protocol = members.get('defaultendpointsprotocol')?.toLowerCase() ?? 'https';
+  if (!endpoint && !account) throw invalidConnection('it has neither BlobEndpoint nor AccountName');
+  if (!endpoint && !/^[a-z0-9-]+$/.test(account ?? '')) throw invalidConnection('AccountName is not a-z and 0-9');
+  const suffix = members.get('endpointsuffix') ?? 'core.windows.net';
+  const url = endpoint ? endpoint : `${protocol}://${account}.blob.${suffix}`;
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+    throw invalidConnection(
+      endpoint ? 'BlobEndpoint is not a URL' : 'DefaultEndpointsProtocol or EndpointSuffix is not what a URL needs',
+    );
+  }
+  return url.replace(/\/+$/, '');
+}
+
+/** Without a cause: what could be told of the string may be its key. */
+function invalidConnection(problem: string): StorageSettingsError {
+  return new StorageSettingsError(
+    'ConnectionStringInvalid',
+    `${CONNECTION} is not a connection string of a storage account: ${problem}. Copy it anew from the account's access ` +
+      'keys, or use UseDevelopmentStorage=true for the emulator.',
+  );
+}
+
+function checkServiceUri(uri: string): string {
+  const url = URL.parse(uri);
+  const invalid = (problem: string): StorageSettingsError =>
+    new StorageSettingsError(
+      'ServiceUriInvalid',
+      `${SERVICE_URI} ${problem}. It looks like https://ACCOUNT.blob.core.windows.net.`,
+    );
+  if (url === null) throw invalid('is not a URL');
+  if (url.search !== '') {
+    throw invalid(`has a query. A SAS goes into ${CONNECTION}, as BlobEndpoint=…;SharedAccessSignature=…`);
+  }
+  if (url.protocol !== 'https:') {
+    throw invalid(`is not https, and an identity's token is never sent without it. For the emulator set ${CONNECTION}`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/** Loads `@azure/identity` with the first call: it costs 0.1 s and 30 MB, which an app with a key need not pay. */
+function identity(settings: Settings): TokenCredential {
+  const kind = settings[CREDENTIAL]?.trim();
+  const clientId = settings[CLIENT_ID]?.trim();
+  if (kind && kind.toLowerCase() !== 'managedidentity') {
+    throw new StorageSettingsError(
+      'CredentialUnknown',
+      `${CREDENTIAL} is ${JSON.stringify(kind)}: set it to managedidentity, or remove it to use whatever identity is found.`,
+    );
+  }
+  const load = async (): Promise<TokenCredential> => {
+    const { DefaultAzureCredential, ManagedIdentityCredential } = await import('@azure/identity');
+    if (kind) return clientId ? new ManagedIdentityCredential({ clientId }) : new ManagedIdentityCredential();
+    return clientId ? new DefaultAzureCredential({ managedIdentityClientId: clientId }) : new DefaultAzureCredential();
+  };
+  let loaded: Promise<TokenCredential> | undefined;
+  return {
+    async getToken(scopes, options) {
+      loaded ??= load();
+      return (await loaded).getToken(scopes, options);
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { BlobItem, ContainerClient } from '@azure/storage-blob';
+import type { EpochMs, JobName } from '../../core/brand';
+import {
+  type CallOptions,
+  type LeaseStore,
+  type ListedControl,
+  type ListedRow,
+  type Metadata,
+  StoreUnavailableError,
+} from '../../lease/store';
+import type { Ask } from './ask';
+import { jobPrefix, JOBS_PREFIX, parsePartName, quoted, recordPrefix } from './layout';
+
+interface Page {
+  readonly items: readonly BlobItem[];
+  readonly continuation: string | undefined;
+  readonly date?: Date;
+}
+
+interface PageRequest {
+  readonly prefix: string;
+  readonly limit: number;
+  readonly continuation?: string | undefined;
+}
+
+export function listingCalls(
+  container: ContainerClient,
+  ask: Ask,
+  pageSize: number,
+): Pick<LeaseStore, 'list' | 'listRecords'> {
+  const askPage = async (what: string, request: PageRequest, options: CallOptions | undefined) => {
+    const send = (abortSignal: AbortSignal): Promise<Page> => page(container, request, abortSignal);
+    const answer = await ask({ what, no: [], options, send });
+    if (answer.kind === 'no') throw new StoreUnavailableError(`${what}: refused without a reason`);
+    return answer;
+  };
+  return {
+    async list(options) {
+      const prefix = options?.job === undefined ? JOBS_PREFIX : jobPrefix(options.job);
+      const jobs: Jobs = new Map();
+      let date: EpochMs | undefined;
+      let continuation: string | undefined;
+      do {
+        const answer = await askPage('list jobs', { prefix, limit: pageSize, continuation }, options);
+        date ??= answer.date;
+        for (const item of answer.value.items) gather(jobs, item);
+        continuation = answer.value.continuation;
+      } while (continuation !== undefined);
+      return { date, jobs };
+    },
+    async listRecords(job, { prefix = '', limit, continuation }, options) {
+      const folder = recordPrefix(job);
+      const request = { prefix: folder + prefix, limit: Math.min(limit, pageSize), continuation };
+      const { value } = await askPage(`list records of ${job}`, request, options);
+      return {
+        records: value.items.map((item) => ({
+          key: item.name.slice(folder.length),
+          etag: quoted(item.properties.etag),
+          summary: metadataOf(item),
+        })),
+        continuation: value.continuation,
+      };
+    },
+  };
+}
+
+/** One call, one page, in order of name. */
+export async function page(
+  container: ContainerClient,
+  { prefix, limit, continuation }: PageRequest,
+  abortSignal: AbortSignal,
+): Promise<Page> {
+  const pages = container.listBlobsFlat({ prefix, includeMetadata: true, abortSignal }).byPage({
+    maxPageSize: limit,
+    ...(continuation === undefined ? {} : { continuationToken: continuation }),
+  });
+  for await (const { segment, continuationToken, date } of pages) {
+    return {
+      items: segment.blobItems,
+      continuation: continuationToken === '' ? undefined : continuationToken,
+      ...(date && { date }),
+    };
+  }
+  throw new StoreUnavailableError('a listing without a page');
+}
+
+type Jobs = Map<JobName, { row?: ListedRow; control?: ListedControl }>;
+
+/** A job's two blobs may lie on different pages. Blobs that are not ours are passed over. */
+function gather(jobs: Jobs, item: BlobItem): void {
+  const owner = parsePartName(item.name);
+  if (owner === undefined) return;
+  const job = jobs.get(owner.job) ?? {};
+  jobs.set(owner.job, job);
+  const listed = { etag: quoted(item.properties.etag), metadata: metadataOf(item) };
+  if (owner.part === 'control') job.control = listed;
+  else job.row = { ...listed, lease: item.properties.leaseState ?? 'available' };
+}
+
+function metadataOf(item: BlobItem): Metadata {
+  return item.metadata ?? {};
+}

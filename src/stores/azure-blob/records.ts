@@ -1,0 +1,86 @@
+import type { ContainerClient } from '@azure/storage-blob';
+import type { ETag, JobName } from '../../core/brand';
+import type { CallOptions, LeaseStore, Metadata, StoredRecord } from '../../lease/store';
+import { checkMetadata } from '../limits';
+import type { Ask } from './ask';
+import { download } from './download';
+import { NO } from './errors';
+import { partName, quoted, recordPrefix } from './layout';
+
+interface Put {
+  readonly what: string;
+  readonly blobName: string;
+  readonly body: string;
+  readonly metadata: Metadata;
+  /** Undefined: only if there is none. */
+  readonly ifMatch: ETag | undefined;
+  readonly options: CallOptions | undefined;
+}
+
+/** Control and ledger records: whole blobs, each written by one conditional PUT. */
+export function recordCalls(
+  container: ContainerClient,
+  ask: Ask,
+): Pick<LeaseStore, 'readControl' | 'writeControl' | 'createRecord' | 'replaceRecord' | 'readRecord'> {
+  /** The new ETag; undefined: the condition did not hold. */
+  const put = async ({ what, blobName, body, metadata, ifMatch, options }: Put): Promise<ETag | undefined> => {
+    checkMetadata(metadata);
+    const answer = await ask({
+      what,
+      no: ifMatch === undefined ? NO.create : NO.replace,
+      options,
+      send: (abortSignal) =>
+        container.getBlockBlobClient(blobName).upload(body, Buffer.byteLength(body), {
+          metadata,
+          conditions: ifMatch === undefined ? { ifNoneMatch: '*' } : { ifMatch },
+          ...(body !== '' && { blobHTTPHeaders: { blobContentType: 'application/json' } }),
+          abortSignal,
+        }),
+    });
+    return answer.kind === 'yes' ? quoted(answer.value.etag ?? '') : undefined;
+  };
+  const putRecord = (job: JobName, key: string, record: StoredRecord, ifMatch?: ETag, options?: CallOptions) =>
+    put({
+      what: `write record ${key} of ${job}`,
+      blobName: recordPrefix(job) + key,
+      body: record.body,
+      metadata: record.summary,
+      ifMatch,
+      options,
+    });
+  return {
+    async readControl(job, options) {
+      const answer = await ask({
+        what: `read control of ${job}`,
+        no: NO.read,
+        options,
+        send: (abortSignal) => download(container.getBlobClient(partName(job, 'control')), abortSignal),
+      });
+      if (answer.kind === 'no') return { control: undefined, date: answer.date };
+      const { etag, metadata } = answer.value;
+      return { control: { etag, metadata }, date: answer.date };
+    },
+    async writeControl(job, metadata, ifMatch, options) {
+      const what = `write control of ${job}`;
+      const etag = await put({ what, blobName: partName(job, 'control'), body: '', metadata, ifMatch, options });
+      return etag === undefined ? 'refused' : 'written';
+    },
+    async createRecord(job, key, record, options) {
+      const etag = await putRecord(job, key, record, undefined, options);
+      return etag === undefined ? { kind: 'exists' } : { kind: 'created', etag };
+    },
+    async replaceRecord(job, key, record, ifMatch, options) {
+      const etag = await putRecord(job, key, record, ifMatch, options);
+      return etag === undefined ? { kind: 'refused' } : { kind: 'replaced', etag };
+    },
+    async readRecord(job, key, options) {
+      const answer = await ask({
+        what: `read record ${key} of ${job}`,
+        no: NO.read,
+        options,
+        send: (abortSignal) => download(container.getBlobClient(recordPrefix(job) + key), abortSignal),
+      });
+      return answer.kind === 'yes' ? { body: answer.value.body, etag: answer.value.etag } : undefined;
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { BlockBlobClient, ContainerClient } from '@azure/storage-blob';
+import type { JobName } from '../../core/brand';
+import type { LeaseStore } from '../../lease/store';
+import { checkMetadata, leaseSeconds } from '../limits';
+import type { Ask } from './ask';
+import { download } from './download';
+import { NO } from './errors';
+import { partName, quoted } from './layout';
+
+export function rowCalls(
+  container: ContainerClient,
+  ask: Ask,
+): Pick<LeaseStore, 'createRow' | 'readRow' | 'acquire' | 'renew' | 'writeRow' | 'release'> {
+  const blob = (job: JobName): BlockBlobClient => container.getBlockBlobClient(partName(job, 'lease'));
+  return {
+    async createRow(job, metadata, options) {
+      checkMetadata(metadata);
+      const { kind } = await ask({
+        what: `create the row of ${job}`,
+        no: NO.create,
+        options,
+        send: (abortSignal) => blob(job).upload('', 0, { metadata, conditions: { ifNoneMatch: '*' }, abortSignal }),
+      });
+      return kind === 'yes' ? 'created' : 'exists';
+    },
+    async readRow(job, options) {
+      const answer = await ask({
+        what: `read the row of ${job}`,
+        no: NO.read,
+        options,
+        send: (abortSignal) => download(blob(job), abortSignal),
+      });
+      if (answer.kind === 'no') return undefined;
+      const { etag, lease, metadata } = answer.value;
+      return { etag, lease, metadata };
+    },
+    async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
+      const seconds = leaseSeconds(leaseMs);
+      const { kind, date } = await ask({
+        what: `acquire the lease of ${job}`,
+        no: NO.lease,
+        options,
+        send: (abortSignal) =>
+          blob(job).getBlobLeaseClient(leaseId).acquireLease(seconds, { conditions: { ifMatch }, abortSignal }),
+      });
+      return kind === 'yes' ? { kind: 'acquired', date } : { kind: 'lost' };
+    },
+    async renew(job, leaseId, options) {
+      const answer = await ask({
+        what: `renew the lease of ${job}`,
+        no: NO.lease,
+        options,
+        send: (abortSignal) => blob(job).getBlobLeaseClient(leaseId).renewLease({ abortSignal }),
+      });
+      // The emulator renews an expired lease whatever id is sent, and answers with the id that the lease has.
+      const ours = answer.kind === 'yes' && answer.value.leaseId?.toLowerCase() === leaseId.toLowerCase();
+      return ours ? 'renewed' : 'lost';
+    },
+    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
+      checkMetadata(metadata);
+      const answer = await ask({
+        what: `write the row of ${job}`,
+        no: NO.lease,
+        options,
+        send: (abortSignal) => blob(job).setMetadata(metadata, { conditions: { leaseId, ifMatch }, abortSignal }),
+      });
+      if (answer.kind === 'no') return { kind: 'refused' };
+      return { kind: 'written', etag: quoted(answer.value.etag ?? ''), date: answer.date };
+    },
+    async release(job, leaseId, options) {
+      const { kind } = await ask({
+        what: `release the lease of ${job}`,
+        no: NO.lease,
+        options,
+        send: (abortSignal) => blob(job).getBlobLeaseClient(leaseId).releaseLease({ abortSignal }),
+      });
+      return kind === 'yes' ? 'released' : 'lost';
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import type { ContainerClient } from '@azure/storage-blob';
+import type { Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import { type CallOptions, type LeaseStore, StoreDeniedError } from '../../lease/store';
+import { type Ask, asker } from './ask';
+import { listingCalls, page } from './listing';
+import { JOBS_PREFIX } from './layout';
+import { recordCalls } from './records';
+import { rowCalls } from './rows';
+
+export interface AzureBlobStoreOptions {
+  /** Made by `connectContainer`, or otherwise with `retryOptions: { maxTries: 1 }`. */
+  readonly container: ContainerClient;
+  /** Measures the time limit of each call. */
+  readonly clock: Clock;
+  /** A call that has no answer after this long has failed. 10 s by default. */
+  readonly callTimeoutMs?: Millis;
+  /** Most blobs in one page of a listing. 500 by default: the emulator stands still over larger ones. */
+  readonly pageSize?: number;
+}
+
+/**
+ * The rows, controls and ledger in a container of Azure Blob Storage. Each method makes one HTTP request (a listing
+ * one for each page; `prepare` a second one where it may not create containers).
+ */
+export function azureBlobStore({
+  container,
+  clock,
+  callTimeoutMs = 10_000,
+  pageSize = 500,
+}: AzureBlobStoreOptions): LeaseStore {
+  const location = container.url.split('?', 1)[0] ?? '';
+  const ask = asker({ location, clock, callTimeoutMs });
+  return {
+    location,
+    prepare: (options) => prepare(container, ask, location, options),
+    ...rowCalls(container, ask),
+    ...recordCalls(container, ask),
+    ...listingCalls(container, ask, pageSize),
+  };
+}
+
+async function prepare(
+  container: ContainerClient,
+  ask: Ask,
+  location: string,
+  options: CallOptions | undefined,
+): Promise<void> {
+  try {
+    await ask({
+      what: 'create the container',
+      no: ['ContainerAlreadyExists'],
+      options,
+      send: (abortSignal) => container.create({ abortSignal }),
+    });
+  } catch (cause) {
+    if (!(cause instanceof StoreDeniedError)) throw cause;
+    // A listing, since whoever coordinates must be allowed that; a SAS may not read the container's properties.
+    const { kind } = await ask({
+      what: 'look for the container',
+      no: ['ContainerNotFound'],
+      options,
+      send: (abortSignal) => page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
+    });
+    if (kind === 'yes') return;
+    throw new StoreDeniedError(
+      `${location}: there is no such container, and this app may not create it. Create it, or let the app do it.`,
+      { cause },
+    );
+  }
+}

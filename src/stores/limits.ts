@@ -1,0 +1,60 @@
+import type { Millis } from '../core/brand';
+import type { Metadata } from '../lease/store';
+
+/** All names and values of one blob's metadata, in bytes. */
+const METADATA_BYTES = 8192;
+const LEASE_SECONDS = { least: 15, most: 60 };
+
+/** What was to be stored does not fit blob storage. Nothing was sent. */
+export class StoreLimitError extends Error {
+  readonly code = 'StoreLimit';
+  override readonly name = 'StoreLimitError';
+}
+
+/**
+ * Refuses metadata that blob storage would refuse, or give back changed. Every store checks the same, so that what
+ * works in memory works on the service.
+ *
+ * @throws StoreLimitError names the key and says what would be right.
+ * @see https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources
+ */
+export function checkMetadata(metadata: Metadata): void {
+  let bytes = 0;
+  for (const [key, value] of Object.entries(metadata)) {
+    if (!/^[a-z]+$/.test(key)) {
+      throw new StoreLimitError(`Metadata key ${JSON.stringify(key)} cannot be stored: use the letters a to z only.`);
+    }
+    const problem = problemOf(value);
+    if (problem !== undefined) throw new StoreLimitError(`Metadata ${key} cannot be stored: ${problem}`);
+    bytes += key.length + value.length;
+  }
+  if (bytes > METADATA_BYTES) {
+    throw new StoreLimitError(
+      `Metadata of ${bytes} bytes cannot be stored: all keys and values together may have ${METADATA_BYTES}. Shorten them.`,
+    );
+  }
+}
+
+function problemOf(value: string): string | undefined {
+  // It travels as the value of an HTTP header: that is trimmed on the way, and other characters depend on the code page.
+  if (value === '') return 'it is empty. Leave the key out.';
+  if (value.startsWith(' ') || value.endsWith(' ')) return 'it begins or ends with a space. Trim it.';
+  const other = /[^ -~]/u.exec(value)?.[0];
+  if (other === undefined) return undefined;
+  const name = `U+${(other.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+  return `it contains ${name}. Encode it as printable ASCII.`;
+}
+
+/**
+ * A lease's length as the service takes it: whole seconds, never less than asked for, since the holder trusts the
+ * length that it asked for.
+ *
+ * @throws StoreLimitError outside of 15 s to 60 s.
+ */
+export function leaseSeconds(leaseMs: Millis): number {
+  const seconds = Math.ceil(leaseMs / 1000);
+  if (seconds >= LEASE_SECONDS.least && seconds <= LEASE_SECONDS.most) return seconds;
+  throw new StoreLimitError(
+    `A lease of ${leaseMs} ms cannot be had: it lasts ${LEASE_SECONDS.least} s to ${LEASE_SECONDS.most} s.`,
+  );
+}

@@ -1,0 +1,204 @@
+import type { ETag, JobName, Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import type { CallOptions, LeaseStore, ListedControl, ListedRow, Metadata, StoredRecord } from '../../lease/store';
+import { checkMetadata, leaseSeconds } from '../limits';
+import { acquire, breakLease, isOf, type Lease, leaseStateOf, mayWrite, NO_LEASE, renew } from './lease';
+
+/** A storage service in this process, with the rules of blob leases and a clock that can be set. */
+export interface MemoryService {
+  /** A handle of its own for one instance. All handles see the same rows; each call takes effect when it is made. */
+  open(): LeaseStore;
+  /** Breaks a row's lease, as a person may do in the portal. Without a lease nothing changes. */
+  breakLease(job: JobName, periodMs: Millis): void;
+}
+
+interface Stored {
+  readonly etag: ETag;
+  readonly metadata: Metadata;
+}
+
+interface Row extends Stored {
+  readonly lease: Lease;
+}
+
+interface Ledgered extends Stored {
+  readonly body: string;
+}
+
+interface State {
+  readonly clock: Clock;
+  readonly rows: Map<JobName, Row>;
+  readonly controls: Map<JobName, Stored>;
+  readonly ledgers: Map<JobName, Map<string, Ledgered>>;
+  writes: number;
+}
+
+/** Leases last by the clock's monotonic time; answers carry its wall time. */
+export function memoryService(clock: Clock): MemoryService {
+  const state: State = { clock, rows: new Map(), controls: new Map(), ledgers: new Map(), writes: 0 };
+  return {
+    open: () => ({
+      location: 'memory',
+      prepare: async (options) => heed(options),
+      ...listingCalls(state),
+      ...rowCalls(state),
+      ...controlCalls(state),
+      ...ledgerCalls(state),
+    }),
+    breakLease(job, periodMs) {
+      const row = state.rows.get(job);
+      if (row === undefined) return;
+      state.rows.set(job, { ...row, lease: breakLease(row.lease, periodMs, clock.monotonic()) });
+    },
+  };
+}
+
+function listingCalls(state: State): Pick<LeaseStore, 'list' | 'readRow'> {
+  const { clock, rows, controls } = state;
+  const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
+    etag,
+    lease: leaseStateOf(lease, clock.monotonic()),
+    metadata,
+  });
+  return {
+    async list(options) {
+      heed(options);
+      const names = options?.job === undefined ? new Set([...rows.keys(), ...controls.keys()]) : [options.job];
+      const jobs = new Map<JobName, { row?: ListedRow; control?: ListedControl }>();
+      for (const job of names) {
+        const row = rows.get(job);
+        const control = controls.get(job);
+        if (row === undefined && control === undefined) continue;
+        jobs.set(job, { ...(row && { row: listedRow(row) }), ...(control && { control }) });
+      }
+      return { date: dateOf(clock), jobs };
+    },
+    async readRow(job, options) {
+      heed(options);
+      const row = rows.get(job);
+      return row && listedRow(row);
+    },
+  };
+}
+
+function rowCalls(state: State): Pick<LeaseStore, 'createRow' | 'acquire' | 'renew' | 'writeRow' | 'release'> {
+  const { clock, rows } = state;
+  return {
+    async createRow(job, metadata, options) {
+      heed(options);
+      const stored = store(state, metadata);
+      if (rows.has(job)) return 'exists';
+      rows.set(job, { ...stored, lease: NO_LEASE });
+      return 'created';
+    },
+    async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
+      heed(options);
+      const duration = leaseSeconds(leaseMs) * 1000;
+      const row = rows.get(job);
+      if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };
+      const lease = acquire(row.lease, leaseId, duration, clock.monotonic());
+      if (lease === undefined) return { kind: 'lost' };
+      rows.set(job, { ...row, lease });
+      return { kind: 'acquired', date: dateOf(clock) };
+    },
+    async renew(job, leaseId, options) {
+      heed(options);
+      const row = rows.get(job);
+      const lease = row && renew(row.lease, leaseId, clock.monotonic());
+      if (row === undefined || lease === undefined) return 'lost';
+      rows.set(job, { ...row, lease });
+      return 'renewed';
+    },
+    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
+      heed(options);
+      const stored = store(state, metadata);
+      const row = rows.get(job);
+      if (row === undefined || row.etag !== ifMatch || !mayWrite(row.lease, leaseId, clock.monotonic())) {
+        return { kind: 'refused' };
+      }
+      rows.set(job, { ...stored, lease: row.lease });
+      return { kind: 'written', etag: stored.etag, date: dateOf(clock) };
+    },
+    async release(job, leaseId, options) {
+      heed(options);
+      const row = rows.get(job);
+      if (row === undefined || !isOf(row.lease, leaseId)) return 'lost';
+      rows.set(job, { ...row, lease: NO_LEASE });
+      return 'released';
+    },
+  };
+}
+
+function controlCalls(state: State): Pick<LeaseStore, 'readControl' | 'writeControl'> {
+  const { clock, controls } = state;
+  return {
+    async readControl(job, options) {
+      heed(options);
+      return { control: controls.get(job), date: dateOf(clock) };
+    },
+    async writeControl(job, metadata, ifMatch, options) {
+      heed(options);
+      const stored = store(state, metadata);
+      if (controls.get(job)?.etag !== ifMatch) return 'refused';
+      controls.set(job, stored);
+      return 'written';
+    },
+  };
+}
+
+function ledgerCalls(state: State): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'readRecord' | 'listRecords'> {
+  const ledgerOf = (job: JobName): Map<string, Ledgered> => {
+    const ledger = state.ledgers.get(job) ?? new Map<string, Ledgered>();
+    state.ledgers.set(job, ledger);
+    return ledger;
+  };
+  const put = (job: JobName, key: string, record: StoredRecord, ifMatch: ETag | undefined): ETag | undefined => {
+    const stored = store(state, record.summary);
+    const ledger = ledgerOf(job);
+    if (ledger.get(key)?.etag !== ifMatch) return undefined;
+    ledger.set(key, { ...stored, body: record.body });
+    return stored.etag;
+  };
+  return {
+    async createRecord(job, key, record, options) {
+      heed(options);
+      const etag = put(job, key, record, undefined);
+      return etag === undefined ? { kind: 'exists' } : { kind: 'created', etag };
+    },
+    async replaceRecord(job, key, record, ifMatch, options) {
+      heed(options);
+      const etag = put(job, key, record, ifMatch);
+      return etag === undefined ? { kind: 'refused' } : { kind: 'replaced', etag };
+    },
+    async readRecord(job, key, options) {
+      heed(options);
+      const found = ledgerOf(job).get(key);
+      return found && { body: found.body, etag: found.etag };
+    },
+    async listRecords(job, { prefix = '', limit, continuation = '' }, options) {
+      heed(options);
+      const found = [...ledgerOf(job)]
+        .filter(([key]) => key.startsWith(prefix) && key > continuation)
+        .sort(([a], [b]) => (a < b ? -1 : 1));
+      const page = found.slice(0, limit);
+      return {
+        records: page.map(([key, { etag, metadata }]) => ({ key, etag, summary: metadata })),
+        continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
+      };
+    },
+  };
+}
+
+function heed(options: CallOptions | undefined): void {
+  options?.signal?.throwIfAborted();
+}
+
+function store(state: State, metadata: Metadata): Stored {
+  checkMetadata(metadata);
+  state.writes += 1;
+  return { etag: `"0x${state.writes.toString(16)}"` as ETag, metadata: Object.freeze({ ...metadata }) };
+}
+
+function dateOf(clock: Clock): number {
+  return Math.floor(clock.now() / 1000) * 1000;
+}

@@ -1,0 +1,27 @@
+import type { Clock } from './core/clock';
+
+/** Node runs a timer set for longer than this at once, so that longer ones are chained. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** The clock of this machine. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(delay, run) {
+    const due = performance.now() + delay;
+    let timer: NodeJS.Timeout;
+    const wait = (): void => {
+      const left = Math.ceil(due - performance.now());
+      timer = setTimeout(fire, Math.min(Math.max(left, 0), LONGEST_TIMER_MS));
+    };
+    const fire = (): void => {
+      // Node's timers may fire a millisecond early.
+      if (performance.now() < due) wait();
+      else run();
+    };
+    wait();
+    return () => {
+      clearTimeout(timer);
+    };
+  },
+};

@@ -1,0 +1,26 @@
+import type { ETag } from '../../../src/core/brand';
+import type { CallOptions, LeaseStore } from '../../../src/lease/store';
+import { JOB, LEASE_MS, newLeaseId } from './support';
+
+type Method = Exclude<keyof LeaseStore, 'location'>;
+
+/** One call of each method, with arguments that are in order. */
+export const CALLS: { readonly [M in Method]: (store: LeaseStore, options?: CallOptions) => Promise<unknown> } = {
+  prepare: (store, options) => store.prepare(options),
+  list: (store, options) => store.list(options),
+  createRow: (store, options) => store.createRow(JOB, { token: '9' }, options),
+  readRow: (store, options) => store.readRow(JOB, options),
+  acquire: (store, options) =>
+    store.acquire(JOB, { leaseId: newLeaseId(), leaseMs: LEASE_MS, ifMatch: '"0x1"' as ETag }, options),
+  renew: (store, options) => store.renew(JOB, newLeaseId(), options),
+  writeRow: (store, options) =>
+    store.writeRow(JOB, { token: '9' }, { leaseId: newLeaseId(), ifMatch: '"0x1"' as ETag }, options),
+  release: (store, options) => store.release(JOB, newLeaseId(), options),
+  readControl: (store, options) => store.readControl(JOB, options),
+  writeControl: (store, options) => store.writeControl(JOB, { by: 'ann' }, undefined, options),
+  createRecord: (store, options) => store.createRecord(JOB, '1-s', { body: '{}', summary: {} }, options),
+  replaceRecord: (store, options) =>
+    store.replaceRecord(JOB, '1-s', { body: '{}', summary: {} }, '"0x1"' as ETag, options),
+  readRecord: (store, options) => store.readRecord(JOB, '1-s', options),
+  listRecords: (store, options) => store.listRecords(JOB, { limit: 10 }, options),
+};

@@ -1,0 +1,117 @@
+import { expect } from 'vitest';
+import type { Test } from '../suite';
+import { acquire, createRow, JOB, jobName, newLeaseId, readRow, times } from './support';
+
+/** One look at all jobs. */
+export function listingCases(test: Test): void {
+  content(test);
+  pages(test);
+}
+
+function content(test: Test): void {
+  test('is empty at first, and dated', async ({ open, now }) => {
+    const { date, jobs } = await open().list();
+    expect(jobs.size).toBe(0);
+    expect(date % 1000).toBe(0);
+    expect(Math.abs(date - now())).toBeLessThan(2000);
+  });
+
+  test('shows rows with their lease, metadata and an ETag that fits', async ({ open, breakLease }) => {
+    const store = open();
+    const [free, leased, breaking, broken] = ['free', 'leased', 'breaking', 'broken'].map(jobName);
+    for (const job of [free, leased, breaking, broken]) {
+      if (job === undefined) continue;
+      const etag = await createRow(store, job, { token: '3', phase: 'idle' });
+      if (job !== free) await acquire(store, etag, job);
+    }
+    await breakLease(jobName('breaking'), 10_000);
+    await breakLease(jobName('broken'), 0);
+
+    const { jobs } = await open().list();
+    expect([...jobs.keys()].toSorted()).toStrictEqual(['breaking', 'broken', 'free', 'leased']);
+    for (const [job, lease] of [
+      ['free', 'available'],
+      ['leased', 'leased'],
+      ['breaking', 'breaking'],
+      ['broken', 'broken'],
+    ] as const) {
+      expect(jobs.get(jobName(job))).toMatchObject({ row: { lease, metadata: { token: '3', phase: 'idle' } } });
+    }
+    const etag = jobs.get(jobName('free'))?.row?.etag;
+    expect(etag).toBe((await readRow(store, jobName('free'))).etag);
+    if (etag !== undefined) await acquire(store, etag, jobName('free'));
+  });
+
+  test('shows controls beside rows, and each without the other', async ({ open }) => {
+    const store = open();
+    await createRow(store, jobName('both'));
+    await createRow(store, jobName('row-only'));
+    expect(await store.writeControl(jobName('both'), { paused: 'yes' }, undefined)).toBe('written');
+    expect(await store.writeControl(jobName('control-only'), { paused: 'no' }, undefined)).toBe('written');
+
+    const { jobs } = await store.list();
+    expect(jobs.size).toBe(3);
+    const { control } = await store.readControl(jobName('both'));
+    expect(jobs.get(jobName('both'))).toStrictEqual({
+      row: await readRow(store, jobName('both')),
+      control: { etag: control?.etag, metadata: { paused: 'yes' } },
+    });
+    expect(jobs.get(jobName('row-only'))).toStrictEqual({ row: await readRow(store, jobName('row-only')) });
+    expect(jobs.get(jobName('control-only'))).toMatchObject({ control: { metadata: { paused: 'no' } } });
+    expect(jobs.get(jobName('control-only'))).not.toHaveProperty('row');
+  });
+
+  test('of one job shows that job, and none whose name begins like it', async ({ open }) => {
+    const store = open();
+    for (const name of ['report', 'report-2', 'reports', 'rep']) await createRow(store, jobName(name));
+    const { jobs } = await store.list({ job: jobName('report') });
+    expect([...jobs.keys()]).toStrictEqual(['report']);
+    expect((await store.list({ job: jobName('repo') })).jobs.size).toBe(0);
+  });
+
+  test('does not show the ledger', async ({ open }) => {
+    const store = open();
+    await store.createRecord(JOB, '8231526400000-s', { body: '{}', summary: { outcome: 'failed' } });
+    expect((await store.list()).jobs.size).toBe(0);
+  });
+}
+
+function pages(test: Test): void {
+  test('gathers a row and its control from two sides of a page border', async ({ open }) => {
+    const writer = open();
+    const names = times(7, (index) => jobName(`job-${index}`));
+    for (const job of names) {
+      await createRow(writer, job, { token: job });
+      await writer.writeControl(job, { by: job }, undefined);
+    }
+    // Sizes that cut between a job's two blobs, at each of them, and nowhere.
+    for (const pageSize of [1, 2, 3, 14, 500]) {
+      const { jobs } = await open({ pageSize }).list();
+      expect([...jobs.keys()].toSorted()).toStrictEqual(names);
+      for (const job of names) {
+        expect(jobs.get(job)).toMatchObject({
+          row: { lease: 'available', metadata: { token: job } },
+          control: { metadata: { by: job } },
+        });
+      }
+    }
+  });
+
+  test('shows over a thousand jobs, each once', async ({ open }) => {
+    const store = open();
+    const names = times(1050, (index) => jobName(`job-${String(index).padStart(4, '0')}`));
+    for (let start = 0; start < names.length; start += 50) {
+      await Promise.all(names.slice(start, start + 50).map((job) => store.createRow(job, { token: job })));
+    }
+    const leased = names.at(-1) ?? JOB;
+    await store.acquire(leased, {
+      leaseId: newLeaseId(),
+      leaseMs: 60_000,
+      ifMatch: (await readRow(store, leased)).etag,
+    });
+    const { jobs } = await store.list();
+    expect(jobs.size).toBe(names.length);
+    expect(names.filter((job) => jobs.get(job)?.row?.metadata['token'] !== job)).toStrictEqual([]);
+    expect(names.filter((job) => jobs.get(job)?.row?.lease === 'leased')).toStrictEqual([leased]);
+  });
+}

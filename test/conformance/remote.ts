@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import type { CallOptions, LeaseStore } from '../../src/lease/store';
+import { CALLS } from './cases/calls';
+
+/** Stores whose service is out of order, each in its own way. A call's time limit is 10 s unless said otherwise. */
+export interface RemoteHarness {
+  /** The service has been stopped: nobody listens. */
+  stopped(): Promise<LeaseStore>;
+  /** The service takes calls and never answers; a call's time limit is 300 ms. */
+  silent(): Promise<LeaseStore>;
+  /** The service answers every call with this HTTP status and nothing else. */
+  answering(status: number): Promise<LeaseStore>;
+  /** The service hangs up in the middle of every answer. */
+  cutting(): Promise<LeaseStore>;
+  /** The service is well, and has no container of that name. */
+  missing(): Promise<LeaseStore>;
+  /** The service is well, and does not accept the credentials. */
+  denied(): Promise<LeaseStore>;
+  close(): Promise<void>;
+}
+
+type Calls = Readonly<Record<string, (store: LeaseStore, options?: CallOptions) => Promise<unknown>>>;
+
+/** How a store behaves when the service behind it does not: every method, in every such case. */
+export function remoteStoreConformance(name: string, open: () => Promise<RemoteHarness>): void {
+  const test = (title: string, body: (harness: RemoteHarness) => Promise<void>): void => {
+    it(title, async () => {
+      const harness = await open();
+      try {
+        await body(harness);
+      } finally {
+        await harness.close();
+      }
+    });
+  };
+  describe(`${name}, when its service fails`, () => {
+    test('stopped: unavailable, soon, with a cause, and where it tried', async ({ stopped }) => {
+      const store = await stopped();
+      const started = performance.now();
+      await failsWith(store, CALLS, 'StoreUnavailable', store.location);
+      expect(performance.now() - started).toBeLessThan(5000);
+    });
+
+    test('silent: unavailable after the time limit', async ({ silent }) => {
+      await failsWith(await silent(), CALLS, 'StoreUnavailable', '300 ms');
+    });
+
+    test('silent, and the caller gives up: the caller’s reason, at once', async ({ silent }) => {
+      const store = await silent();
+      const reason = new Error('the lease is nearly over');
+      const controller = new AbortController();
+      const calls = Object.values(CALLS).map((call) => call(store, { signal: controller.signal }));
+      const ends = Promise.allSettled(calls);
+      await new Promise(setImmediate);
+      controller.abort(reason);
+      for (const end of await ends) expect(end).toStrictEqual({ status: 'rejected', reason });
+    });
+
+    for (const status of [408, 429, 500, 503]) {
+      test(`answering ${status}: unavailable`, async ({ answering }) => {
+        await failsWith(await answering(status), CALLS, 'StoreUnavailable', String(status));
+      });
+    }
+
+    test('cutting its answers short: unavailable', async ({ cutting }) => {
+      await failsWith(await cutting(), CALLS, 'StoreUnavailable', '');
+    });
+
+    test('without the container: unavailable, and never a lost race', async ({ missing }) => {
+      const { prepare, ...others } = CALLS;
+      const store = await missing();
+      await failsWith(store, others, 'StoreUnavailable', 'container does not exist');
+      await prepare(store);
+      expect((await store.list()).jobs.size).toBe(0);
+    });
+
+    test('not accepting the credentials: denied, with what to do', async ({ denied }) => {
+      const store = await denied();
+      await failsWith(store, CALLS, 'StoreDenied', store.location);
+    });
+  });
+}
+
+async function failsWith(store: LeaseStore, calls: Calls, code: string, text: string): Promise<void> {
+  const ends = await Promise.allSettled(Object.values(calls).map((call) => call(store)));
+  const failures = Object.keys(calls).map((method, index) => {
+    const end = ends[index];
+    const error: unknown = end?.status === 'rejected' ? end.reason : end?.value;
+    const found = error instanceof Error && 'code' in error ? `${String(error.code)} ${error.message}` : error;
+    return { method, found };
+  });
+  for (const { method, found } of failures) {
+    expect.soft(found, method).toEqual(expect.stringMatching(new RegExp(`^${code} `)));
+    expect.soft(found, method).toEqual(expect.stringContaining(text));
+  }
+}

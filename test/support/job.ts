@@ -1,0 +1,42 @@
+import type { JobName } from '../../src/core/brand';
+import type { JobSpec } from '../../src/core/job';
+import { compileSchedule } from '../../src/core/schedule/compile';
+import { parseSchedule } from '../../src/core/schedule/parse';
+import { zoneOf } from '../../src/core/schedule/zone';
+
+/** A job with every default of the jobs file, and what the test says otherwise. */
+export function jobSpec(name: string, schedule: string, settings: Partial<JobSpec> = {}): JobSpec {
+  const { kind, at, timetable } = compileSchedule(
+    parseSchedule(schedule),
+    zoneOf('UTC'),
+    { gap: 'forward', overlap: 'first' },
+    [],
+  );
+  return {
+    name: name as JobName,
+    schedule,
+    kind,
+    ...(at === undefined ? {} : { at }),
+    timeZone: 'UTC',
+    timetable,
+    offsetMs: 0,
+    catchUp: 'latest',
+    catchUpWindowMs: 3_600_000,
+    overlap: 'skip',
+    timeoutMs: kind === 'always' ? undefined : 600_000,
+    stallAfterMs: undefined,
+    graceMs: 5_000,
+    retry: { attempts: 3, backoffMs: 10_000, factor: 2, maxBackoffMs: 300_000, jitter: 'none' },
+    leaseMs: 30_000,
+    pauseAfterFailures: undefined,
+    alertAfterMs: undefined,
+    keepMs: 90 * 86_400_000,
+    input: undefined,
+    handler: name,
+    description: undefined,
+    tags: [],
+    enabled: true,
+    scheduleHash: `hash of ${schedule}`,
+    ...settings,
+  };
+}

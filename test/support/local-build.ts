@@ -1,0 +1,45 @@
+import { buildSync } from 'esbuild';
+import fs from 'node:fs';
+import path from 'node:path';
+
+const root = path.join(__dirname, '../..');
+
+/**
+ * Compiles `cronlease dev` from its sources, with the processes that it starts, into a folder of its own.
+ * @returns the file to run with Node; it takes the options of `runDev` as JSON.
+ */
+export function buildLocal(): string {
+  fs.mkdirSync(path.join(root, '.tmp'), { recursive: true });
+  const folder = fs.mkdtempSync(path.join(root, '.tmp/local-'));
+  const cluster = path.join(root, 'src/local/cluster');
+  buildSync({
+    entryPoints: ['host-process', 'guard-process', 'azurite-process', 'dev'].map((name) =>
+      path.join(cluster, `${name}.ts`),
+    ),
+    outdir: folder,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'cjs',
+    logLevel: 'warning',
+  });
+  const main = path.join(folder, 'main.js');
+  // No process.exit: a handle that is left open would keep the process alive, and be seen.
+  fs.writeFileSync(
+    main,
+    "require('./dev').runDev(JSON.parse(process.argv[2])).then((code) => (process.exitCode = code));\n",
+  );
+  return main;
+}
+
+/**
+ * Copies a sample app into a folder of its own, inside the repository so that it finds its packages.
+ * @param files - further files to write there, or to replace: name and text
+ */
+export function copyApp(name: string, files: Readonly<Record<string, string>> = {}): string {
+  fs.mkdirSync(path.join(root, '.tmp'), { recursive: true });
+  const folder = fs.mkdtempSync(path.join(root, `.tmp/app-${name}-`));
+  fs.cpSync(path.join(__dirname, 'app', name), folder, { recursive: true });
+  for (const [file, text] of Object.entries(files)) fs.writeFileSync(path.join(folder, file), text);
+  return folder;
+}

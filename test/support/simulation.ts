@@ -1,0 +1,271 @@
+import type { JobName } from '../../src/core/brand';
+import type { Clock } from '../../src/core/clock';
+import { sleep } from '../../src/core/clock';
+import type { CoordinatorEvent } from '../../src/core/event';
+import type { JobSpec } from '../../src/core/job';
+import type { LedgerRecord } from '../../src/core/record';
+import { parseRecord } from '../../src/core/record';
+import type { Control } from '../../src/core/control';
+import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
+import type { Row } from '../../src/core/row';
+import { decodeRow } from '../../src/core/row';
+import { runAttempt } from '../../src/coordinator/attempt';
+import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
+import { Health } from '../../src/coordinator/coordinator';
+import { drain } from '../../src/coordinator/drain';
+import type { JobContext } from '../../src/coordinator/handler';
+import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
+import { createTicker } from '../../src/coordinator/tick';
+import { serviceTime } from '../../src/lease/service-time';
+import type { LeaseStore } from '../../src/lease/store';
+import { memoryService } from '../../src/stores/memory/store';
+import type { SettableClock } from './clock';
+import { settableClock } from './clock';
+
+export type SimulatedHandler = (context: JobContext, on: Instance) => unknown;
+
+export interface SimulationOptions {
+  readonly jobs: readonly JobSpec[];
+  readonly handler?: SimulatedHandler;
+  readonly deployments?: number;
+  readonly start?: number;
+  readonly revision?: number;
+  readonly sweepIntervalMs?: number;
+}
+
+/** One handler call. */
+export interface Call {
+  readonly job: string;
+  readonly scheduledFor: number;
+  readonly at: number;
+  readonly attempt: number;
+  readonly trigger: string;
+  readonly token: number;
+  readonly deployment: string;
+}
+
+export interface Instance {
+  readonly deployment: string;
+  readonly coordinator: Coordinator;
+  /** How many calls of each kind its store got. */
+  readonly calls: Map<string, number>;
+  /** As `kill -9`: nothing of it goes on. */
+  kill(): void;
+  drain(): Promise<void>;
+  /** Its machine's clock is this far ahead. */
+  skewMs: number;
+  /** Nothing of it gets on until it is woken. */
+  pause(): void;
+  wake(): void;
+  /** Its task hub swallows what is started. */
+  hubDead: boolean;
+}
+
+export interface Simulation {
+  readonly clock: SettableClock;
+  readonly instances: Instance[];
+  readonly calls: Call[];
+  readonly events: (CoordinatorEvent & { deployment: string })[];
+  /** A handle for the test itself. */
+  readonly store: LeaseStore;
+  startInstance(deployment: string, changes?: { jobs?: readonly JobSpec[]; revision?: number }): Instance;
+  row(job: string): Promise<Row>;
+  records(job: string): Promise<LedgerRecord[]>;
+  control(job: string, change: (control: Control) => Control): Promise<void>;
+}
+
+const TICK_MS = 15_000;
+const TICK_OFFSET_MS = 10_000;
+
+/** Several deployments over one in-memory store, on one clock that the test moves. */
+export function simulation(options: SimulationOptions): Simulation {
+  const clock = settableClock(options.start ?? Date.UTC(2026, 0, 1, 0, 0, 0));
+  const service = memoryService(clock);
+  const store = service.open();
+  const calls: Call[] = [];
+  const events: Simulation['events'] = [];
+  const instances: Instance[] = [];
+  let ids = 0;
+
+  const startInstance: Simulation['startInstance'] = (deployment, changes = {}) => {
+    const specs = changes.jobs ?? options.jobs;
+    const life = { dead: false, paused: undefined as undefined | (() => void)[] };
+    const instanceClock = clockOf(clock, life, () => instance.skewMs);
+    const counted = new Map<string, number>();
+    const coordinator: Coordinator = {
+      store: storeOf(service.open(), life, counted),
+      clock: instanceClock,
+      serviceTime: serviceTime(instanceClock),
+      random: () => 0.5,
+      newId: () => {
+        ids += 1;
+        return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
+      },
+      deployment,
+      revision: changes.revision ?? options.revision ?? 0,
+      jobs: new Map(
+        specs.map((spec) => [
+          spec.name,
+          {
+            spec,
+            input: spec.input,
+            handler: {
+              run: (context: JobContext) => {
+                calls.push({
+                  job: context.job,
+                  scheduledFor: context.scheduledFor.getTime(),
+                  at: clock.now(),
+                  attempt: context.attempt,
+                  trigger: context.trigger,
+                  token: context.fence.token,
+                  deployment,
+                });
+                return options.handler?.(context, instance);
+              },
+            },
+          },
+        ]),
+      ),
+      settings: {
+        lookAheadMs: 5_000,
+        sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
+        functionTimeoutMs: 30 * 60_000,
+      },
+      health: new Health(),
+      running: new Set(),
+      stopping: false,
+    };
+    const report: Report = {
+      event: (event) => events.push({ ...event, deployment }),
+      log: () => undefined,
+    };
+    const instance: Instance = {
+      deployment,
+      coordinator,
+      calls: counted,
+      skewMs: 0,
+      hubDead: false,
+      kill: () => {
+        life.dead = true;
+      },
+      drain: () => drain(coordinator),
+      pause: () => {
+        life.paused ??= [];
+      },
+      wake: () => {
+        const held = life.paused ?? [];
+        life.paused = undefined;
+        for (const run of held) run();
+      },
+    };
+    instances.push(instance);
+    void tickLoop(coordinator, hubOf(coordinator, instance, report), report);
+    return instance;
+  };
+  for (let index = 0; index < (options.deployments ?? 1); index += 1) startInstance(`d${String(index + 1)}`);
+
+  return {
+    clock,
+    instances,
+    calls,
+    events,
+    store,
+    startInstance,
+    row: async (job) => {
+      const found = await store.readRow(job as JobName);
+      if (found === undefined) throw new Error(`no row of ${job}`);
+      return decodeRow(found.metadata);
+    },
+    records: async (job) => {
+      const { records } = await store.listRecords(job as JobName, { limit: 5000 });
+      return Promise.all(
+        records.map(async ({ key }) => {
+          const found = await store.readRecord(job as JobName, key);
+          if (found === undefined) throw new Error(`no record ${key}`);
+          return parseRecord(job as JobName, key, found.body);
+        }),
+      );
+    },
+    control: async (job, change) => {
+      const { control } = await store.readControl(job as JobName);
+      const current = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
+      await store.writeControl(job as JobName, encodeControl(change(current)), control?.etag);
+    },
+  };
+}
+
+async function tickLoop(coordinator: Coordinator, hub: Hub, report: Report): Promise<void> {
+  const ticker = createTicker(coordinator);
+  const { clock } = coordinator;
+  const nextFire = (after: number): number =>
+    Math.floor((after - TICK_OFFSET_MS) / TICK_MS + 1) * TICK_MS + TICK_OFFSET_MS;
+  while (!coordinator.stopping) {
+    await sleep(clock, nextFire(clock.now()) - clock.now());
+    await ticker.tick(hub, nextFire, report);
+  }
+}
+
+/** Durable in memory: at most what a dead or paused instance could not do itself is missing. */
+function hubOf(coordinator: Coordinator, instance: Instance, report: Report): Hub {
+  const orchestrations = new Map<string, 'pending' | 'completed' | 'failed'>();
+  const run = async (id: string, first: AttemptInput): Promise<void> => {
+    let input = first;
+    for (;;) {
+      await sleep(coordinator.clock, 5);
+      const result: AttemptResult = await runAttempt(coordinator, roundTrip(input), report);
+      if (result.kind !== 'again') break;
+      await sleep(coordinator.clock, result.notBefore - coordinator.clock.now());
+      input = result.next;
+    }
+    orchestrations.set(id, 'completed');
+  };
+  return {
+    start: async (id, input) => {
+      if (orchestrations.has(id)) return;
+      orchestrations.set(id, 'pending');
+      if (!instance.hubDead) run(id, input).catch(() => orchestrations.set(id, 'failed'));
+    },
+    status: async (id) => orchestrations.get(id) ?? 'unknown',
+    purge: async () => undefined,
+  };
+}
+
+/** What goes through Durable is JSON. */
+function roundTrip(input: AttemptInput): AttemptInput {
+  return JSON.parse(JSON.stringify(input)) as AttemptInput;
+}
+
+interface Life {
+  dead: boolean;
+  paused: (() => void)[] | undefined;
+}
+
+function clockOf(clock: Clock, life: Life, skew: () => number): Clock {
+  return {
+    now: () => clock.now() + skew(),
+    monotonic: () => clock.monotonic(),
+    after: (delay, run) =>
+      clock.after(delay, () => {
+        if (life.dead) return;
+        if (life.paused === undefined) run();
+        else life.paused.push(run);
+      }),
+  };
+}
+
+/** A store whose calls count, and never come back to an instance that is gone. */
+function storeOf(store: LeaseStore, life: Life, counted: Map<string, number>): LeaseStore {
+  return new Proxy(store, {
+    get(target, property: keyof LeaseStore) {
+      const member = target[property];
+      if (typeof member !== 'function') return member;
+      return async (...parameters: unknown[]) => {
+        if (life.dead) return new Promise(() => undefined);
+        counted.set(property, (counted.get(property) ?? 0) + 1);
+        const answer: unknown = await Reflect.apply(member, target, parameters);
+        if (life.dead) return new Promise(() => undefined);
+        return answer;
+      };
+    },
+  });
+}

@@ -1,0 +1,411 @@
+import { describe, expect, it } from 'vitest';
+import { sleep } from '../../src/core/clock';
+import { jobSpec } from '../support/job';
+import type { Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const MINUTE = 60_000;
+const T0 = Date.UTC(2026, 0, 1);
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+const outcomes = async (sim: Simulation, job: string): Promise<Record<string, string | null>> =>
+  Object.fromEntries((await sim.records(job)).map((record) => [record.scheduledFor.slice(11, 19), record.outcome]));
+
+describe('an undisturbed job', () => {
+  it('runs each due time once, on time, whoever else races', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
+    await sim.clock.advance(20 * MINUTE + 30_000);
+    expect(sim.calls.map((call) => call.at - call.scheduledFor)).toEqual(Array(20).fill(0));
+    expect(sim.calls.map((call) => call.scheduledFor)).toEqual(
+      Array.from({ length: 20 }, (_, index) => T0 + (index + 1) * MINUTE),
+    );
+    expect((await sim.records('a')).map((record) => record.outcome)).toEqual(Array(20).fill('succeeded'));
+    expect((await sim.row('a')).token).toBe(20);
+  });
+
+  it('costs four calls an occurrence: acquire, row, record, release', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *')], deployments: 1 });
+    await sim.clock.advance(4 * MINUTE);
+    const [instance] = sim.instances;
+    instance?.calls.clear();
+    await sim.clock.advance(5 * MINUTE);
+    const { list, ...calls } = Object.fromEntries(instance?.calls ?? []);
+    expect(calls).toEqual({ acquire: 1, writeRow: 1, createRecord: 1, release: 1 });
+    expect(list).toBeLessThanOrEqual(8);
+  });
+
+  it('costs the losers of a race nothing but their listings', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *')], deployments: 3 });
+    await sim.clock.advance(6 * MINUTE);
+    for (const instance of sim.instances) instance.calls.clear();
+    await sim.clock.advance(20 * MINUTE);
+    const incumbent = (await sim.row('a')).incumbent;
+    for (const { deployment, calls } of sim.instances) {
+      const { list: _, ...others } = Object.fromEntries(calls);
+      expect(others).toEqual(deployment === incumbent ? { acquire: 4, writeRow: 4, createRecord: 4, release: 4 } : {});
+    }
+  });
+
+  it('runs every second without a gap', async () => {
+    const jobs = Array.from({ length: 5 }, (_, index) => jobSpec(`a${String(index)}`, '* * * * * *'));
+    const sim = simulation({ jobs, deployments: 3 });
+    await sim.clock.advance(60_000);
+    sim.calls.length = 0;
+    await sim.clock.advance(60_000);
+    expect(sim.calls).toHaveLength(300);
+    expect(Math.max(...sim.calls.map((call) => call.at - call.scheduledFor))).toBe(0);
+  });
+});
+
+describe('a holder that dies', () => {
+  it('is taken over with a higher token within lease and one tick', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '*/10 * * * *')],
+      deployments: 3,
+      handler: (context, on) => {
+        if (context.attempt === 1) {
+          on.kill();
+          return new Promise(() => undefined);
+        }
+        return 'done';
+      },
+    });
+    await sim.clock.advance(15 * MINUTE);
+    expect(sim.calls.map(({ attempt, trigger, token }) => ({ attempt, trigger, token }))).toEqual([
+      { attempt: 1, trigger: 'schedule', token: 1 },
+      { attempt: 2, trigger: 'takeOver', token: 2 },
+    ]);
+    expect((sim.calls[1]?.at ?? 0) - (sim.calls[0]?.at ?? 0)).toBeLessThanOrEqual(47_000);
+    const [record] = await sim.records('a');
+    expect(record).toMatchObject({ outcome: 'succeeded', trigger: 'schedule', token: 2, result: 'done' });
+    expect(record?.attempts.map((attempt) => [attempt.outcome, attempt.endedAt === null])).toEqual([
+      ['holderLost', true],
+      ['succeeded', false],
+    ]);
+  });
+
+  it('fails its run once the attempts are used up by dead holders', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z', { retry: { ...jobSpec('a', '@hourly').retry, attempts: 2 } })],
+      deployments: 3,
+      handler: (_context, on) => {
+        on.kill();
+        return new Promise(() => undefined);
+      },
+    });
+    await sim.clock.advance(15 * MINUTE);
+    expect(sim.calls).toHaveLength(2);
+    const [record] = await sim.records('a');
+    expect(record).toMatchObject({ outcome: 'failed', reason: 'holderLost', state: 'final' });
+    expect(record?.attempts.map((attempt) => attempt.outcome)).toEqual(['holderLost', 'holderLost']);
+  });
+});
+
+describe('a leader that was paused', () => {
+  it('sees its signal aborted when it wakes, and its fence refuses', async () => {
+    let aborted: unknown;
+    let refused: unknown;
+    const sim = simulation({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
+      deployments: 2,
+      handler: async (context, on) => {
+        if (context.attempt > 1) return 'successor';
+        context.signal.addEventListener('abort', () => {
+          aborted = context.signal.reason;
+          try {
+            context.fence.check();
+          } catch (error) {
+            refused = error;
+          }
+        });
+        on.pause();
+        return new Promise(() => undefined);
+      },
+    });
+    await sim.clock.advance(8 * MINUTE);
+    expect(sim.calls).toHaveLength(2);
+    expect(aborted).toBeUndefined();
+    for (const instance of sim.instances) instance.wake();
+    await sim.clock.advance(200);
+    expect(aborted).toMatchObject({ code: 'leaseLost' });
+    expect(refused).toMatchObject({ code: 'StaleLeader' });
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'succeeded', token: 2, result: 'successor' }]);
+  });
+});
+
+describe('retries', () => {
+  it('try again after the back-off, with a token each, and keep every error', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
+      deployments: 2,
+      handler: ({ attempt }) => {
+        if (attempt < 3) throw new Error(`no ${String(attempt)}`);
+        return { attempt };
+      },
+    });
+    await sim.clock.advance(8 * MINUTE);
+    expect(sim.calls.map((call) => call.at - (sim.calls[0]?.at ?? 0))).toEqual([0, 10_005, 30_010]);
+    const [record] = await sim.records('a');
+    expect(record).toMatchObject({ outcome: 'succeeded', token: 3, result: { attempt: 3 } });
+    expect(record?.attempts.map((attempt) => attempt.error?.message ?? null)).toEqual(['no 1', 'no 2', null]);
+  });
+
+  it('end in the fate of the last attempt', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
+      handler: () => {
+        throw new Error('never');
+      },
+    });
+    await sim.clock.advance(10 * MINUTE);
+    expect(sim.calls).toHaveLength(3);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'failed', reason: 'handlerError' }]);
+    expect((await sim.row('a')).failures).toBe(1);
+  });
+});
+
+describe('draining', () => {
+  it('hands the run over at once, and does not count the attempt', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z', { retry: { ...jobSpec('a', '@hourly').retry, attempts: 1 } })],
+      deployments: 2,
+      handler: ({ attempt, signal }) =>
+        attempt > 1
+          ? 'elsewhere'
+          : new Promise((_, reject) => {
+              signal.addEventListener('abort', () => {
+                reject(new Error('stopped'));
+              });
+            }),
+    });
+    await sim.clock.advanceTo(T0 + 5 * MINUTE + 2_000);
+    const first = sim.instances.find((instance) => instance.deployment === sim.calls[0]?.deployment);
+    const drained = first?.drain();
+    await sim.clock.advance(20_000);
+    await drained;
+    expect(sim.calls.map((call) => call.attempt)).toEqual([1, 2]);
+    expect((sim.calls[1]?.at ?? 0) - (sim.calls[0]?.at ?? 0)).toBeLessThan(17_500);
+    const [record] = await sim.records('a');
+    expect(record).toMatchObject({ outcome: 'succeeded', result: 'elsewhere' });
+    expect(record?.attempts.map((attempt) => attempt.outcome)).toEqual(['draining', 'succeeded']);
+  });
+});
+
+describe('overlap', () => {
+  const slow = (sim: () => Simulation) => async () => {
+    const { clock, calls } = sim();
+    if (calls.length === 1) await sleep(clock, 150_000);
+  };
+
+  it('skip: due times during the run are overlapped', async () => {
+    const sim: Simulation = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 2, handler: slow(() => sim) });
+    await sim.clock.advance(6 * MINUTE);
+    expect(await outcomes(sim, 'a')).toMatchObject({
+      '00:01:00': 'succeeded',
+      '00:02:00': 'overlapped',
+      '00:04:00': 'succeeded',
+      '00:05:00': 'succeeded',
+    });
+    const range = (await sim.records('a')).find((record) => record.outcome === 'overlapped');
+    expect(range).toMatchObject({ reason: 'overlapSkip', count: 2, through: '2026-01-01T00:03:00.000Z' });
+  });
+
+  it('queue: the newest one runs right after, the others are overlapped', async () => {
+    const jobs = [jobSpec('a', '* * * * *', { overlap: 'queue' })];
+    const sim: Simulation = simulation({ jobs, deployments: 2, handler: slow(() => sim) });
+    await sim.clock.advance(6 * MINUTE);
+    expect(await outcomes(sim, 'a')).toMatchObject({
+      '00:02:00': 'overlapped',
+      '00:03:00': 'succeeded',
+      '00:04:00': 'succeeded',
+    });
+    const queued = sim.calls.find((call) => call.scheduledFor === T0 + 3 * MINUTE);
+    expect((queued?.at ?? 0) - (T0 + MINUTE + 150_000)).toBeLessThan(5_000);
+  });
+
+  it('cancel: the running attempt gives way at the due time', async () => {
+    const jobs = [jobSpec('a', '* * * * *', { overlap: 'cancel' })];
+    const sim: Simulation = simulation({
+      jobs,
+      deployments: 2,
+      handler: ({ signal }) =>
+        sim.calls.length > 1
+          ? undefined
+          : new Promise((resolve) => {
+              signal.addEventListener('abort', resolve);
+            }),
+    });
+    await sim.clock.advance(4 * MINUTE);
+    expect(await outcomes(sim, 'a')).toMatchObject({
+      '00:01:00': 'cancelled',
+      '00:02:00': 'succeeded',
+      '00:03:00': 'succeeded',
+    });
+    expect((sim.calls[1]?.at ?? 0) - (T0 + 2 * MINUTE)).toBeLessThan(3_000);
+  });
+});
+
+describe('what was missed while nobody was there', () => {
+  it.each([
+    ['latest', { '00:31:00': 'collapsed', '00:45:00': 'succeeded', '00:46:00': 'succeeded' }],
+    ['none', { '00:31:00': 'expired', '00:46:00': 'succeeded' }],
+    ['all', { '00:31:00': 'succeeded', '00:40:00': 'succeeded', '00:45:00': 'succeeded' }],
+  ] as const)('catchUp %s', async (catchUp, expected) => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *', { catchUp })] });
+    await sim.clock.advance(30 * MINUTE + 30_000);
+    sim.instances[0]?.kill();
+    await sim.clock.advance(15 * MINUTE + 5_000);
+    sim.startInstance('d1');
+    await sim.clock.advance(2 * MINUTE);
+    expect(await outcomes(sim, 'a')).toMatchObject(expected);
+  });
+
+  it('expires what is older than the window', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '*/10 * * * *', { catchUp: 'all', catchUpWindowMs: 18 * MINUTE })] });
+    await sim.clock.advance(5 * MINUTE);
+    sim.instances[0]?.kill();
+    await sim.clock.advance(60 * MINUTE);
+    sim.startInstance('d1');
+    await sim.clock.advance(3 * MINUTE);
+    const records = await sim.records('a');
+    expect(records.at(-1)).toMatchObject({ outcome: 'expired', reason: 'catchUpWindow', count: 4 });
+    expect(await outcomes(sim, 'a')).toMatchObject({ '00:50:00': 'succeeded', '01:00:00': 'succeeded' });
+  });
+});
+
+describe('what people want', () => {
+  it('a pause holds due times back, and is one record', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 2 });
+    await sim.clock.advance(3 * MINUTE + 20_000);
+    await sim.control('a', (control) => ({
+      ...control,
+      pauses: [{ by: 'x', note: 'n', since: sim.clock.now(), until: undefined }],
+    }));
+    await sim.clock.advance(5 * MINUTE);
+    await sim.control('a', (control) => ({
+      ...control,
+      pauses: control.pauses.map((pause) => ({ ...pause, until: sim.clock.now() })),
+    }));
+    await sim.clock.advance(2 * MINUTE);
+    const paused = (await sim.records('a')).filter((record) => record.outcome === 'paused');
+    expect(paused).toMatchObject([{ scheduledFor: iso(T0 + 4 * MINUTE), count: 5 }]);
+    expect(await outcomes(sim, 'a')).toMatchObject({ '00:03:00': 'succeeded', '00:09:00': 'succeeded' });
+  });
+
+  it('requests run one after another, also while paused, and do not move the schedule', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@hourly')], deployments: 2 });
+    await sim.clock.advance(2 * MINUTE);
+    const now = sim.clock.now();
+    await sim.control('a', () => ({
+      pauses: [{ by: 'x', note: 'n', since: now, until: undefined }],
+      cancel: undefined,
+      requests: [
+        { number: 1, id: 'one', time: now },
+        { number: 2, id: 'two', time: now },
+      ],
+    }));
+    const before = (await sim.row('a')).cursor;
+    await sim.clock.advance(2 * MINUTE);
+    expect(sim.calls.map((call) => call.trigger)).toEqual(['manual', 'manual']);
+    expect((await sim.records('a')).map((record) => record.runId.slice(-5))).toEqual(['m-one', 'm-two']);
+    expect((await sim.row('a')).cursor).toBe(before);
+  });
+
+  it('a cancel ends the attempt that runs', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
+      handler: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+    });
+    await sim.clock.advance(6 * MINUTE);
+    const runId = 'a-20260101T000500Z';
+    await sim.control('a', (control) => ({ ...control, cancel: runId }));
+    await sim.clock.advance(20_000);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'cancelled', reason: 'cancelRequested', runId }]);
+  });
+
+  it('a cancel ends a run that waits between attempts', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, backoffMs: 250_000 };
+    const sim = simulation({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z', { retry })],
+      deployments: 2,
+      handler: () => {
+        throw new Error('no');
+      },
+    });
+    await sim.clock.advance(6 * MINUTE);
+    await sim.control('a', (control) => ({ ...control, cancel: 'a-20260101T000500Z' }));
+    await sim.clock.advance(90_000);
+    expect(sim.calls).toHaveLength(1);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'cancelled', state: 'final' }]);
+    await sim.clock.advance(10 * MINUTE);
+    expect(sim.calls).toHaveLength(1);
+  });
+
+  it('pauseAfterFailures pauses the job with a note', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
+    const sim = simulation({
+      jobs: [jobSpec('a', '* * * * *', { retry, pauseAfterFailures: 2 })],
+      handler: () => {
+        throw new Error('no');
+      },
+    });
+    await sim.clock.advance(6 * MINUTE);
+    expect(sim.calls).toHaveLength(2);
+    const { control } = await sim.store.readControl('a' as never);
+    expect(control?.metadata['pauses']).toContain('2 runs in a row failed');
+  });
+});
+
+describe('a changed schedule', () => {
+  it('counts from when a higher revision was first seen, and a lower one claims no more', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '*/10 * * * *')], revision: 1 });
+    await sim.clock.advance(5 * MINUTE);
+    sim.startInstance('d2', { jobs: [jobSpec('a', '*/2 * * * *')], revision: 2 });
+    await sim.clock.advance(6 * MINUTE);
+    expect(sim.calls.map((call) => call.scheduledFor - T0)).toEqual([6, 8, 10].map((minute) => minute * MINUTE));
+    expect(new Set(sim.calls.map((call) => call.deployment))).toEqual(new Set(['d2']));
+    expect(sim.instances[0]?.coordinator.health.healthy).toBe(false);
+    expect(await sim.records('a')).toHaveLength(5 - 1);
+    expect((await sim.records('a')).at(-1)).toMatchObject({ outcome: 'disabled', reason: 'scheduleChanged', count: 2 });
+  });
+});
+
+describe('a dead task hub', () => {
+  it('does not shut out the healthy deployment', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 2 });
+    await sim.clock.advance(3 * MINUTE);
+    const incumbent = (await sim.row('a')).incumbent;
+    const sick = sim.instances.find((instance) => instance.deployment === incumbent);
+    if (sick !== undefined) sick.hubDead = true;
+    await sim.clock.advance(10 * MINUTE);
+    expect(sick?.coordinator.health.healthy).toBe(false);
+    const records = await sim.records('a');
+    expect(records.filter((record) => record.outcome === 'succeeded').length).toBeGreaterThanOrEqual(11);
+    expect(sim.calls.at(-1)?.deployment).not.toBe(incumbent);
+  });
+});
+
+describe('clocks', () => {
+  it.each([30_000, -30_000, 300_000, -300_000])('an instance that is %i ms off runs nothing twice', async (skew) => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
+    const odd = sim.instances[1];
+    if (odd !== undefined) odd.skewMs = skew;
+    await sim.clock.advance(20 * MINUTE);
+    const times = sim.calls.map((call) => call.scheduledFor);
+    expect(new Set(times).size).toBe(times.length);
+    expect(times.length).toBe(20);
+  });
+});
+
+describe('a leader job', () => {
+  it('runs term after term, one at a time', async () => {
+    const sim: Simulation = simulation({
+      jobs: [jobSpec('a', '@always')],
+      deployments: 2,
+      handler: () => sleep(sim.clock, 40_000),
+    });
+    await sim.clock.advance(5 * MINUTE);
+    expect(sim.calls.length).toBeGreaterThanOrEqual(4);
+    expect((await sim.records('a')).every((record) => record.outcome === 'succeeded')).toBe(true);
+  });
+});
