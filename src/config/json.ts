@@ -1,4 +1,4 @@
-import type { Path } from './issue';
+import type { Path } from './config-error';
 
 /** A member that a file gives twice; JSON.parse would silently keep the last. */
 export interface DuplicateMember {
@@ -80,8 +80,8 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
         path.push(key);
         const value = parse();
         if (Object.hasOwn(members, key)) duplicates.push({ path: [...path], value, ...positionOf(text, start) });
-        // Not a plain assignment, which would make "__proto__" vanish.
-        Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true });
+        if (key === '__proto__') defineMember(members, key, value);
+        else members[key] = value;
         path.pop();
       } while (more('}'));
     }
@@ -124,6 +124,11 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
   const value = parse();
   if (peek() !== undefined) fail(`expected the end of the file, ${found(text, at)}`);
   return { value, duplicates };
+}
+
+/** Assigning it would change the object's prototype and let the member vanish. */
+function defineMember(members: object, key: string, value: unknown): void {
+  Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function found(text: string, at: number): string {

@@ -1,16 +1,30 @@
 import * as z from 'zod';
 import { DURATION_PATTERN, formatDuration, parseDuration } from '../core/duration';
-import type { Millis } from '../core/brand';
-import { dateWindow } from '../core/schedule/window';
+import type { JobName, Millis } from '../core/brand';
+import { dateWindow, spanOf, type Window } from '../core/schedule/window';
 import { parseMoment } from '../core/schedule/moment';
 import { parseSchedule } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { zoneOf } from '../core/schedule/zone';
+import { zoneOf, type Zone } from '../core/schedule/zone';
+import { nearest } from './suggest';
 
-/** A job's name. */
-export const JOB_NAME = /^[a-z0-9-]{1,63}$/;
+const JOB_NAME = /^[a-z0-9-]{1,63}$/;
+
+export function isJobName(name: string): name is JobName {
+  return JOB_NAME.test(name);
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 type Context = z.core.$RefinementCtx;
+
+// Patterns are for editors: they catch the obvious while typing. What counts is the reading.
+const DAY = String.raw`\d{4}-\d\d-\d\d`;
+const ZONED = String.raw`${DAY}[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)`;
+const MOMENT = String.raw`^(${DAY}(T\d\d:\d\d(:\d\d)?)?|${ZONED})$`;
+const SCHEDULE = String.raw`^\s*(@(hourly|daily|weekly|monthly|yearly|always|manual)|@every\s+[\ddhms]+|@at\s+${ZONED}|[^@\s]\S*(\s+\S+){4,5})\s*$`;
 
 /** Adds an issue that carries its own remedy; `zod-issues.ts` reads it. */
 function refuse(context: Context, message: string, remedy: string): never {
@@ -19,10 +33,10 @@ function refuse(context: Context, message: string, remedy: string): never {
 }
 
 /** Makes of a reader that throws {@link ScheduleError} one that reports. */
-function reading<Value>(read: (text: string) => Value): (text: string, context: Context) => Value {
-  return (text, context) => {
+function reading<Raw, Value>(read: (raw: Raw) => Value): (raw: Raw, context: Context) => Value {
+  return (raw, context) => {
     try {
-      return read(text);
+      return read(raw);
     } catch (error) {
       if (!(error instanceof ScheduleError)) throw error;
       return refuse(context, error.message, error.remedy);
@@ -34,10 +48,13 @@ const DURATION_REMEDY = 'write whole numbers with the units d, h, m, s in that o
 
 function duration(description: string, range: { readonly least?: Millis; readonly most?: Millis } = {}) {
   const { least = 1000, most = Infinity } = range;
-  const remedy = `write ${formatDuration(least)} or more${most === Infinity ? '' : `, up to ${formatDuration(most)}`}`;
+  const remedy =
+    most === Infinity
+      ? `write ${formatDuration(least)} or more`
+      : `write ${formatDuration(least)} to ${formatDuration(most)}`;
   return z
     .string()
-    .meta({ description, pattern: DURATION_PATTERN.source })
+    .meta({ description, pattern: DURATION_PATTERN.source, examples: ['45s', '10m', '1h30m', '7d'] })
     .transform((text, context): Millis => {
       const ms = parseDuration(text);
       if (ms === undefined) return refuse(context, 'is not a duration', DURATION_REMEDY);
@@ -47,20 +64,29 @@ function duration(description: string, range: { readonly least?: Millis; readonl
     });
 }
 
-const MOMENT_WORDS =
-  'a date (its start), a local date and time in the job\'s zone, or RFC 3339 with Z or an offset';
+const MOMENT_WORDS = "a date (its start), a local date and time in the job's zone, or RFC 3339 with Z or an offset";
 const MOMENT_EXAMPLES = ['2026-12-24', '2026-12-24T18:00', '2026-12-24T18:00:00Z'];
 
 function moment(description: string) {
   return z
     .string()
-    .meta({ description: `${description}: ${MOMENT_WORDS}`, examples: MOMENT_EXAMPLES })
+    .meta({ description: `${description}: ${MOMENT_WORDS}`, pattern: MOMENT, examples: MOMENT_EXAMPLES })
     .transform(reading(parseMoment));
+}
+
+/**
+ * A window as it is. One whose borders are both local, or both instants, is found to run backwards here, where that is
+ * reported also if the job's zone is wrong.
+ */
+function inOrder<Borders extends Window>(window: Borders): Borders {
+  const { from, to } = window;
+  if ((from?.kind === 'instant') === (to?.kind === 'instant')) spanOf(window, zoneOf('UTC'));
+  return window;
 }
 
 const exceptedDate = z
   .string()
-  .meta({ description: 'A whole local day', pattern: String.raw`^\d{4}-\d\d-\d\d$`, examples: ['2026-12-25'] })
+  .meta({ description: 'A whole local day', pattern: `^${DAY}$`, examples: ['2026-12-25'] })
   .transform(
     reading((text) => {
       const date = parseMoment(text);
@@ -68,6 +94,16 @@ const exceptedDate = z
       throw new ScheduleError('is a time, not a date', 'write a date such as "2026-12-25", or {"from": …, "to": …}');
     }),
   );
+
+function knownZone(name: string): Zone {
+  try {
+    return zoneOf(name);
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    const meant = nearest(name, Intl.supportedValuesOf('timeZone'));
+    throw meant === undefined ? error : new ScheduleError(error.message, `did you mean "${meant}"?`);
+  }
+}
 
 const dst = z
   .strictObject({
@@ -106,13 +142,26 @@ export const jobSchema = z
       .meta({
         description:
           'Cron with 5 fields, or 6 with seconds first; @hourly @daily @weekly @monthly @yearly; @every 90s; @at 2026-12-31T23:00:00Z; @always (a leader job); @manual.',
-        examples: ['0 3 * * *', '*/15 * * * *', '0 9 * * MON-FRI', '@daily', '@every 90s', '@at 2026-12-31T23:00:00Z', '@always', '@manual'],
+        pattern: SCHEDULE,
+        examples: [
+          '0 3 * * *',
+          '*/15 * * * *',
+          '0 9 * * MON-FRI',
+          '@daily',
+          '@every 90s',
+          '@at 2026-12-31T23:00:00Z',
+          '@always',
+          '@manual',
+        ],
       })
       .transform(reading((text) => ({ text, ...parseSchedule(text) }))),
     timeZone: z
       .string()
-      .meta({ description: 'IANA time zone of the schedule and its windows.', examples: ['Europe/Lisbon', 'America/New_York', 'UTC'] })
-      .transform(reading(zoneOf))
+      .meta({
+        description: 'IANA time zone of the schedule and its windows.',
+        examples: ['Europe/Lisbon', 'America/New_York', 'UTC'],
+      })
+      .transform(reading(knownZone))
       .prefault('UTC'),
     dst: dst.prefault({ gap: 'forward', overlap: 'first' }),
     between: z
@@ -121,12 +170,15 @@ export const jobSchema = z
         to: moment('Nothing is due from here on').optional(),
       })
       .meta({ description: 'The only stretch in which anything is due.' })
+      .transform(reading(inOrder))
       .optional(),
     except: z
       .array(
         z.union([
           exceptedDate,
-          z.strictObject({ from: moment('Nothing is due from here on'), to: moment('Due again from here on') }),
+          z
+            .strictObject({ from: moment('Nothing is due from here on'), to: moment('Due again from here on') })
+            .transform(reading(inOrder)),
         ]),
       )
       .meta({ description: 'Dates, or spans with "to" exclusive, in which nothing is due.' })
@@ -140,7 +192,9 @@ export const jobSchema = z
       .enum(['skip', 'queue', 'cancel'])
       .meta({ description: 'Due while the last run goes on: not run, run right after it, or run after cancelling it.' })
       .prefault('skip'),
-    spread: duration('One fixed offset for the job inside this span, so that jobs do not all start at once.', { least: 0 }).prefault('0s'),
+    spread: duration('One fixed offset for the job inside this span, so that jobs do not all start at once.', {
+      least: 0,
+    }).prefault('0s'),
     timeout: duration('An attempt is aborted after this. Default 10m; none for @always.').optional(),
     stallAfter: duration('No progress for this long: the attempt is aborted and the lease let go.').optional(),
     grace: duration('How long a handler may take to obey its signal.', { least: 0 }).prefault('5s'),
@@ -152,15 +206,26 @@ export const jobSchema = z
     pauseAfterFailures: z.int().min(1).meta({ description: 'So many failed runs in a row pause the job.' }).optional(),
     alertAfter: duration('No success for this long: overdue.').optional(),
     keep: duration('How long ledger records stay.').prefault('90d'),
-    input: z.unknown().check(json).meta({ description: "What the handler is given: JSON that its own schema accepts." }).optional(),
-    handler: z.string().min(1).meta({ description: "The handler's name in the registry. Default: the job's name." }).optional(),
+    input: z
+      .unknown()
+      .check(json)
+      .meta({ description: 'What the handler is given: JSON that its own schema accepts.' })
+      .optional(),
+    handler: z
+      .string()
+      .min(1)
+      .meta({ description: "The handler's name in the registry. Default: the job's name." })
+      .optional(),
     description: z.string().meta({ description: 'For people.' }).optional(),
     tags: z.array(z.string().min(1)).meta({ description: 'For finding jobs.' }).prefault([]),
-    enabled: z.boolean().meta({ description: 'false: its due times are recorded as disabled, and not run.' }).prefault(true),
+    enabled: z
+      .boolean()
+      .meta({ description: 'false: its due times are recorded as disabled, and not run.' })
+      .prefault(true),
   })
   .meta({ description: 'When a job runs, and how.' });
 
-export const topShape = {
+const topShape = {
   $schema: z.string().meta({ description: 'Where the JSON Schema of this file lies, for editors.' }).optional(),
   revision: z
     .int()
@@ -173,11 +238,13 @@ export const topShape = {
 export const fileSchema = z
   .strictObject({
     ...topShape,
-    jobs: z.record(z.string().regex(JOB_NAME), jobSchema).meta({ description: 'The jobs, by name: 1 to 63 of a-z 0-9 -.' }),
+    jobs: z
+      .record(z.string().regex(JOB_NAME), jobSchema)
+      .meta({ description: 'The jobs, by name: 1 to 63 of a-z 0-9 -.' }),
   })
   .meta({ title: 'cronlease jobs' });
 
-/** The file's top but for the jobs, each of which is only known to be there. */
+/** The file's top, where each job is only known to be there. */
 export const topSchema = z.strictObject({ ...topShape, jobs: z.record(z.string(), z.unknown()) });
 
 /** What is left of a job without its wrong members. */

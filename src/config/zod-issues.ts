@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { formatPath, type ConfigIssue, type Path } from './issue';
+import { formatPath, type ConfigIssue, type Path } from './config-error';
 import type { jobSchema, topSchema } from './schema';
 import { insteadOf } from './suggest';
 
@@ -73,21 +73,26 @@ export function toConfigIssues(
   at: Path,
   known: readonly string[],
 ): ConfigIssue[] {
-  return issues.flatMap((issue) => flatten(issue, [])).flatMap(({ issue, path }) => {
-    const place = path.map((key) => (typeof key === 'number' ? '[]' : `.${key}`)).join('').slice(1);
-    const value = valueAt(part, path);
-    if (issue.code === 'unrecognized_keys') {
-      const members = path.length === 0 ? known : membersOf(place);
-      return issue.keys.map((key) => ({
-        path: formatPath([...at, ...path, key]),
-        value: valueAt(value, [key]) ?? null,
-        message: 'is not a setting',
-        remedy: insteadOf(key, members),
-      }));
-    }
-    const { message, remedy = REMEDIES[place] ?? 'see the JSON Schema' } = wordsFor(issue, value);
-    return [{ path: formatPath([...at, ...path]), value: value ?? null, message, remedy }];
-  });
+  return issues
+    .flatMap((issue) => flatten(issue, []))
+    .flatMap(({ issue, path }) => {
+      const place = path
+        .map((key) => (typeof key === 'number' ? '[]' : `.${key}`))
+        .join('')
+        .slice(1);
+      const value = valueAt(part, path);
+      if (issue.code === 'unrecognized_keys') {
+        const members = path.length === 0 ? known : membersOf(place);
+        return issue.keys.map((key) => ({
+          path: formatPath([...at, ...path, key]),
+          value: valueAt(value, [key]) ?? null,
+          message: 'is not a setting',
+          remedy: insteadOf(key, members),
+        }));
+      }
+      const { message, remedy = REMEDIES[place] ?? REMEDIES.jobs } = wordsFor(issue, value);
+      return [{ path: formatPath([...at, ...path]), value: value ?? null, message, remedy }];
+    });
 }
 
 /** The value at a path; undefined where there is none. */
@@ -104,7 +109,9 @@ function flatten(issue: z.core.$ZodIssue, at: Path): readonly Flat[] {
   const path = [...at, ...issue.path.filter((key) => typeof key !== 'symbol')];
   if (issue.code === 'invalid_union') {
     // The branch that was meant is the one that takes this kind of value.
-    const meant = issue.errors.find((errors) => errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0));
+    const meant = issue.errors.find((errors) =>
+      errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0),
+    );
     if (meant !== undefined) return meant.flatMap((error) => flatten(error, path));
   }
   return [{ issue, path }];
@@ -112,7 +119,9 @@ function flatten(issue: z.core.$ZodIssue, at: Path): readonly Flat[] {
 
 function membersOf(place: string): readonly string[] {
   const inside = `${place}.`;
-  return Object.keys(REMEDIES).filter((key) => key.startsWith(inside)).map((key) => key.slice(inside.length));
+  return Object.keys(REMEDIES)
+    .filter((key) => key.startsWith(inside))
+    .map((key) => key.slice(inside.length));
 }
 
 function wordsFor(issue: z.core.$ZodIssue, value: unknown): { message: string; remedy?: string } {

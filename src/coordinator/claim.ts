@@ -1,4 +1,5 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
+import { sleep } from '../core/clock';
 import type { Claim } from '../core/decide';
 import { marginOf, actualTime } from '../core/job';
 import { orchestrationId, recordKey } from '../core/key';
@@ -12,6 +13,8 @@ import type { AttemptInput } from './message';
 
 /** How long the tick goes on asking for a lease, and for its orchestration to be started. */
 const HAND_OVER_LIMIT_MS = 5_000;
+/** Durable timers are cut to whole seconds by the storage back end. */
+const DURABLE_TIMER_EARLY_MS = 1_000;
 
 /**
  * The race: acquires the job's lease, if the row is still what was decided on, and hands it to an orchestration.
@@ -95,6 +98,7 @@ export async function claimAttempt(
   const job = coordinator.jobs.get(input.job as JobName);
   if (job === undefined) return `job "${input.job}" is not in this instance's jobs file`;
   const etag = input.etag as ETag;
+  if (input.kind === 'again') await untilNotBefore(coordinator, input);
   const { leaseMs } = input.kind === 'handedOver' ? input : job.spec;
   const started = coordinator.clock.monotonic();
   const remaining = (): Millis => leaseMs - marginOf(leaseMs) - (coordinator.clock.monotonic() - started);
@@ -121,6 +125,15 @@ export async function claimAttempt(
     },
     mayNotBeFirst: written.answerLost || input.kind === 'again' || input.what !== 'first',
   };
+}
+
+/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps nobody out. */
+async function untilNotBefore(
+  { clock, serviceTime }: Coordinator,
+  input: Extract<AttemptInput, { kind: 'again' }>,
+): Promise<void> {
+  const early = (decodeRow(input.row).notBefore ?? 0) - serviceTime.now();
+  if (early > 0) await sleep(clock, Math.min(early, DURABLE_TIMER_EARLY_MS));
 }
 
 async function acquireAgain(

@@ -15,8 +15,8 @@ const DAY = 24 * HOUR;
 export function parseDuration(text: string): Millis | undefined {
   const match = DURATION_PATTERN.exec(text);
   if (match === null) return undefined;
-  const [days, hours, minutes, seconds] = match.slice(1).map((digits) => Number(digits ?? 0));
-  const ms = (days ?? 0) * DAY + (hours ?? 0) * HOUR + (minutes ?? 0) * MINUTE + (seconds ?? 0) * SECOND;
+  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = match;
+  const ms = Number(days) * DAY + Number(hours) * HOUR + Number(minutes) * MINUTE + Number(seconds) * SECOND;
   return Number.isSafeInteger(ms) ? ms : undefined;
 }
 

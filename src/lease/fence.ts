@@ -27,9 +27,9 @@ export class FenceConflictError extends Error {
 export interface FencedBlob {
   readonly url: string;
   getProperties(options?: { abortSignal?: AbortSignal }): Promise<{
-    etag?: string;
-    metadata?: Record<string, string>;
-    contentType?: string;
+    etag?: string | undefined;
+    metadata?: Record<string, string> | undefined;
+    contentType?: string | undefined;
   }>;
   upload(
     body: string | Uint8Array,

@@ -10,7 +10,8 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
  * - A method makes one attempt: asking again is the caller's business, since only the caller knows what asking
  *   again means.
  * - `date` is the service's own clock when it answered (resolution 1 s, truncated).
- * - Metadata keys are lowercase letters, values printable ASCII.
+ * - Metadata keys are lowercase letters, values printable ASCII, neither empty nor with a space at either end, 8 KB in
+ *   all; other metadata, and a lease outside of 15 s to 60 s, are refused before the call, with code `StoreLimit`.
  * - Conditions and leases are checked and applied by the service in one step.
  */
 export interface LeaseStore {
@@ -30,7 +31,7 @@ export interface LeaseStore {
 
   /**
    * Takes the row's lease. The same id while it is held is a renewal. `lost`: held by another, changed since
-   * `ifMatch`, broken, or no such row.
+   * `ifMatch`, breaking, or no such row. A broken lease can be taken; whether it should be is the caller's business.
    */
   acquire(
     job: JobName,
@@ -88,7 +89,10 @@ export interface LeaseStore {
     options?: CallOptions,
   ): Promise<{ readonly body: string; readonly etag: ETag } | undefined>;
 
-  /** One page of a job's record keys with their summaries, in order of key (newest first). */
+  /**
+   * One page of a job's record keys with their summaries, in order of key (newest first). It holds `limit` records at
+   * most, perhaps fewer, or none, although there are more: only a continuation that is undefined is the end.
+   */
   listRecords(
     job: JobName,
     request: { readonly prefix?: string; readonly limit: number; readonly continuation?: string },

@@ -70,17 +70,14 @@ describe('the calls that azure-blob makes', () => {
   });
 
   it('are made once also when the service fails', async () => {
-    for (const cut of [false, true]) {
-      let requests = 0;
-      const { port, close } = await serve((_request, response) => {
-        requests += 1;
-        response.writeHead(cut ? 200 : 503, { 'content-length': '10' });
-        response.write('{', () => response.destroy());
-      });
-      await expect(openAt(port).readRecord(JOB, '1-s')).rejects.toMatchObject({ code: 'StoreUnavailable' });
-      expect(requests).toBe(1);
-      close();
-    }
+    let requests = 0;
+    const { port, close } = await serve((_request, response) => {
+      requests += 1;
+      response.writeHead(503).end();
+    });
+    await expect(openAt(port).list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
+    expect(requests).toBe(1);
+    close();
   });
 
   it('share a connection that is kept alive', async () => {

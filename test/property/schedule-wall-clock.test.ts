@@ -8,7 +8,7 @@ import { zoneOf } from '../../src/core/schedule/zone';
 import { dueTimes, wallClock, wallReader, type PlainCron, type WallClock } from './schedule-reference';
 
 /** Years in which a zone's clocks did something odd. */
-const ODD_YEARS: readonly (readonly [zone: string, year: number, oddity: string, step?: number])[] = [
+const ODD_YEARS: [zone: string, year: number, oddity: string, step?: number][] = [
   ['Australia/Lord_Howe', 2025, 'half an hour of summer time'],
   ['Africa/Cairo', 2014, 'four changes, Ramadan taken out of summer time'],
   ['Africa/Cairo', 2024, 'a gap and an overlap at midnight'],

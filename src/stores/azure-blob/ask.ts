@@ -4,10 +4,10 @@ import { type CallOptions, StoreUnavailableError } from '../../lease/store';
 import { codeOf, dateOf, failure } from './errors';
 
 /** What the service answered, and when by its own clock. `no`: the condition or the lease of the call did not hold. */
-export type Answer<T> =
+type Answer<T> =
   { readonly kind: 'yes'; readonly value: T; readonly date: EpochMs } | { readonly kind: 'no'; readonly date: EpochMs };
 
-export interface Question<T> {
+interface Question<T> {
   /** For messages: what is asked, and of which blob. */
   readonly what: string;
   /** The service's error codes that are an answer and not an error. */
@@ -18,7 +18,7 @@ export interface Question<T> {
 
 export type Ask = <T extends { readonly date?: Date }>(question: Question<T>) => Promise<Answer<T>>;
 
-export interface Service {
+interface Service {
   /** The container's URL, without secrets. */
   readonly location: string;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ import {
 export type Settings = Readonly<Record<string, string | undefined>>;
 
 /** How clients send; `policies` see every call, which is how tests count calls and lose answers. */
-export interface Sending extends StoragePipelineOptions {
+interface Sending extends StoragePipelineOptions {
   readonly policies?: readonly RequestPolicyFactory[];
 }
 
@@ -31,7 +31,7 @@ const EMULATOR = {
   key: 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==',
 };
 
-export type StorageSettingsProblem =
+type StorageSettingsProblem =
   | 'StorageNotSet'
   | 'StorageSetTwice'
   | 'ConnectionStringInvalid'

@@ -47,12 +47,10 @@ export function failure(error: unknown, where: string): StoreDeniedError | Store
   if (error instanceof StoreUnavailableError) return error;
   if (isRestError(error) && error.statusCode !== undefined) return refusal(error, error.statusCode, where);
   if (isCredentialFailure(error)) {
-    return new StoreDeniedError(
-      `${where}: no token could be had for this app's identity. ${firstLine(error.message)}`,
-      {
-        cause: error,
-      },
-    );
+    const said = `${where}: no token could be had for the identity of this app: ${firstLine(error.message)}`;
+    return new StoreDeniedError(`${said}. Give the app a managed identity, or sign in where it runs.`, {
+      cause: error,
+    });
   }
   const message = error instanceof Error ? firstLine(error.message) : String(error);
   return new StoreUnavailableError(`${where}: ${message}. Can the service be reached from here?`, { cause: error });

@@ -3,7 +3,7 @@ import type { ETag, JobName } from '../../core/brand';
 /** Where things lie in the coordination container. */
 export const JOBS_PREFIX = 'jobs/';
 
-export type JobPart = 'lease' | 'control';
+type JobPart = 'lease' | 'control';
 
 export function jobPrefix(job: JobName): string {
   return `${JOBS_PREFIX}${job}/`;

@@ -8,7 +8,7 @@ import { JOBS_PREFIX } from './layout';
 import { recordCalls } from './records';
 import { rowCalls } from './rows';
 
-export interface AzureBlobStoreOptions {
+interface AzureBlobStoreOptions {
   /** Made by `connectContainer`, or otherwise with `retryOptions: { maxTries: 1 }`. */
   readonly container: ContainerClient;
   /** Measures the time limit of each call. */

@@ -34,17 +34,16 @@ export class ConfigError extends Error {
   readonly code = 'InvalidJobs';
   override readonly name = 'ConfigError';
 
-  /**
-   * @param source where the jobs came from: a path, or words for an object
-   */
+  /** @param source where the jobs came from: a path, or words for an object */
   constructor(
-    readonly source: string,
     readonly errors: readonly ConfigIssue[],
     readonly warnings: readonly ConfigIssue[],
+    readonly source = 'the jobs',
     options?: ErrorOptions,
   ) {
-    const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
-    super(`${source}: ${count}, so no job is started\n${errors.map((error) => `  ${formatIssue(error)}`).join('\n')}`, options);
+    const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
+    const lines = errors.map((error) => `  ${formatIssue(error)}`);
+    super([`${count} in ${source}, so no job is started:`, ...lines].join('\n'), options);
   }
 }
 

@@ -1,0 +1,30 @@
+// Writes dist/ in two forms: the deployed app as one file, and the library with its types.
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { build } from 'esbuild';
+
+const root = path.join(import.meta.dirname, '..');
+const typescript = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+
+rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+execFileSync(process.execPath, [typescript, '-p', path.join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+await build({
+  absWorkingDir: root,
+  entryPoints: ['src/app.ts'],
+  outfile: 'dist/app.js',
+  bundle: true,
+  minify: true,
+  // Stack traces and logs name functions and errors by these.
+  keepNames: true,
+  sourcemap: true,
+  sourcesContent: false,
+  platform: 'node',
+  target: 'node22',
+  format: 'cjs',
+  // The Functions host provides this module.
+  // The storage SDK loads apache-arrow for a listing format that is never asked for.
+  external: ['@azure/functions-core', 'apache-arrow'],
+  logLevel: 'warning',
+});

@@ -1,0 +1,91 @@
+import type { Millis } from '../core/brand';
+import { formatDuration } from '../core/duration';
+import { marginOf } from '../core/job';
+import type { CheckedJob } from './job';
+import type { JobSettings } from './schema';
+
+export interface DurationLimits {
+  /** host.json's functionTimeout; undefined: not known, not checked. */
+  readonly functionTimeoutMs?: Millis | undefined;
+}
+
+const DEFAULT_TIMEOUT: Millis = 600_000;
+/** From the tick's acquisition to the attempt's claim: the look-ahead, queue polling and a cold instance. */
+const HAND_OVER: Millis = 20_000;
+/** What an invocation needs beside the handler: it waits for the due time first, and settles last. */
+const ROOM: Millis = 10_000;
+/** Up to this age due times run in order; only older ones are caught up. */
+const FRESH: Millis = 30_000;
+
+/** When an attempt is aborted; undefined: never (`@always`, unless it says so). */
+export function timeoutOf({ timeout, schedule }: JobSettings): Millis | undefined {
+  return timeout ?? (schedule?.kind === 'always' ? undefined : DEFAULT_TIMEOUT);
+}
+
+/** Checks what durations must be to each other. */
+export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
+  checkLease(job);
+  checkTimeout(job, limits.functionTimeoutMs);
+  const { path, settings, wrong, report } = job;
+  const { backoff, maxBackoff } = settings.retry;
+  if (!wrong.has('retry') && backoff > maxBackoff) {
+    report.warning(
+      [...path, 'retry', 'backoff'],
+      `is longer than maxBackoff (${formatDuration(maxBackoff)}), which is waited instead`,
+      'raise maxBackoff, or lower backoff',
+    );
+  }
+  if (!wrong.has('catchUpWindow') && settings.catchUpWindow < FRESH) {
+    report.warning(
+      [...path, 'catchUpWindow'],
+      'is so short that one late tick lets due times expire',
+      `write ${formatDuration(FRESH)} or more`,
+    );
+  }
+}
+
+function checkLease({ path, settings, wrong, report }: CheckedJob): void {
+  const { lease, grace } = settings;
+  if (wrong.has('lease')) return;
+  if (lease < HAND_OVER) {
+    report.warning(
+      [...path, 'lease'],
+      'may be shorter than the hand-over from a tick to the instance that runs the attempt, which then starts anew',
+      `write ${formatDuration(HAND_OVER)} or more`,
+    );
+  }
+  // While a handler winds down its lease is still renewed, at a third of its length: two thirds are sure.
+  const limit = (lease * 2) / 3 - marginOf(lease);
+  if (!wrong.has('grace') && grace >= limit) {
+    const limitText = formatDuration(Math.floor(limit));
+    report.error(
+      [...path, 'grace'],
+      `is too long for a lease of ${formatDuration(lease)}: a handler could outlive it`,
+      `write less than ${limitText} (two thirds of the lease, less its margin), or a longer lease`,
+    );
+  }
+}
+
+function checkTimeout({ path, settings, given, wrong, report }: CheckedJob, functionTimeout: Millis | undefined): void {
+  const timeout = timeoutOf(settings);
+  const { stallAfter, grace } = settings;
+  if (timeout === undefined || wrong.has('timeout') || (wrong.has('schedule') && !given.has('timeout'))) return;
+  const said = given.has('timeout') ? '' : `is ${formatDuration(timeout)} by default, which `;
+  if (stallAfter !== undefined && stallAfter >= timeout) {
+    report.warning(
+      [...path, 'stallAfter'],
+      `has no effect: the attempt times out first, after ${formatDuration(timeout)}`,
+      'write less than the timeout, or leave it out',
+    );
+  }
+  if (functionTimeout === undefined || wrong.has('grace')) return;
+  const room = functionTimeout - timeout - grace;
+  const limit = `host.json's functionTimeout of ${formatDuration(functionTimeout)}`;
+  const remedy = `write ${formatDuration(Math.max(1000, functionTimeout - grace - ROOM))} or less, or raise functionTimeout`;
+  const place = [...path, 'timeout'];
+  if (room < 0)
+    report.error(place, `${said}does not fit, with a grace of ${formatDuration(grace)}, into ${limit}`, remedy);
+  else if (room < ROOM) {
+    report.warning(place, `${said}leaves no room, with a grace of ${formatDuration(grace)}, in ${limit}`, remedy);
+  }
+}

@@ -1,0 +1,32 @@
+import type { CheckedJob } from './job';
+import type { JobSettings } from './schema';
+
+type Schedule = NonNullable<JobSettings['schedule']>;
+
+/** Warns of settings that say nothing about this kind of schedule. */
+export function warnOfNoEffect({ path, settings: { schedule }, given, report }: CheckedJob): void {
+  if (schedule === undefined) return;
+  for (const setting of withoutEffect(schedule)) {
+    if (!given.has(setting)) continue;
+    const why =
+      schedule.kind === 'cron'
+        ? 'the hour field of this schedule follows elapsed time'
+        : `the schedule is ${schedule.text}`;
+    report.warning([...path, setting], `has no effect: ${why}`, 'leave it out');
+  }
+}
+
+function withoutEffect(schedule: Schedule): readonly (keyof JobSettings)[] {
+  switch (schedule.kind) {
+    case 'always':
+      return ['dst', 'between', 'except', 'catchUp', 'catchUpWindow', 'overlap', 'spread'];
+    case 'manual':
+      // catchUpWindow and overlap bear on requests.
+      return ['dst', 'between', 'except', 'catchUp', 'spread'];
+    case 'every':
+    case 'at':
+      return ['dst'];
+    case 'cron':
+      return schedule.elapsed ? ['dst'] : [];
+  }
+}

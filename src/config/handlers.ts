@@ -1,0 +1,83 @@
+import type { JobName } from '../core/brand';
+import type { JobsFile, JobSpec } from '../core/job';
+import type { StandardResult, StandardSchema } from '../core/standard-schema';
+import { formatPath, type ConfigIssue } from './config-error';
+import { nearest } from './suggest';
+import { valueAt } from './zod-issues';
+
+export interface CheckedHandlers {
+  /** By job: what its handler is given, as its schema put it out (the file's own `input` where it has none). */
+  readonly inputs: ReadonlyMap<JobName, unknown>;
+  readonly errors: readonly ConfigIssue[];
+}
+
+/**
+ * Checks that every job, disabled ones too, has a handler in the registry whose schema takes the job's `input`.
+ * @param handlers the registry, by name
+ */
+export function checkHandlers(
+  jobsFile: JobsFile,
+  handlers: Readonly<Record<string, { readonly input?: StandardSchema | undefined }>>,
+): CheckedHandlers {
+  const inputs = new Map<JobName, unknown>();
+  const errors: ConfigIssue[] = [];
+  for (const spec of jobsFile.jobs) {
+    const handler = Object.hasOwn(handlers, spec.handler) ? handlers[spec.handler] : undefined;
+    if (handler === undefined) errors.push(unknownHandler(spec, Object.keys(handlers)));
+    else if (handler.input === undefined) inputs.set(spec.name, spec.input);
+    else {
+      const checked = checkInput(spec, handler.input);
+      if ('errors' in checked) errors.push(...checked.errors);
+      else inputs.set(spec.name, checked.input);
+    }
+  }
+  return { inputs, errors };
+}
+
+function unknownHandler(spec: JobSpec, known: readonly string[]): ConfigIssue {
+  const meant = nearest(spec.handler, known);
+  return {
+    path: formatPath(['jobs', spec.name, 'handler']),
+    value: spec.handler,
+    message: `is not in the registry of handlers, which holds ${known.map((name) => `"${name}"`).join(', ') || 'none'}`,
+    remedy: meant === undefined ? 'write one that is there, or add it to the registry' : `did you mean "${meant}"?`,
+  };
+}
+
+function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly ConfigIssue[] } | { input: unknown } {
+  const wrong = (message: string, remedy: string): { errors: readonly ConfigIssue[] } => ({
+    errors: [{ path: formatPath(['jobs', spec.name, 'input']), value: spec.input ?? null, message, remedy }],
+  });
+  let result: StandardResult<unknown> | Promise<StandardResult<unknown>>;
+  try {
+    result = schema['~standard'].validate(spec.input);
+  } catch (error) {
+    return wrong(
+      `could not be checked: the schema of handler "${spec.handler}" threw ${String(error)}`,
+      'put the schema right',
+    );
+  }
+  if (result instanceof Promise) {
+    result.catch(() => undefined); // its outcome does not matter any more
+    return wrong(
+      `could not be checked: the schema of handler "${spec.handler}" is asynchronous`,
+      'make it synchronous',
+    );
+  }
+  if (result.issues === undefined) return { input: result.value };
+  return {
+    errors: result.issues.map((issue) => {
+      const inside = (issue.path ?? []).map((part) => {
+        const key = typeof part === 'object' ? part.key : part;
+        return typeof key === 'symbol' ? String(key) : key;
+      });
+      const value = valueAt(spec.input, inside) ?? null;
+      return {
+        path: formatPath(['jobs', spec.name, 'input', ...inside]),
+        value,
+        message: spec.input === undefined ? `is missing: ${issue.message}` : issue.message,
+        remedy: `write what the schema of handler "${spec.handler}" takes`,
+      };
+    }),
+  };
+}

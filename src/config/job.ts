@@ -1,0 +1,154 @@
+import type { JobName, Millis } from '../core/brand';
+import type { JobSpec, Timetable } from '../core/job';
+import { formatDuration } from '../core/duration';
+import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
+import { scheduleHash } from '../core/schedule/hash';
+import { ScheduleError } from '../core/schedule/schedule-error';
+import { spreadOffset } from '../core/schedule/spread';
+import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/window';
+import { checkDurations, timeoutOf, type DurationLimits } from './check-durations';
+import { warnOfNoEffect } from './check-effect';
+import type { Path } from './config-error';
+import type { IssueReport } from './report';
+import { isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
+import { toConfigIssues } from './zod-issues';
+
+/** One job while it is checked. What depends on a member that is wrong is not checked: the member is reported. */
+export interface CheckedJob {
+  readonly path: Path;
+  readonly settings: JobSettings;
+  /** Members that the file gives, right or wrong. */
+  readonly given: ReadonlySet<string>;
+  /** Members that are wrong; `settings` has their defaults, which then mean nothing. */
+  readonly wrong: ReadonlySet<string>;
+  readonly report: IssueReport;
+}
+
+/** Checks one job and reports all that is wrong with it; undefined if anything is. */
+export function readJob(name: string, raw: unknown, report: IssueReport, limits: DurationLimits): JobSpec | undefined {
+  const errorsBefore = report.errors.length;
+  const path = ['jobs', name];
+  const isNamed = isJobName(name);
+  if (!isNamed)
+    report.error(path, 'has a name that no job can have', `write 1 to 63 of a-z 0-9 -, such as "${asJobName(name)}"`);
+  if (!isRecord(raw)) {
+    report.error(path, 'is not an object', 'write an object of settings: {"schedule": "0 3 * * *"}');
+    return undefined;
+  }
+  const job = readSettings(path, raw, report);
+  const compiled = compile(job);
+  if (compiled !== undefined) warnOfWideSpread(job, compiled.timetable);
+  checkDurations(job, limits);
+  warnOfNoEffect(job);
+  if (!isNamed || compiled === undefined || report.errors.length > errorsBefore) return undefined;
+  return specOf(name, job.settings, compiled);
+}
+
+function asJobName(name: string): string {
+  return (
+    name
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .slice(0, 63)
+      .replace(/^-|-$/g, '') || 'nightly-report'
+  );
+}
+
+function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report: IssueReport): CheckedJob {
+  const given = new Set(Object.keys(raw).filter((key) => raw[key] !== undefined));
+  const parsed = jobSchema.safeParse(raw);
+  if (parsed.success) return { path, settings: parsed.data, given, wrong: new Set(), report };
+  const { issues } = parsed.error;
+  report.errors.push(...toConfigIssues(issues, raw, path, Object.keys(jobSchema.shape)));
+  const wrong = new Set(issues.map((issue) => String(issue.path[0])));
+  const right = Object.entries(raw).filter(([key]) => Object.hasOwn(jobSchema.shape, key) && !wrong.has(key));
+  return { path, settings: jobRemainder.parse(Object.fromEntries(right)), given, wrong, report };
+}
+
+/** The job's due times, if its schedule and all that bears on it are right. */
+function compile({ path, settings, wrong, report }: CheckedJob): CompiledSchedule | undefined {
+  const { schedule, timeZone, dst, between, except } = settings;
+  let isRight = ['schedule', 'timeZone', 'dst', 'between', 'except'].every((key) => !wrong.has(key));
+  const attempt = <Value>(at: Path, make: () => Value): Value | undefined => {
+    try {
+      return make();
+    } catch (error) {
+      if (!(error instanceof ScheduleError)) throw error;
+      report.error([...path, ...at], error.message, error.remedy);
+      isRight = false;
+      return undefined;
+    }
+  };
+  const span = (window: Window, ...at: (string | number)[]): Span | undefined =>
+    wrong.has('timeZone') ? undefined : attempt(at, () => spanOf(window, timeZone));
+
+  const allowed = between === undefined ? undefined : span(between, 'between');
+  const excepted = except.flatMap((window, index) => span(window, 'except', index) ?? []);
+  if (schedule?.kind === 'cron') {
+    for (const { message, remedy } of schedule.warnings) report.warning([...path, 'schedule'], message, remedy);
+  }
+  if (!isRight || schedule === undefined) return undefined;
+  const excluded = excludedSpans(allowed, excepted);
+  return attempt(['schedule'], () => compileSchedule(schedule, timeZone, dst, excluded));
+}
+
+/** How many due times are looked at for the shortest gap, and from where: enough for any hour, day or month of a list. */
+const GAPS = 32;
+const GAPS_FROM = Date.UTC(2024, 0, 1);
+
+function warnOfWideSpread({ path, settings, wrong, report }: CheckedJob, timetable: Timetable): void {
+  const { spread } = settings;
+  if (spread === 0 || wrong.has('spread')) return;
+  let due = timetable.next(GAPS_FROM) ?? timetable.next(0);
+  for (let count = 0; count < GAPS && due !== undefined; count += 1) {
+    const next = timetable.next(due);
+    const gap: Millis = (next ?? Infinity) - due;
+    if (gap < spread) {
+      const remedy = `write ${formatDuration(gap)} or less`;
+      report.warning(
+        [...path, 'spread'],
+        `is wider than ${formatDuration(gap)}, the shortest gap of the schedule`,
+        remedy,
+      );
+      return;
+    }
+    due = next;
+  }
+}
+
+function specOf(name: JobName, settings: JobSettings, { kind, at, timetable }: CompiledSchedule): JobSpec | undefined {
+  const { schedule, timeZone, dst, between, except, spread, enabled, retry } = settings;
+  if (schedule === undefined) return undefined;
+  return {
+    name,
+    schedule: schedule.text,
+    kind,
+    ...(at === undefined ? {} : { at }),
+    timeZone: timeZone.name,
+    timetable,
+    offsetMs: kind === 'timed' ? spreadOffset(name, spread) : 0,
+    catchUp: settings.catchUp,
+    catchUpWindowMs: settings.catchUpWindow,
+    overlap: settings.overlap,
+    timeoutMs: timeoutOf(settings),
+    stallAfterMs: settings.stallAfter,
+    graceMs: settings.grace,
+    retry: {
+      attempts: retry.attempts,
+      backoffMs: retry.backoff,
+      factor: retry.factor,
+      maxBackoffMs: retry.maxBackoff,
+      jitter: retry.jitter,
+    },
+    leaseMs: settings.lease,
+    pauseAfterFailures: settings.pauseAfterFailures,
+    alertAfterMs: settings.alertAfter,
+    keepMs: settings.keep,
+    input: settings.input,
+    handler: settings.handler ?? name,
+    description: settings.description,
+    tags: settings.tags,
+    enabled,
+    scheduleHash: scheduleHash({ schedule, timeZone: timeZone.name, dst, between, except, spread, enabled }),
+  };
+}

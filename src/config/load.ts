@@ -1,0 +1,49 @@
+import type { Millis } from '../core/brand';
+import type { JobsFile } from '../core/job';
+import { ConfigError, type ConfigIssue } from './config-error';
+import { readJob } from './job';
+import { readJsonFile } from './read-file';
+import { reportOn } from './report';
+import { isRecord, topSchema } from './schema';
+import { toConfigIssues, valueAt } from './zod-issues';
+
+export interface LoadOptions {
+  /** What a relative path is relative to; without it, the current folder. */
+  readonly baseFolder?: string;
+  /** host.json's functionTimeout, if it is known: an attempt and its grace must fit into it. */
+  readonly functionTimeoutMs?: Millis | undefined;
+}
+
+export interface LoadedJobs {
+  readonly jobsFile: JobsFile;
+  /** What is valid but may not be what was meant. */
+  readonly warnings: readonly ConfigIssue[];
+}
+
+/**
+ * Reads and checks all jobs, without their handlers (see `checkHandlers`).
+ *
+ * @param source a path of a file such as `jobs.json`, or an object of its shape
+ * @throws ConfigError with every error there is. One invalid job is an error of the whole.
+ */
+export function loadJobs(source: string | object, options: LoadOptions = {}): LoadedJobs {
+  const name = typeof source === 'string' ? source : 'the jobs object';
+  const { value: file, duplicates } =
+    typeof source === 'string' ? readJsonFile(source, options.baseFolder ?? '') : { value: source, duplicates: [] };
+  const report = reportOn(file);
+  report.errors.push(...duplicates);
+
+  const { revision, jobs } = readTop(file, report.errors);
+  const specs = Object.entries(jobs).flatMap(([job, settings]) => readJob(job, settings, report, options) ?? []);
+  if (report.errors.length > 0) throw new ConfigError(report.errors, report.warnings, name);
+  if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing will ever run', 'add one');
+  return { jobsFile: { revision, jobs: specs }, warnings: report.warnings };
+}
+
+/** The file's top. Its jobs are taken as they are in the file, also where the top is wrong: they are checked too. */
+function readTop(file: unknown, errors: ConfigIssue[]): { revision: number; jobs: Readonly<Record<string, unknown>> } {
+  const parsed = topSchema.safeParse(file);
+  if (!parsed.success) errors.push(...toConfigIssues(parsed.error.issues, file, [], Object.keys(topSchema.shape)));
+  const jobs = valueAt(file, ['jobs']);
+  return { revision: parsed.data?.revision ?? 0, jobs: isRecord(jobs) ? jobs : {} };
+}

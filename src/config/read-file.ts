@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ConfigError, formatPath, type ConfigIssue } from './config-error';
+import { JsonError, parseJson } from './json';
+
+const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';
+
+/**
+ * Reads a file of JSON: what it holds, and an issue for each member that it gives twice.
+ * @throws ConfigError if there is no such file, it cannot be read, or is not JSON in UTF-8
+ */
+export function readJsonFile(
+  file: string,
+  baseFolder: string,
+): { readonly value: unknown; readonly duplicates: readonly ConfigIssue[] } {
+  const text = decode(readBytes(resolve(baseFolder, file), file), file);
+  try {
+    const { value, duplicates } = parseJson(text);
+    return {
+      value,
+      duplicates: duplicates.map((member) => ({
+        path: formatPath(member.path),
+        value: member.value,
+        message: `is given a second time, at line ${member.line}, column ${member.column}`,
+        remedy: 'keep one of the two, or give this one another name',
+      })),
+    };
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw unusable(
+      file,
+      null,
+      `is not JSON at line ${error.line}, column ${error.column}: ${error.message}`,
+      'put that place right',
+      error,
+    );
+  }
+}
+
+function readBytes(path: string, file: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    switch (code) {
+      case 'ENOENT':
+      case 'ENOTDIR':
+        throw unusable(file, path, 'does not exist', `make it, such as ${EXAMPLE}, or name another file`, error);
+      case 'EISDIR':
+        throw unusable(file, path, 'is a folder', 'name the file in it', error);
+      case 'EACCES':
+      case 'EPERM':
+        throw unusable(file, path, 'may not be read by this process', 'allow this user to read it', error);
+      default:
+        throw unusable(file, path, `cannot be read: ${String(error)}`, 'name a file that can be read', error);
+    }
+  }
+}
+
+/** The bytes as text, without a byte order mark. */
+function decode(bytes: Uint8Array, file: string): string {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw unusable(file, null, 'is not text in UTF-8', 'save it as UTF-8', error);
+  }
+  if (text.trim() === '') throw unusable(file, null, 'is empty', `write ${EXAMPLE}`);
+  return text;
+}
+
+function unusable(file: string, value: unknown, message: string, remedy: string, cause?: unknown): ConfigError {
+  return new ConfigError([{ path: '$', value, message, remedy }], [], file, { cause });
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { defineJob } from '../index';
+import { sampleStorage } from './storage';
+
+interface ContainerReport {
+  readonly container: string;
+  readonly exists: boolean;
+  readonly blobs: number;
+  readonly bytes: number;
+}
+
+/** Counts blobs and bytes of the containers named in its input, and writes the report as JSON and CSV. */
+export const storageReport = defineJob({
+  input: z.strictObject({
+    containers: z.array(z.string().min(3)).min(1),
+    /** The container that the reports go to; made if it is missing. */
+    target: z.string().min(3),
+  }),
+  run: async ({ scheduledFor, fence, signal, progress, log }, { containers, target }) => {
+    const reports: ContainerReport[] = [];
+    for (const container of containers) {
+      reports.push(await measure(container, signal));
+      progress(container);
+    }
+    const folder = sampleStorage().getContainerClient(target);
+    await folder.createIfNotExists({ abortSignal: signal });
+    const name = `storage-report/${scheduledFor.toISOString().replaceAll(':', '-')}`;
+    const report = { scheduledFor: scheduledFor.toISOString(), containers: reports };
+    await fence.write(folder.getBlockBlobClient(`${name}.json`), JSON.stringify(report, undefined, 2), {
+      contentType: 'application/json',
+    });
+    await fence.write(folder.getBlockBlobClient(`${name}.csv`), toCsv(reports), { contentType: 'text/csv' });
+    const blobs = reports.reduce((sum, { blobs: count }) => sum + count, 0);
+    log(`${String(blobs)} blobs in ${String(reports.length)} containers: ${target}/${name}.json`);
+    return { report: `${target}/${name}.json`, blobs };
+  },
+});
+
+async function measure(container: string, abortSignal: AbortSignal): Promise<ContainerReport> {
+  const client = sampleStorage().getContainerClient(container);
+  if (!(await client.exists({ abortSignal }))) return { container, exists: false, blobs: 0, bytes: 0 };
+  let blobs = 0;
+  let bytes = 0;
+  for await (const blob of client.listBlobsFlat({ abortSignal })) {
+    blobs += 1;
+    bytes += blob.properties.contentLength ?? 0;
+  }
+  return { container, exists: true, blobs, bytes };
+}
+
+function toCsv(reports: readonly ContainerReport[]): string {
+  const lines = reports.map(({ container, exists, blobs, bytes }) => [container, exists, blobs, bytes].join(','));
+  return ['container,exists,blobs,bytes', ...lines, ''].join('\n');
+}

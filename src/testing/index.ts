@@ -1,0 +1,9 @@
+/**
+ * What people need to test their handlers: no storage, no host, and a clock that the test sets.
+ *
+ * @packageDocumentation
+ */
+export { runJob } from './run-job';
+export type { FencedWrite, JobTest, JobTestOptions, RunningJob } from './run-job';
+export { settableClock } from './clock';
+export type { SettableClock } from './clock';

@@ -1,0 +1,230 @@
+import type { ETag, JobName, LeaseId, Token } from '../core/brand';
+import type { Reason, RunFate, Trigger } from '../core/fate';
+import type { JobSpec } from '../core/job';
+import { recordKey, runIdOf } from '../core/key';
+import type { LedgerRecord, RecordedError } from '../core/record';
+import { storeRecord } from '../core/record';
+import type { Row } from '../core/row';
+import { newRow } from '../core/row';
+import type { AbortCode } from '../core/run';
+import type { Coordinator, Report } from '../coordinator/coordinator';
+import { Health } from '../coordinator/coordinator';
+import type { Aborter, Execution } from '../coordinator/execute';
+import { createAborter, execute } from '../coordinator/execute';
+import type { JobHandler } from '../coordinator/handler';
+import type { Held } from '../coordinator/held';
+import { loadJobs } from '../config/load';
+import { checkHandlers } from '../config/handlers';
+import { ConfigError } from '../config/config-error';
+import type { ClosableFence } from '../lease/fence';
+import { StaleLeaderError } from '../lease/fence';
+import { serviceTime } from '../lease/service-time';
+import { Trust } from '../lease/trust';
+import { memoryService } from '../stores/memory/store';
+import type { SettableClock } from './clock';
+import { settableClock } from './clock';
+
+/** How {@link runJob} runs a handler. Everything has a default. */
+export interface JobTestOptions {
+  /** The job's settings, as in the jobs file: `timeout`, `stallAfter`, `input`, …; `schedule` may be left out. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** The job's name. Default: `job`. */
+  readonly job?: string;
+  /** Default: a clock of its own that starts at `scheduledFor`. */
+  readonly clock?: SettableClock;
+  /** The due time. Default: 2026-01-01T00:00:00Z, or what the clock shows. */
+  readonly scheduledFor?: Date | string;
+  /** Default: 1. */
+  readonly attempt?: number;
+  /** Default: `schedule`. */
+  readonly trigger?: Trigger;
+  /** The fencing token. Default: 1. */
+  readonly token?: number;
+  /** What `ctx.previous()` gives. Default: nothing. */
+  readonly previous?: LedgerRecord;
+  /** What blobs hold before the run, by URL: the token they were last written with. A higher one is refused. */
+  readonly tokens?: Readonly<Record<string, number>>;
+  /** Called once the handler has been started: let time pass, abort the attempt, take the lease away. */
+  readonly during?: (run: RunningJob) => void | Promise<void>;
+}
+
+/** A handler that is being run. */
+export interface RunningJob {
+  readonly clock: SettableClock;
+  /** Ends the attempt, as the coordinator would. */
+  abort(code: Exclude<AbortCode, 'leaseLost'>): void;
+  /** Somebody else is the leader now: the signal is aborted, the fence refuses. */
+  loseLease(): void;
+}
+
+/** One write through the fence. Nothing goes to storage. */
+export interface FencedWrite {
+  readonly url: string;
+  readonly body: string | Uint8Array;
+  readonly contentType: string | undefined;
+  readonly token: number;
+}
+
+/** What came of it. */
+export interface JobTest {
+  /** `lost`: the lease was lost, so nothing is recorded. */
+  readonly outcome: Exclude<RunFate, 'failed'> | 'failed' | 'draining' | 'lost';
+  readonly reason: Reason;
+  /** What the handler returned, as the ledger would keep it. */
+  readonly result: unknown;
+  readonly error: RecordedError | null;
+  readonly writes: readonly FencedWrite[];
+  /** One entry a line: level and message. */
+  readonly logs: readonly { readonly level: string; readonly message: readonly unknown[] }[];
+}
+
+/**
+ * Runs a handler once, as an attempt of the coordinator would run it: its input goes through its schema, its timeout,
+ * stall limit and grace are kept on a clock that the test sets, what it returns must fit the ledger, and its fence
+ * keeps its writes in memory.
+ *
+ * @throws ConfigError when the settings, or the input, are not valid
+ */
+export async function runJob(handler: JobHandler, options: JobTestOptions = {}): Promise<JobTest> {
+  const { spec, input } = prepare(handler, options);
+  const clock = options.clock ?? settableClock(instant(options.scheduledFor) ?? Date.UTC(2026, 0, 1));
+  const scheduledFor = instant(options.scheduledFor) ?? clock.now();
+  const trust = new Trust(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
+  const aborter = createAborter();
+  const writes: FencedWrite[] = [];
+  const logs: { level: string; message: readonly unknown[] }[] = [];
+  const report: Report = {
+    event: () => undefined,
+    log: (level, ...message) => logs.push({ level, message }),
+  };
+  const row = rowOf(spec, scheduledFor, options);
+  const held: Held = {
+    job: { spec, handler, input },
+    leaseId: 'test' as LeaseId,
+    trust,
+    row,
+    etag: '"test"' as ETag,
+  };
+  const coordinator = await coordinatorOf(clock, spec.name, options.previous);
+  const fence = memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes);
+  const execution = execute(coordinator, held, fence, aborter, options.trigger ?? 'schedule', report);
+  await clock.advance(0);
+  await options.during?.({
+    clock,
+    abort: (code) => {
+      const reasons = { timedOut: 'timeout', stalled: 'stallAfter', cancelled: 'cancelRequested' } as const;
+      aborter.abort(code, code === 'draining' ? 'instanceStopped' : reasons[code], `${code}, said the test`);
+    },
+    loseLease: () => {
+      trust.end();
+      aborter.abort('leaseLost', 'leaseLost', 'the lease is lost, said the test');
+    },
+  });
+  const done = await finish(clock, execution, aborter);
+  fence.close();
+  return { ...conclude(done), error: done.error, writes, logs };
+}
+
+/** After an abort only the grace is left to wait for, and nobody else moves the clock. */
+async function finish(clock: SettableClock, execution: Promise<Execution>, aborter: Aborter): Promise<Execution> {
+  let over = false;
+  const ended = execution.finally(() => {
+    over = true;
+  });
+  await clock.advance(0);
+  while (aborter.signal.aborted && !over) await clock.advance(1000);
+  return ended;
+}
+
+function conclude({ end, result }: Execution): Pick<JobTest, 'outcome' | 'reason' | 'result'> {
+  switch (end.kind) {
+    case 'returned':
+      return { outcome: 'succeeded', reason: 'completed', result };
+    case 'threw':
+      return { outcome: 'failed', reason: end.reason, result: undefined };
+    case 'aborted':
+      return { outcome: end.code === 'leaseLost' ? 'lost' : end.code, reason: end.reason, result: undefined };
+  }
+}
+
+function prepare(handler: JobHandler, options: JobTestOptions): { spec: JobSpec; input: unknown } {
+  const name = options.job ?? 'job';
+  const settings = { schedule: '@manual', ...options.settings, handler: 'tested' };
+  const { jobsFile, warnings } = loadJobs({ jobs: { [name]: settings } });
+  const { errors, inputs } = checkHandlers(jobsFile, { tested: handler });
+  const [spec] = jobsFile.jobs;
+  if (errors.length > 0 || spec === undefined) throw new ConfigError(errors, warnings);
+  return { spec, input: inputs.get(spec.name) };
+}
+
+function rowOf(spec: JobSpec, scheduledFor: number, { attempt = 1, token = 1, trigger }: JobTestOptions): Row {
+  return {
+    ...newRow(scheduledFor, 0, spec.scheduleHash),
+    token: token as Token,
+    phase: 'running',
+    attempt,
+    run: { key: recordKey(scheduledFor), scheduledFor, trigger: trigger ?? 'schedule', since: scheduledFor },
+  };
+}
+
+async function coordinatorOf(
+  clock: SettableClock,
+  job: JobName,
+  previous: LedgerRecord | undefined,
+): Promise<Coordinator> {
+  const store = memoryService(clock).open();
+  if (previous !== undefined) {
+    const key = recordKey(Date.parse(previous.scheduledFor));
+    const record = { ...previous, runId: runIdOf(job, key) };
+    await store.createRecord(job, key, storeRecord(record));
+  }
+  return {
+    store,
+    clock,
+    serviceTime: serviceTime(clock),
+    random: () => 0.5,
+    newId: () => 'test',
+    deployment: 'test',
+    revision: 0,
+    jobs: new Map(),
+    settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 30 * 60_000 },
+    health: new Health(),
+    running: new Set(),
+    stopping: false,
+  };
+}
+
+function memoryFence(
+  job: JobName,
+  token: Token,
+  trust: Trust,
+  tokens: Readonly<Record<string, number>>,
+  writes: FencedWrite[],
+): ClosableFence {
+  let closed = false;
+  const check = (): void => {
+    if (closed || !trust.holds) throw new StaleLeaderError(`the attempt of job "${job}" is not the leader any more`);
+  };
+  return {
+    token,
+    check,
+    close: () => {
+      closed = true;
+    },
+    write: (blob, body, options) => {
+      try {
+        check();
+        const seen = tokens[blob.url] ?? 0;
+        if (seen > token) throw new StaleLeaderError(`${blob.url} was written with token ${String(seen)}`);
+      } catch (error) {
+        return Promise.reject(error as StaleLeaderError);
+      }
+      writes.push({ url: blob.url, body, contentType: options?.contentType, token });
+      return Promise.resolve();
+    },
+  };
+}
+
+function instant(time: Date | string | undefined): number | undefined {
+  return time === undefined ? undefined : new Date(time).getTime();
+}

@@ -1,0 +1,46 @@
+import { createRequire } from 'node:module';
+import { createHub, type Hub } from '../../src/local/durable/hub';
+import { createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
+import { checkFunctions } from '../../src/local/host/functions';
+import { createInvoke } from '../../src/local/host/invoke';
+
+/** The real packages, loaded as an app loads them: after the host has answered for the Functions worker. */
+export interface RealPackages {
+  readonly functions: typeof import('@azure/functions');
+  readonly durable: typeof import('durable-functions');
+  /** A hub with everything that was registered so far. */
+  hub(options?: { readonly maxConcurrentActivities?: number }): Hub;
+  readonly errors: string[];
+  readonly log: LogLine[];
+}
+
+/** Once in a process. */
+export function loadRealPackages(): RealPackages {
+  const registry = createRegistry();
+  const log: LogLine[] = [];
+  const errors: string[] = [];
+  installCoreApi(registry, (line) => log.push(line));
+  const require = createRequire(__filename);
+  return {
+    functions: require('@azure/functions') as typeof import('@azure/functions'),
+    durable: require('durable-functions') as typeof import('durable-functions'),
+    errors,
+    log,
+    hub({ maxConcurrentActivities = 10 } = {}) {
+      const functions = checkFunctions(registry.functions.values(), 'api');
+      return createHub({
+        orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
+        activities: functions.filter((fn) => fn.kind === 'activity'),
+        maxConcurrentActivities,
+        invoke: createInvoke({
+          registry,
+          sink: (line) => log.push(line),
+          clientInput: () => ({}),
+          timeoutMs: undefined,
+          onTimeout: (message) => errors.push(message),
+        }),
+        onError: (_, message) => errors.push(message),
+      });
+    },
+  };
+}

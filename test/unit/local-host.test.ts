@@ -1,0 +1,251 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseEvent } from '../../src/local/cluster/deployment';
+import { readDevFile, refuseSecondCluster, writeDevFile } from '../../src/local/cluster/dev-file';
+import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
+import { readHostJson, readLocalSettings, readPackage, resolveSettings } from '../../src/local/host/app-folder';
+import { checkFunctions } from '../../src/local/host/functions';
+import { compileRoute } from '../../src/local/host/routes';
+import type { Binding } from '../../src/local/host/rpc';
+
+let folder: string;
+const write = (file: string, content: unknown): void => {
+  fs.mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+  fs.writeFileSync(path.join(folder, file), typeof content === 'string' ? content : JSON.stringify(content));
+};
+beforeEach(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-'));
+});
+afterEach(() => fs.rmSync(folder, { recursive: true }));
+
+describe('routes', () => {
+  it.each([
+    ['api', 'manage/health', '/api/manage/health', {}],
+    ['api', 'manage/health', '/API/Manage/Health/', {}],
+    ['', 'jobs/{job}', '/jobs/a%20b', { job: 'a b' }],
+    ['api', 'jobs/{job}/{time?}', '/api/jobs/x', { job: 'x' }],
+    ['api', 'jobs/{job}/{time?}', '/api/jobs/x/now', { job: 'x', time: 'now' }],
+    ['api', 'n/{id:int}', '/api/n/42', { id: '42' }],
+    ['api', 'files/{*rest}', '/api/files/a/b', { rest: 'a/b' }],
+    ['api', 'files/{*rest}', '/api/files', {}],
+    ['', '', '/', {}],
+    ['api', 'a.b', '/api/a.b', {}],
+  ])('prefix %j, route %j: %s gives %j', (prefix, route, url, expected) => {
+    expect(compileRoute(prefix, route, 'f').match(url)).toEqual(expected);
+  });
+
+  it.each([
+    ['jobs/{job}', '/api/jobs'],
+    ['jobs/{job}', '/api/jobs/a/b'],
+    ['n/{id:int}', '/api/n/x'],
+    ['a.b', '/api/axb'],
+    ['x', '/x'],
+  ])('route %j is not %s', (route, url) => {
+    expect(compileRoute('api', route, 'f').match(url)).toBeUndefined();
+  });
+
+  it.each([
+    ['admin/x', "begin with 'admin' or 'runtime'"],
+    ['/runtime', "begin with 'admin' or 'runtime'"],
+    ['{a}-{b}', 'must be text'],
+    ['{*a}/b', 'may only come last'],
+    ['{a:datetime}', "constraint 'datetime'"],
+  ])('refuses %j', (route, why) => {
+    expect(() => compileRoute('api', route, 'f')).toThrow(why);
+  });
+
+  it('ranks the more special route first', () => {
+    const ranks = ['a/{*rest}', 'a/{x}', 'a/{x:int}', 'a/b'].map((route) => compileRoute('', route, 'f').rank);
+    expect(ranks).toEqual(ranks.toSorted().toReversed());
+  });
+});
+
+describe("an app's folder", () => {
+  it.each([
+    ['dist/app.js', ['dist/app.js']],
+    ['./dist/app.js', ['dist/app.js']],
+    ['dist/functions/*.js', ['dist/functions/a.js', 'dist/functions/b.js']],
+    ['dist/{app.js,functions/*.js}', ['dist/app.js', 'dist/functions/a.js', 'dist/functions/b.js']],
+  ])('finds what "main": %j names', (main, expected) => {
+    for (const file of ['dist/app.js', 'dist/functions/a.js', 'dist/functions/b.js']) write(file, '');
+    write('package.json', { main });
+    const found = readPackage(folder).entryPoints;
+    expect(found).toEqual(expected.map((file) => path.join(folder, file)));
+  });
+
+  it('refuses a main that matches nothing, or that is missing', () => {
+    write('package.json', { main: 'dist/*.js' });
+    expect(() => readPackage(folder)).toThrow('No file matches "main": "dist/*.js"');
+    write('package.json', {});
+    expect(() => readPackage(folder)).toThrow('has no "main"');
+    write('package.json', '{');
+    expect(() => readPackage(folder)).toThrow('is not valid JSON');
+  });
+
+  it.each([
+    [undefined, 1_800_000],
+    ['00:05:00', 300_000],
+    ['1.00:00:01', 86_401_000],
+    ['-1', undefined],
+  ])('reads functionTimeout %j as %j ms', (functionTimeout, expected) => {
+    write('host.json', { version: '2.0', functionTimeout });
+    expect(readHostJson(folder, 2).functionTimeoutMs).toBe(expected);
+  });
+
+  it('reads host.json with the defaults of the real host', () => {
+    write('host.json', '\uFEFF{"version":"2.0"}');
+    expect(readHostJson(folder, 4)).toMatchObject({ routePrefix: 'api', maxConcurrentActivities: 40 });
+    write('host.json', {
+      version: '2.0',
+      extensions: { http: { routePrefix: '' }, durableTask: { hubName: '%NO_HUB%' } },
+    });
+    expect(() => readHostJson(folder, 4)).toThrow('\'%NO_HUB%\' in "extensions.durableTask.hubName"');
+  });
+
+  it.each([
+    [{}, '"version"'],
+    [{ version: '2.0', functionTimeout: '5m' }, '"functionTimeout" in'],
+    [
+      { version: '2.0', extensions: { durableTask: { maxConcurrentActivityFunctions: 0 } } },
+      'maxConcurrentActivityFunctions',
+    ],
+  ])('refuses the host.json %j', (json, why) => {
+    write('host.json', json);
+    expect(() => readHostJson(folder, 2)).toThrow(why);
+  });
+
+  it('reads local settings, if there are any', () => {
+    expect(readLocalSettings(folder)).toEqual({});
+    write('local.settings.json', { Values: { A: 'x', B: 7 } });
+    expect(readLocalSettings(folder)).toEqual({ A: 'x', B: '7' });
+    write('local.settings.json', { Values: { A: { b: 1 } } });
+    expect(() => readLocalSettings(folder)).toThrow('"Values"."A"');
+    write('local.settings.json', { IsEncrypted: true });
+    expect(() => readLocalSettings(folder)).toThrow('func settings decrypt');
+  });
+
+  it('resolves settings in the midst of text', () => {
+    expect(resolveSettings('a%X%b%Y%', 'test', { X: '1', Y: '2' })).toBe('a1b2');
+  });
+});
+
+describe('the functions of an app', () => {
+  const check = (bindings: Record<string, Binding>, name = 'f', env = {}) =>
+    checkFunctions([{ metadata: { name, bindings }, callback: () => undefined }], 'api', env);
+  const http: Binding = { type: 'httpTrigger', direction: 'in', methods: ['get'] };
+
+  it('takes those that the host runs', () => {
+    const [fn] = check({
+      t: http,
+      $return: { type: 'http', direction: 'out' },
+      c: { type: 'durableClient', direction: 'in' },
+    });
+    expect(fn).toMatchObject({
+      kind: 'http',
+      trigger: 't',
+      clientInputs: ['c'],
+      methods: ['GET'],
+      route: { template: 'api/f' },
+    });
+  });
+
+  it.each<[string, Record<string, Binding>]>([
+    ["the trigger 'queueTrigger'", { t: { type: 'queueTrigger', direction: 'in' } }],
+    ["the trigger 'entityTrigger'", { t: { type: 'entityTrigger', direction: 'in' } }],
+    ["the input binding 'blob'", { t: http, b: { type: 'blob', direction: 'in' } }],
+    ["the output binding 'queue'", { t: http, q: { type: 'queue', direction: 'out' } }],
+  ])('refuses %s, naming the function and what there is', (what, bindings) => {
+    expect(() => check(bindings)).toThrow(
+      `Function 'f': ${what} is not supported here. The embedded host runs timerTrigger,`,
+    );
+  });
+
+  it('refuses none at all, odd names, and two of one name', () => {
+    expect(() => checkFunctions([], 'api')).toThrow('registered no function');
+    expect(() => check({ t: http }, '7up')).toThrow("'7up' is not a function name");
+    const both = ['f', 'F'].map((name) => ({ metadata: { name, bindings: { t: http } }, callback: () => undefined }));
+    expect(() => checkFunctions(both, 'api')).toThrow("Two functions have the name 'F'");
+  });
+
+  it('leaves out what a setting disables', () => {
+    expect(check({ t: http }, 'f', { 'AzureWebJobs.f.Disabled': 'true' })).toEqual([]);
+    expect(check({ t: http }, 'f', { 'AzureWebJobs.f.Disabled': '0' })).toHaveLength(1);
+  });
+});
+
+describe('events', () => {
+  it('are the lines that begin with the prefix and hold an event', () => {
+    const line = 'cronlease {"event":"started","at":"2026-03-01T00:00:00.000Z","job":"a","pid":1}';
+    expect(parseEvent(line, 'local-1', 7)).toEqual({
+      event: 'started',
+      at: '2026-03-01T00:00:00.000Z',
+      deployment: 'local-1',
+      job: 'a',
+      pid: 7,
+    });
+    expect(parseEvent(line.replace('"job"', '"deployment":"blue","job"'), 'local-1', 7)?.deployment).toBe('blue');
+    for (const other of ['cronlease starts', 'cronlease {"event":1', 'cronlease {"at":""}', 'cronlease null', 'x']) {
+      expect(parseEvent(other, 'local-1', 7)).toBeUndefined();
+    }
+  });
+
+  const at = new Date(2026, 2, 1, 12, 0, 0, 7);
+  const event = {
+    event: 'takenOver',
+    at: at.toISOString(),
+    deployment: 'local-2',
+    pid: 7,
+    job: 'nightly-report',
+    scheduledFor: new Date(2026, 1, 28, 23, 0).toISOString(),
+    attempt: 2,
+    token: 9,
+    reason: 'holderLost',
+  };
+  const printed = (json: boolean, color = false): string => {
+    let text = '';
+    const output = { out: (part: string) => void (text += part), err: () => undefined, color };
+    (json ? jsonPrinter : humanPrinter)(output).event(event);
+    return text;
+  };
+
+  it('are one JSON line each', () => {
+    expect(JSON.parse(printed(true))).toEqual(event);
+    expect(printed(true)).toMatch(/^[^\n]+\n$/);
+  });
+
+  it('are one line each for people, in local time, coloured on a terminal only', () => {
+    expect(printed(false)).toBe(
+      '12:00:00.007  local-2   nightly-report  takenOver    due 2026-02-28 23:00:00, attempt 2, token 9, holderLost\n',
+    );
+    expect(printed(false, true)).toContain('\u001b[35mtakenOver');
+  });
+});
+
+describe('dev.json', () => {
+  const content = { storage: 'S=1', container: 'c', pid: process.pid };
+
+  it('is there while the cluster runs, for this user alone', () => {
+    const remove = writeDevFile(folder, content);
+    expect(readDevFile(folder)).toEqual(content);
+    expect(fs.statSync(path.join(folder, '.cronlease/dev.json')).mode & 0o77).toBe(0);
+    expect(() => refuseSecondCluster(folder)).toThrow(`process ${process.pid}`);
+    remove();
+    expect(fs.readdirSync(folder)).toEqual([]);
+  });
+
+  it('counts for nothing when its process is gone, or when it is damaged', () => {
+    for (const text of [{ ...content, pid: 2 ** 22 + 1 }, '{"storage"', 'null', { pid: process.pid }]) {
+      write('.cronlease/dev.json', text);
+      expect(readDevFile(folder)).toBeUndefined();
+      expect(() => refuseSecondCluster(folder)).not.toThrow();
+    }
+  });
+
+  it('leaves other files beside it alone', () => {
+    write('.cronlease/other', 'x');
+    writeDevFile(folder, content)();
+    expect(fs.readdirSync(path.join(folder, '.cronlease'))).toEqual(['other']);
+  });
+});

@@ -1,0 +1,315 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { OrchestrationContext, RetryOptions } from 'durable-functions';
+import {
+  type Hub,
+  type Instance,
+  InstanceExistsError,
+  InvalidRequestError,
+  isFinished,
+} from '../../src/local/durable/hub';
+import { loadRealPackages } from '../support/local-host';
+
+const packages = loadRealPackages();
+const { app, RetryOptions: Retry } = packages.durable;
+
+let calls: string[] = [];
+/** Lets activities wait until a test says so. */
+let gate = Promise.withResolvers<void>();
+
+const retry = (firstMs: number, attempts: number): RetryOptions => new Retry(firstMs, attempts);
+
+app.activity('echo', { handler: (input: unknown) => input });
+app.activity('note', {
+  handler: (name: unknown) => {
+    calls.push(String(name));
+    return name;
+  },
+});
+app.activity('flaky', {
+  handler: (succeedAt: unknown) => {
+    calls.push('flaky');
+    if (calls.filter((call) => call === 'flaky').length < Number(succeedAt)) throw new Error('not yet');
+    return 'at last';
+  },
+});
+app.activity('broken', {
+  handler: () => {
+    throw new TypeError('no such thing');
+  },
+});
+app.activity('gated', {
+  handler: async (name: unknown) => {
+    calls.push(`begin ${name}`);
+    await gate.promise;
+    return name;
+  },
+});
+
+const soon = (context: OrchestrationContext, ms: number): Date =>
+  new Date(context.df.currentUtcDateTime.getTime() + ms);
+
+app.orchestration('echoes', function* (context) {
+  return (yield context.df.callActivity('echo', context.df.getInput())) as unknown;
+});
+app.orchestration('sequence', function* (context) {
+  const first: unknown = yield context.df.callActivity('note', 'a');
+  yield context.df.createTimer(soon(context, 20));
+  const second: unknown = yield context.df.callActivity('note', 'b');
+  context.df.setCustomStatus({ step: 2 });
+  return [first, second, context.df.isReplaying];
+});
+app.orchestration('catches', function* (context) {
+  try {
+    yield context.df.callActivity('broken');
+    return 'no error';
+  } catch (error) {
+    return (error as Error).message;
+  }
+});
+app.orchestration('throws', function* (context) {
+  yield context.df.callActivity('note', 'before');
+  throw new Error('on purpose');
+});
+app.orchestration('fansOut', function* (context) {
+  const tasks = ['x', 'y', 'z'].map((name) => context.df.callActivity('note', name));
+  const all: unknown = yield context.df.Task.all(tasks);
+  const last: unknown = yield context.df.callActivity('note', 'end');
+  return [all, last];
+});
+app.orchestration('races', function* (context) {
+  const timeout = context.df.createTimer(soon(context, 60_000));
+  const work = context.df.callActivity('note', 'fast');
+  const winner: unknown = yield context.df.Task.any([timeout, work]);
+  if (winner === work) timeout.cancel();
+  return [winner === work, (yield context.df.callActivity('note', 'after')) as unknown];
+});
+app.orchestration('retries', function* (context) {
+  const succeedAt = context.df.getInput();
+  // Beside another task, so that the retries' numbers are given out in the midst of others.
+  const both: unknown = yield context.df.Task.all([
+    context.df.callActivityWithRetry('flaky', retry(10, 3), succeedAt),
+    context.df.callActivity('note', 'beside'),
+  ]);
+  return [both, (yield context.df.callActivity('note', 'end')) as unknown];
+});
+app.orchestration('waits', function* (context) {
+  const first: unknown = yield context.df.waitForExternalEvent('go');
+  const second: unknown = yield context.df.waitForExternalEvent('go');
+  return [first, second];
+});
+app.orchestration('counts', function* (context) {
+  const count = Number(context.df.getInput());
+  yield context.df.callActivity('note', `round ${count}`);
+  if (count < 3) {
+    context.df.continueAsNew(count + 1);
+    return undefined;
+  }
+  return count;
+});
+app.orchestration('nests', function* (context) {
+  return (yield context.df.callSubOrchestrator('sequence')) as unknown;
+});
+app.orchestration('asksNobody', function* (context) {
+  return (yield context.df.callActivity('missing')) as unknown;
+});
+app.orchestration('isGated', function* (context) {
+  return (yield context.df.callActivity('gated', context.df.instanceId)) as unknown;
+});
+let flips = 0;
+app.orchestration('changesItsMind', function* (context) {
+  yield context.df.callActivity(flips++ === 0 ? 'note' : 'echo', 'a');
+  return (yield context.df.callActivity('note', 'b')) as unknown;
+});
+
+async function ended(hub: Hub, id: string): Promise<Instance> {
+  return vi.waitFor(
+    () => {
+      const instance = hub.get(id);
+      if (instance === undefined || !isFinished(instance.status)) throw new Error(`${id} has not ended`);
+      return instance;
+    },
+    { timeout: 2000, interval: 2 },
+  );
+}
+
+async function run(
+  name: string,
+  input: unknown = null,
+): Promise<{ readonly status: string; readonly output: unknown }> {
+  const hub = packages.hub();
+  const { status, output } = await ended(hub, hub.start(name, undefined, JSON.stringify(input)).id);
+  return { status, output: JSON.parse(output ?? 'null') as unknown };
+}
+
+beforeEach(() => {
+  calls = [];
+  packages.errors.length = 0;
+  gate = Promise.withResolvers();
+});
+
+describe('orchestrations of the real durable-functions on the hub in memory', () => {
+  it.each([['text'], [7], [{ a: [1, null], b: 'two' }], ['{"looks":"like JSON"}'], [false]])(
+    'passes %j to an activity and back as it is',
+    async (input) => {
+      expect(await run('echoes', input)).toEqual({ status: 'Completed', output: input });
+    },
+  );
+
+  it('passes nothing as null', async () => {
+    expect(await run('echoes')).toEqual({ status: 'Completed', output: null });
+  });
+
+  it('runs activities and timers one after another, and replays', async () => {
+    const hub = packages.hub();
+    const { id } = hub.start('sequence', 'one', 'null');
+    const { status, output, customStatus } = await ended(hub, id);
+    expect([status, output, customStatus]).toEqual(['Completed', '["a","b",false]', '{"step":2}']);
+    expect(calls).toEqual(['a', 'b']);
+  });
+
+  it("tells the orchestrator of an activity's error as the extension does", async () => {
+    const { status, output } = await run('catches');
+    expect(status).toBe('Completed');
+    expect(output).toContain("Activity function 'broken' failed: no such thing \n ");
+  });
+
+  it('fails with the error of the orchestrator', async () => {
+    expect(await run('throws')).toEqual({
+      status: 'Failed',
+      output: "Orchestrator function 'throws' failed: on purpose",
+    });
+    expect(calls).toEqual(['before']);
+  });
+
+  it('runs activities side by side', async () => {
+    expect(await run('fansOut')).toEqual({ status: 'Completed', output: [['x', 'y', 'z'], 'end'] });
+  });
+
+  it('goes on with the first that ends, and drops a timer that was cancelled', async () => {
+    expect(await run('races')).toEqual({ status: 'Completed', output: [true, 'after'] });
+  });
+
+  it.each([1, 2, 3])('tries an activity again until attempt %d succeeds', async (succeedAt) => {
+    expect(await run('retries', succeedAt)).toEqual({
+      status: 'Completed',
+      output: [['at last', 'beside'], 'end'],
+    });
+    expect(calls.filter((call) => call === 'flaky')).toHaveLength(succeedAt);
+  });
+
+  it('gives up when the attempts are used up', async () => {
+    const { status, output } = await run('retries', 4);
+    expect(status).toBe('Failed');
+    expect(output).toContain('not yet');
+    expect(calls.filter((call) => call === 'flaky')).toHaveLength(3);
+  });
+
+  it('delivers external events, also early ones', async () => {
+    const hub = packages.hub();
+    const { id } = hub.start('waits', undefined, 'null');
+    hub.raiseEvent(id, 'go', '1');
+    hub.raiseEvent(id, 'go', '{"n":2}');
+    expect((await ended(hub, id)).output).toBe('[1,{"n":2}]');
+  });
+
+  it('starts over with a new input', async () => {
+    expect(await run('counts', 1)).toEqual({ status: 'Completed', output: 3 });
+    expect(calls).toEqual(['round 1', 'round 2', 'round 3']);
+  });
+
+  it('refuses what it does not run, by name', async () => {
+    const { status, output } = await run('nests');
+    expect(status).toBe('Failed');
+    expect(output).toMatch(
+      /^Orchestrator function 'nests' failed: The embedded host does not run callSubOrchestrator\./,
+    );
+  });
+
+  it('fails an orchestration that asks for an activity that does not exist', async () => {
+    const { status, output } = await run('asksNobody');
+    expect(status).toBe('Failed');
+    expect(output).toMatch(/The function 'missing' doesn't exist, .*known activity functions: 'echo', 'note'/);
+  });
+
+  it('fails an orchestrator that is not deterministic', async () => {
+    const { status, output } = await run('changesItsMind');
+    expect(status).toBe('Failed');
+    expect(output).toContain("it first asked for the activity 'note', now for the activity 'echo'");
+  });
+});
+
+describe('the hub', () => {
+  it('refuses an id that is under way, and uses one again that has ended', async () => {
+    const hub = packages.hub();
+    hub.start('isGated', 'same', 'null');
+    expect(() => hub.start('isGated', 'same', 'null')).toThrow(InstanceExistsError);
+    await vi.waitFor(() => expect(calls).toEqual(['begin same']));
+    expect(() => hub.start('isGated', 'same', 'null')).toThrow(
+      'An Orchestration instance with the status Running already exists.',
+    );
+    gate.resolve();
+    await ended(hub, 'same');
+    expect(hub.start('isGated', 'same', 'null').status).toBe('Pending');
+    expect((await ended(hub, 'same')).output).toBe('"same"');
+  });
+
+  it.each(['@x', 'a/b', 'a\\b', 'a?b', 'a#b', 'a\nb', 'x'.repeat(101)])('refuses the instance id %j', (id) => {
+    expect(() => packages.hub().start('echoes', id, 'null')).toThrow(InvalidRequestError);
+  });
+
+  it('names the orchestrators there are when one is unknown', () => {
+    expect(() => packages.hub().start('nobody', undefined, 'null')).toThrow(/doesn't exist.*'echoes', 'sequence'/);
+  });
+
+  it('runs no more activities at once than it may', async () => {
+    const hub = packages.hub({ maxConcurrentActivities: 2 });
+    const ids = ['1', '2', '3'].map((id) => hub.start('isGated', id, 'null').id);
+    await vi.waitFor(() => expect(calls).toHaveLength(2));
+    await new Promise(setImmediate);
+    expect(calls).toHaveLength(2);
+    gate.resolve();
+    await Promise.all(ids.map((id) => ended(hub, id)));
+    expect(calls).toHaveLength(3);
+  });
+
+  it('terminates, and pays no heed to what comes after', async () => {
+    const hub = packages.hub({ maxConcurrentActivities: 1 });
+    hub.start('isGated', 'victim', 'null');
+    await vi.waitFor(() => expect(calls).toHaveLength(1));
+    hub.terminate('victim', 'enough');
+    gate.resolve();
+    // Its activity comes after the victim's.
+    await ended(hub, hub.start('echoes', 'marker', '1').id);
+    expect(hub.get('victim')).toMatchObject({ status: 'Terminated', output: '"enough"' });
+  });
+
+  it('forgets what is purged, unless it is under way', async () => {
+    const hub = packages.hub();
+    hub.start('isGated', 'kept', 'null');
+    expect(hub.purge('kept')).toBe(false);
+    gate.resolve();
+    await ended(hub, 'kept');
+    expect(hub.purge('kept')).toBe(true);
+    expect(hub.get('kept')).toBeUndefined();
+  });
+
+  it('keeps the newest thousand that have ended', async () => {
+    const hub = packages.hub({ maxConcurrentActivities: 100 });
+    for (let n = 0; n < 1010; n++) hub.start('echoes', `i${n}`, '1');
+    await ended(hub, 'i1009');
+    await vi.waitFor(() => expect(Array.from(hub.list())).toHaveLength(1000));
+    expect(hub.get('i0')).toBeUndefined();
+  });
+
+  it('starts nothing once it is stopped', async () => {
+    const hub = packages.hub({ maxConcurrentActivities: 1 });
+    hub.start('isGated', 'runs', 'null');
+    hub.start('isGated', 'waits', 'null');
+    await vi.waitFor(() => expect(calls).toEqual(['begin runs']));
+    hub.stop();
+    gate.resolve();
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    expect(calls).toEqual(['begin runs']);
+    expect(() => hub.start('isGated', 'late', 'null')).toThrow('shutting down');
+  });
+});
