@@ -5,7 +5,7 @@ import { formatPath, type ConfigIssue } from './config-error';
 import { nearest } from './suggest';
 import { valueAt } from './zod-issues';
 
-export interface CheckedHandlers {
+interface CheckedHandlers {
   /** By job: what its handler is given, as its schema put it out (the file's own `input` where it has none). */
   readonly inputs: ReadonlyMap<JobName, unknown>;
   readonly errors: readonly ConfigIssue[];
@@ -15,10 +15,7 @@ export interface CheckedHandlers {
  * Checks that every job, disabled ones too, has a handler in the registry whose schema takes the job's `input`.
  * @param handlers the registry, by name
  */
-export function checkHandlers(
-  jobsFile: JobsFile,
-  handlers: Readonly<Record<string, { readonly input?: StandardSchema | undefined }>>,
-): CheckedHandlers {
+export function checkHandlers(jobsFile: JobsFile, handlers: Registry): CheckedHandlers {
   const inputs = new Map<JobName, unknown>();
   const errors: ConfigIssue[] = [];
   for (const spec of jobsFile.jobs) {

@@ -1,7 +1,7 @@
 import type { Path } from './config-error';
 
 /** A member that a file gives twice; JSON.parse would silently keep the last. */
-export interface DuplicateMember {
+interface DuplicateMember {
   readonly path: Path;
   /** The value that came last. */
   readonly value: unknown;
@@ -24,7 +24,8 @@ export class JsonError extends Error {
 }
 
 const SPACE = /[ \t\r\n]*/y;
-const STRING = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y;
+// All but quotes, backslashes and what comes before the space; then the same after each escape.
+const STRING = /"[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[ !#-[\]-\uffff]*)*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const WORDS: ReadonlyMap<string, boolean | null> = new Map([

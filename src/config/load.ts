@@ -1,6 +1,7 @@
-import type { Millis } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
 import { ConfigError, type ConfigIssue } from './config-error';
+import { checkHandlers, type Registry } from './handlers';
 import { readJob } from './job';
 import { readJsonFile } from './read-file';
 import { reportOn } from './report';
@@ -12,16 +13,20 @@ export interface LoadOptions {
   readonly baseFolder?: string;
   /** host.json's functionTimeout, if it is known: an attempt and its grace must fit into it. */
   readonly functionTimeoutMs?: Millis | undefined;
+  /** The registry of handlers, where the jobs are to run: each job needs one that takes its input. */
+  readonly handlers?: Registry;
 }
 
 export interface LoadedJobs {
   readonly jobsFile: JobsFile;
   /** What is valid but may not be what was meant. */
   readonly warnings: readonly ConfigIssue[];
+  /** By job: what its handler is given. Empty where no handlers were given. */
+  readonly inputs: ReadonlyMap<JobName, unknown>;
 }
 
 /**
- * Reads and checks all jobs, without their handlers (see `checkHandlers`).
+ * Reads and checks all jobs, with their handlers where these are given.
  *
  * @param source a path of a file such as `jobs.json`, or an object of its shape
  * @throws ConfigError with every error there is. One invalid job is an error of the whole.
@@ -35,9 +40,14 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
 
   const { revision, jobs } = readTop(file, report.errors);
   const specs = Object.entries(jobs).flatMap(([job, settings]) => readJob(job, settings, report, options) ?? []);
+  const { inputs, errors } =
+    options.handlers === undefined
+      ? { inputs: new Map<JobName, unknown>(), errors: [] }
+      : checkHandlers({ revision, jobs: specs }, options.handlers);
+  report.errors.push(...errors);
   if (report.errors.length > 0) throw new ConfigError(report.errors, report.warnings, name);
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing will ever run', 'add one');
-  return { jobsFile: { revision, jobs: specs }, warnings: report.warnings };
+  return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs };
 }
 
 /** The file's top. Its jobs are taken as they are in the file, also where the top is wrong: they are checked too. */

@@ -46,15 +46,18 @@ function reading<Raw, Value>(read: (raw: Raw) => Value): (raw: Raw, context: Con
 
 const DURATION_REMEDY = 'write whole numbers with the units d, h, m, s in that order, such as 45s, 10m, 1h30m or 7d';
 
-function duration(description: string, range: { readonly least?: Millis; readonly most?: Millis } = {}) {
-  const { least = 1000, most = Infinity } = range;
+function duration(
+  description: string,
+  options: { readonly least?: Millis; readonly most?: Millis; readonly examples?: readonly string[] } = {},
+) {
+  const { least = 1000, most = Infinity, examples = ['45s', '10m', '1h30m', '7d'] } = options;
   const remedy =
     most === Infinity
       ? `write ${formatDuration(least)} or more`
       : `write ${formatDuration(least)} to ${formatDuration(most)}`;
   return z
     .string()
-    .meta({ description, pattern: DURATION_PATTERN.source, examples: ['45s', '10m', '1h30m', '7d'] })
+    .meta({ description, pattern: DURATION_PATTERN.source, examples: [...examples] })
     .transform((text, context): Millis => {
       const ms = parseDuration(text);
       if (ms === undefined) return refuse(context, 'is not a duration', DURATION_REMEDY);
@@ -197,11 +200,15 @@ export const jobSchema = z
     }).prefault('0s'),
     timeout: duration('An attempt is aborted after this. Default 10m; none for @always.').optional(),
     stallAfter: duration('No progress for this long: the attempt is aborted and the lease let go.').optional(),
-    grace: duration('How long a handler may take to obey its signal.', { least: 0 }).prefault('5s'),
+    grace: duration('How long a handler may take to obey its signal.', {
+      least: 0,
+      examples: ['0s', '5s', '15s'],
+    }).prefault('5s'),
     retry: retry.prefault({ attempts: 3, backoff: '10s', factor: 2, maxBackoff: '5m', jitter: 'full' }),
     lease: duration('How long the lease of a running job lasts without renewal: a dead holder is replaced after it.', {
       least: 15_000,
       most: 60_000,
+      examples: ['15s', '30s', '60s'],
     }).prefault('30s'),
     pauseAfterFailures: z.int().min(1).meta({ description: 'So many failed runs in a row pause the job.' }).optional(),
     alertAfter: duration('No success for this long: overdue.').optional(),

@@ -14,6 +14,8 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   schedule: 'write a cron expression such as "0 3 * * *", or @every 90s, @at 2026-12-31T23:00:00Z, @always, @manual',
   timeZone: 'write an IANA name such as "Europe/Lisbon"',
   dst: 'write {"gap": "forward" or "skip", "overlap": "first", "second" or "both"}',
+  'dst.gap': 'write "forward" or "skip"',
+  'dst.overlap': 'write "first", "second" or "both"',
   between: 'write {"from": "2026-01-01", "to": "2027-01-01"}, either alone or both',
   'between.from': 'write a date such as "2026-12-24"',
   'between.to': 'write a date such as "2026-12-24"',

@@ -97,7 +97,10 @@ export async function execute(
       sleep(clock, grace, waiting.signal),
     ]);
   }
-  return { ...toExecution(first, aborter), startedAt, endedAt: serviceTime.now() };
+  const endedAt = serviceTime.now();
+  // Settling costs this process some work: handlers that are due at the same instant start first.
+  await sleep(clock, 0);
+  return { ...toExecution(first, aborter), startedAt, endedAt };
 }
 
 type Handled =
@@ -144,7 +147,8 @@ function checkResult(job: string, value: unknown): Handled {
   try {
     json = JSON.stringify(value);
   } catch (error) {
-    return refuse(`what is not JSON (${describeError(error).message}): return plain data, or nothing`);
+    const [problem] = describeError(error).message.split('\n');
+    return refuse(`what is not JSON (${String(problem)}): return plain data, or nothing`);
   }
   if (json === undefined) return refuse(`a ${typeof value}, which is not JSON: return plain data, or nothing`);
   const bytes = Buffer.byteLength(json);
@@ -158,6 +162,8 @@ function checkResult(job: string, value: unknown): Handled {
 
 /** What was thrown, Error or not, as the ledger keeps it. */
 export function describeError(thrown: unknown): RecordedError {
+  // Where an attempt was aborted from is no news.
+  if (thrown instanceof AttemptAbortedError) return { name: thrown.name, message: thrown.message };
   if (thrown instanceof Error) {
     const stack = thrown.stack === undefined ? {} : { stack: thrown.stack.slice(0, STACK_LIMIT) };
     return { name: thrown.name, message: thrown.message.slice(0, STACK_LIMIT), ...stack };

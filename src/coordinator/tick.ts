@@ -2,6 +2,7 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 
 import type { Decision } from '../core/decide';
+import { HELD_WATCH_MS } from '../core/decide';
 import { claimTime } from '../core/fates';
 import { newRow, encodeRow } from '../core/row';
 import type { Row } from '../core/row';
@@ -202,7 +203,13 @@ export function createTicker(coordinator: Coordinator): Ticker {
     }
   }
 
+  /** A held row is looked at the more often the nearer its due time is, and ever more seldom after it. */
   function watchAgain(notes: JobNotes, now: EpochMs, until: EpochMs | 'tickEnds'): EpochMs {
+    const beforeDue = until === 'tickEnds' ? 0 : until - HELD_WATCH_MS - now;
+    if (beforeDue > 0) {
+      notes.watchDelayMs = WATCH_FIRST_MS;
+      return now + Math.min(WATCH_AT_MOST_MS, Math.max(WATCH_FIRST_MS, beforeDue / 6));
+    }
     const delay = Math.max(WATCH_FIRST_MS, notes.watchDelayMs);
     notes.watchDelayMs = Math.min(WATCH_AT_MOST_MS, delay * 2);
     return until === 'tickEnds' ? now + delay : Math.min(now + delay, Math.max(now + WATCH_FIRST_MS, until));

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { app } from '@azure/functions';
 import type { InvocationContext, Timer } from '@azure/functions';
 import * as df from 'durable-functions';
-import { ConfigError } from '../config/config-error';
-import { checkHandlers } from '../config/handlers';
+import { formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import { runAttempt } from '../coordinator/attempt';
 import type { Coordinator, Report, RunnableJob } from '../coordinator/coordinator';
@@ -44,8 +43,8 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     if (setUp.coordinator === undefined) throw new Error('the app did not load: see the error at its start');
     return setUp.coordinator;
   };
-  // First of all: once the host knows of one function, an error while the app loads stops its start. Without any it
-  // would look for functions in the old form, find none, and start green with nothing in it.
+  // First of all: only a host that knows of one function reports an error while the app loads as a failure. Without
+  // any it would look for functions in the old form, and find none.
   app.http('cronleaseHealth', {
     route: 'manage/health',
     methods: ['GET'],
@@ -53,8 +52,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     handler: healthCheck(coordinator),
   });
 
-  const env = process.env;
-  const tick = tickSchedule(env);
+  const tick = tickSchedule(process.env);
   setUp.coordinator = createCoordinator(options);
   const ticker = createTicker(coordinator());
 
@@ -77,15 +75,13 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   const env = process.env;
   const appFolder = process.cwd();
   const functionTimeoutMs = functionTimeout(env, appFolder);
-  const { jobsFile, warnings } = loadJobs(jobs, { baseFolder: appFolder, functionTimeoutMs });
-  const checked = checkHandlers(jobsFile, handlers);
-  if (checked.errors.length > 0) throw new ConfigError(checked.errors, warnings);
-  for (const warning of warnings) console.warn(`${warning.path}: ${warning.message} ${warning.remedy}`);
+  const { jobsFile, warnings, inputs } = loadJobs(jobs, { baseFolder: appFolder, functionTimeoutMs, handlers });
+  for (const warning of warnings) console.warn(formatIssue(warning));
 
   const runnable = new Map<JobName, RunnableJob>();
   for (const spec of jobsFile.jobs) {
     const handler = handlers[spec.handler];
-    if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: checked.inputs.get(spec.name) });
+    if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
   }
   return {
     store: azureBlobStore({ container: connectContainer(env, env['CRONLEASE_CONTAINER']), clock: systemClock }),

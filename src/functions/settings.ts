@@ -49,7 +49,13 @@ export function tickSchedule(env: Environment): { text: string; nextFire: (after
 }
 
 /** A setting that is a duration. Throws {@link SettingError}. */
-export function durationSetting(env: Environment, setting: string, preset: Millis, atLeast: Millis, atMost: Millis): Millis {
+export function durationSetting(
+  env: Environment,
+  setting: string,
+  preset: Millis,
+  atLeast: Millis,
+  atMost: Millis,
+): Millis {
   const text = env[setting];
   if (text === undefined || text === '') return preset;
   const value = parseDuration(text);

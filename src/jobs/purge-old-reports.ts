@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseDuration } from '../core/duration';
 import { defineJob } from '../index';
 import { sampleStorage } from './storage';

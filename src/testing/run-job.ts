@@ -14,8 +14,6 @@ import { createAborter, execute } from '../coordinator/execute';
 import type { JobHandler } from '../coordinator/handler';
 import type { Held } from '../coordinator/held';
 import { loadJobs } from '../config/load';
-import { checkHandlers } from '../config/handlers';
-import { ConfigError } from '../config/config-error';
 import type { ClosableFence } from '../lease/fence';
 import { StaleLeaderError } from '../lease/fence';
 import { serviceTime } from '../lease/service-time';
@@ -150,10 +148,9 @@ function conclude({ end, result }: Execution): Pick<JobTest, 'outcome' | 'reason
 function prepare(handler: JobHandler, options: JobTestOptions): { spec: JobSpec; input: unknown } {
   const name = options.job ?? 'job';
   const settings = { schedule: '@manual', ...options.settings, handler: 'tested' };
-  const { jobsFile, warnings } = loadJobs({ jobs: { [name]: settings } });
-  const { errors, inputs } = checkHandlers(jobsFile, { tested: handler });
+  const { jobsFile, inputs } = loadJobs({ jobs: { [name]: settings } }, { handlers: { tested: handler } });
   const [spec] = jobsFile.jobs;
-  if (errors.length > 0 || spec === undefined) throw new ConfigError(errors, warnings);
+  if (spec === undefined) throw new Error(`job "${name}" was not read`);
   return { spec, input: inputs.get(spec.name) };
 }
 

@@ -118,12 +118,12 @@ describe('cron in a zone, against a walk over a whole year of what Intl says tha
         expectSame(walkForward(table, clock), expected);
         expectSame(walkBack(table, clock), expected);
       }),
-      { numRuns: 30 },
+      { numRuns: 20 },
     );
   });
 
   it('agrees minute by minute', () => {
-    for (const [zone, year, , step] of ODD_YEARS.filter(([name]) => /Cairo|Apia|Lord_Howe/.test(name))) {
+    for (const [zone, year, , step] of ODD_YEARS.filter(([name]) => /Apia|Lord_Howe/.test(name))) {
       const clock = wallClock(zone, year, step);
       for (const hours of ['*', '0,1,2,3,4,22,23']) {
         const cron: PlainCron = {
@@ -155,9 +155,10 @@ describe('cron in every zone that Intl lists', () => {
           Date.UTC(2044, 9, 20),
         ]) {
           let before = table.next(start) ?? NaN;
-          for (let count = 0; count < 60; count += 1) {
+          for (let count = 0; count < 40; count += 1) {
             const due = table.next(before) ?? NaN;
-            expect(table.previous(due)).toBe(before);
+            if (table.previous(due) !== before)
+              expect.fail(`${text} in ${zone}: previous of ${new Date(due).toISOString()}`);
             const wall = shows(due / 1000);
             const isAfterGap = shows(due / 1000 - 1) < wall - 1;
             const matches = elapsed === 1 ? wall % 7200 === 0 : wall % 3600 === 1800 && wall % 86_400 < 14_400;

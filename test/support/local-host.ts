@@ -1,3 +1,5 @@
+import type * as Functions from '@azure/functions';
+import type * as Durable from 'durable-functions';
 import { createRequire } from 'node:module';
 import { createHub, type Hub } from '../../src/local/durable/hub';
 import { createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
@@ -6,8 +8,8 @@ import { createInvoke } from '../../src/local/host/invoke';
 
 /** The real packages, loaded as an app loads them: after the host has answered for the Functions worker. */
 export interface RealPackages {
-  readonly functions: typeof import('@azure/functions');
-  readonly durable: typeof import('durable-functions');
+  readonly functions: typeof Functions;
+  readonly durable: typeof Durable;
   /** A hub with everything that was registered so far. */
   hub(options?: { readonly maxConcurrentActivities?: number }): Hub;
   readonly errors: string[];
@@ -22,8 +24,8 @@ export function loadRealPackages(): RealPackages {
   installCoreApi(registry, (line) => log.push(line));
   const require = createRequire(__filename);
   return {
-    functions: require('@azure/functions') as typeof import('@azure/functions'),
-    durable: require('durable-functions') as typeof import('durable-functions'),
+    functions: require('@azure/functions') as typeof Functions,
+    durable: require('durable-functions') as typeof Durable,
     errors,
     log,
     hub({ maxConcurrentActivities = 10 } = {}) {

@@ -39,7 +39,7 @@ app.activity('broken', {
 });
 app.activity('gated', {
   handler: async (name: unknown) => {
-    calls.push(`begin ${name}`);
+    calls.push(`begin ${String(name)}`);
     await gate.promise;
     return name;
   },

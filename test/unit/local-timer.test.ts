@@ -89,7 +89,7 @@ describe('a timer', () => {
     expect(times()).toEqual(['00:10', '00:42', '01:14']);
   });
 
-  it('waits for a time that is further away than a Node timer can be', async () => {
+  it('waits for a time that is months away', async () => {
     const stop = startTimer(timer('0 0 0 1 1 *'), invoke());
     await vi.advanceTimersByTimeAsync(306 * 86_400_000 - 1);
     expect(calls).toHaveLength(0);
@@ -110,7 +110,7 @@ describe('a timer', () => {
     await vi.advanceTimersByTimeAsync(90_000);
     for (const stop of stops) stop();
     const [first, , , second] = calls;
-    expect(calls.map(({ info }) => info.ScheduleStatus !== null)).toEqual([true, false, false, true, false]);
+    expect(calls.map(({ info }) => info.ScheduleStatus !== null)).toEqual([true, false, false, true]);
     expect(first?.info.ScheduleStatus?.Next).toBe('2026-03-01T00:00:30.000Z');
     expect(second?.info.ScheduleStatus).toMatchObject({
       Last: '2026-03-01T00:00:30.000Z',

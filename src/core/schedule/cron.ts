@@ -4,7 +4,7 @@ import { ScheduleError } from './schedule-error';
 import type { CronFields } from './wall';
 
 /** Something worth knowing about a schedule that is valid. */
-export interface ScheduleWarning {
+interface ScheduleWarning {
   readonly message: string;
   readonly remedy: string;
 }
@@ -162,7 +162,7 @@ function warningsFor(fields: SixFields): readonly ScheduleWarning[] {
       message: `sets both day-of-month (${day}) and day-of-week (${weekday}): it is due on days that match either, as in Vixie cron`,
       remedy: 'write * for one of them, unless either is meant',
     });
-  } else if (/^(?:2|FEB)$/i.test(month) && /#5$/.test(weekday)) {
+  } else if (/^(?:2|FEB)$/i.test(month) && weekday.endsWith('#5')) {
     warnings.push({
       message: 'is due in leap years alone, 28 years apart, and nothing more than 5 years ahead is looked for',
       remedy: 'write a # of 1 to 4, or another month',

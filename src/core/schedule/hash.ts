@@ -6,7 +6,7 @@ import type { DstPolicy } from './source';
 import type { Window } from './window';
 
 /** All that says when a job is due: what a row's schedule hash stands for. */
-export interface ScheduleSettings {
+interface ScheduleSettings {
   readonly schedule: Schedule;
   readonly timeZone: string;
   readonly dst: DstPolicy;

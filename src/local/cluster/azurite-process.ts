@@ -23,9 +23,10 @@ function send(message: FromAzurite, sent?: () => void): void {
 
 function createServer({ azurite, data }: Extract<ToAzurite, { kind: 'start' }>): BlobServer {
   const require = createRequire(path.join(azurite, 'package.json'));
-  const load = <T>(file: string): T => (require(path.join(azurite, 'dist/src/blob', file)) as { default: T }).default;
-  const Configuration = load<new (...args: unknown[]) => object>('BlobConfiguration.js');
-  const Server = load<new (configuration: object) => BlobServer>('BlobServer.js');
+  const load = (file: string): unknown =>
+    (require(path.join(azurite, 'dist/src/blob', file)) as { readonly default: unknown }).default;
+  const Configuration = load('BlobConfiguration.js') as new (...args: unknown[]) => object;
+  const Server = load('BlobServer.js') as new (configuration: object) => BlobServer;
   const folder = data ?? '.';
   const blobs = { locationId: 'Default', locationPath: path.join(folder, '__blobstorage__'), maxConcurrency: 50 };
   return new Server(

@@ -50,13 +50,18 @@ function forEachLine(stream: NodeJS.ReadableStream | null, onLine: (line: string
 function exitOf(child: ChildProcess): Promise<Exit> {
   return new Promise((resolve) => {
     let exit: Exit = { code: null, signal: null };
+    let drain: NodeJS.Timeout | undefined;
+    const done = (): void => {
+      clearTimeout(drain);
+      resolve(exit);
+    };
     child.once('exit', (code, signal) => {
       exit = { code, signal };
       // A grandchild may keep the pipes open for ever.
-      setTimeout(() => resolve(exit), DRAIN_MS);
+      drain = setTimeout(done, DRAIN_MS);
     });
-    child.once('close', () => resolve(exit));
-    child.once('error', () => resolve(exit));
+    child.once('close', done);
+    child.once('error', done);
   });
 }
 

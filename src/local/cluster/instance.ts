@@ -35,9 +35,15 @@ const STOP_MS = 7000;
  */
 const EXEC_ARGV = ['--max-semi-space-size=2'];
 
-/** What Node itself prints when it is started for a debugger. */
-const INSPECTOR_CHATTER =
-  /^(Debugger listening on|For help, see: https:\/\/nodejs\.org|Debugger attached|Waiting for the debugger)/;
+/** What Node itself prints when it is started for a debugger, and with its own warnings. */
+const NODE_CHATTER =
+  /^(Debugger (listening|attached|ending)|For help, see: https:\/\/nodejs\.org|Waiting for the debugger|\(Use `node --trace-)/;
+
+/** A line that the process printed: standard error is for errors, but for Node's own warnings. */
+function printedLine(message: string, stream: 'stdout' | 'stderr'): LogLine {
+  if (stream === 'stdout') return { level: 'information', message };
+  return { level: /^\(node:\d+\) /.test(message) ? 'warning' : 'error', message };
+}
 
 async function stopWithin(child: Child<ToHost>): Promise<Exit> {
   child.send({ kind: 'stop' });
@@ -63,8 +69,7 @@ export function startInstance(options: InstanceOptions): RunningInstance {
       else if (message.kind === 'failed') ready.reject(new ClusterError(message.message));
     },
     onLine(message, stream) {
-      if (stream === 'stderr' && INSPECTOR_CHATTER.test(message)) return;
-      options.onLog({ level: stream === 'stderr' ? 'error' : 'information', message });
+      if (stream === 'stdout' || !NODE_CHATTER.test(message)) options.onLog(printedLine(message, stream));
     },
   });
   child.send({

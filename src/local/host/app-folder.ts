@@ -84,8 +84,10 @@ export function readLocalSettings(app: string): Readonly<Record<string, string>>
   if (!isObject(values)) throw new AppLoadError(`"Values" in ${file} must be an object of strings.`);
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => {
-      if (typeof value === 'object') throw new AppLoadError(`"Values"."${name}" in ${file} must be a string.`);
-      return [name, String(value)];
+      // The real host takes numbers and booleans for what they look like.
+      if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+        return [name, String(value)];
+      throw new AppLoadError(`"Values"."${name}" in ${file} must be a string.`);
     }),
   );
 }

@@ -71,6 +71,8 @@ export function logAsApp(
   functionName?: string,
 ): void {
   if (line.category === 'user') for (const hook of registry.hooks.log) hook(line);
+  // What the real host shows unless host.json says otherwise.
+  if (line.level === 'trace' || line.level === 'debug' || line.level === 'none') return;
   sink({ level: line.level, message: line.message, ...(functionName === undefined ? {} : { functionName }) });
 }
 

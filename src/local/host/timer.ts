@@ -7,8 +7,8 @@ export interface TimerInfo {
   readonly IsPastDue: boolean;
 }
 
-/** Node's timers wrap around above this. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
+/** The clock is looked at again after this long: the machine may have slept, or the clock may have been set. */
+const MAX_DELAY_MS = 60_000;
 
 /** Calls `run` at `at` (milliseconds since 1970, by the wall clock), never before. Returns what cancels it. */
 export function callAt(at: number, run: () => void): () => void {

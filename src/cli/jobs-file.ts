@@ -1,0 +1,74 @@
+import { ConfigError, formatIssue } from '../config/config-error';
+import { loadJobs } from '../config/load';
+import type { LoadedJobs } from '../config/load';
+import { nearest } from '../config/suggest';
+import type { JobSpec } from '../core/job';
+
+import { CliError } from './cli-error';
+import { warn } from './output';
+
+export const DEFAULT_FILE = 'jobs.json';
+/** So many names are enough for a message. */
+const NAMES = 20;
+
+export interface FileOptions {
+  /** Undefined: {@link DEFAULT_FILE}, and a command that can do without it does. */
+  readonly file?: string | undefined;
+}
+
+/** Reads the jobs, without handlers. Throws `ConfigError`. */
+export function loadFile({ file = DEFAULT_FILE }: FileOptions): LoadedJobs {
+  return loadJobs(file);
+}
+
+/** The jobs, for a command that needs no file: undefined if it was not asked for and is missing or wrong. */
+export function loadFileIfAny(options: FileOptions): LoadedJobs | undefined {
+  try {
+    return loadFile(options);
+  } catch (error) {
+    if (!(error instanceof ConfigError) || options.file !== undefined) throw error;
+    const missing = error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ENOENT';
+    if (!missing) warn(`${DEFAULT_FILE} cannot be used, and is passed over: "cronlease validate" says why`);
+    return undefined;
+  }
+}
+
+/** The job of this name. Throws `CliError` `UnknownJob`. */
+export function jobIn({ jobsFile }: LoadedJobs, name: string, { file = DEFAULT_FILE }: FileOptions): JobSpec {
+  const spec = jobsFile.jobs.find((job) => job.name === name);
+  if (spec !== undefined) return spec;
+  throw unknownJob(
+    name,
+    jobsFile.jobs.map((job) => job.name),
+    file,
+  );
+}
+
+/** For a job that neither the file nor the store knows. */
+export function unknownAnywhere(
+  name: string,
+  file: LoadedJobs | undefined,
+  options: FileOptions,
+  store: { readonly location: string; readonly jobs: Iterable<string> },
+): CliError {
+  const inFile = file?.jobsFile.jobs.map((job) => job.name) ?? [];
+  const where = file === undefined ? store.location : `${options.file ?? DEFAULT_FILE} or ${store.location}`;
+  return unknownJob(name, [...new Set<string>([...inFile, ...store.jobs])].sort(), where);
+}
+
+/** @param where that has no such job */
+function unknownJob(name: string, known: readonly string[], where: string): CliError {
+  const some = known.length > NAMES ? [...known.slice(0, NAMES), `and ${known.length - NAMES} more`] : known;
+  const meant = nearest(name, known);
+  const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
+  const list = known.length === 0 ? 'It has none.' : `Known: ${some.join(', ')}.`;
+  return new CliError('UnknownJob', `there is no job ${JSON.stringify(name)} in ${where}.${hint} ${list}`);
+}
+
+/** The warnings of the file, or those about one of its jobs. */
+export function printWarnings({ warnings }: Pick<LoadedJobs, 'warnings'>, job?: string): void {
+  for (const issue of warnings) {
+    const path = `jobs.${job ?? ''}`;
+    if (job === undefined || issue.path === path || issue.path.startsWith(`${path}.`)) warn(formatIssue(issue));
+  }
+}

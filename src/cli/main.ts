@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+import { CommanderError } from 'commander';
+import { UsageError } from './cli-error';
+import { NO, OK, printError, printJson, USAGE } from './output';
+import { createProgram } from './program';
+
+async function main(): Promise<number> {
+  let code = OK;
+  let json = false;
+  const program = createProgram((result) => {
+    code = result;
+  });
+  program.hook('preAction', (_program, command) => {
+    json = command.opts<{ json?: boolean }>().json === true;
+    // `dev` stops its cluster when nobody reads any more.
+    if (command.name() !== 'dev') process.stdout.on('error', endQuietly);
+  });
+  try {
+    await program.parseAsync();
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? OK : USAGE;
+    if (error instanceof UsageError) {
+      printError(error.message);
+      return USAGE;
+    }
+    return refuse(error, json);
+  }
+}
+
+/** A reader that has seen enough, such as `head`, is no error. */
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(OK);
+}
+
+/** What a command could not do. Errors that say what to do have a code; any other one is a fault of ours. */
+function refuse(error: unknown, json: boolean): number {
+  const known = error instanceof Error && 'code' in error && typeof error.code === 'string';
+  const message = error instanceof Error ? error.message : String(error);
+  if (json) printJson({ error: { code: known ? error.code : 'Unexpected', message } });
+  printError(known || !(error instanceof Error) ? message : (error.stack ?? message));
+  return NO;
+}
+
+void main().then((code) => {
+  // Connections that are kept alive would hold the process up; what is printed must be out before it ends.
+  process.stdout.write('', () => {
+    process.stderr.write('', () => process.exit(code));
+  });
+});

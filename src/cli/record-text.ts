@@ -1,0 +1,52 @@
+import { formatDuration } from '../core/duration';
+import type { ShownRecord } from '../operator/list-runs';
+import { style } from './output';
+import { utc } from './time';
+
+const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
+  succeeded: 'green',
+  failed: 'red',
+  timedOut: 'red',
+  stalled: 'red',
+  expired: 'yellow',
+  cancelled: 'yellow',
+  retrying: 'yellow',
+  running: 'cyan',
+};
+
+/** An outcome in its colour, where there are colours. */
+export function paintOutcome(text: string): string {
+  const colour = COLOURS[text.trim()];
+  return colour === undefined ? text : style(colour, text);
+}
+
+/** How late it started: `5ms`, `1.2s`, `3m20s`. */
+export function lateness({ latenessMs }: ShownRecord): string {
+  return latenessMs === null ? '' : short(latenessMs);
+}
+
+/** From the first attempt's start to the run's end. */
+export function took({ startedAt, endedAt }: ShownRecord): string {
+  return startedAt === null || endedAt === null ? '' : short(Date.parse(endedAt) - Date.parse(startedAt));
+}
+
+function short(ms: number): string {
+  if (ms < 1000) return `${ms}ms`;
+  return formatDuration(ms < 60_000 ? Math.round(ms / 100) * 100 : Math.round(ms / 1000) * 1000);
+}
+
+/** Where one record stands for several due times: how many, and up to which. */
+export function stretch({ count, through }: ShownRecord): string {
+  return count === undefined || through === undefined ? '' : `${count} due times through ${utc(Date.parse(through))}`;
+}
+
+/** The deployment of the last attempt. */
+export function deployment({ attempts }: ShownRecord): string {
+  return attempts.at(-1)?.deployment ?? '';
+}
+
+/** What the last attempt threw, on one line. */
+export function lastError({ attempts }: ShownRecord): string | undefined {
+  const error = attempts.at(-1)?.error;
+  return error ? `${error.name}: ${error.message.split('\n', 1)[0] ?? ''}` : undefined;
+}

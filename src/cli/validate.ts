@@ -1,0 +1,47 @@
+import { dirname } from 'node:path';
+import { ConfigError, formatIssue } from '../config/config-error';
+import type { ConfigIssue } from '../config/config-error';
+import { loadJobs } from '../config/load';
+import { functionTimeout } from '../functions/settings';
+import type { FileOptions } from './jobs-file';
+import { DEFAULT_FILE, printWarnings } from './jobs-file';
+import { NO, OK, print, printError, printJson } from './output';
+
+interface Findings {
+  readonly jobs: number;
+  readonly errors: readonly ConfigIssue[];
+  readonly warnings: readonly ConfigIssue[];
+}
+
+/** `cronlease validate`: everything that the start of an app checks, but for the handlers. */
+export function validate(options: FileOptions & { readonly json?: boolean | undefined }): number {
+  const { file = DEFAULT_FILE } = options;
+  const { jobs, errors, warnings } = check(file);
+  const ok = errors.length === 0;
+  if (options.json) {
+    printJson({ ok, errors, warnings });
+    return ok ? OK : NO;
+  }
+  printWarnings({ warnings });
+  for (const error of errors) printError(formatIssue(error));
+  if (ok)
+    print(
+      `${file} is valid: ${count(jobs, 'job')}${warnings.length > 0 ? `, ${count(warnings.length, 'warning')}` : ''}.`,
+    );
+  else printError(`${file} is not valid: ${count(errors.length, 'error')}.`);
+  return ok ? OK : NO;
+}
+
+function check(file: string): Findings {
+  try {
+    const { jobsFile, warnings } = loadJobs(file, { functionTimeoutMs: functionTimeout(process.env, dirname(file)) });
+    return { jobs: jobsFile.jobs.length, errors: [], warnings };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { jobs: 0, errors: error.errors, warnings: error.warnings };
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

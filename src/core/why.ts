@@ -1,0 +1,239 @@
+import type { EpochMs } from './brand';
+import type { Control } from './control';
+import { openPause, pendingRequests } from './control';
+import type { Fate, Reason, Stretch } from './fate';
+import type { FateView } from './fates';
+import { verdictOn } from './fates';
+import type { JobSpec } from './job';
+import { actualTime } from './job';
+import { parseRecordKey, recordKey, runIdOf } from './key';
+import type { LedgerRecord } from './record';
+import type { Row } from './row';
+import { newRow } from './row';
+
+/** What can be said of an instant: the fate of a due time, or how it stands with one that has none yet. */
+export type Standing =
+  | Fate
+  /** Claimed, and not over: an attempt goes on, or is to be taken over. */
+  | 'running'
+  /** Claimed, and waits for its next attempt. */
+  | 'retrying'
+  /** Due, and not decided yet. */
+  | 'pending'
+  /** Due, later. */
+  | 'future'
+  /** Nothing was, or is, to be run at this instant. */
+  | 'notDue';
+
+/** Why: the ledger's reason, or one of these where the ledger does not speak. */
+export type StandingReason =
+  | Reason
+  /** running: the handler has been called. */
+  | 'attemptRunning'
+  /** running: claimed ahead of its due time, which the handler waits for. */
+  | 'claimed'
+  /** running: its items run. */
+  | 'fanningOut'
+  /** running: its holder died; the next tick takes the run over. */
+  | 'takeOverDue'
+  /** retrying: waits for its not-before time. */
+  | 'backOff'
+  /** retrying: its instance was shut down; the next tick resumes it. */
+  | 'resumeDue'
+  /** pending: the next tick claims it. */
+  | 'claimDue'
+  /** pending: missed, and run now by `catchUp`. */
+  | 'catchUp'
+  /** pending: runs right after the run that was going on when it came, by `overlap`. */
+  | 'queued'
+  /** pending: the run that goes on is that of an older due time, or of a request, and began after it. */
+  | 'waitsForRun'
+  /** pending: an older due time runs first. */
+  | 'waitsForOlder'
+  /** pending: asked for by a person. */
+  | 'requested'
+  /** future. */
+  | 'notYetDue'
+  /** notDue: the schedule does not have it. */
+  | 'notInSchedule'
+  /** notDue: the job runs on request only. */
+  | 'manualOnly'
+  /** notDue: a leader job has terms, no due times. */
+  | 'leaderJob'
+  /** notDue: the schedule has it, but nobody had seen the job by then. */
+  | 'beforeFirstSeen'
+  /** notDue: the schedule has it, but its record was kept no longer than `keep`. */
+  | 'recordGone'
+  /** notDue: the schedule has it, but it was another one then. */
+  | 'otherSchedule';
+
+/** What is known about one instant of one job. */
+export interface Question {
+  readonly job: JobSpec;
+  /** Of the file that `job` is from. */
+  readonly revision: number;
+  /** Nominal. */
+  readonly time: EpochMs;
+  /** The record of this time, or of the stretch of due times that it lies in. */
+  readonly found: { readonly key: string; readonly record: LedgerRecord } | undefined;
+  /** Whether the ledger has a record of an older due time. */
+  readonly seenBefore: boolean;
+  /** Undefined: no coordinator has seen the job yet. */
+  readonly row: Row | undefined;
+  readonly lease: 'available' | 'held' | 'expired';
+  /** Whether the row's run is over. True as well where it names none. */
+  readonly runEnded: boolean;
+  readonly control: Control;
+  /** The storage service's time of all this. */
+  readonly now: EpochMs;
+}
+
+export interface Answer {
+  /** Whether it is, or was, a due time. */
+  readonly due: boolean;
+  readonly fate: Standing;
+  readonly reason: StandingReason;
+}
+
+/**
+ * What became of one instant, or will, and why: from the ledger where it speaks, else from row, control and schedule
+ * by the rules that `decide` follows. A fate that is not in the ledger yet is the one that the next decision gives.
+ */
+export function explain(question: Question): Answer {
+  const { job, time, found, now } = question;
+  if (found !== undefined) return fromRecord(question, found.key, found.record);
+
+  const due = isDue(job, time);
+  const row = question.row ?? unseenRow(question);
+  const { run } = row;
+  const isRun = run !== undefined && (due ? run.key === recordKey(time) : run.scheduledFor === time);
+  if (isRun && !question.runEnded) {
+    return { due: isDueKey(run.key), ...standingOf(question, row) };
+  }
+  const owed = row.owed.find((stretch) => covers(stretch, due, time));
+  if (owed !== undefined) return { due: owed.request === undefined, fate: owed.fate, reason: owed.reason };
+  if (!due) return notDue(question, row);
+  if (time <= row.cursor) return { due, fate: 'notDue', reason: whyUnrecorded(question) };
+  if (actualTime(job, time) > now) return { due, fate: 'future', reason: outlook(question) };
+  return { due, ...undecided(question, row) };
+}
+
+/** Whether an instant is one of the job's nominal due times. */
+export function isDue(job: JobSpec, time: EpochMs): boolean {
+  return job.timetable.next(time - 1) === time;
+}
+
+/** The outcome that a record shows to people: an open one tells how its run stands. */
+export function outcomeOf(
+  record: LedgerRecord,
+  key: string,
+  row: Row | undefined,
+): Extract<Standing, Fate | 'running' | 'retrying'> {
+  if (record.outcome !== null) return record.outcome;
+  return row?.run?.key === key && row.phase === 'retrying' ? 'retrying' : 'running';
+}
+
+function fromRecord(question: Question, key: string, record: LedgerRecord): Answer {
+  const due = isDueKey(key);
+  const { row } = question;
+  if (record.outcome !== null) return { due, fate: record.outcome, reason: record.reason ?? 'completed' };
+  if (row?.run?.key === key) return { due, ...standingOf(question, row) };
+  return { due, fate: 'running', reason: 'takeOverDue' };
+}
+
+function isDueKey(key: string): boolean {
+  return parseRecordKey(key)?.request === undefined;
+}
+
+/** As the row would be made now. */
+function unseenRow({ job, revision, now }: Question): Row {
+  const cursor = job.at === undefined ? now : Math.min(now, job.at - 1);
+  return newRow(cursor, revision, job.scheduleHash);
+}
+
+/** How it stands with the row's run, which is not over. */
+function standingOf({ job, control, lease, now }: Question, row: Row): Omit<Answer, 'due'> {
+  const cancelled = row.run !== undefined && control.cancel === runIdOf(job.name, row.run.key);
+  if (row.phase === 'retrying') {
+    return {
+      fate: 'retrying',
+      reason: cancelled ? 'cancelRequested' : row.notBefore === 0 ? 'resumeDue' : 'backOff',
+    };
+  }
+  if (cancelled) return { fate: 'running', reason: 'cancelRequested' };
+  if (row.phase === 'fanning') return { fate: 'running', reason: 'fanningOut' };
+  if (lease === 'expired') return { fate: 'running', reason: 'takeOverDue' };
+  return { fate: 'running', reason: (row.started ?? 0) > now ? 'claimed' : 'attemptRunning' };
+}
+
+function covers({ from, through, request }: Stretch, due: boolean, time: EpochMs): boolean {
+  if (request !== undefined) return !due && from === time;
+  return from === time || through === time || (due && from < time && time < through);
+}
+
+/** Not a due time: perhaps somebody asked for a run at this instant. */
+function notDue({ job, time, control, now }: Question, row: Row): Answer {
+  const request = pendingRequests(control, row.manualTaken).find((candidate) => candidate.time === time);
+  if (request !== undefined) {
+    const isOld = now - request.time > job.catchUpWindowMs;
+    return isOld
+      ? { due: false, fate: 'expired', reason: 'catchUpWindow' }
+      : { due: false, fate: 'pending', reason: 'requested' };
+  }
+  const reasons = { timed: 'notInSchedule', manual: 'manualOnly', always: 'leaderJob' } as const;
+  return { due: false, fate: 'notDue', reason: reasons[job.kind] };
+}
+
+/** Decided, so they say, but without a record. */
+function whyUnrecorded({ job, time, now, seenBefore }: Question): StandingReason {
+  if (now - time > job.keepMs) return 'recordGone';
+  return seenBefore ? 'otherSchedule' : 'beforeFirstSeen';
+}
+
+/** What stands in the way of a due time that has yet to come. */
+function outlook({ job, control }: Question): StandingReason {
+  if (!job.enabled) return 'disabled';
+  return openPause(control) === undefined ? 'notYetDue' : 'paused';
+}
+
+/** A due time that has passed, and that no decision has reached. */
+function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
+  const { job, revision, time, control, now, runEnded } = question;
+  if (job.scheduleHash !== row.scheduleHash && revision > row.revision) {
+    return { fate: 'disabled', reason: 'scheduleChanged' };
+  }
+  const view: FateView = { job, row, control, now, limit: now, lookAheadMs: 0 };
+  const verdict = verdictOn(view, time);
+  if (verdict.kind === 'suspended') return { fate: verdict.fate, reason: verdict.fate };
+  if (verdict.kind === 'unrun' && (verdict.fate === 'paused' || verdict.reason === 'catchUpWindow')) {
+    return { fate: verdict.fate, reason: verdict.reason };
+  }
+  // What follows depends on when the run ends, and on the older due times that are decided first.
+  if (!runEnded) return { fate: 'pending', reason: behindRun(question, row) };
+  if (runsBefore(view, time)) return { fate: 'pending', reason: 'waitsForOlder' };
+  if (verdict.kind === 'unrun') return { fate: verdict.fate, reason: verdict.reason };
+  if (openPause(control) !== undefined) return { fate: 'pending', reason: 'paused' };
+  if (verdict.queued) return { fate: 'pending', reason: 'queued' };
+  return { fate: 'pending', reason: verdict.trigger === 'catchUp' ? 'catchUp' : 'claimDue' };
+}
+
+/** What is to be expected of a due time while the row's run goes on. */
+function behindRun({ job, time, now }: Question, row: Row): StandingReason {
+  if ((row.run?.since ?? 0) > actualTime(job, time)) return 'waitsForRun';
+  if (job.overlap === 'skip') return 'overlapSkip';
+  const newer = job.timetable.next(time);
+  return newer !== undefined && actualTime(job, newer) <= now ? 'overlapNewer' : 'queued';
+}
+
+/** Whether an older undecided due time is to run: then what comes after it is decided when that run is over. */
+function runsBefore(view: FateView, time: EpochMs): boolean {
+  const { job, row, now } = view;
+  // Older ones than this are expired.
+  let at = Math.max(row.cursor, now - job.catchUpWindowMs - job.offsetMs - 1);
+  for (;;) {
+    const next = job.timetable.next(at);
+    if (next === undefined || next >= time) return false;
+    if (verdictOn(view, next).kind === 'run') return true;
+    at = next;
+  }
+}

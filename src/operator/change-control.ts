@@ -1,0 +1,103 @@
+import type { JobName } from '../core/brand';
+import type { Control, Pause } from '../core/control';
+import { encodeControl } from '../core/control';
+import type { JobSpec } from '../core/job';
+import { actualTime } from '../core/job';
+import { runIdOf } from '../core/key';
+import type { CallOptions, LeaseStore, Metadata } from '../lease/store';
+import { StoreUnavailableError } from '../lease/store';
+import type { JobState } from './job-state';
+import { readState } from './job-state';
+import { OperatorError } from './operator-error';
+
+/** So many others in a row were faster: something is wrong. */
+const ATTEMPTS = 10;
+
+/** Whose control record it is. `spec` is known where there is a jobs file that has the job. */
+export interface Subject {
+  readonly name: JobName;
+  readonly spec?: JobSpec | undefined;
+}
+
+export interface Change<Result> {
+  /** Undefined: nothing is to be written. */
+  readonly control: Control | undefined;
+  readonly result: Result;
+}
+
+/**
+ * Reads a job's control record, changes it, and writes it if nobody else has meanwhile; else once more from the start.
+ *
+ * @param change throws `OperatorError` where what is asked for makes no sense; may be called more than once
+ */
+export async function changeControl<Result>(
+  store: LeaseStore,
+  subject: Subject,
+  change: (state: JobState) => Change<Result> | Promise<Change<Result>>,
+  options?: CallOptions,
+): Promise<Result> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const state = await readState(store, subject.name, options);
+    const { control, result } = await change(state);
+    if (control === undefined) return result;
+    const metadata = encodeControl(tidy(control, state, subject));
+    if (await write(store, subject.name, metadata, state, options)) return result;
+  }
+  throw new OperatorError(
+    'Contended',
+    `the control record of job "${subject.name}" is being changed by others all the time: try again`,
+  );
+}
+
+/** Returns whether it was written, also by a call whose answer was lost. */
+async function write(
+  store: LeaseStore,
+  job: JobName,
+  metadata: Metadata,
+  { controlEtag }: JobState,
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  try {
+    return (await store.writeControl(job, metadata, controlEtag, options)) === 'written';
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'StoreLimit') {
+      throw new OperatorError(
+        'ControlFull',
+        `the control record of job "${job}" has no more room: it holds 8 KB of pauses, notes and waiting requests. ` +
+          'Write a shorter note, or wait until a tick has gone past the old ones.',
+        { cause: error },
+      );
+    }
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    const { control } = await store.readControl(job, options);
+    if (control === undefined || !sameMetadata(control.metadata, metadata)) throw error;
+    return true;
+  }
+}
+
+function sameMetadata(a: Metadata, b: Metadata): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
+
+/** Drops what no decision needs any more: else the record would grow until it is full. */
+function tidy(control: Control, state: JobState, { name, spec }: Subject): Control {
+  const { row } = state;
+  if (row === undefined) return control;
+  const current = row.run && runIdOf(name, row.run.key);
+  return {
+    pauses: control.pauses.filter((pause) => stillCounts(pause, row, spec)),
+    cancel: control.cancel === current ? control.cancel : undefined,
+    requests: control.requests.filter((request) => request.number > row.manualTaken),
+  };
+}
+
+/** Whether an undecided due time may lie in a pause. */
+function stillCounts({ since, until }: Pause, row: NonNullable<JobState['row']>, spec: JobSpec | undefined): boolean {
+  if (until === undefined) return true;
+  if (until <= row.cursor) return false;
+  // Where the schedule is known to be the row's, a pause without due times is over too: a job on request has no others.
+  if (spec?.scheduleHash !== row.scheduleHash) return true;
+  const due = spec.timetable.next(Math.max(row.cursor, since - spec.offsetMs - 1));
+  return due !== undefined && actualTime(spec, due) < until;
+}

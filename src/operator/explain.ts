@@ -1,0 +1,70 @@
+import type { EpochMs } from '../core/brand';
+import type { JobSpec } from '../core/job';
+import { recordKey } from '../core/key';
+import type { Row } from '../core/row';
+import { explain, isDue } from '../core/why';
+import type { Answer } from '../core/why';
+import type { CallOptions, LeaseStore } from '../lease/store';
+import { manualRecordAt, recordAt, recordOver } from './find-record';
+import type { JobState } from './job-state';
+import { currentRun, readState } from './job-state';
+import type { ShownRecord } from './list-runs';
+import { shown } from './list-runs';
+
+export interface Explanation extends Answer {
+  readonly job: JobSpec;
+  readonly time: EpochMs;
+  /** Of this time, or of the stretch of due times that it lies in. */
+  readonly record: ShownRecord | null;
+  /** What else was seen of the job: for people. */
+  readonly state: JobState;
+  /** What makes the answer doubtful. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * What became of one instant of a job, or will, and why.
+ *
+ * @param job from a jobs file of this revision
+ * @param time nominal
+ */
+export async function explainTime(
+  store: LeaseStore,
+  job: JobSpec,
+  revision: number,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<Explanation> {
+  // The row first: what is written while this goes on is then found in the ledger.
+  const state = await readState(store, job.name, options);
+  const { row, lease, control, now } = state;
+  const { found, older } = await lookUp(store, job, time, state, options);
+  const known = found !== undefined && found.record.state === 'final';
+  const runEnded = known || (await currentRun(store, job.name, state, options)) === undefined;
+  const answer = explain({ job, revision, time, found, seenBefore: older, row, lease, runEnded, control, now });
+  const record = found === undefined ? null : shown(found.record, found.key, row);
+  return { ...answer, job, time, record, state, warnings: warningsOf(job, revision, row) };
+}
+
+async function lookUp(
+  store: LeaseStore,
+  job: JobSpec,
+  time: EpochMs,
+  { row, now }: JobState,
+  options: CallOptions | undefined,
+): Promise<Awaited<ReturnType<typeof recordOver>>> {
+  const exact = await recordAt(store, job.name, time, options);
+  if (exact !== undefined) return { found: exact, older: true };
+  if (!isDue(job, time)) return { found: await manualRecordAt(store, job.name, time, options), older: false };
+  // What is not decided has no record, and the row's own run is in no stretch.
+  const decided = time <= (row?.cursor ?? now) && row?.run?.key !== recordKey(time);
+  return decided ? recordOver(store, job.name, time, options) : { found: undefined, older: false };
+}
+
+function warningsOf(job: JobSpec, revision: number, row: Row | undefined): readonly string[] {
+  if (row === undefined || row.scheduleHash === job.scheduleHash || revision > row.revision) return [];
+  const file = `this file, with revision ${revision}, has another schedule for job "${job.name}"`;
+  return revision < row.revision
+    ? [`${file} than revision ${row.revision}, which the job follows: ask with the newer file`]
+    : [`${file} than the one that was first seen with this revision: raise "revision" with each change`];
+}

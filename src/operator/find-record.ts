@@ -1,0 +1,105 @@
+import type { EpochMs, JobName } from '../core/brand';
+import { invertedTime, parseRecordKey, recordKey } from '../core/key';
+import type { LedgerRecord } from '../core/record';
+import { readRecord } from '../coordinator/ledger';
+import type { CallOptions, LeaseStore, ListedRecord } from '../lease/store';
+
+export interface FoundRecord {
+  readonly key: string;
+  readonly record: LedgerRecord;
+}
+
+/** Keys have 13 digits for the time. */
+const LATEST = 1e13;
+const PAGE = 20;
+
+/** The record of a due time, by its own key. */
+export async function recordAt(
+  store: LeaseStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<FoundRecord | undefined> {
+  return time < 0 || time >= LATEST ? undefined : read(store, job, recordKey(time), options);
+}
+
+/** The record of the run that a person asked for at this time. */
+export async function manualRecordAt(
+  store: LeaseStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<FoundRecord | undefined> {
+  if (time < 0 || time >= LATEST) return undefined;
+  const prefix = `${invertedTime(time)}-m-`;
+  const { records } = await store.listRecords(job, { prefix, limit: 1 }, options);
+  const [first] = records;
+  return first && read(store, job, first.key, options);
+}
+
+/** Of the due times before this one, the newest that has a record, and that record if it reaches as far as `time`. */
+export async function recordOver(
+  store: LeaseStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<{ readonly older: boolean; readonly found: FoundRecord | undefined }> {
+  if (time < 0 || time >= LATEST) return { older: false, found: undefined };
+  const nearest = await recordBefore(store, job, time, options);
+  const through = Date.parse(nearest?.summary['through'] ?? '');
+  const found = nearest !== undefined && through >= time ? await read(store, job, nearest.key, options) : undefined;
+  return { older: nearest !== undefined, found };
+}
+
+/**
+ * The newest record of a due time before `time`. Keys are inverted times and listings go by prefix: so this looks for
+ * the next larger key, from keys that differ in the last digit only to those that differ in the first. At most 13
+ * rounds of at most 9 listings, most of them empty, however long the history is.
+ */
+async function recordBefore(
+  store: LeaseStore,
+  job: JobName,
+  time: EpochMs,
+  options: CallOptions | undefined,
+): Promise<ListedRecord | undefined> {
+  const digits = invertedTime(time);
+  for (let length = digits.length - 1; length >= 0; length -= 1) {
+    const head = digits.slice(0, length);
+    const larger = '123456789'.slice(Number(digits[length]));
+    const found = await Promise.all([...larger].map((digit) => firstDue(store, job, head + digit, options)));
+    const first = found.find((record) => record !== undefined);
+    if (first !== undefined) return first;
+  }
+  return undefined;
+}
+
+/** The first record under a prefix that is not one of a manual request. */
+async function firstDue(
+  store: LeaseStore,
+  job: JobName,
+  prefix: string,
+  options: CallOptions | undefined,
+): Promise<ListedRecord | undefined> {
+  let continuation: string | undefined;
+  do {
+    const request = { prefix, limit: PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const page = await store.listRecords(job, request, options);
+    const due = page.records.find(({ key }) => {
+      const parts = parseRecordKey(key);
+      return parts !== undefined && parts.request === undefined;
+    });
+    if (due !== undefined) return due;
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return undefined;
+}
+
+async function read(
+  store: LeaseStore,
+  job: JobName,
+  key: string,
+  options: CallOptions | undefined,
+): Promise<FoundRecord | undefined> {
+  const found = await readRecord(store, job, key, options);
+  return found && { key, record: found.record };
+}

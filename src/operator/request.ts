@@ -1,0 +1,89 @@
+import type { ManualRequest } from '../core/control';
+import { openPause, pendingRequests } from '../core/control';
+import type { JobSpec } from '../core/job';
+import { recordKey, runIdOf } from '../core/key';
+import type { CallOptions, LeaseStore } from '../lease/store';
+import { changeControl } from './change-control';
+import type { JobState } from './job-state';
+import { currentRun } from './job-state';
+import { OperatorError } from './operator-error';
+
+/** How many requests of a job may wait: they share 8 KB with its pauses. */
+export const WAITING_REQUESTS = 50;
+
+export interface RequestedRun {
+  /** The id that the run will have. */
+  readonly runId: string;
+  /** Its `scheduledFor`: the storage service's time. */
+  readonly requestedAt: number;
+  /** How many requests were waiting before it. */
+  readonly ahead: number;
+  /** False: no coordinator has seen the job yet, and the request waits until one does. */
+  readonly seen: boolean;
+  /** A pause does not hold a request back. */
+  readonly paused: boolean;
+}
+
+/**
+ * Asks for a run now. The schedule does not move; a paused or disabled job runs all the same.
+ *
+ * @param id lowercase letters and digits, unlike that of any other request of the job
+ * @throws OperatorError `RunGoesOn` if overlap is `skip` and the job is at work: nothing is written; `LeaderJob`;
+ *   `TooManyRequests`
+ */
+export function requestRun(store: LeaseStore, spec: JobSpec, id: string, options?: CallOptions): Promise<RequestedRun> {
+  const { name } = spec;
+  if (spec.kind === 'always') {
+    throw new OperatorError(
+      'LeaderJob',
+      `job "${name}" is a leader job (@always): it runs all the time, not on request`,
+    );
+  }
+  return changeControl(
+    store,
+    { name, spec },
+    async (state) => {
+      const { control, row } = state;
+      if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
+      const waiting = pendingRequests(control, row?.manualTaken ?? 0);
+      if (waiting.length >= WAITING_REQUESTS) {
+        const message = `job "${name}" has ${waiting.length} requests waiting, and no more fit: wait until some have run`;
+        throw new OperatorError('TooManyRequests', message);
+      }
+      const request: ManualRequest = { number: nextNumber(state), id, time: freeTime(state) };
+      const runId = runIdOf(name, recordKey(request.time, id));
+      const paused = openPause(control) !== undefined;
+      return {
+        control: { ...control, requests: [...control.requests, request] },
+        result: { runId, requestedAt: request.time, ahead: waiting.length, seen: row !== undefined, paused },
+      };
+    },
+    options,
+  );
+}
+
+async function refuseOverlap(
+  store: LeaseStore,
+  { name }: JobSpec,
+  state: JobState,
+  options: CallOptions | undefined,
+): Promise<void> {
+  const run = await currentRun(store, name, state, options);
+  if (run === undefined && state.lease !== 'held') return;
+  const what = run === undefined ? 'is being claimed, or let go, at this very moment' : `is at work on run ${run}`;
+  throw new OperatorError(
+    'RunGoesOn',
+    `job "${name}" ${what}, and its overlap is "skip": wait until that is over, or cancel it`,
+  );
+}
+
+/** Numbers only grow, whether earlier requests are still there or not. */
+function nextNumber({ control, row }: JobState): number {
+  return Math.max(row?.manualTaken ?? 0, ...control.requests.map((request) => request.number)) + 1;
+}
+
+/** The service's time has a resolution of 1 s: two requests in one second must not have one time. */
+function freeTime({ control, row, now }: JobState): number {
+  const last = row?.run?.trigger === 'manual' ? row.run.scheduledFor : 0;
+  return Math.max(now, last + 1, ...control.requests.map((request) => request.time + 1));
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, describe, expect, it } from 'vitest';
+import { coordinatedApp } from '../support/coordinated';
+import { endAll, startDev } from '../support/dev-run';
+import { buildLocal } from '../support/local-build';
+
+afterAll(endAll);
+
+/** Resident memory, in MB. */
+function residentMemory(pid: number): number {
+  const status = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+describe('three deployments, 20 jobs each second', () => {
+  it('run every due time once, on time, in modest memory', { timeout: 120_000 }, async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `job-${String(index)}`);
+    const app = coordinatedApp(
+      Object.fromEntries(names.map((name) => [name, { schedule: '* * * * * *', handler: 'mark', lease: '15s' }])),
+    );
+    const dev = startDev(buildLocal(), { app: app.folder, instances: 3 }, app.env);
+    const { instances } = await dev.ready();
+    // From the first second in which all of them ran, 30 s long.
+    const first = await dev.event((event) => event.event === 'succeeded', 40_000);
+    const from = Date.parse(String(first['scheduledFor'])) + 5_000;
+    const through = from + 30_000;
+    await dev.event(
+      (event) => event.event === 'started' && Date.parse(String(event['scheduledFor'])) > through,
+      60_000,
+    );
+    const memory = instances.map(({ pid }) => Math.round(residentMemory(pid)));
+    process.kill(dev.pid, 'SIGTERM');
+    expect(await dev.exited()).toBe(0);
+
+    const notes = app.notes();
+    const seen = new Set(notes.map((note) => `${note.job} ${String(note.scheduledFor)}`));
+    expect(seen.size).toBe(notes.length);
+    for (const name of names) {
+      for (let due = from; due < through; due += 1000) {
+        expect(seen.has(`${name} ${String(due)}`), `${name} at ${new Date(due).toISOString()}`).toBe(true);
+      }
+    }
+    const lateness = notes
+      .filter(({ scheduledFor }) => scheduledFor >= from && scheduledFor < through)
+      .map((note) => note.at - note.scheduledFor);
+    expect(Math.min(...lateness)).toBeGreaterThanOrEqual(0);
+    console.log(
+      `lateness of ${String(lateness.length)} handler starts: p50 ${String(percentile(lateness, 0.5))} ms, ` +
+        `p99 ${String(percentile(lateness, 0.99))} ms; resident memory ${memory.join(', ')} MB`,
+    );
+    expect(Math.max(...memory)).toBeLessThan(150);
+  });
+});

@@ -1,0 +1,330 @@
+import { BlobServiceClient } from '@azure/storage-blob';
+import { buildSync } from 'esbuild';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { allGone, endAll, isRunning, type Ready, startDev } from '../support/dev-run';
+import { buildLocal, copyApp } from '../support/local-build';
+
+/** So that no storage emulator is started; these apps never ask for it. */
+const NO_STORAGE = { storage: 'UseDevelopmentStorage=true' };
+const QUIET = { TICK_SCHEDULE: '0 0 0 1 1 *' };
+
+let main: string;
+const folders: string[] = [];
+const appOf = (...args: Parameters<typeof copyApp>): string => {
+  const folder = copyApp(...args);
+  folders.push(folder);
+  return folder;
+};
+const devFile = (app: string): string => path.join(app, '.cronlease/dev.json');
+
+async function fetchFrom({ instances }: Ready, url: string, init?: RequestInit): Promise<Response> {
+  return fetch(`http://127.0.0.1:${instances[0]?.port}${url}`, init);
+}
+async function run(ready: Ready, body: object): Promise<Response> {
+  return fetchFrom(ready, '/api/start', { method: 'POST', body: JSON.stringify(body) });
+}
+/** Lets the first instance run code that never gives its event loop back. */
+async function block(ready: Ready): Promise<void> {
+  void run(ready, { input: { block: true } }).catch(() => undefined);
+  const answers = async (): Promise<boolean> => {
+    try {
+      return (await fetchFrom(ready, '/api/echo/x', { signal: AbortSignal.timeout(200) })).ok;
+    } catch {
+      return false;
+    }
+  };
+  await expect.poll(answers, { timeout: 5000 }).toBe(false);
+}
+
+beforeAll(() => {
+  main = buildLocal();
+  folders.push(path.dirname(main));
+});
+afterEach(endAll);
+afterAll(() => {
+  for (const folder of folders) fs.rmSync(folder, { recursive: true });
+});
+
+describe('cronlease dev', () => {
+  it('runs three deployments, says so, and ends at SIGTERM with nothing left behind', async () => {
+    const app = appOf('basic');
+    const dev = startDev(main, { app }, { CRONLEASE_CONTAINER: 'mine' });
+    const ready = await dev.ready();
+    expect(dev.events[0]).toBe(ready);
+    expect(Object.keys(ready)).toEqual(['event', 'storage', 'container', 'instances']);
+    expect(ready.instances.map((one) => one.deployment)).toEqual(['local-1', 'local-2', 'local-3']);
+    expect(ready.container).toBe('mine');
+    expect(JSON.parse(fs.readFileSync(devFile(app), 'utf8'))).toEqual({
+      storage: ready.storage,
+      container: 'mine',
+      pid: dev.pid,
+    });
+
+    const [first] = ready.instances;
+    const settings = (await (await fetchFrom(ready, '/api/settings')).json()) as object;
+    expect(settings).toMatchObject({
+      CRONLEASE_STORAGE: ready.storage,
+      AzureWebJobsStorage: ready.storage,
+      CRONLEASE_CONTAINER: 'mine',
+      CRONLEASE_DEPLOYMENT: 'local-1',
+      CRONLEASE_SWEEP_INTERVAL: '2s',
+      AzureFunctionsWebHost__hostid: 'local-1',
+      TASKHUB_NAME: 'local1',
+      WEBSITE_HOSTNAME: `127.0.0.1:${first?.port}`,
+      TICK_SCHEDULE: '* * * * * *',
+    });
+    const listing = await fetch(`${/BlobEndpoint=([^;]+)/.exec(ready.storage)?.[1]}?comp=list`);
+    expect(listing.headers.get('server')).toMatch(/Azurite/);
+
+    for (const { deployment, pid } of ready.instances) {
+      const started = await dev.event((one) => one.event === 'started' && one['deployment'] === deployment);
+      expect(started).toMatchObject({ pid, job: 'sample', attempt: 1 });
+    }
+    const second = startDev(main, { app });
+    expect(await second.exited()).toBe(1);
+    expect(second.stderr()).toContain(`runs in this folder already, as process ${dev.pid}`);
+
+    const children = dev.children();
+    expect(children).toHaveLength(5);
+    process.kill(dev.pid, 'SIGTERM');
+    expect(await dev.exited()).toBe(0);
+    expect(dev.stderr().match(/drained/g)).toHaveLength(3);
+    expect(children.filter(isRunning)).toEqual([]);
+    expect(fs.existsSync(path.dirname(devFile(app)))).toBe(false);
+  });
+
+  it('starts a killed instance again, as the same deployment, and ends when the whole group is told to', async () => {
+    const dev = startDev(main, { app: appOf('basic'), instances: 2, ...NO_STORAGE }, QUIET);
+    const { instances } = await dev.ready();
+    const victim = instances[1];
+    process.kill(victim?.pid ?? 0, 'SIGKILL');
+    const exited = await dev.event((one) => one.event === 'instanceExited');
+    expect(exited).toMatchObject({ deployment: 'local-2', pid: victim?.pid, reason: 'SIGKILL' });
+    const started = await dev.event((one) => one.event === 'instanceStarted');
+    expect(started['deployment']).toBe('local-2');
+    expect(started['pid']).not.toBe(victim?.pid);
+    const pause = Date.parse(String(started['at'])) - Date.parse(String(exited['at']));
+    expect(pause).toBeGreaterThanOrEqual(5000);
+    expect((await fetch(`http://127.0.0.1:${victim?.port}/api/echo/x`)).status).toBe(200);
+
+    process.kill(-dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+    expect(dev.stderr().match(/drained/g)).toHaveLength(2);
+    expect(dev.events.filter((one) => one.event === 'instanceExited')).toHaveLength(1);
+  });
+
+  it('leaves nothing behind when it is killed, not even a blocked instance, and starts again in that folder', async () => {
+    const app = appOf('basic');
+    const dev = startDev(main, { app, instances: 2 }, QUIET);
+    const ready = await dev.ready();
+    const children = dev.children();
+    expect(children).toHaveLength(4);
+    await block(ready);
+    process.kill(dev.pid, 'SIGKILL');
+    await allGone(children);
+    expect(fs.existsSync(devFile(app))).toBe(true);
+
+    const again = startDev(main, { app, instances: 1, durationMs: 300, ...NO_STORAGE }, QUIET);
+    await again.ready();
+    const readyAt = performance.now();
+    expect(await again.exited()).toBe(0);
+    expect(performance.now() - readyAt).toBeGreaterThan(250);
+    expect(fs.existsSync(devFile(app))).toBe(false);
+  });
+
+  it('forces the end of a blocked instance at the second signal', async () => {
+    const dev = startDev(main, { app: appOf('basic'), instances: 1, ...NO_STORAGE }, QUIET);
+    const ready = await dev.ready();
+    const children = dev.children();
+    await block(ready);
+    process.kill(dev.pid, 'SIGINT');
+    await expect.poll(() => dev.stderr()).toContain('Stopping');
+    // Another one at once is the same Ctrl+C, which npm passes on.
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(130);
+    await allGone(children);
+  });
+
+  it('keeps going without an instance if told not to start it again', async () => {
+    const dev = startDev(main, { app: appOf('basic'), instances: 2, restart: false, ...NO_STORAGE }, QUIET);
+    const { instances } = await dev.ready();
+    process.kill(instances[0]?.pid ?? 0, 'SIGTERM');
+    expect(await dev.event((one) => one.event === 'instanceExited')).toMatchObject({ reason: 'exit code 0' });
+    expect(dev.children()).toHaveLength(2);
+    process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+  });
+
+  it('keeps its data in a folder', async () => {
+    const data = path.join(appOf('basic'), 'kept');
+    const app = path.dirname(data);
+    for (const round of [1, 2]) {
+      const dev = startDev(main, { app, data, instances: 1 }, QUIET);
+      const { storage } = await dev.ready();
+      const container = BlobServiceClient.fromConnectionString(storage).getContainerClient('kept');
+      expect((await container.createIfNotExists()).succeeded).toBe(round === 1);
+      process.kill(dev.pid, 'SIGTERM');
+      expect(await dev.exited()).toBe(0);
+    }
+  });
+});
+
+describe('cronlease dev that cannot start', () => {
+  const fails = async (options: object, env?: NodeJS.ProcessEnv) => {
+    const dev = startDev(main, { instances: 1, ...NO_STORAGE, ...options }, env);
+    const code = await dev.exited();
+    expect(dev.events).toEqual([]);
+    return { code, stderr: dev.stderr() };
+  };
+
+  it('says what the app threw, and ends the other instances at once', async () => {
+    const app = appOf('basic', {
+      'index.js': "throw Object.assign(new Error('jobs.json: $.jobs.x: unknown zone'), { code: 'InvalidConfig' });",
+    });
+    const { code, stderr } = await fails({ app, instances: 3, storage: 'embedded' });
+    expect(code).toBe(1);
+    expect(stderr.match(/unable to load entry point "index\.js": jobs\.json: \$\.jobs\.x: unknown zone/g)).toHaveLength(
+      1,
+    );
+    expect(fs.existsSync(devFile(app))).toBe(false);
+  });
+
+  it.each([
+    ['no file', { 'package.json': '{"main":"dist/*.js"}' }, 'No file matches "main": "dist/*.js"'],
+    ['no function', { 'index.js': '' }, 'registered no function'],
+    [
+      'an unsupported trigger',
+      {
+        'index.js':
+          "require('@azure/functions').app.storageQueue('mail', { queueName: 'q', connection: 'c', handler() {} })",
+      },
+      "Function 'mail': the trigger 'queueTrigger' is not supported here.",
+    ],
+    [
+      'an unset setting',
+      { 'local.settings.json': '{"Values":{}}' },
+      "'%TICK_SCHEDULE%' in the schedule of function 'tick' does not resolve to a value",
+    ],
+  ])('says what is wrong with an app with %s', async (_, files, message) => {
+    const { code, stderr } = await fails({ app: appOf('basic', files) });
+    expect(stderr).toContain(message);
+    expect(code).toBe(1);
+  });
+
+  it('names the port that is in use', async () => {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as net.AddressInfo;
+    const { code, stderr } = await fails({ app: appOf('basic'), port }, QUIET);
+    server.close();
+    expect(stderr).toContain(`Port ${port} is in use.`);
+    expect(code).toBe(1);
+  });
+
+  it('says what to install when there is no Azurite', async () => {
+    // Outside the repository no package is found.
+    const elsewhere = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-'));
+    folders.push(elsewhere);
+    fs.cpSync(path.dirname(main), elsewhere, { recursive: true });
+    const dev = startDev(path.join(elsewhere, path.basename(main)), { app: elsewhere });
+    expect(await dev.exited()).toBe(1);
+    expect(dev.stderr()).toContain('npm install --save-dev azurite');
+    expect(dev.stderr()).toContain('--storage');
+  });
+
+  it.each([{ instances: 0 }, { port: 65_535, instances: 2 }, { storage: 'embeded' }, { data: 'x' }])(
+    'refuses the options %j',
+    async (options) => {
+      expect(await fails(options)).toMatchObject({ code: 2, stderr: expect.stringMatching(/^--/) });
+    },
+  );
+});
+
+describe('the embedded host', () => {
+  it('serves HTTP, the Durable client, and an app that is CommonJS', async () => {
+    const dev = startDev(main, { app: appOf('basic'), instances: 1, inspect: true, ...NO_STORAGE }, QUIET);
+    const ready = await dev.ready();
+    const echo = await fetchFrom(ready, '/api/echo/a%20b?q=1', { method: 'POST', body: 'text' });
+    expect(await echo.json()).toMatchObject({
+      name: 'a b',
+      q: '1',
+      body: 'text',
+      cwd: expect.stringContaining('app-basic'),
+    });
+    expect((await fetchFrom(ready, '/api/echo/x', { method: 'HEAD' })).status).toBe(200);
+    expect((await fetchFrom(ready, '/api/echo/x', { method: 'PUT' })).status).toBe(404);
+    expect((await fetchFrom(ready, '/api/nothing')).status).toBe(404);
+
+    const done = await run(ready, { input: { startedAt: 1 }, wait: true, instanceId: 'one' });
+    expect([done.status, await done.json()]).toEqual([200, { got: 1, instance: 'one' }]);
+    const failed = await run(ready, { input: { fail: true, startedAt: 1 }, wait: true });
+    expect(failed.status).toBe(500);
+    expect(await failed.json()).toMatchObject({
+      runtimeStatus: 'Failed',
+      output: expect.stringContaining(
+        "Orchestrator function 'run' failed: Activity function 'attempt' failed: as asked",
+      ),
+    });
+
+    for (let n = 0; n < 50; n++) await run(ready, { input: { startedAt: Date.now() }, wait: true });
+    const started = dev.events.slice(-50).map((one) => Number(one['latenessMs']));
+    const latencies = started.toSorted((a, b) => a - b);
+    console.log(`start of an orchestration to its activity: p50 ${latencies[25]} ms, max ${latencies[49]} ms`);
+    expect(latencies[25]).toBeLessThan(50);
+    process.kill(dev.pid, 'SIGTERM');
+    expect(await dev.exited()).toBe(0);
+  });
+
+  it.each([
+    ['cjs', {}],
+    ['esm', { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }],
+  ] as const)('runs an app that is one bundle (%s) with no packages beside it', async (format, banner) => {
+    const source = appOf('basic');
+    const app = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-bundle-'));
+    folders.push(app);
+    fs.cpSync(path.join(source, 'host.json'), path.join(app, 'host.json'));
+    fs.writeFileSync(path.join(app, 'package.json'), '{"main":"app.*js"}');
+    buildSync({
+      entryPoints: [path.join(source, 'index.js')],
+      outfile: path.join(app, format === 'esm' ? 'app.mjs' : 'app.js'),
+      bundle: true,
+      minify: true,
+      platform: 'node',
+      format,
+      banner,
+      external: ['@azure/functions-core'],
+      logLevel: 'error',
+    });
+    const dev = startDev(main, { app, instances: 1, ...NO_STORAGE }, QUIET);
+    const ready = await dev.ready();
+    const done = await run(ready, { input: { startedAt: 1 }, wait: true, instanceId: 'one' });
+    expect(await done.json()).toEqual({ got: 1, instance: 'one' });
+    process.kill(dev.pid, 'SIGTERM');
+    expect(await dev.exited()).toBe(0);
+  });
+
+  it('runs an app of ES modules with hooks, and ends when an invocation takes too long', async () => {
+    const dev = startDev(main, { app: appOf('esm'), instances: 1, restart: false, ...NO_STORAGE });
+    const ready = await dev.ready();
+    const all = await fetchFrom(ready, '/things/all');
+    expect([await all.text(), all.headers.get('x-hooks'), all.headers.get('set-cookie')]).toEqual([
+      'all of them',
+      'yes',
+      'a=b',
+    ]);
+    expect(await (await fetchFrom(ready, '/things/7')).text()).toBe('thing 7');
+    expect((await fetchFrom(ready, '/things/7', { method: 'DELETE' })).status).toBe(204);
+    expect((await fetchFrom(ready, '/throws')).status).toBe(500);
+    await expect.poll(() => dev.stderr()).toContain('local-1 error throws: Error: handler broke');
+    await expect(fetchFrom(ready, '/hangs')).rejects.toThrow();
+    expect(await dev.event((one) => one.event === 'instanceExited')).toMatchObject({ reason: 'exit code 4' });
+    expect(dev.stderr()).toContain("Timeout value of 00:00:01 exceeded by function 'hangs'");
+    process.kill(dev.pid, 'SIGTERM');
+    expect(await dev.exited()).toBe(0);
+  });
+});

@@ -1,0 +1,100 @@
+import type { RequestPolicyFactory } from '@azure/storage-blob';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runAttempt } from '../../src/coordinator/attempt';
+import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
+import { Health } from '../../src/coordinator/coordinator';
+import { createTicker } from '../../src/coordinator/tick';
+import type { JobSpec } from '../../src/core/job';
+import { serviceTime } from '../../src/lease/service-time';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { azureBlobStore } from '../../src/stores/azure-blob/store';
+import { systemClock } from '../../src/system-clock';
+import type { Azurite } from '../support/azurite';
+import { startAzurite } from '../support/azurite';
+import { jobSpec } from '../support/job';
+
+let azurite: Azurite;
+beforeAll(async () => {
+  azurite = await startAzurite();
+});
+afterAll(() => azurite.stop());
+
+const report: Report = { event: () => undefined, log: () => undefined };
+
+/** A deployment whose every request to storage is counted, by what it asks for. */
+function countedDeployment(name: string, container: string, jobs: readonly JobSpec[]) {
+  const requests: string[] = [];
+  const count: RequestPolicyFactory = {
+    create: (next) => ({
+      sendRequest: (request) => {
+        const url = new URL(request.url);
+        const action = request.headers.get('x-ms-lease-action') ?? url.searchParams.get('comp') ?? '';
+        requests.push(`${request.method} ${action}`.trim());
+        return next.sendRequest(request);
+      },
+    }),
+  };
+  const settings = { CRONLEASE_STORAGE: azurite.connectionString };
+  const coordinator: Coordinator = {
+    store: azureBlobStore({
+      container: connectContainer(settings, container, { policies: [count] }),
+      clock: systemClock,
+    }),
+    clock: systemClock,
+    serviceTime: serviceTime(systemClock),
+    random: Math.random,
+    newId: randomUUID,
+    deployment: name,
+    revision: 0,
+    jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run: () => 'done' } }])),
+    settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 1_800_000 },
+    health: new Health(),
+    running: new Set(),
+    stopping: false,
+  };
+  const attempts: Promise<unknown>[] = [];
+  const hub: Hub = {
+    start: async (_id, input) => {
+      attempts.push(runAttempt(coordinator, input, report));
+    },
+    status: async () => 'completed',
+    purge: async () => undefined,
+  };
+  const ticker = createTicker(coordinator);
+  return {
+    requests,
+    /** One tick, and the attempts that came of it. */
+    tick: async (nextFire: number) => {
+      await ticker.tick(hub, () => nextFire, report);
+      await Promise.all(attempts.splice(0));
+    },
+  };
+}
+
+const withoutListings = (requests: readonly string[]): string[] => requests.filter((what) => what !== 'GET list');
+
+describe('requests to storage', () => {
+  it('none for a tick with nothing due and nothing in flight inside the sweep interval', async () => {
+    const one = countedDeployment('one', 'calls-idle', [jobSpec('idle', '0 0 1 1 *')]);
+    await one.tick(Date.now() + 1_000);
+    expect(one.requests).toContain('GET list');
+    one.requests.length = 0;
+    await one.tick(Date.now() + 1_000);
+    expect(one.requests).toEqual([]);
+  });
+
+  it('four for an undisturbed occurrence, one for the race of who loses', { timeout: 40_000 }, async () => {
+    const due = Math.ceil(Date.now() / 1000) * 1000 + 8_000;
+    // First seen before its due time, so that neither of the two is the incumbent: both race.
+    const job = jobSpec('once', `@at ${new Date(due).toISOString()}`);
+    const both = ['one', 'two'].map((name) => countedDeployment(name, 'calls-race', [job]));
+    await Promise.all(both.map(({ tick }) => tick(Date.now() + 1_500)));
+    for (const { requests } of both) requests.length = 0;
+    await Promise.all(both.map(({ tick }) => tick(due + 1_000)));
+    const calls = both.map(({ requests }) => withoutListings(requests)).toSorted((a, b) => b.length - a.length);
+    expect(calls[0]).toEqual(['PUT acquire', 'PUT metadata', 'PUT', 'PUT release']);
+    expect(calls[1]?.length).toBeLessThanOrEqual(1);
+    expect(calls[1]?.every((call) => call === 'PUT acquire')).toBe(true);
+  });
+});

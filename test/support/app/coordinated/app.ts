@@ -1,0 +1,78 @@
+import { appendFileSync } from 'node:fs';
+import type { JobContext } from '../../../../src/index';
+import { defineJob, NonRetryableError, registerCoordinator } from '../../../../src/index';
+
+/** What handlers did, one JSON object a line, in a file that all instances append to. */
+function note(what: string, context: JobContext): void {
+  const { job, scheduledFor, attempt, trigger, fence } = context;
+  const line = {
+    what,
+    job,
+    scheduledFor: scheduledFor.getTime(),
+    attempt,
+    trigger,
+    token: fence.token,
+    pid: process.pid,
+    at: Date.now(),
+  };
+  appendFileSync(process.env['NOTES'] ?? '', `${JSON.stringify(line)}\n`);
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    });
+  });
+}
+
+/** Handlers that do what a job's input says. */
+const handlers = {
+  mark: defineJob({ run: (context) => note('ran', context) }),
+  slow: defineJob<{ ms: number }>({
+    run: async (context, { ms }) => {
+      note('started', context);
+      await wait(ms, context.signal);
+      note('ended', context);
+    },
+  }),
+  block: defineJob<{ ms: number }>({
+    run: (context, { ms }) => {
+      note('started', context);
+      if (context.attempt > 1) return 'not blocked';
+      context.signal.addEventListener('abort', () => note('aborted', context));
+      const until = performance.now() + ms;
+      while (performance.now() < until);
+      try {
+        context.fence.check();
+        note('trusted', context);
+      } catch {
+        note('refused', context);
+      }
+      return 'blocked';
+    },
+  }),
+  throwText: defineJob({
+    run: () => {
+      throw 'only text'; // oxlint-disable-line no-throw-literal -- what a careless handler does
+    },
+  }),
+  giveUp: defineJob({
+    run: () => {
+      throw new NonRetryableError('it is of no use');
+    },
+  }),
+  circular: defineJob({
+    run: () => {
+      const value: Record<string, unknown> = {};
+      value['self'] = value;
+      return value;
+    },
+  }),
+  huge: defineJob({ run: () => 'x'.repeat(33 * 1024) }),
+  never: defineJob({ run: () => new Promise(() => undefined) }),
+};
+
+registerCoordinator({ jobs: 'jobs.json', handlers });

@@ -1,0 +1,3 @@
+import { app } from '@azure/functions';
+
+app.http('hangs', { handler: () => new Promise(() => {}) });

@@ -1,0 +1,60 @@
+import { buildSync } from 'esbuild';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+const root = path.join(__dirname, '../..');
+
+/** What one handler call noted. */
+export interface Note {
+  readonly what: string;
+  readonly job: string;
+  readonly scheduledFor: number;
+  readonly attempt: number;
+  readonly trigger: string;
+  readonly token: number;
+  readonly pid: number;
+  readonly at: number;
+}
+
+export interface CoordinatedApp {
+  readonly folder: string;
+  /** For the environment of the cluster. */
+  readonly env: Readonly<Record<string, string>>;
+  notes(): Note[];
+}
+
+/** A function app with the handlers of `app/coordinated` and these jobs, in a folder of its own. */
+export function coordinatedApp(jobs: Readonly<Record<string, unknown>>): CoordinatedApp {
+  mkdirSync(path.join(root, '.tmp'), { recursive: true });
+  const folder = mkdtempSync(path.join(root, '.tmp/coordinated-'));
+  buildSync({
+    entryPoints: [path.join(root, 'test/support/app/coordinated/app.ts')],
+    outfile: path.join(folder, 'app.js'),
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    external: ['@azure/functions-core', 'apache-arrow'],
+    logLevel: 'warning',
+  });
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));
+  writeFileSync(path.join(folder, 'host.json'), readFileSync(path.join(root, 'host.json')));
+  writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify({ jobs }));
+  const file = path.join(folder, 'notes.jsonl');
+  return {
+    folder,
+    env: { NOTES: file },
+    notes: () =>
+      existsSync(file)
+        ? readFileSync(file, 'utf8')
+            .split('\n')
+            .filter((line) => line !== '')
+            .map((line) => JSON.parse(line) as Note)
+        : [],
+  };
+}
+
+/** `@at` some milliseconds from now, on a whole second. */
+export function at(fromNow: number): string {
+  const instant = Math.ceil((Date.now() + fromNow) / 1000) * 1000;
+  return `@at ${new Date(instant).toISOString()}`;
+}

@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseSync } from 'oxc-parser';
+
+/** Who may import whom: each room of `src`, and the rooms that it may use. What is not listed is forbidden. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  config: ['core'],
+  lease: ['core'],
+  stores: ['core', 'lease'],
+  coordinator: ['core', 'lease'],
+  operator: ['core', 'lease', 'coordinator/ledger'],
+  testing: ['core', 'lease', 'config', 'coordinator', 'stores/memory'],
+  functions: ['core', 'lease', 'config', 'coordinator', 'stores', 'system-clock'],
+  local: ['core', 'system-clock'],
+  cli: ['core', 'lease', 'config', 'stores', 'operator', 'local', 'system-clock'],
+  jobs: ['core', 'stores', 'index'],
+  'system-clock': ['core'],
+  index: ['core', 'lease', 'coordinator', 'functions'],
+  app: ['index', 'jobs'],
+};
+
+/** Packages that only some rooms may use. */
+const PACKAGES: readonly { readonly name: RegExp; readonly rooms: readonly string[] }[] = [
+  { name: /^@azure\/storage-blob$|^@azure\/identity$/, rooms: ['stores/azure-blob', 'jobs'] },
+  { name: /^@azure\/functions/, rooms: ['functions', 'local'] },
+  { name: /^durable-functions$/, rooms: ['functions', 'local'] },
+  { name: /^azurite/, rooms: ['local'] },
+  { name: /^commander$/, rooms: ['cli'] },
+  { name: /^cron-parser$/, rooms: ['core/schedule', 'local/host'] },
+  { name: /^zod/, rooms: ['config', 'jobs'] },
+];
+
+export interface SourceFile {
+  /** Relative to `src`, with slashes. */
+  readonly file: string;
+  readonly text: string;
+}
+
+export function sourceFiles(src: string): SourceFile[] {
+  return readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => ({
+      file: file.split(path.sep).join('/'),
+      text: readFileSync(path.join(src, file), 'utf8'),
+    }));
+}
+
+/** Every import that goes where it may not, in words. */
+export function violations(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ file, text }) =>
+    importsOf(file, text).flatMap((specifier) => {
+      const problem = specifier.startsWith('.') ? checkRoom(file, specifier) : checkPackage(file, specifier);
+      return problem === undefined ? [] : [`${file} imports ${specifier}: ${problem}`];
+    }),
+  );
+}
+
+function importsOf(file: string, text: string): string[] {
+  const { module, errors } = parseSync(file, text);
+  if (errors.length > 0) throw new Error(`${file} cannot be parsed: ${String(errors[0]?.message)}`);
+  const dynamic = module.dynamicImports.map(({ moduleRequest }) =>
+    text.slice(moduleRequest.start, moduleRequest.end).replaceAll(/^['"`]|['"`]$/g, ''),
+  );
+  const exported = module.staticExports.flatMap(({ entries }) =>
+    entries.flatMap(({ moduleRequest }) => (moduleRequest === null ? [] : [moduleRequest.value])),
+  );
+  return [...module.staticImports.map(({ moduleRequest }) => moduleRequest.value), ...exported, ...dynamic];
+}
+
+function checkRoom(file: string, specifier: string): string | undefined {
+  const target = path.posix.join(path.posix.dirname(file), specifier);
+  const room = roomOf(file);
+  const targetRoom = roomOf(target);
+  if (room === targetRoom) return undefined;
+  const allowed = MAY_IMPORT[room];
+  if (allowed === undefined) return `"${room}" is a room that nobody has given rules`;
+  const fits = allowed.some((one) => target === one || target.startsWith(`${one}/`) || targetRoom === one);
+  return fits ? undefined : `${room} may import ${allowed.join(', ') || 'nothing but itself'}`;
+}
+
+function checkPackage(file: string, specifier: string): string | undefined {
+  for (const { name, rooms } of PACKAGES) {
+    if (name.test(specifier) && !rooms.some((room) => file.startsWith(`${room}/`))) {
+      return `only ${rooms.join(', ')} may use it`;
+    }
+  }
+  return undefined;
+}
+
+function roomOf(file: string): string {
+  return file.replace(/\.ts$/, '').split('/')[0] ?? file;
+}

@@ -1,0 +1,22 @@
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { sourceFiles, violations } from '../support/rooms';
+
+const files = sourceFiles(path.join(import.meta.dirname, '../../src'));
+
+describe('the rooms of the source', () => {
+  it('import only what they may', () => {
+    expect(files.length).toBeGreaterThan(50);
+    expect(violations(files)).toEqual([]);
+  });
+
+  it.each([
+    ['core/planted.ts', "import { drain } from '../coordinator/drain';"],
+    ['core/planted.ts', "export * from '../lease/store';"],
+    ['coordinator/planted.ts', "import type { ContainerClient } from '@azure/storage-blob';"],
+    ['lease/planted.ts', "const late = await import('../stores/memory/store');"],
+    ['stores/memory/planted.ts', "import { app } from '@azure/functions';"],
+  ])('a planted violation in %s is seen: %s', (file, text) => {
+    expect(violations([...files, { file, text }])).toHaveLength(1);
+  });
+});

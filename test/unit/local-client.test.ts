@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { DurableClient } from 'durable-functions';
+import type http from 'node:http';
+import { durableClientInput } from '../../src/local/durable/client-input';
+import type { Hub } from '../../src/local/durable/hub';
+import { serveHub } from '../../src/local/durable/management';
+import { listen } from '../../src/local/host/http-server';
+import { loadRealPackages } from '../support/local-host';
+
+const { functions, durable, hub: createHub } = loadRealPackages();
+
+durable.app.orchestration('waits', function* (context) {
+  context.df.setCustomStatus('waiting');
+  return (yield context.df.waitForExternalEvent('go')) as unknown;
+});
+durable.app.orchestration('ends', function* (context) {
+  yield context.df.createTimer(context.df.currentUtcDateTime);
+  return { input: context.df.getInput() };
+});
+
+let hub: Hub;
+let server: http.Server;
+let client: DurableClient;
+
+beforeAll(async () => {
+  hub = createHub();
+  const listening = await listen(0, [serveHub(hub, 'hub')], (error) => {
+    throw error;
+  });
+  server = listening.server;
+  vi.stubEnv('WEBSITE_HOSTNAME', `127.0.0.1:${listening.port}`);
+  const input = durable.input.durableClient();
+  const context = new functions.InvocationContext({ options: { extraInputs: [input] } });
+  context.extraInputs.set(input, JSON.parse(durableClientInput(`http://127.0.0.1:${listening.port}`, 'hub')));
+  client = durable.getClient(context);
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const status = async (id: string, wanted: string) =>
+  vi.waitFor(
+    async () => {
+      const found = await client.getStatus(id);
+      expect(found.runtimeStatus).toBe(wanted);
+      return found;
+    },
+    { interval: 2 },
+  );
+
+describe('the client of the real durable-functions', () => {
+  it('starts, asks for the status, raises events', async () => {
+    const id = await client.startNew('waits', { instanceId: 'w-1', input: { a: 1 } });
+    expect(id).toBe('w-1');
+    expect(await status(id, 'Running')).toMatchObject({
+      name: 'waits',
+      input: { a: 1 },
+      output: null,
+      customStatus: 'waiting',
+    });
+    await client.raiseEvent(id, 'go', { done: true });
+    const ended = await status(id, 'Completed');
+    expect(ended.output).toEqual({ done: true });
+    expect(Math.abs(ended.createdTime.getTime() - Date.now())).toBeLessThan(5000);
+    await client.raiseEvent(id, 'go', 1);
+  });
+
+  it('gives out an id of its own', async () => {
+    const id = await client.startNew('ends', { input: 'text' });
+    expect(id).toMatch(/^[0-9a-f]{32}$/);
+    expect((await status(id, 'Completed')).output).toEqual({ input: 'text' });
+  });
+
+  it('is refused an id that is under way, as by the extension', async () => {
+    await client.startNew('waits', { instanceId: 'twice' });
+    await status('twice', 'Running');
+    await expect(client.startNew('waits', { instanceId: 'twice' })).rejects.toThrow(
+      /status code: 500.*An Orchestration instance with the status Running already exists/,
+    );
+    await client.terminate('twice', 'enough');
+    expect((await status('twice', 'Terminated')).output).toBe('enough');
+    expect(await client.startNew('waits', { instanceId: 'twice' })).toBe('twice');
+    await client.terminate('twice', 'enough');
+  });
+
+  it('is told what is unknown', async () => {
+    await expect(client.startNew('nobody')).rejects.toThrow(/status code: 400.*'nobody' doesn't exist/);
+    await expect(client.getStatus('nobody')).rejects.toThrow('404');
+    await expect(client.terminate('nobody', '')).rejects.toThrow("No instance with ID 'nobody'");
+    await expect(client.raiseEvent('nobody', 'go', 1)).rejects.toThrow("No instance with ID 'nobody'");
+    await expect(client.suspend('twice', '')).rejects.toThrow(/501.*does not support 'POST suspend'/);
+    await expect(client.readEntityState(new durable.EntityId('e', 'k'))).rejects.toThrow(
+      /501.*entities are not supported/,
+    );
+  });
+
+  it('purges what has ended, one or many', async () => {
+    await client.startNew('ends', { instanceId: 'p-1' });
+    await status('p-1', 'Completed');
+    expect(await client.purgeInstanceHistory('p-1')).toEqual({ instancesDeleted: 1 });
+    expect(await client.purgeInstanceHistory('p-1')).toEqual({ instancesDeleted: 0 });
+
+    await client.startNew('waits', { instanceId: 'stays' });
+    await client.startNew('ends', { instanceId: 'p-2' });
+    await status('p-2', 'Completed');
+    const all = { createdTimeFrom: new Date(0), createdTimeTo: new Date(Date.now() + 1000) };
+    const completed = { ...all, runtimeStatus: [durable.OrchestrationRuntimeStatus.Completed] };
+    const ended = Array.from(hub.list()).filter((one) => one.status === 'Completed').length;
+    expect(await client.purgeInstanceHistoryBy({ ...completed, createdTimeTo: new Date(1) })).toEqual({
+      instancesDeleted: 0,
+    });
+    expect(await client.purgeInstanceHistoryBy(completed)).toEqual({ instancesDeleted: ended });
+    expect((await client.getStatusBy(completed)).length).toBe(0);
+    expect((await client.getStatusAll()).map((one) => one.instanceId)).toContain('stays');
+  });
+
+  it('is refused a start once the host shuts down', async () => {
+    hub.stop();
+    await expect(client.startNew('ends')).rejects.toThrow(/status code: 503.*shutting down/);
+  });
+});
