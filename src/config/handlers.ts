@@ -5,6 +5,9 @@ import { formatPath, type ConfigIssue } from './config-error';
 import { nearest } from './suggest';
 import { valueAt } from './zod-issues';
 
+/** Handlers by name, as far as the configuration is concerned. */
+export type Registry = Readonly<Record<string, { readonly input?: StandardSchema | undefined }>>;
+
 interface CheckedHandlers {
   /** By job: what its handler is given, as its schema put it out (the file's own `input` where it has none). */
   readonly inputs: ReadonlyMap<JobName, unknown>;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sourceFiles, violations } from '../support/rooms';
 
-const files = sourceFiles(path.join(import.meta.dirname, '../../src'));
+const files = sourceFiles(path.join(__dirname, '../../src'));
 
 describe('the rooms of the source', () => {
   it('import only what they may', () => {
