@@ -1,6 +1,6 @@
 // Writes dist/ in two forms: the deployed app as one file, and the library with its types.
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -8,12 +8,15 @@ import { build } from 'esbuild';
 const root = path.join(import.meta.dirname, '..');
 const typescript = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
 
-rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-execFileSync(process.execPath, [typescript, '-p', path.join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+// A build that fails leaves the last one in place.
+const fresh = path.join(root, '.tmp/dist');
+rmSync(fresh, { recursive: true, force: true });
+const project = path.join(root, 'tsconfig.build.json');
+execFileSync(process.execPath, [typescript, '-p', project, '--outDir', path.join(fresh, 'lib')], { stdio: 'inherit' });
 await build({
   absWorkingDir: root,
   entryPoints: ['src/app.ts'],
-  outfile: 'dist/app.js',
+  outfile: path.join(fresh, 'app.js'),
   bundle: true,
   minify: true,
   // Stack traces and logs name functions and errors by these.
@@ -28,3 +31,6 @@ await build({
   external: ['@azure/functions-core', 'apache-arrow'],
   logLevel: 'warning',
 });
+
+rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+renameSync(fresh, path.join(root, 'dist'));

@@ -10,8 +10,9 @@ import { moment } from './trust';
 
 /** How often the trust is looked at: a machine that wakes from sleep learns within this time that it is no leader. */
 const WATCH_EVERY_MS = 150;
-/** After a renewal that got no answer, the next one follows this soon. */
+/** After a renewal that got no answer, the next one follows this soon, and sooner when little trust is left. */
 const ASK_AGAIN_MS = 500;
+const ASK_AGAIN_LEAST_MS = 100;
 
 export interface KeepAliveOptions {
   readonly store: LeaseStore;
@@ -83,7 +84,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
     } catch (problem) {
       if (stopped) return;
       options.onTrouble(problem);
-      renewIn(Math.min(ASK_AGAIN_MS, trust.remaining() / 4));
+      renewIn(Math.max(ASK_AGAIN_LEAST_MS, Math.min(ASK_AGAIN_MS, trust.remaining() / 4)));
       return;
     }
     await readControl();

@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   testing: ['core', 'lease', 'config', 'coordinator', 'stores/memory'],
   functions: ['core', 'lease', 'config', 'coordinator', 'stores', 'system-clock'],
   local: ['core', 'system-clock'],
-  cli: ['core', 'lease', 'config', 'stores', 'operator', 'local', 'system-clock'],
+  cli: ['core', 'lease', 'config', 'stores', 'operator', 'local', 'functions/settings', 'system-clock'],
   jobs: ['core', 'stores', 'index'],
   'system-clock': ['core'],
   index: ['core', 'lease', 'coordinator', 'functions'],

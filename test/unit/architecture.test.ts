@@ -17,6 +17,6 @@ describe('the rooms of the source', () => {
     ['lease/planted.ts', "const late = await import('../stores/memory/store');"],
     ['stores/memory/planted.ts', "import { app } from '@azure/functions';"],
   ])('a planted violation in %s is seen: %s', (file, text) => {
-    expect(violations([...files, { file, text }])).toHaveLength(1);
+    expect(violations([{ file, text }])).toHaveLength(1);
   });
 });

@@ -4,7 +4,7 @@ import { ScheduleError } from './schedule-error';
 import type { CronFields } from './wall';
 
 /** Something worth knowing about a schedule that is valid. */
-interface ScheduleWarning {
+export interface ScheduleWarning {
   readonly message: string;
   readonly remedy: string;
 }

@@ -1,0 +1,191 @@
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Azurite } from '../support/azurite';
+import { startAzurite } from '../support/azurite';
+import { at } from '../support/coordinated';
+
+const root = path.join(__dirname, '../..');
+const children: ChildProcess[] = [];
+let azurite: Azurite;
+let app: string;
+
+/** An empty app that has installed the packed library, as a user has it. */
+beforeAll(async () => {
+  azurite = await startAzurite();
+  app = mkdtempSync(path.join(tmpdir(), 'cronlease-user-'));
+  // dist/ is there: the test command builds first.
+  const [packed] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', app], {
+      cwd: root,
+      encoding: 'utf8',
+    }),
+  ) as { filename: string }[];
+  writeFileSync(path.join(app, 'package.json'), JSON.stringify({ name: 'user-app', private: true, main: 'index.js' }));
+  const tarball = path.join(app, packed?.filename ?? '');
+  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=dev', tarball], { cwd: app });
+}, 240_000);
+
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await azurite.stop();
+});
+
+function write(name: string, text: string): void {
+  mkdirSync(path.dirname(path.join(app, name)), { recursive: true });
+  writeFileSync(path.join(app, name), text);
+}
+
+function cronlease(...parameters: string[]): ChildProcess {
+  const child = spawn(
+    process.execPath,
+    [path.join(app, 'node_modules/cronlease/dist/lib/cli/main.js'), ...parameters],
+    {
+      cwd: app,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  children.push(child);
+  return child;
+}
+
+function collect(child: ChildProcess): { out: () => string; code: Promise<number | null> } {
+  let out = '';
+  const add = (text: Buffer): void => {
+    out += String(text);
+  };
+  child.stdout?.on('data', add);
+  child.stderr?.on('data', add);
+  return { out: () => out, code: new Promise((resolve) => child.on('close', resolve)) };
+}
+
+describe('the library, packed and installed', () => {
+  it('turns an app into a coordinator that runs its jobs', { timeout: 90_000 }, async () => {
+    write('host.json', readFileSync(path.join(root, 'host.json'), 'utf8'));
+    write('jobs.json', JSON.stringify({ jobs: { hello: { schedule: at(10_000), input: { name: 'you' } } } }));
+    write(
+      'index.js',
+      `const { registerCoordinator, defineJob } = require('cronlease');
+       registerCoordinator({
+         jobs: 'jobs.json',
+         handlers: { hello: defineJob({ run: async (ctx, input) => ({ hello: input.name, attempt: ctx.attempt }) }) },
+       });`,
+    );
+    const dev = cronlease('dev', '--json', '--port', '0', '--instances', '2', '--storage', azurite.connectionString);
+    const { out, code } = collect(dev);
+    await vi.waitFor(() => expect(out()).toContain('"event":"succeeded"'), { timeout: 60_000, interval: 100 });
+    dev.kill('SIGTERM');
+    expect(await code).toBe(0);
+    const runs = collect(cronlease('runs', 'hello', '--json', '--storage', azurite.connectionString));
+    expect(await runs.code).toBe(0);
+    expect(JSON.parse(runs.out())).toMatchObject([
+      { job: 'hello', outcome: 'succeeded', result: { hello: 'you', attempt: 1 } },
+    ]);
+  });
+
+  it('says what to install when there is no Azurite', async () => {
+    const { out, code } = collect(cronlease('dev', '--port', '0'));
+    expect(await code).toBe(1);
+    expect(out()).toContain('npm install --save-dev azurite');
+    expect(out()).toContain('--storage');
+  });
+
+  it('is imported by ES modules too, and registers nothing by being imported', () => {
+    write(
+      'check.mjs',
+      `import { registerCoordinator, defineJob, StaleLeaderError, NonRetryableError } from 'cronlease';
+       import { runJob, settableClock } from 'cronlease/testing';
+       import { createRequire } from 'node:module';
+       const same = createRequire(import.meta.url)('cronlease').defineJob === defineJob;
+       const done = await runJob(defineJob({ run: (ctx) => ctx.scheduledFor.toISOString() }), { scheduledFor: '2026-03-01T00:00:00Z' });
+       console.log(JSON.stringify({ same, result: done.result, all: [registerCoordinator, StaleLeaderError, NonRetryableError, settableClock].every((one) => typeof one === 'function') }));`,
+    );
+    const out = execFileSync(process.execPath, ['check.mjs'], { cwd: app, encoding: 'utf8' });
+    expect(JSON.parse(out)).toEqual({ same: true, result: '2026-03-01T00:00:00.000Z', all: true });
+  });
+
+  it('has types that a strict program can use', () => {
+    write(
+      'typed/handler.ts',
+      `import { defineJob, registerCoordinator } from 'cronlease';
+       import type { JobContext, LedgerRecord, StandardSchema } from 'cronlease';
+       import { runJob } from 'cronlease/testing';
+       const input: StandardSchema<{ container: string }> = {
+         '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value: value as { container: string } }) },
+       };
+       const job = defineJob({
+         input,
+         run: async (ctx: JobContext, { container }) => {
+           const previous: LedgerRecord | undefined = await ctx.previous();
+           ctx.progress(container.toUpperCase());
+           return { token: ctx.fence.token, last: previous?.outcome ?? null };
+         },
+       });
+       export const main = async (): Promise<unknown> => (await runJob(job, { settings: { input: { container: 'a' } } })).result;
+       registerCoordinator({ jobs: { jobs: { job: { schedule: '@daily', input: { container: 'a' } } } }, handlers: { job } });`,
+    );
+    write(
+      'typed/tsconfig.json',
+      JSON.stringify({
+        compilerOptions: {
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          module: 'node20',
+          target: 'es2023',
+          lib: ['es2024'],
+          noEmit: true,
+          types: ['node'],
+          typeRoots: [path.join(root, 'node_modules/@types')],
+        },
+        include: ['handler.ts'],
+      }),
+    );
+    const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
+    execFileSync(process.execPath, [tsc, '-p', path.join(app, 'typed')], { encoding: 'utf8' });
+  });
+
+  it('leaves the packages of the host outside, so that an app has one copy', () => {
+    const compiled = readFileSync(path.join(app, 'node_modules/cronlease/dist/lib/functions/register.js'), 'utf8');
+    expect(compiled).toContain('require("@azure/functions")');
+    expect(compiled).toContain('require("durable-functions")');
+  });
+});
+
+describe('the deployed app', () => {
+  it('is one file under 3 MB that starts with no node_modules beside it', { timeout: 60_000 }, async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-app-'));
+    for (const file of ['host.json', 'jobs.json', 'package.json', 'dist/app.js']) {
+      cpSync(path.join(root, file), path.join(folder, file));
+    }
+    expect(statSync(path.join(folder, 'dist/app.js')).size).toBeLessThan(3 * 1024 * 1024);
+    const dev = cronlease(
+      'dev',
+      '--app',
+      folder,
+      '--json',
+      '--port',
+      '0',
+      '--instances',
+      '1',
+      '--storage',
+      azurite.connectionString,
+      '--container',
+      'deployed',
+    );
+    const { out, code } = collect(dev);
+    await vi.waitFor(() => expect(out()).toContain('"event":"ready"'), { timeout: 30_000, interval: 50 });
+    const { instances } = JSON.parse(out().split('\n').find((line) => line.includes('"ready"')) ?? '') as { instances: { port: number }[] };
+    await vi.waitFor(
+      async () => {
+        const answer = await fetch(`http://127.0.0.1:${String(instances[0]?.port)}/api/manage/health`);
+        expect(answer.status).toBe(200);
+      },
+      { timeout: 30_000, interval: 250 },
+    );
+    dev.kill('SIGTERM');
+    expect(await code).toBe(0);
+  });
+});

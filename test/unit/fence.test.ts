@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName, Token } from '../../src/core/brand';
+import type { FencedBlob } from '../../src/lease/fence';
+import { createFence } from '../../src/lease/fence';
+
+const job = 'a' as JobName;
+const leading = { holds: true };
+const fenceOf = (token: number, name = job, trust = leading) => createFence(name, token as Token, trust);
+
+interface Stored {
+  body: string | Uint8Array;
+  etag: string;
+  metadata: Record<string, string>;
+  contentType: string;
+}
+
+/** A blob with the conditions of the service, and a hook before each upload. */
+function blobInMemory(beforeUpload: () => void = () => undefined) {
+  const state: { stored: Stored | undefined; writes: number } = { stored: undefined, writes: 0 };
+  const failed = (statusCode: number): Error => Object.assign(new Error(String(statusCode)), { statusCode });
+  const put = (body: string | Uint8Array, metadata: Record<string, string>, contentType: string): void => {
+    state.writes += 1;
+    state.stored = { body, etag: `"${String(state.writes)}"`, metadata, contentType };
+  };
+  const blob: FencedBlob = {
+    url: 'https://account/container/blob?sig=secret',
+    getProperties: () => {
+      if (state.stored === undefined) return Promise.reject(failed(404));
+      const { etag, metadata, contentType } = state.stored;
+      return Promise.resolve({ etag, metadata, contentType });
+    },
+    upload: (body, _length, options) => {
+      beforeUpload();
+      const { ifMatch, ifNoneMatch } = options?.conditions ?? {};
+      if (ifNoneMatch !== undefined && state.stored !== undefined) return Promise.reject(failed(409));
+      if (ifMatch !== undefined && ifMatch !== state.stored?.etag) return Promise.reject(failed(412));
+      put(body, options?.metadata ?? {}, options?.blobHTTPHeaders?.blobContentType ?? 'application/octet-stream');
+      return Promise.resolve();
+    },
+  };
+  return { blob, state, put };
+}
+
+describe('a fenced write', () => {
+  it('marks what it writes, and keeps what else is in the metadata', async () => {
+    const { blob, state, put } = blobInMemory();
+    put('old', { mine: 'kept' }, 'text/csv');
+    await fenceOf(4).write(blob, 'new');
+    expect(state.stored).toMatchObject({
+      body: 'new',
+      contentType: 'text/csv',
+      metadata: { mine: 'kept', cronleasejob: 'a', cronleasetoken: '4' },
+    });
+  });
+
+  it('refuses to undo what a higher token wrote, and lets the same or a higher one write', async () => {
+    const { blob, state } = blobInMemory();
+    await fenceOf(4).write(blob, 'four');
+    await fenceOf(4).write(blob, 'four again');
+    await fenceOf(5).write(blob, 'five');
+    await expect(fenceOf(4).write(blob, 'late')).rejects.toMatchObject({ code: 'StaleLeader' });
+    expect(state.stored?.body).toBe('five');
+  });
+
+  it('refuses when the successor writes between the look and the write', async () => {
+    let overtaken = false;
+    const { blob, state } = blobInMemory(() => {
+      if (overtaken) return;
+      overtaken = true;
+      state.stored = {
+        body: 'successor',
+        etag: '"x"',
+        metadata: { cronleasejob: 'a', cronleasetoken: '9' },
+        contentType: '',
+      };
+    });
+    await expect(fenceOf(4).write(blob, 'late')).rejects.toMatchObject({ code: 'StaleLeader' });
+    expect(state.stored?.body).toBe('successor');
+  });
+
+  it('refuses what is fenced by another job, without showing a signature', async () => {
+    const { blob } = blobInMemory();
+    await fenceOf(1, 'b' as JobName).write(blob, 'theirs');
+    const refusal: unknown = await fenceOf(9)
+      .write(blob, 'ours')
+      .catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'FenceConflict' });
+    expect(String(refusal)).not.toContain('secret');
+  });
+
+  it('refuses a target whose token is no number', async () => {
+    const { blob, put } = blobInMemory();
+    put('x', { cronleasejob: 'a', cronleasetoken: 'many' }, '');
+    await expect(fenceOf(1).write(blob, 'y')).rejects.toMatchObject({ code: 'FenceConflict' });
+  });
+
+  it('gives up when others keep writing there', async () => {
+    const { blob, put } = blobInMemory(() => {
+      put('somebody', {}, '');
+    });
+    await expect(fenceOf(1).write(blob, 'y')).rejects.toMatchObject({ code: 'FenceConflict' });
+  });
+
+  it('hands on what else goes wrong', async () => {
+    const { blob } = blobInMemory(() => {
+      throw Object.assign(new Error('no such account'), { statusCode: 500 });
+    });
+    await expect(fenceOf(1).write(blob, 'y')).rejects.toThrow('no such account');
+  });
+});
+
+describe('a fence', () => {
+  it('is shut when the trust is over, and once the attempt has ended', async () => {
+    const { blob, state } = blobInMemory();
+    const trust = { holds: true };
+    const fence = fenceOf(1, job, trust);
+    fence.check();
+    trust.holds = false;
+    expect(() => {
+      fence.check();
+    }).toThrow(expect.objectContaining({ code: 'StaleLeader' }) as Error);
+    trust.holds = true;
+    fence.close();
+    await expect(fence.write(blob, 'x')).rejects.toMatchObject({ code: 'StaleLeader' });
+    expect(state.writes).toBe(0);
+  });
+});

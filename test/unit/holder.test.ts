@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName, LeaseId } from '../../src/core/brand';
+import { marginOf } from '../../src/core/job';
+import { keepAlive } from '../../src/lease/keep-alive';
+import { serviceTime } from '../../src/lease/service-time';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { moment, Trust } from '../../src/lease/trust';
+import { memoryService } from '../../src/stores/memory/store';
+import { settableClock } from '../support/clock';
+
+const job = 'a' as JobName;
+const leaseId = '11111111-1111-4111-8111-111111111111' as LeaseId;
+const LEASE = 30_000;
+const LENGTH = LEASE - marginOf(LEASE);
+
+/** A held lease that is kept alive, on a store whose renewals the test decides. */
+async function held(renew: (calls: number) => 'renew' | 'fail' | 'hang' = () => 'renew') {
+  const clock = settableClock();
+  const store = memoryService(clock).open();
+  await store.createRow(job, { format: '1' });
+  const row = await store.readRow(job);
+  if (row === undefined) throw new Error('no row');
+  await store.acquire(job, { leaseId, leaseMs: LEASE, ifMatch: row.etag });
+  const trust = new Trust(clock, moment(clock), LENGTH);
+  const seen = { lost: [] as string[], controls: 0, troubles: 0, renewals: 0 };
+  const alive = keepAlive({
+    store: {
+      ...store,
+      renew: (name, id, options) => {
+        seen.renewals += 1;
+        switch (renew(seen.renewals)) {
+          case 'renew':
+            return store.renew(name, id, options);
+          case 'fail':
+            return Promise.reject(new StoreUnavailableError('no'));
+          case 'hang':
+            return new Promise(() => undefined);
+        }
+      },
+    },
+    clock,
+    job,
+    leaseId,
+    leaseMs: LEASE,
+    trust,
+    onLost: (why) => seen.lost.push(why),
+    onControl: () => {
+      seen.controls += 1;
+    },
+    onTrouble: () => {
+      seen.troubles += 1;
+    },
+  });
+  return { clock, store, trust, seen, alive };
+}
+
+describe('a kept-alive lease', () => {
+  it('is renewed at a third of its length, and the control record read each time', async () => {
+    const { clock, seen, trust, alive } = await held();
+    await clock.advance(10 * LEASE);
+    expect(seen).toMatchObject({ lost: [], renewals: 30, controls: 30 });
+    expect(trust.holds).toBe(true);
+    alive.stop();
+    await clock.advance(LEASE);
+    expect(seen.renewals).toBe(30);
+    expect(clock.pending()).toBe(0);
+  });
+
+  it('is lost when somebody else has it', async () => {
+    const { clock, store, seen } = await held();
+    await clock.advance(1_000);
+    await store.release(job, leaseId);
+    await clock.advance(LEASE / 3);
+    expect(seen.lost).toHaveLength(1);
+    await clock.advance(LEASE);
+    expect(seen.lost).toHaveLength(1);
+  });
+
+  it.each(['fail', 'hang'] as const)('is lost when no renewal gets through in time (%s)', async (how) => {
+    const { clock, seen, trust } = await held(() => how);
+    await clock.advance(LENGTH - 1);
+    expect(seen.lost).toEqual([]);
+    await clock.advance(1);
+    expect(seen.lost).toHaveLength(1);
+    expect(trust.holds).toBe(false);
+    expect(seen.troubles).toBeGreaterThan(0);
+  });
+
+  it('survives renewals that fail for a while', async () => {
+    const { clock, seen } = await held((calls) => (calls < 8 ? 'fail' : 'renew'));
+    await clock.advance(3 * LEASE);
+    expect(seen.lost).toEqual([]);
+  });
+
+  it('tells a machine that wakes from sleep at once', async () => {
+    const { clock, seen } = await held();
+    await clock.advance(1_000);
+    // The monotonic clock stood still meanwhile.
+    clock.setWall(clock.now() + LEASE);
+    await clock.advance(150);
+    expect(seen.lost).toHaveLength(1);
+    expect(seen.renewals).toBe(0);
+  });
+});
+
+describe('trust', () => {
+  it('is not lengthened by a wall clock that is set back', async () => {
+    const clock = settableClock();
+    const trust = new Trust(clock, moment(clock), 10_000);
+    clock.setWall(clock.now() - 3_600_000);
+    await clock.advance(9_999);
+    expect(trust.remaining()).toBe(1);
+    await clock.advance(1);
+    expect(trust.holds).toBe(false);
+  });
+
+  it('is over for good once it is over: a late renewal proves nothing', async () => {
+    const clock = settableClock();
+    const trust = new Trust(clock, moment(clock), 10_000);
+    await clock.advance(10_000);
+    expect(trust.extend(moment(clock), 10_000)).toBe(false);
+    expect(trust.holds).toBe(false);
+  });
+
+  it('ends when the lease is known to be lost', () => {
+    const clock = settableClock();
+    const trust = new Trust(clock, moment(clock), 10_000);
+    trust.end();
+    expect(trust.remaining()).toBe(0);
+  });
+});
+
+describe('time', () => {
+  it.each([
+    [1_900, 0],
+    [-1_900, 0],
+    [2_600, 2_600],
+    [300_000, 300_000],
+    [-300_000, -300_000],
+  ])('a clock that is %i ms off is corrected by %i', (skew, corrected) => {
+    const clock = settableClock(Date.UTC(2026, 0, 1, 0, 0, 0, 500) + skew);
+    const time = serviceTime(clock);
+    time.observe(Date.UTC(2026, 0, 1), moment(clock));
+    expect(time.skewMs).toBe(corrected);
+    expect(time.now()).toBe(clock.now() - corrected);
+  });
+});
