@@ -26,8 +26,7 @@ export async function handOver(
   coordinator: Coordinator,
   hub: Hub,
   job: RunnableJob,
-  claim: Claim,
-  etag: ETag,
+  { claim, etag, lease }: { readonly claim: Claim; readonly etag: ETag; readonly lease: 'available' | 'expired' },
 ): Promise<boolean> {
   const { clock, serviceTime, store } = coordinator;
   const { name, leaseMs } = job.spec;
@@ -42,6 +41,11 @@ export async function handOver(
   });
   if (acquired.kind === 'lost') return false;
   serviceTime.observe(acquired.date, sent);
+  if (coordinator.stopping) {
+    // Nothing was started under this lease yet, so that an available row may be put back as it was.
+    if (lease === 'available') await ask(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+    return false;
+  }
 
   const row = completeRow(claim, acquired.date, coordinator.deployment);
   const scheduledFor = row.run?.scheduledFor ?? acquired.date;

@@ -217,15 +217,15 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
   /** Claims and records go on side by side with the next looks. */
   function act(hub: Hub, job: RunnableJob, notes: JobNotes, looked: Looked, report: Report): void {
-    const { decision, etag } = looked;
-    if (decision.kind !== 'claim' && decision.kind !== 'record') return;
+    const { decision, etag, lease } = looked;
+    if ((decision.kind !== 'claim' && decision.kind !== 'record') || lease === 'held') return;
     if (notes.lookAt !== undefined || coordinator.stopping) return;
     notes.busy = true;
     notes.holdUntil = undefined;
     going += 1;
     const action = gate(async () => {
       if (decision.kind === 'record') return writeDecided(job, decision.row, etag, report);
-      const won = await handOver(coordinator, hub, job, decision.claim, etag);
+      const won = await handOver(coordinator, hub, job, { claim: decision.claim, etag, lease });
       if (won) watch.handedOver(notes, etag, job);
       return won;
     });

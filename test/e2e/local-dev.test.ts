@@ -319,6 +319,8 @@ describe('the embedded host', () => {
     ]);
     expect(await (await fetchFrom(ready, '/things/7')).text()).toBe('thing 7');
     expect((await fetchFrom(ready, '/things/7', { method: 'DELETE' })).status).toBe(204);
+    // "main" is a glob, which its file does not match.
+    expect((await fetchFrom(ready, '/never')).status).toBe(404);
     expect((await fetchFrom(ready, '/throws')).status).toBe(500);
     await expect.poll(() => dev.stderr()).toContain('local-1 error throws: Error: handler broke');
     await expect(fetchFrom(ready, '/hangs')).rejects.toThrow();

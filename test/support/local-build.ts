@@ -40,6 +40,8 @@ export function copyApp(name: string, files: Readonly<Record<string, string>> = 
   fs.mkdirSync(path.join(root, '.tmp'), { recursive: true });
   const folder = fs.mkdtempSync(path.join(root, `.tmp/app-${name}-`));
   fs.cpSync(path.join(__dirname, 'app', name), folder, { recursive: true });
+  const sample = path.join(folder, 'local.settings.sample.json');
+  if (fs.existsSync(sample)) fs.renameSync(sample, path.join(folder, 'local.settings.json'));
   for (const [file, text] of Object.entries(files)) fs.writeFileSync(path.join(folder, file), text);
   return folder;
 }

@@ -1,12 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrchestrationContext, RetryOptions } from 'durable-functions';
-import {
-  type Hub,
-  type Instance,
-  InstanceExistsError,
-  InvalidRequestError,
-  isFinished,
-} from '../../src/local/durable/hub';
+import { type Hub, InstanceExistsError, InvalidRequestError } from '../../src/local/durable/hub';
+import { type Instance, isFinished } from '../../src/local/durable/instances';
 import { loadRealPackages } from '../support/local-host';
 
 const packages = loadRealPackages();
@@ -228,7 +223,9 @@ describe('orchestrations of the real durable-functions on the hub in memory', ()
   it('fails an orchestration that asks for an activity that does not exist', async () => {
     const { status, output } = await run('asksNobody');
     expect(status).toBe('Failed');
-    expect(output).toMatch(/The function 'missing' doesn't exist, .*known activity functions: 'echo', 'note'/);
+    expect(output).toMatch(
+      /The function 'missing' doesn't exist, .*not an activity function. Those there are: 'echo', 'note'/,
+    );
   });
 
   it('fails an orchestrator that is not deterministic', async () => {
@@ -258,7 +255,9 @@ describe('the hub', () => {
   });
 
   it('names the orchestrators there are when one is unknown', () => {
-    expect(() => packages.hub().start('nobody', undefined, 'null')).toThrow(/doesn't exist.*'echoes', 'sequence'/);
+    expect(() => packages.hub().start('nobody', undefined, 'null')).toThrow(
+      /doesn't exist.*not an orchestrator.*'echoes', 'sequence'/,
+    );
   });
 
   it('runs no more activities at once than it may', async () => {

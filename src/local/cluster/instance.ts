@@ -31,8 +31,8 @@ export interface RunningInstance {
 const STOP_MS = 7000;
 
 /**
- * Several instances share one machine, and each should be as small as one on Azure is allowed to be: a small young
- * generation, and few threads and memory arenas save about 20 MB of resident memory each, and cost next to no time.
+ * Several instances share one machine: a small young generation, few threads and few memory arenas save some 15 MB of
+ * resident memory in each, and cost next to no time.
  */
 const EXEC_ARGV = ['--max-semi-space-size=2', '--v8-pool-size=1'];
 const MEMORY_ENV = { MALLOC_ARENA_MAX: '2' };

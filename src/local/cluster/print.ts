@@ -124,9 +124,9 @@ export function humanPrinter({ out, err, color }: Output): Printer {
           `  ${'storage'.padEnd(10)} ${describeStorage(cluster, data)}\n` +
           `  ${'container'.padEnd(10)} ${container}\n${rows.join('')}\n` +
           'To try, in another terminal in that folder:\n' +
-          `  ${'npx cronlease runs'.padEnd(26)} what has run, newest first\n` +
-          `  ${'npx cronlease why JOB TIME'.padEnd(26)} what became of one due time, and why\n` +
-          `  ${`kill -9 ${first?.pid ?? 'PID'}`.padEnd(26)} its work goes on elsewhere\n` +
+          `  ${'npx cronlease runs'.padEnd(28)} what has run, newest first\n` +
+          `  ${'npx cronlease why JOB TIME'.padEnd(28)} what became of one due time, and why\n` +
+          `  ${`kill -9 ${first?.pid ?? 'PID'}`.padEnd(28)} its work goes on elsewhere\n` +
           'Ctrl+C stops everything.\n\n',
       );
     },

@@ -15,7 +15,7 @@ interface Common {
   /** Number of the task or timer that the event creates; -1 for all other events. */
   readonly EventId: number;
   /** Whether an earlier episode has seen it. */
-  readonly IsPlayed: boolean;
+  IsPlayed: boolean;
   /** ISO 8601. */
   readonly Timestamp: string;
 }

@@ -1,7 +1,8 @@
 import type http from 'node:http';
 import { readBody, type RequestHandler, sendJson } from '../host/http-server';
 import { DURABLE_PATH, managementUrls } from './client-input';
-import { type Hub, HubStoppedError, type Instance, InstanceExistsError, InvalidRequestError, isFinished } from './hub';
+import { type Hub, HubStoppedError, InstanceExistsError, InvalidRequestError } from './hub';
+import { type Instance, isFinished } from './instances';
 
 /** The extension's HTTP API, as far as it is served here. */
 interface Call {
@@ -113,11 +114,11 @@ async function one(hub: Hub, { request, response, url }: Call, names: readonly s
     case 'DELETE ':
       return sendJson(response, 200, { instancesDeleted: hub.purge(instanceId) ? 1 : 0 });
     case 'POST terminate':
-      if (!finished) hub.terminate(instanceId, query.get('reason') ?? '');
+      hub.terminate(instanceId, query.get('reason') ?? '');
       return sendJson(response, finished ? 410 : 202, undefined);
     case 'POST raiseEvent': {
       const input = await readJsonText(request);
-      if (!finished) hub.raiseEvent(instanceId, eventName ?? '', input);
+      hub.raiseEvent(instanceId, eventName ?? '', input);
       return sendJson(response, finished ? 410 : 202, undefined);
     }
     default:

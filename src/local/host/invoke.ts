@@ -4,7 +4,7 @@ import type { HostedFunction } from './functions';
 import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc';
 
 /** What an invocation is made with. */
-export interface InvocationInput {
+interface InvocationInput {
   readonly trigger: TypedData;
   readonly triggerMetadata?: Readonly<Record<string, TypedData>>;
 }

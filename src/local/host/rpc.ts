@@ -14,7 +14,7 @@ export interface TypedData {
   readonly http?: HttpData | null;
 }
 
-export interface NullableString {
+interface NullableString {
   readonly value?: string | null;
 }
 
@@ -57,7 +57,7 @@ export interface FunctionMetadata {
 
 export type FunctionCallback = (...args: unknown[]) => unknown;
 
-export interface InvocationRequest {
+interface InvocationRequest {
   readonly invocationId: string;
   readonly functionId: string;
   readonly inputData: readonly { readonly name: string; readonly data: TypedData }[];
@@ -77,7 +77,7 @@ export interface CoreInvocationContext {
   log(level: LogLevel, category: string, message: string): void;
 }
 
-export interface InvocationModel {
+interface InvocationModel {
   getArguments(): Promise<{ readonly context: unknown; readonly inputs: unknown[] }>;
   invokeFunction(context: unknown, inputs: unknown[], callback: FunctionCallback): Promise<unknown>;
   getResponse(context: unknown, result: unknown): Promise<InvocationResponse>;

@@ -1,0 +1,101 @@
+import type { ActivityFunction } from '../host/functions';
+import type { Invoke } from '../host/invoke';
+import type { TypedData } from '../host/rpc';
+import type { Command } from './actions';
+import { EventType, historyEvent, type HistoryEvent } from './history';
+
+type ActivityCommand = Extract<Command, { readonly kind: 'activity' }>;
+
+export interface ActivityOptions {
+  readonly activities: readonly ActivityFunction[];
+  readonly invoke: Invoke;
+  readonly maxConcurrentActivities: number;
+  /** Says why a function failed. */
+  readonly onError: (functionName: string, message: string) => void;
+}
+
+/** Runs activities, so many at once. */
+export interface Activities {
+  /** @throws an error if there is no such activity function */
+  run(instanceId: string, command: ActivityCommand, done: (event: HistoryEvent) => void): void;
+  /** Begins no more of them. */
+  stop(): void;
+}
+
+/** What a function returned, as JSON. */
+export function toJson(data: TypedData | null | undefined): string | null {
+  if (data === null || data === undefined) return null;
+  if (typeof data.string === 'string') return JSON.stringify(data.string);
+  if (typeof data.json === 'string') return data.json;
+  if (data.bytes) return JSON.stringify(Buffer.from(data.bytes).toString('base64'));
+  const number = data.int ?? data.double;
+  return number === null || number === undefined ? null : JSON.stringify(number);
+}
+
+export function unknownFunction(
+  name: string,
+  kind: 'an orchestrator' | 'an activity',
+  known: Iterable<{ readonly name: string }>,
+): string {
+  const names = Array.from(known, (fn) => fn.name);
+  return (
+    `The function '${name}' doesn't exist, is disabled, or is not ${kind} function. Those there are: ` +
+    (names.length === 0 ? 'none.' : `'${names.join("', '")}'.`)
+  );
+}
+
+/** An activity's call and its outcome, as the extension reports it to the orchestrator. */
+async function callActivity(
+  { invoke, onError }: ActivityOptions,
+  fn: ActivityFunction,
+  instanceId: string,
+  { id, input }: ActivityCommand,
+): Promise<HistoryEvent> {
+  // durable-functions turns strings into JSON itself, and leaves everything else as it is.
+  const trigger: TypedData =
+    input === undefined || input === null ? {} : { string: typeof input === 'string' ? input : JSON.stringify(input) };
+  try {
+    const { returnValue } = await invoke(fn, { trigger, triggerMetadata: { instanceId: { string: instanceId } } });
+    return historyEvent({ EventType: EventType.TaskCompleted, TaskScheduledId: id, Result: toJson(returnValue) });
+  } catch (error) {
+    const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
+    onError(fn.name, stack);
+    return historyEvent({
+      EventType: EventType.TaskFailed,
+      TaskScheduledId: id,
+      Reason: `Activity function '${fn.name}' failed: ${message}`,
+      Details: JSON.stringify({ Message: message, StackTraceString: stack }),
+      FailureDetails: null,
+    });
+  }
+}
+
+export function createActivities(options: ActivityOptions): Activities {
+  const activities = new Map(options.activities.map((fn) => [fn.name.toLowerCase(), fn]));
+  const waiting: (() => Promise<void>)[] = [];
+  let running = 0;
+  let stopped = false;
+
+  const begin = (): void => {
+    while (running < options.maxConcurrentActivities && !stopped) {
+      const next = waiting.shift();
+      if (next === undefined) return;
+      running++;
+      void next().finally(() => {
+        running--;
+        begin();
+      });
+    }
+  };
+  return {
+    run(instanceId, command, done) {
+      const fn = activities.get(command.name.toLowerCase());
+      if (fn === undefined) throw new Error(unknownFunction(command.name, 'an activity', activities.values()));
+      waiting.push(async () => done(await callActivity(options, fn, instanceId, command)));
+      begin();
+    },
+    stop() {
+      stopped = true;
+    },
+  };
+}

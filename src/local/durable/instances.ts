@@ -1,0 +1,96 @@
+import type { HistoryEvent } from './history';
+
+/** As the extension calls them. `Canceled`, `ContinuedAsNew` and `Suspended` do not come about here. */
+export type RuntimeStatus = 'Pending' | 'Running' | 'Completed' | 'Failed' | 'Terminated';
+
+/** One orchestration instance. Payloads are JSON texts. */
+export interface Instance {
+  readonly id: string;
+  readonly name: string;
+  readonly status: RuntimeStatus;
+  readonly input: string;
+  readonly output: string | undefined;
+  readonly customStatus: string | undefined;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Empty once the instance has ended. */
+  readonly history: readonly HistoryEvent[];
+}
+
+/** The hub's own view of an instance. */
+export type LiveInstance = { -readonly [K in keyof Instance]: Instance[K] } & {
+  history: HistoryEvent[];
+  /** Events that no episode has seen yet. */
+  inbox: HistoryEvent[];
+  /** Grows with each start over, and at the end: what comes of an earlier execution is dropped. */
+  execution: number;
+  /** Timers under way, by number: each is cancelled by calling it. */
+  readonly timers: Map<number, () => void>;
+  /** An episode is running, or about to. */
+  busy: boolean;
+};
+
+/** Instances that have ended are kept up to this number and size, the newest ones. */
+const KEEP_FINISHED = 1000;
+const KEEP_FINISHED_CHARACTERS = 8 * 1024 * 1024;
+
+export function isFinished(status: RuntimeStatus): boolean {
+  return status === 'Completed' || status === 'Failed' || status === 'Terminated';
+}
+
+export function cancelTimers(instance: LiveInstance): void {
+  for (const cancel of instance.timers.values()) cancel();
+  instance.timers.clear();
+}
+
+/** All instances of a hub. */
+export interface Instances {
+  get(id: string): LiveInstance | undefined;
+  list(): Iterable<LiveInstance>;
+  /** In place of one with the same id. */
+  add(instance: LiveInstance): void;
+  /** Ends an instance. The oldest that have ended may be forgotten. */
+  finish(instance: LiveInstance, status: RuntimeStatus, output: string): void;
+  /** False if there is none that has ended. */
+  purge(id: string): boolean;
+}
+
+export function createInstances(): Instances {
+  const instances = new Map<string, LiveInstance>();
+  /** Those that have ended, oldest first, with the size of each. */
+  const finished = new Map<string, number>();
+  let characters = 0;
+
+  const purge = (id: string): boolean => {
+    const size = finished.get(id);
+    if (size === undefined) return false;
+    characters -= size;
+    finished.delete(id);
+    return instances.delete(id);
+  };
+  return {
+    get: (id) => instances.get(id),
+    list: () => instances.values(),
+    add(instance) {
+      purge(instance.id);
+      instances.set(instance.id, instance);
+    },
+    finish(instance, status, output) {
+      cancelTimers(instance);
+      instance.execution++;
+      instance.status = status;
+      instance.output = output;
+      instance.updatedAt = Date.now();
+      instance.history = [];
+      instance.inbox = [];
+      const size = instance.input.length + output.length + (instance.customStatus?.length ?? 0);
+      finished.set(instance.id, size);
+      characters += size;
+      for (const id of finished.keys()) {
+        if ((finished.size <= KEEP_FINISHED && characters <= KEEP_FINISHED_CHARACTERS) || id === instance.id) break;
+        purge(id);
+      }
+    },
+    purge,
+  };
+}
