@@ -28,7 +28,10 @@ export async function run(job: string, options: OperateOptions): Promise<number>
     printJson({ job, runId, requestedAt: iso(requestedAt) });
     return OK;
   }
-  const when = ahead === 0 ? 'It starts with the next tick that finds the job free' : `${ahead} requests are before it`;
+  const when =
+    ahead === 0
+      ? 'It starts when a tick next lists the jobs, within a minute unless set otherwise, and finds this one free'
+      : `${ahead} requests are before it`;
   const all = paused
     ? '; the pause does not hold it back'
     : spec.enabled

@@ -2,7 +2,6 @@ import type { Control } from '../core/control';
 import type { Trigger } from '../core/fate';
 import { attemptHistory } from '../core/record';
 import type { AttemptRecord } from '../core/record';
-import { encodeRow } from '../core/row';
 import type { RunStep } from '../core/run';
 import { afterAttempt } from '../core/run';
 import { createFence } from '../lease/fence';
@@ -16,6 +15,7 @@ import { createAborter, describeRun, execute, watchForCancel } from './execute';
 import type { Held } from './held';
 import { ask } from './held';
 import type { AttemptInput, AttemptResult } from './message';
+import { packAttempts, packRow, unpackAttempts } from './message';
 import type { RunEnd } from './settle';
 import { settle, suspend, writeMark, writeOwedOf } from './settle';
 
@@ -88,7 +88,7 @@ async function underLease(
   const fence = createFence(held.job.spec.name, held.row.token, held.trust);
   try {
     reportClaim(coordinator, held, input, report);
-    const known = input.kind === 'again' ? input.known : [];
+    const known = input.kind === 'again' ? unpackAttempts(input.known) : [];
     const history = attemptHistory(held.row.past, known);
     const mark = mayNotBeFirst ? await writeMark(coordinator, held, history) : undefined;
     if (mark?.kind === 'superseded') return lost(coordinator, held, 'a higher token has the run', report);
@@ -169,8 +169,8 @@ async function conclude(
           kind: 'again',
           job: held.job.spec.name,
           etag: held.etag,
-          row: encodeRow(held.row),
-          known: attempts.map(shorten),
+          row: packRow(held.row),
+          known: packAttempts(attempts.map(shorten)),
         },
       };
     }

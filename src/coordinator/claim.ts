@@ -4,12 +4,12 @@ import type { Claim } from '../core/decide';
 import { marginOf, actualTime } from '../core/job';
 import { orchestrationId, recordKey } from '../core/key';
 import type { Row } from '../core/row';
-import { decodeRow, encodeRow } from '../core/row';
 import { moment, Trust } from '../lease/trust';
 import type { Coordinator, Hub, RunnableJob } from './coordinator';
 import type { Held } from './held';
 import { ask, writeRow } from './held';
 import type { AttemptInput } from './message';
+import { packRow, unpackRow } from './message';
 
 /** How long the tick goes on asking for a lease, and for its orchestration to be started. */
 const HAND_OVER_LIMIT_MS = 5_000;
@@ -56,7 +56,7 @@ export async function handOver(
     leaseMs,
     etag,
     acquiredAt: acquired.date,
-    row: encodeRow(row),
+    row: packRow(row),
     what: claim.what,
     end: claim.end ?? null,
   };
@@ -136,7 +136,7 @@ async function untilNotBefore(
   { clock, serviceTime }: Coordinator,
   input: Extract<AttemptInput, { kind: 'again' }>,
 ): Promise<void> {
-  const early = (decodeRow(input.row).notBefore ?? 0) - serviceTime.now();
+  const early = (unpackRow(input.row).notBefore ?? 0) - serviceTime.now();
   if (early > 0) await sleep(clock, Math.min(early, DURABLE_TIMER_EARLY_MS));
 }
 
@@ -161,7 +161,7 @@ function claimedRow(
   input: Exclude<AttemptInput, { kind: 'probe' }>,
   execution: string,
 ): Row {
-  const decided = decodeRow(input.row);
+  const decided = unpackRow(input.row);
   const { run } = decided;
   if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);
   const due = run.trigger === 'schedule' ? actualTime(spec, run.scheduledFor) : 0;

@@ -1,11 +1,13 @@
 import type { Claim } from '../core/decide';
 import type { Reason, RunFate } from '../core/fate';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
+import type { Row } from '../core/row';
+import { decodeRow, encodeRow } from '../core/row';
 import type { Metadata } from '../lease/store';
 
 /**
- * What travels through Durable from a tick to an attempt, and from an attempt to the next. JSON, so rows travel as
- * their metadata and instants as numbers.
+ * What travels through Durable from a tick to an attempt, and from an attempt to the next. Instants travel as numbers,
+ * and rows and attempts as JSON text, since the Durable extension may write times in JSON anew in another form.
  */
 export type AttemptInput =
   /** A no-op that shows that the task hub works. */
@@ -19,8 +21,8 @@ export type AttemptInput =
       readonly etag: string;
       /** The service's Date of the acquisition. */
       readonly acquiredAt: number;
-      /** The row to write, but for execution and started. */
-      readonly row: Metadata;
+      /** The row to write, but for execution and started: {@link packRow}. */
+      readonly row: string;
       readonly what: Claim['what'];
       /** The run is to be ended with this fate, without its handler. */
       readonly end: { readonly fate: RunFate; readonly reason: Reason } | null;
@@ -30,10 +32,10 @@ export type AttemptInput =
       readonly kind: 'again';
       readonly job: string;
       readonly etag: string;
-      /** The row as the retrying write left it. */
-      readonly row: Metadata;
-      /** This orchestration's earlier attempts, with their errors. */
-      readonly known: readonly AttemptRecord[];
+      /** The row as the retrying write left it: {@link packRow}. */
+      readonly row: string;
+      /** This orchestration's earlier attempts, with their errors: {@link packAttempts}. */
+      readonly known: string;
     };
 
 /** What an attempt tells its orchestration. */
@@ -43,3 +45,19 @@ export type AttemptResult =
   /** Somebody else goes on with the run: another execution, a tick, a successor. */
   | { readonly kind: 'lost'; readonly why: string }
   | { readonly kind: 'proven' };
+
+export function packRow(row: Row): string {
+  return JSON.stringify(encodeRow(row));
+}
+
+export function unpackRow(text: string): Row {
+  return decodeRow(JSON.parse(text) as Metadata);
+}
+
+export function packAttempts(attempts: readonly AttemptRecord[]): string {
+  return JSON.stringify(attempts);
+}
+
+export function unpackAttempts(text: string): readonly AttemptRecord[] {
+  return JSON.parse(text) as readonly AttemptRecord[];
+}

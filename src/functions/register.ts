@@ -76,7 +76,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   const appFolder = process.cwd();
   const functionTimeoutMs = functionTimeout(env, appFolder);
   const { jobsFile, warnings, inputs } = loadJobs(jobs, { baseFolder: appFolder, functionTimeoutMs, handlers });
-  for (const warning of warnings) console.warn(formatIssue(warning));
+  for (const warning of warnings) console.warn(`Warning: ${formatIssue(warning)}`);
 
   const runnable = new Map<JobName, RunnableJob>();
   for (const spec of jobsFile.jobs) {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import JSON5 from 'json5';
 import path from 'node:path';
 import type { EpochMs, Millis } from '../core/brand';
 import { parseDuration } from '../core/duration';
@@ -92,15 +93,22 @@ export function functionTimeout(env: Environment, appFolder: string): Millis {
 }
 
 function fromHostJson(appFolder: string): string | undefined {
+  const file = path.join(appFolder, 'host.json');
   let text: string;
   try {
-    text = readFileSync(path.join(appFolder, 'host.json'), 'utf8');
+    text = readFileSync(file, 'utf8');
   } catch (error) {
     // No host.json: the host itself says so better than we could.
     if (isObject(error) && error['code'] === 'ENOENT') return undefined;
     throw error;
   }
-  const parsed: unknown = JSON.parse(text);
+  let parsed: unknown;
+  try {
+    // The host takes comments in this file.
+    parsed = JSON5.parse(text.replace(/^\uFEFF/, ''));
+  } catch (cause) {
+    throw new SettingError('functionTimeout (host.json)', file, `the file cannot be read: ${String(cause)}`);
+  }
   const value = isObject(parsed) ? parsed['functionTimeout'] : undefined;
   return typeof value === 'string' ? value : undefined;
 }

@@ -112,7 +112,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'waitsForOlder':
       return 'An older due time runs first; this one is decided after that.';
     case 'requested':
-      return `It was asked for, and the next tick that finds the job free runs it.`;
+      return 'It was asked for, and runs as soon as a tick has listed the job and finds it free.';
     case 'paused':
       return explanation.fate === 'future'
         ? `It is yet to come. The job is paused${waitsForResume}: unless it is resumed before, this one will not run.`

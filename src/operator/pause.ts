@@ -13,7 +13,7 @@ export const NOTE_LENGTH = 200;
  *
  * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `ControlFull`
  */
-export function pauseJob(
+export async function pauseJob(
   store: LeaseStore,
   subject: Subject,
   { by, note }: Pick<Pause, 'by' | 'note'>,

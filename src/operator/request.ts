@@ -31,7 +31,12 @@ export interface RequestedRun {
  * @throws OperatorError `RunGoesOn` if overlap is `skip` and the job is at work: nothing is written; `LeaderJob`;
  *   `TooManyRequests`
  */
-export function requestRun(store: LeaseStore, spec: JobSpec, id: string, options?: CallOptions): Promise<RequestedRun> {
+export async function requestRun(
+  store: LeaseStore,
+  spec: JobSpec,
+  id: string,
+  options?: CallOptions,
+): Promise<RequestedRun> {
   const { name } = spec;
   if (spec.kind === 'always') {
     throw new OperatorError(

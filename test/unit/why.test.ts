@@ -226,7 +226,12 @@ describe('due, and not decided', () => {
     ['in a pause', old(9), { ...behind(), control: paused(old(10)) }, is('paused', 'paused')],
     ['before a pause', NOON, { control: paused(NOON + 1_000) }, is('pending', 'paused')],
     ['disabled', NOON, { job: { ...JOB, enabled: false } }, is('disabled', 'disabled')],
-    ['of a newer file', old(3), { revision: 1, job: { ...JOB, scheduleHash: 'x' } }, is('disabled', 'scheduleChanged')],
+    [
+      'of a newer file',
+      old(3),
+      { ...behind(), revision: 1, job: { ...JOB, scheduleHash: 'x' } },
+      is('disabled', 'scheduleChanged'),
+    ],
     ['overlapped', old(15), { row: busy }, is('overlapped', 'overlapSkip')],
     ['queued', old(11), { row: busy, job: { ...JOB, overlap: 'queue' } }, is('pending', 'queued')],
     ['overlapped, queue', old(12), { row: busy, job: { ...JOB, overlap: 'queue' } }, is('overlapped', 'overlapNewer')],

@@ -48,6 +48,8 @@ export interface Cluster {
 function settingsOf(name: string, storage: string, container: string): Record<string, string> {
   return {
     CRONLEASE_STORAGE: storage,
+    // An identity's settings, in local.settings.json say, would name a second storage.
+    CRONLEASE_STORAGE__blobServiceUri: '',
     CRONLEASE_CONTAINER: container,
     CRONLEASE_DEPLOYMENT: name,
     AzureWebJobsStorage: storage,

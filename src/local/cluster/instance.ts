@@ -41,10 +41,10 @@ const MEMORY_ENV = { MALLOC_ARENA_MAX: '2' };
 const NODE_CHATTER =
   /^(Debugger (listening|attached|ending)|For help, see: https:\/\/nodejs\.org|Waiting for the debugger|\(Use `node --trace-)/;
 
-/** A line that the process printed: standard error is for errors, but for Node's own warnings. */
+/** A line that the process printed. As the real host has it: standard error is for errors, but for what says "warn". */
 function printedLine(message: string, stream: 'stdout' | 'stderr'): LogLine {
   if (stream === 'stdout') return { level: 'information', message };
-  return { level: /^\(node:\d+\) /.test(message) ? 'warning' : 'error', message };
+  return { level: /^\(node:\d+\) |warn/i.test(message) ? 'warning' : 'error', message };
 }
 
 async function stopWithin(child: Child<ToHost>): Promise<Exit> {

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import JSON5 from 'json5';
 import path from 'node:path';
 
 /** The app cannot be loaded: its files are wrong, or its code threw. The message says which and why. */
@@ -41,7 +42,8 @@ function readJson(file: string, missing: 'refuse' | 'allow'): Json | undefined {
   let value: unknown;
   try {
     // A byte order mark is what some editors on Windows leave; the real host accepts it.
-    value = JSON.parse(text.replace(/^\uFEFF/, ''));
+    // The real host takes comments in these files.
+    value = JSON5.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     throw new AppLoadError(`${file} is not valid JSON: ${(error as Error).message}`, { cause: error });
   }

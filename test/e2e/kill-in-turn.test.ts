@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { loadJobs } from '../../src/config/load';
+import { explainTime } from '../../src/operator/explain';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { azureBlobStore } from '../../src/stores/azure-blob/store';
+import { systemClock } from '../../src/system-clock';
+import { coordinatedApp } from '../support/coordinated';
+import { endAll, startDev } from '../support/dev-run';
+import { buildLocal } from '../support/local-build';
+
+afterAll(endAll);
+
+describe('each of three instances killed in turn', () => {
+  it('leaves every due time with one fate that why explains, and none run twice', { timeout: 150_000 }, async () => {
+    const app = coordinatedApp({
+      often: { schedule: '*/2 * * * * *', handler: 'mark', lease: '15s' },
+      long: { schedule: '*/10 * * * * *', handler: 'slow', lease: '15s', overlap: 'queue', input: { ms: 3_000 } },
+    });
+    const dev = startDev(buildLocal(), { app: app.folder, instances: 3 }, app.env);
+    const { instances, storage, container } = await dev.ready();
+    const first = await dev.event(({ event }) => event === 'succeeded', 40_000);
+    const from = Date.parse(String(first['scheduledFor']));
+
+    for (const { pid, deployment } of instances) {
+      // While it holds something, if it ever does within a while: then its death is felt.
+      await vi
+        .waitFor(() => expect(app.notes().at(-1)?.pid).toBe(pid), { timeout: 8_000, interval: 20 })
+        .catch(() => undefined);
+      process.kill(pid, 'SIGKILL');
+      await dev.event((event) => event.event === 'instanceStarted' && event['deployment'] === deployment, 20_000);
+    }
+    const through = Date.now();
+    // A run whose holder died is taken over within its lease and one tick.
+    await vi.waitFor(() => expect(app.notes().some(({ scheduledFor }) => scheduledFor > through + 20_000)).toBe(true), {
+      timeout: 60_000,
+      interval: 200,
+    });
+
+    const store = azureBlobStore({
+      container: connectContainer({ CRONLEASE_STORAGE: storage }, container),
+      clock: systemClock,
+    });
+    const file = JSON.parse(readFileSync(path.join(app.folder, 'jobs.json'), 'utf8')) as object;
+    const { jobsFile } = loadJobs(file);
+    const fates = new Set<string>();
+    for (const job of jobsFile.jobs) {
+      for (let due = job.timetable.next(from); due !== undefined && due < through; due = job.timetable.next(due)) {
+        const { fate, reason, record } = await explainTime(store, job, jobsFile.revision, due);
+        expect(record?.state, `${job.name} at ${new Date(due).toISOString()}: ${fate}, ${reason}`).toBe('final');
+        fates.add(fate);
+      }
+    }
+    expect([...fates].filter((fate) => !['succeeded', 'overlapped', 'collapsed'].includes(fate))).toEqual([]);
+    process.kill(dev.pid, 'SIGTERM');
+    expect(await dev.exited()).toBe(0);
+    const ended = app.notes().filter(({ what }) => what === 'ran' || what === 'ended');
+    const attempts = ended.map(({ job, scheduledFor, attempt }) => `${job} ${String(scheduledFor)} ${String(attempt)}`);
+    expect(new Set(attempts).size).toBe(attempts.length);
+  });
+});

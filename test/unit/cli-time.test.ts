@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { bothTimes, local, parseTime, timeIn, utc } from '../../src/cli/time';
+import { UsageError } from '../../src/cli/cli-error';
+
+const read = (text: string, zone = 'UTC'): string => new Date(timeIn(parseTime(text, 'TIME'), zone)).toISOString();
+
+describe('a TIME on the command line', () => {
+  it.each([
+    ['2026-03-29T02:30:00Z', '2026-03-29T02:30:00.000Z'],
+    ['2026-03-29T02:30:00.123Z', '2026-03-29T02:30:00.123Z'],
+    ['2026-03-29T02:30:00.5+01:00', '2026-03-29T01:30:00.500Z'],
+    ['2026-03-29T02:30Z', '2026-03-29T02:30:00.000Z'],
+    ['2026-03-29t02:30z', '2026-03-29T02:30:00.000Z'],
+    ['2026-03-29 02:30:00 ', '2026-03-29T02:30:00.000Z'],
+    ['2026-03-29T02:30+0200', '2026-03-29T00:30:00.000Z'],
+    ['2026-03-29T02:30-05', '2026-03-29T07:30:00.000Z'],
+    ['20260329T023000Z', '2026-03-29T02:30:00.000Z'],
+    ['20260329T0230+01', '2026-03-29T01:30:00.000Z'],
+    ['20260101T000100.007Z', '2026-01-01T00:01:00.007Z'],
+    ['2026-03-29', '2026-03-29T00:00:00.000Z'],
+  ])('%s', (text, instant) => {
+    expect(read(text)).toBe(instant);
+  });
+
+  it.each([
+    ['2026-01-15T02:30', '2026-01-15T01:30:00.000Z'],
+    ['2026-07-15', '2026-07-14T22:00:00.000Z'],
+    ['2026-03-29T02:30', '2026-03-29T01:00:00.000Z'],
+    ['2026-10-25T02:30', '2026-10-25T00:30:00.000Z'],
+  ])('%s in the zone of the job', (text, instant) => {
+    expect(read(text, 'Europe/Paris')).toBe(instant);
+  });
+
+  it.each([
+    '',
+    'yesterday',
+    '2026-02-30T00:00:00Z',
+    '2026-01-01T25:00:00Z',
+    '1767225600000',
+    '2026-01-01T00:00:00+2:00',
+  ])('is not %j', (text) => {
+    expect(() => parseTime(text, '--from')).toThrow(UsageError);
+    expect(() => parseTime(text, '--from')).toThrow(/^--from ".*" .*2026-12-31T23:00:00Z/);
+  });
+});
+
+describe('an instant', () => {
+  const instant = Date.UTC(2026, 0, 15, 2, 30);
+  it('is shown as a command takes it, and as a clock shows it', () => {
+    expect(utc(instant)).toBe('2026-01-15T02:30:00Z');
+    expect(utc(instant + 7)).toBe('2026-01-15T02:30:00.007Z');
+    expect(local(instant, 'America/St_Johns')).toBe('2026-01-14 23:00:00 -03:30');
+    expect(bothTimes(instant, 'Europe/Paris')).toBe('2026-01-15T02:30:00Z (2026-01-15 03:30:00 +01:00 Europe/Paris)');
+    expect(bothTimes(instant, 'UTC')).toBe('2026-01-15T02:30:00Z');
+    expect(read(local(instant, 'America/St_Johns').replace(/ (?=[+-])/, ''))).toBe('2026-01-15T02:30:00.000Z');
+  });
+});
