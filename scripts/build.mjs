@@ -6,7 +6,11 @@ import path from 'node:path';
 import { build } from 'esbuild';
 
 const root = path.join(import.meta.dirname, '..');
-const typescript = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+const typescript = path.join(
+  path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
+  'bin',
+  'tsc',
+);
 
 // A build that fails leaves the last one in place.
 const fresh = path.join(root, '.tmp/dist');

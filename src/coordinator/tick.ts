@@ -52,6 +52,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
   let lastSweep: Millis | undefined;
   let lastPurge: Millis | undefined;
   let going = 0;
+  /** Wakes the tick: an action that is over has set when to look again. */
+  let actionOver = new AbortController();
 
   return { tick };
 
@@ -69,11 +71,13 @@ export function createTicker(coordinator: Coordinator): Ticker {
       const left = (): Millis => fire - RETURN_BEFORE_MS - clock.now();
       try {
         if (!(await watch.proven(hub, left, report))) continue;
+        // Before the step: what ends during it may have set an earlier look than the step saw.
+        actionOver = new AbortController();
         const wait = await step(hub, firstLook, report);
         firstLook = false;
         reachable(report);
         if (wait <= left()) {
-          await sleep(clock, wait);
+          await sleep(clock, wait, actionOver.signal);
         } else {
           if (going === 0) break;
           await settleDown();
@@ -243,6 +247,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         notes.inFlight = true;
         notes.watchDelayMs = WATCH_FIRST_MS;
         notes.lookAt = lookAfter(job, decision, won);
+        actionOver.abort();
       });
   }
 
@@ -277,7 +282,10 @@ export function createTicker(coordinator: Coordinator): Ticker {
   }
 
   async function settleDown(): Promise<void> {
-    while (going > 0) await sleep(clock, 5);
+    while (going > 0) {
+      actionOver = new AbortController();
+      await sleep(clock, STORE_AGAIN_MS, actionOver.signal);
+    }
   }
 
   function reachable(report: Report): void {

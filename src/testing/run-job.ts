@@ -214,7 +214,7 @@ function memoryFence(
         const seen = tokens[blob.url] ?? 0;
         if (seen > token) throw new StaleLeaderError(`${blob.url} was written with token ${String(seen)}`);
       } catch (error) {
-        return Promise.reject(error as StaleLeaderError);
+        return Promise.reject(error);
       }
       writes.push({ url: blob.url, body, contentType: options?.contentType, token });
       return Promise.resolve();

@@ -177,7 +177,11 @@ describe('the deployed app', () => {
     );
     const { out, code } = collect(dev);
     await vi.waitFor(() => expect(out()).toContain('"event":"ready"'), { timeout: 30_000, interval: 50 });
-    const { instances } = JSON.parse(out().split('\n').find((line) => line.includes('"ready"')) ?? '') as { instances: { port: number }[] };
+    const { instances } = JSON.parse(
+      out()
+        .split('\n')
+        .find((line) => line.includes('"ready"')) ?? '',
+    ) as { instances: { port: number }[] };
     await vi.waitFor(
       async () => {
         const answer = await fetch(`http://127.0.0.1:${String(instances[0]?.port)}/api/manage/health`);

@@ -31,6 +31,8 @@ export interface SimulationOptions {
   readonly start?: number;
   readonly revision?: number;
   readonly sweepIntervalMs?: number;
+  /** How long each call to storage takes. */
+  readonly latencyMs?: number;
 }
 
 /** One handler call. */
@@ -93,7 +95,7 @@ export function simulation(options: SimulationOptions): Simulation {
     const instanceClock = clockOf(clock, life, () => instance.skewMs);
     const counted = new Map<string, number>();
     const coordinator: Coordinator = {
-      store: storeOf(service.open(), life, counted),
+      store: storeOf(service.open(), life, counted, (delay) => sleep(instanceClock, delay), options.latencyMs ?? 0),
       clock: instanceClock,
       serviceTime: serviceTime(instanceClock),
       random: () => 0.5,
@@ -254,7 +256,13 @@ function clockOf(clock: Clock, life: Life, skew: () => number): Clock {
 }
 
 /** A store whose calls count, and never come back to an instance that is gone. */
-function storeOf(store: LeaseStore, life: Life, counted: Map<string, number>): LeaseStore {
+function storeOf(
+  store: LeaseStore,
+  life: Life,
+  counted: Map<string, number>,
+  wait: (ms: number) => Promise<void>,
+  latencyMs: number,
+): LeaseStore {
   return new Proxy(store, {
     get(target, property: keyof LeaseStore) {
       const member = target[property];
@@ -262,7 +270,9 @@ function storeOf(store: LeaseStore, life: Life, counted: Map<string, number>): L
       return async (...parameters: unknown[]) => {
         if (life.dead) return new Promise(() => undefined);
         counted.set(property, (counted.get(property) ?? 0) + 1);
+        if (latencyMs > 0) await wait(latencyMs / 2);
         const answer: unknown = await Reflect.apply(member, target, parameters);
+        if (latencyMs > 0) await wait(latencyMs / 2);
         if (life.dead) return new Promise(() => undefined);
         return answer;
       };

@@ -57,6 +57,23 @@ describe('an undisturbed job', () => {
   });
 });
 
+describe('a tick that stays for its sweeps', () => {
+  it('looks again as soon as a claim of its own is over', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '* * * * * *')],
+      deployments: 3,
+      sweepIntervalMs: 2_000,
+      latencyMs: 20,
+    });
+    await sim.clock.advance(15_000);
+    sim.calls.length = 0;
+    await sim.clock.advance(45_000);
+    expect(sim.calls).toHaveLength(45);
+    expect(sim.calls.filter((call) => call.at > call.scheduledFor)).toEqual([]);
+    expect(new Set(sim.calls.map((call) => call.deployment)).size).toBe(1);
+  });
+});
+
 describe('a holder that dies', () => {
   it('is taken over with a higher token within lease and one tick', async () => {
     const sim = simulation({
