@@ -52,7 +52,7 @@ const HEADING = [
 ];
 
 function runsTable(records: readonly ShownRecord[], file: LoadedJobs | undefined): string {
-  const zones = new Map(file?.jobsFile.jobs.map((spec) => [spec.name as string, spec.timeZone]));
+  const zones = new Map<string, string>(file?.jobsFile.jobs.map((spec) => [spec.name, spec.timeZone]));
   const zoneOf = ({ job }: ShownRecord): string => zones.get(job) ?? 'UTC';
   const allUtc = records.every((record) => isUtc(zoneOf(record)));
   const heading = HEADING.map((title) => (title === 'LOCAL TIME' && allUtc ? '' : title));

@@ -62,7 +62,7 @@ export type StandingReason =
   | 'leaderJob'
   /** notDue: the schedule has it, but nobody had seen the job by then. */
   | 'beforeFirstSeen'
-  /** notDue: the schedule has it, but its record was kept no longer than `keep`. */
+  /** notDue: the schedule has it, but it is older than records are kept (`keep`): what became of it is not known. */
   | 'recordGone'
   /** notDue: the schedule has it, but it was another one then. */
   | 'otherSchedule';
@@ -186,8 +186,8 @@ function notDue({ job, time, control, now }: Question, row: Row): Answer {
 
 /** Decided, so they say, but without a record. */
 function whyUnrecorded({ job, time, now, seenBefore }: Question): StandingReason {
-  if (now - time > job.keepMs) return 'recordGone';
-  return seenBefore ? 'otherSchedule' : 'beforeFirstSeen';
+  if (seenBefore) return 'otherSchedule';
+  return now - time > job.keepMs ? 'recordGone' : 'beforeFirstSeen';
 }
 
 /** What stands in the way of a due time that has yet to come. */

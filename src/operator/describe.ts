@@ -130,7 +130,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
         ? 'No coordinator has seen the job yet, and one that sees it for the first time runs nothing of before.'
         : 'The schedule has it, but no coordinator had seen the job by then: it owes nothing of before.';
     case 'recordGone':
-      return `The schedule has it, but ledger records are kept for ${formatDuration(job.keepMs)}, and it is older.`;
+      return `The schedule has it, but it is older than ledger records are kept (${formatDuration(job.keepMs)}): what became of it is not known any more.`;
     case 'otherSchedule':
       return 'The schedule has it, but was another one when its time came: the ledger has nothing of it.';
     default:

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { buildSync } from 'esbuild';
+import { expect } from 'vitest';
 
 const root = path.join(__dirname, '../..');
 
@@ -12,33 +14,66 @@ export interface Ended {
   readonly stderr: string;
 }
 
-export interface Cli {
-  /** Runs `cronlease` with these arguments as a process of its own. */
-  run(args: readonly string[], options?: { cwd?: string; env?: NodeJS.ProcessEnv }): Promise<Ended>;
+/** A folder with a jobs file, to run `cronlease` in. */
+export interface CliFolder {
+  readonly path: string;
+  /** Runs `cronlease` as a process of its own, here or in another folder. */
+  run(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Promise<Ended>;
+  /** The one document that a command printed, which ended with this code. */
+  json<Value>(running: Promise<Ended>, code?: number): Promise<Value>;
+  /** Writes a file: text as it is, anything else as JSON. */
+  write(name: string, content: unknown): void;
   remove(): void;
 }
 
+/** Of these handlers none exists: the command line does without. */
+const JOBS = {
+  minutely: { schedule: '* * * * *' },
+  nightly: { schedule: '30 2 * * *', timeZone: 'Europe/Paris', overlap: 'queue' },
+  seldom: { schedule: '@yearly', handler: 'no-such-handler', enabled: false },
+  leader: { schedule: '@always' },
+  asked: { schedule: '@manual' },
+};
+
+export function cliFolder(): CliFolder {
+  const build = buildCli();
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-cli-'));
+  const clean = Object.entries(process.env).filter(([name]) => !/^(CRONLEASE_|FORCE_COLOR|NODE_OPTIONS)/.test(name));
+  const write: CliFolder['write'] = (name, content) => {
+    fs.writeFileSync(path.join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  };
+  write('jobs.json', { revision: 1, jobs: JOBS });
+  return {
+    path: folder,
+    run: (args, env = {}, cwd = folder) =>
+      new Promise((resolve) => {
+        const command = [path.join(build, 'cli/main.js'), ...args];
+        const options = { cwd, env: { ...Object.fromEntries(clean), ...env } };
+        const child = execFile(process.execPath, command, options, (_error, stdout, stderr) => {
+          resolve({ code: child.exitCode ?? -1, stdout, stderr });
+        });
+      }),
+    async json<Value>(running: Promise<Ended>, code = 0) {
+      const { code: actual, stdout, stderr } = await running;
+      expect(actual, stderr).toBe(code);
+      return JSON.parse(stdout) as Value;
+    },
+    write,
+    remove() {
+      fs.rmSync(build, { recursive: true, force: true });
+      fs.rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
 /** Compiles the command line from its sources, one file each as `npm run build` does, into a folder of its own. */
-export function buildCli(): Cli {
+function buildCli(): string {
   fs.mkdirSync(path.join(root, '.tmp'), { recursive: true });
-  const folder = fs.mkdtempSync(path.join(root, '.tmp/cli-'));
+  const build = fs.mkdtempSync(path.join(root, '.tmp/cli-'));
   const sources = fs
     .readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => path.join(root, 'src', file));
-  buildSync({ entryPoints: sources, outdir: folder, platform: 'node', format: 'cjs', logLevel: 'warning' });
-  const main = path.join(folder, 'cli/main.js');
-  const clean = Object.entries(process.env).filter(([name]) => !/^(CRONLEASE_|FORCE_COLOR|NODE_OPTIONS)/.test(name));
-  return {
-    run: (args, { cwd = folder, env = {} } = {}) =>
-      new Promise((resolve) => {
-        const options = { cwd, env: { ...Object.fromEntries(clean), ...env } };
-        const child = execFile(process.execPath, [main, ...args], options, (_error, stdout, stderr) => {
-          resolve({ code: child.exitCode ?? -1, stdout, stderr });
-        });
-      }),
-    remove: () => {
-      fs.rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  buildSync({ entryPoints: sources, outdir: build, platform: 'node', format: 'cjs', logLevel: 'warning' });
+  return build;
 }

@@ -31,6 +31,8 @@ export function coordinatedApp(jobs: Readonly<Record<string, unknown>>): Coordin
     entryPoints: [path.join(root, 'test/support/app/coordinated/app.ts')],
     outfile: path.join(folder, 'app.js'),
     bundle: true,
+    minify: true,
+    keepNames: true,
     platform: 'node',
     format: 'cjs',
     external: ['@azure/functions-core', 'apache-arrow'],

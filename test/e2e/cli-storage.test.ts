@@ -1,0 +1,313 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobName, LeaseId, Token } from '../../src/core/brand';
+import { decodeControl } from '../../src/core/control';
+import type { Control } from '../../src/core/control';
+import { recordKey } from '../../src/core/key';
+import { finalRecord, openRecord, storeRecord, stretchRecord } from '../../src/core/record';
+import type { AttemptRecord, LedgerRecord } from '../../src/core/record';
+import { encodeRow, newRow } from '../../src/core/row';
+import type { Row } from '../../src/core/row';
+import type { LeaseStore } from '../../src/lease/store';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { azureBlobStore } from '../../src/stores/azure-blob/store';
+import { systemClock } from '../../src/system-clock';
+import type { Azurite } from '../support/azurite';
+import { startAzurite } from '../support/azurite';
+import { cliFolder } from '../support/cli-build';
+import type { CliFolder, Ended } from '../support/cli-build';
+import { jobSpec } from '../support/job';
+import { copyApp } from '../support/local-build';
+
+const MINUTE = 60_000;
+/** The last full minute: what the fixtures are around. */
+const MARK = Math.floor(Date.now() / MINUTE) * MINUTE;
+
+let azurite: Azurite;
+let folder: CliFolder;
+let store: LeaseStore;
+
+const iso = (instant: number): string => new Date(instant).toISOString();
+const inFolder = (args: readonly string[]): Promise<Ended> => folder.run(args);
+const onStorage = (...args: readonly string[]): Promise<Ended> =>
+  folder.run([...args, '--container', 'cli'], { CRONLEASE_STORAGE: azurite.connectionString });
+
+beforeAll(async () => {
+  azurite = await startAzurite();
+  folder = cliFolder();
+  const container = connectContainer({ CRONLEASE_STORAGE: azurite.connectionString }, 'cli');
+  store = azureBlobStore({ container, clock: systemClock });
+  await store.prepare();
+});
+
+afterAll(async () => {
+  folder.remove();
+  await azurite.stop();
+});
+
+const MINUTELY = jobSpec('minutely', '* * * * *');
+
+function runRow(scheduledFor: number, changes: Partial<Row> = {}): Row {
+  const run = { key: recordKey(scheduledFor), scheduledFor, trigger: 'schedule', since: scheduledFor - 5_000 } as const;
+  return {
+    ...newRow(scheduledFor, 1, MINUTELY.scheduleHash),
+    ...{ run, phase: 'running', attempt: 1, token: 7 as Token, started: scheduledFor, incumbent: 'east' },
+    ...changes,
+  };
+}
+
+function attempt(number: number, at: number, outcome: AttemptRecord['outcome']): AttemptRecord {
+  const error =
+    outcome === 'failed' ? { name: 'TypeError', message: 'boom\nsecond line', stack: 'TypeError: boom' } : null;
+  const times = { startedAt: iso(at), endedAt: iso(at + 1_500) };
+  return { attempt: number, token: 6 + number, deployment: 'east', ...times, outcome, error };
+}
+
+async function addRecord(job: string, key: string, record: LedgerRecord): Promise<void> {
+  await store.createRecord(job as JobName, key, storeRecord(record));
+}
+
+async function addRow(job: string, row: Row, lease: 'available' | 'held' = 'available'): Promise<void> {
+  const name = job as JobName;
+  await store.createRow(name, encodeRow(row));
+  if (lease === 'available') return;
+  const ifMatch = (await store.readRow(name))?.etag;
+  if (ifMatch === undefined) throw new Error(`no row of ${job}`);
+  await store.acquire(name, { leaseId: crypto.randomUUID() as LeaseId, leaseMs: 60_000, ifMatch });
+}
+
+async function controlOf(job: string): Promise<Control | undefined> {
+  const { control } = await store.readControl(job as JobName);
+  return control && decodeControl(control.metadata);
+}
+
+describe.concurrent('runs and why', () => {
+  const first = MARK - 20 * MINUTE;
+  const run = first + 6 * MINUTE;
+
+  beforeAll(async () => {
+    const stretch = { fate: 'paused', reason: 'paused', from: first, through: first + 5 * MINUTE, count: 6 } as const;
+    const paused = stretchRecord(MINUTELY.name, stretch);
+    await addRecord('minutely', paused.key, paused.record);
+    const attempts = [attempt(1, run + 5, 'failed'), attempt(2, run + 9_000, 'failed')];
+    const end = { fate: 'failed', reason: 'handlerError', at: run + 10_500 } as const;
+    await addRecord('minutely', recordKey(run), finalRecord(MINUTELY, runRow(run), attempts, end));
+    // The last run was tried once, and is being tried again by another one.
+    const past = [
+      { ...{ attempt: 1, token: 8, deployment: 'west' }, start: MARK, end: undefined, outcome: 'holderLost' },
+    ];
+    const row = runRow(MARK, { token: 9 as Token, attempt: 2, past: past as Row['past'] });
+    await addRow('minutely', row, 'held');
+    await addRecord('minutely', recordKey(MARK), openRecord(MINUTELY, row, []));
+    const nightly = Date.UTC(2026, 2, 29, 1);
+    const ran = { fate: 'succeeded', reason: 'completed', at: nightly + 2_000, result: { rows: 3 } } as const;
+    const record = finalRecord(jobSpec('nightly', '@daily'), runRow(nightly), [attempt(1, nightly, 'succeeded')], ran);
+    await addRecord('nightly', recordKey(nightly), record);
+    await addRow('nightly', { ...newRow(MARK, 1, 'h'), cursor: nightly });
+  });
+
+  it('print the ledger, newest first', async () => {
+    const records = await folder.json<Record<string, unknown>[]>(onStorage('runs', 'minutely', '--json'));
+    expect(records.map(({ scheduledFor, outcome }) => [scheduledFor, outcome])).toEqual([
+      [iso(MARK), 'running'],
+      [iso(run), 'failed'],
+      [iso(first), 'paused'],
+    ]);
+    expect(records[1]).toMatchObject({
+      ...{ job: 'minutely', reason: 'handlerError', trigger: 'schedule', token: 7, latenessMs: 5 },
+      ...{ startedAt: iso(run + 5), endedAt: iso(run + 10_500) },
+      attempts: [
+        { attempt: 1, token: 7, deployment: 'east', outcome: 'failed', error: { message: 'boom\nsecond line' } },
+        { attempt: 2, startedAt: iso(run + 9_000), endedAt: iso(run + 10_500) },
+      ],
+    });
+    expect(records[2]).toMatchObject({ through: iso(first + 5 * MINUTE), count: 6, attempts: [], token: null });
+    const all = await folder.json<{ job: string }[]>(onStorage('runs', '--limit', '4', '--json'));
+    expect(all.map(({ job }) => job)).toEqual(['minutely', 'minutely', 'minutely', 'nightly']);
+    expect(await folder.json<object[]>(onStorage('runs', '--limit', '1', '--json'))).toHaveLength(1);
+  });
+
+  it('print the ledger for people', async () => {
+    const { stdout } = await onStorage('runs', 'minutely');
+    expect(stdout).toMatch(/^Run minutely-\S+Z is at attempt 2, by east\.\n\nJOB +SCHEDULED FOR +OUTCOME/);
+    expect(stdout).toMatch(/failed +handlerError +schedule +2 +5ms +10\.5s +east\n {4}TypeError: boom\n/);
+    expect(stdout).toContain(`6 due times through ${iso(first + 5 * MINUTE).replace('.000', '')}`);
+    const all = await onStorage('runs');
+    expect(all.stdout).toContain('2026-03-29 03:00:00 +02:00');
+  });
+
+  it('need no jobs file', async () => {
+    const env = { CRONLEASE_STORAGE: azurite.connectionString, CRONLEASE_CONTAINER: 'cli' };
+    const elsewhere = (...args: string[]): Promise<Ended> => folder.run(args, env, os.tmpdir());
+    expect(await folder.json<object[]>(elsewhere('runs', 'minutely', '--json'))).toHaveLength(3);
+    const { code, stderr } = await elsewhere('runs', 'minutly');
+    expect(code).toBe(1);
+    expect(stderr).toContain('Did you mean "minutely"?');
+    expect(await elsewhere('runs', '--file', 'none.json')).toMatchObject({ code: 1 });
+    const known = await onStorage('runs', 'seldom');
+    expect(known).toMatchObject({ code: 0, stdout: 'The ledger has nothing of job "seldom" yet.\n' });
+    expect(await folder.json(onStorage('runs', 'seldom', '--json'))).toEqual([]);
+  });
+
+  it.each<[string, number, object]>([
+    ['a run', 6, { due: true, fate: 'failed', reason: 'handlerError', record: { scheduledFor: iso(run) } }],
+    ['a due time within a stretch', 3, { due: true, fate: 'paused', reason: 'paused', record: { count: 6 } }],
+    ['an open record', 20, { due: true, fate: 'running', reason: 'attemptRunning', record: { outcome: 'running' } }],
+    ['what came before', -1, { due: true, fate: 'notDue', reason: 'beforeFirstSeen', record: null }],
+    ['what nobody recorded', 9, { due: true, fate: 'notDue', reason: 'otherSchedule', record: null }],
+    ['what is to come', 200, { due: true, fate: 'future', reason: 'notYetDue', record: null }],
+    ['no due time', 6.5, { due: false, fate: 'notDue', reason: 'notInSchedule', record: null }],
+  ])('explain %s', async (_, minutes, expected) => {
+    const time = iso(first + minutes * MINUTE);
+    const answer = await folder.json<object>(onStorage('why', 'minutely', time, '--json'));
+    expect(answer).toMatchObject({ job: 'minutely', time, ...expected });
+    expect(Object.keys(answer)).toEqual(['job', 'time', 'due', 'fate', 'reason', 'record']);
+  });
+
+  it('explain for people, in the zone of the job', async () => {
+    const { code, stdout, stderr } = await onStorage('why', 'nightly', '2026-03-29T02:30');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/^nightly at 2026-03-29T01:00:00Z \(2026-03-29 03:00:00 \+02:00 Europe\/Paris\)\n/);
+    expect(stdout).toContain('succeeded (completed)\nThe handler returned.\n');
+    expect(stdout).toContain('{"rows":3}');
+    const failed = await onStorage('why', 'minutely', iso(run));
+    expect(failed.stdout).toMatch(/attempt 2 {2}token 8 {2}on east {2}from \S+ to \S+ {2}failed\n {4}TypeError: boom/);
+    const between = await onStorage('why', 'nightly', '2026-03-29T12:00:00+02:00');
+    expect(between.stdout).toContain('the nearest due times are 2026-03-29T01:00:00Z');
+  });
+
+  it('warn of a schedule that is not the one that the job follows', async () => {
+    folder.write('old.json', { revision: 0, jobs: { minutely: { schedule: '*/5 * * * *' } } });
+    const { code, stderr } = await onStorage('why', 'minutely', iso(run), '--file', 'old.json');
+    expect(code).toBe(0);
+    expect(stderr).toContain('which the job follows: ask with the newer file');
+  });
+});
+
+describe('pause, resume, run and cancel', () => {
+  beforeAll(async () => {
+    await addRow('asked', newRow(MARK, 1, 'h'));
+    await addRow('leader', newRow(MARK, 1, 'h'));
+  });
+
+  it('pause, once, with a note, and resume, once', async () => {
+    const paused = await folder.json<{ since: string }>(
+      onStorage('pause', 'seldom', '--note', '  Größe “x” wird umgebaut ', '--by', 'Ann', '--json'),
+    );
+    const pause = { by: 'Ann', note: 'Größe “x” wird umgebaut' };
+    expect(paused).toEqual({ job: 'seldom', ...pause, since: paused.since, until: null });
+    expect(Math.abs(Date.parse(paused.since) - Date.now())).toBeLessThan(5_000);
+    expect(await controlOf('seldom')).toMatchObject({ pauses: [{ ...pause, since: Date.parse(paused.since) }] });
+    const again = await onStorage('pause', 'seldom', '--note', 'x');
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toContain(`paused already, since ${paused.since} by Ann: Größe “x” wird umgebaut`);
+    expect((await onStorage('runs', 'seldom')).stdout).toContain('by Ann: Größe “x” wird umgebaut');
+    const resumed = await folder.json<{ until: string }>(onStorage('resume', 'seldom', '--json'));
+    expect(resumed).toEqual({ ...paused, until: resumed.until });
+    const failed = await folder.json<object>(onStorage('resume', 'seldom', '--json'), 1);
+    expect(failed).toEqual({ error: { code: 'NotPaused', message: 'job "seldom" is not paused' } });
+  });
+
+  it('are for people too', async () => {
+    const paused = await onStorage('pause', 'asked', '--note', 'n');
+    expect(paused).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Paused asked since \S+Z\./) as unknown });
+    expect((await controlOf('asked'))?.pauses).toMatchObject([{ by: os.userInfo().username }]);
+    const run = await onStorage('run', 'asked');
+    expect(run.stdout).toMatch(/^Requested run asked-\S+-m-[0-9a-z]{8}\.\n.*the pause does not hold it back/);
+    expect(await onStorage('resume', 'asked')).toMatchObject({ code: 0 });
+  });
+
+  it('ask for a run that can be followed', async () => {
+    const { runId, requestedAt, ...rest } = await folder.json<{ job: string; runId: string; requestedAt: string }>(
+      onStorage('run', 'asked', '--json'),
+    );
+    expect(rest).toEqual({ job: 'asked' });
+    const request = (await controlOf('asked'))?.requests.at(-1);
+    expect(request?.time).toBe(Date.parse(requestedAt));
+    expect(runId.endsWith(`-m-${request?.id ?? ''}`)).toBe(true);
+    expect(await folder.json(onStorage('why', 'asked', requestedAt, '--json'))).toEqual({
+      ...{ job: 'asked', time: requestedAt, due: false, fate: 'pending', reason: 'requested', record: null },
+    });
+  });
+
+  it('refuse what makes no sense, and write nothing', async () => {
+    const at = (name: string): Promise<Control | undefined> => controlOf(name);
+    const busy = await onStorage('run', 'minutely');
+    expect(busy).toMatchObject({ code: 1, stdout: '' });
+    expect(busy.stderr).toMatch(/job "minutely" is at work on run minutely-\d{8}T\d{6}Z, and its overlap is "skip"/);
+    expect(await at('minutely')).toBeUndefined();
+    const leader = await onStorage('run', 'leader');
+    expect(leader).toMatchObject({ code: 1, stderr: expect.stringContaining('@always') as unknown });
+    const idle = await onStorage('cancel', 'asked');
+    expect(idle).toMatchObject({ code: 1, stderr: 'error: nothing of job "asked" runs\n' });
+    const unknown = await onStorage('pause', 'nobody', '--note', 'n');
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no job "nobody"') as unknown });
+    expect(await at('nobody')).toBeUndefined();
+  });
+
+  it('accept a request for a job that nobody has seen, and warn', async () => {
+    const { code, stderr } = await onStorage('run', 'seldom', '--json');
+    expect(code).toBe(0);
+    expect(stderr).toContain('warning: no coordinator has seen job "seldom" yet');
+  });
+
+  it('cancel the run that goes on', async () => {
+    const answer = await folder.json<{ runId: string }>(onStorage('cancel', 'minutely', '--json'));
+    expect(answer).toMatchObject({
+      job: 'minutely',
+      runId: expect.stringMatching(/^minutely-\d{8}T\d{6}Z$/) as unknown,
+    });
+    expect(await controlOf('minutely')).toMatchObject({ cancel: answer.runId });
+    const again = await onStorage('cancel', 'minutely');
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(answer.runId) as unknown });
+    expect(again.stdout).toContain('at most a third of the lease from now (10s)');
+  });
+});
+
+describe('what is not ours', () => {
+  it('is a clear error', async () => {
+    await store.createRow('foreign' as JobName, { format: '9' });
+    folder.write('foreign.json', { jobs: { foreign: { schedule: '* * * * *' } } });
+    const { code, stderr } = await onStorage('why', 'foreign', iso(MARK), '--file', 'foreign.json');
+    expect(code).toBe(1);
+    expect(stderr).toContain('changed by something else than cronlease');
+    expect(stderr).not.toContain('    at ');
+  });
+
+  it('is a container that does not exist', async () => {
+    const args = ['runs', '--storage', azurite.connectionString, '--container', 'nothing-here'];
+    const { code, stderr } = await inFolder(args);
+    expect(code).toBe(1);
+    expect(stderr).toContain('/nothing-here: 404 ContainerNotFound. The container does not exist');
+  });
+});
+
+describe('a cluster in the current folder', () => {
+  const devFile = (pid: number): void => {
+    fs.mkdirSync(path.join(folder.path, '.cronlease'), { recursive: true });
+    folder.write('.cronlease/dev.json', { storage: azurite.connectionString, container: 'cli', pid });
+  };
+
+  it('is used while it runs', async () => {
+    devFile(process.pid);
+    expect(await folder.json<object[]>(inFolder(['runs', 'nightly', '--json']))).toHaveLength(1);
+    // One that was killed has left its file behind.
+    devFile(2 ** 22 + 1);
+    expect(await inFolder(['runs'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no storage') as unknown,
+    });
+    fs.rmSync(path.join(folder.path, '.cronlease'), { recursive: true });
+  });
+
+  it('is started by dev', async () => {
+    const app = copyApp('basic');
+    const args = ['dev', '--app', app, '--instances', '1', '--port', '0', '--duration', '1s', '--json'];
+    const { code, stdout, stderr } = await inFolder([...args, '--storage', azurite.connectionString]);
+    fs.rmSync(app, { recursive: true, force: true });
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout.split('\n', 1)[0] ?? '')).toMatchObject({ event: 'ready', instances: [{}] });
+  });
+});
