@@ -13,24 +13,9 @@ const ANSWER_WITHIN_MS = 5_000;
  */
 export function healthCheck(coordinator: () => Coordinator): HttpHandler {
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
-  const storageAnswers = ({ clock, store, jobs }: Coordinator): Promise<boolean> => {
-    const now = clock.monotonic();
-    if (asked === undefined || now - asked.at > FRESH_MS) {
-      const [job] = jobs.keys();
-      asked = {
-        at: now,
-        answer: within(clock, ANSWER_WITHIN_MS, (signal) =>
-          store.list(job === undefined ? { signal } : { job, signal }),
-        ).then(
-          () => true,
-          (error: unknown) => {
-            // The container is made by the first tick; until then the service itself has answered.
-            if (error instanceof StoreError) return false;
-            throw error;
-          },
-        ),
-      };
-    }
+  const storageAnswers = (current: Coordinator): Promise<boolean> => {
+    const now = current.clock.monotonic();
+    if (asked === undefined || now - asked.at > FRESH_MS) asked = { at: now, answer: askStorage(current) };
     return asked.answer;
   };
   return async () => {
@@ -42,4 +27,18 @@ export function healthCheck(coordinator: () => Coordinator): HttpHandler {
       jsonBody: { status: healthy ? 'healthy' : 'unhealthy' },
     };
   };
+}
+
+async function askStorage({ clock, store, jobs }: Coordinator): Promise<boolean> {
+  const [job] = jobs.keys();
+  try {
+    await within(clock, ANSWER_WITHIN_MS, async (signal) => {
+      // Before the first tick there may be no container yet.
+      await store.list(job === undefined ? { signal } : { job, signal }).catch(() => store.prepare({ signal }));
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof StoreError) return false;
+    throw error;
+  }
 }

@@ -1,4 +1,6 @@
+import { AccountSASPermissions, BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startAzurite } from '../support/azurite';
 import { at, coordinatedApp } from '../support/coordinated';
 import type { CoordinatedApp, Note } from '../support/coordinated';
 import type { DevEvent, DevRun } from '../support/dev-run';
@@ -147,5 +149,28 @@ describe.concurrent('storage that cannot be reached', () => {
     expect(answer.status).toBe(503);
     expect(await answer.json()).toEqual({ status: 'unhealthy' });
     await stop(dev);
+  });
+});
+
+describe.concurrent('a container that may not be written to', () => {
+  it('is said, with the role that is missing, and makes the instance unhealthy', { timeout: 60_000 }, async () => {
+    const azurite = await startAzurite();
+    const service = BlobServiceClient.fromConnectionString(azurite.connectionString);
+    await service.getContainerClient('readonly').create();
+    const sas = service.generateAccountSasUrl(
+      new Date(Date.now() + 3_600_000),
+      AccountSASPermissions.parse('rl'),
+      'sco',
+    );
+    const storage = `BlobEndpoint=${service.url};SharedAccessSignature=${new URL(sas).searchParams.toString()}`;
+    const app = coordinatedApp({ good: { schedule: '@hourly', handler: 'mark' } });
+    const dev = startDev(main, { app: app.folder, instances: 1, storage, container: 'readonly' }, app.env);
+    await dev.ready();
+    const unhealthy = await dev.event(({ event }) => event === 'unhealthy', 30_000);
+    expect(unhealthy['reason']).toContain('Storage Blob Data Contributor');
+    expect(unhealthy['reason']).toContain('readonly');
+    expect(unhealthy['reason']).not.toContain('sig=');
+    await stop(dev);
+    await azurite.stop();
   });
 });

@@ -48,7 +48,10 @@ export function cliFolder(): CliFolder {
     run: (args, env = {}, cwd = folder) =>
       new Promise((resolve) => {
         const command = [path.join(build, 'cli/main.js'), ...args];
-        const options = { cwd, env: { ...Object.fromEntries(clean), ...env } };
+        const options = {
+          cwd,
+          env: { ...Object.fromEntries(clean), ...env },
+        };
         const child = execFile(process.execPath, command, options, (_error, stdout, stderr) => {
           resolve({ code: child.exitCode ?? -1, stdout, stderr });
         });

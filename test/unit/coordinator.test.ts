@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { jobSpec } from '../support/job';
 import type { Simulation } from '../support/simulation';
@@ -399,6 +400,42 @@ describe('a dead task hub', () => {
     const records = await sim.records('a');
     expect(records.filter((record) => record.outcome === 'succeeded').length).toBeGreaterThanOrEqual(11);
     expect(sim.calls.at(-1)?.deployment).not.toBe(incumbent);
+  });
+});
+
+describe('metadata that is not ours', () => {
+  it.each(['row', 'control', 'record'] as const)('in a %s puts that job aside, and the others go on', async (what) => {
+    const names = ['good', 'odd'];
+    const sim = simulation({
+      jobs: names.map((name) => jobSpec(name, '* * * * *', { leaseMs: 15_000 })),
+      deployments: 2,
+    });
+    await sim.clock.advance(3 * MINUTE + 20_000);
+    const odd = 'odd' as JobName;
+    const row = await sim.store.readRow(odd);
+    if (row === undefined) throw new Error('no row');
+    const leaseId = '99999999-9999-4999-8999-999999999999' as LeaseId;
+    if (what === 'control') await sim.store.writeControl(odd, { format: '1', pauses: 'soon' }, undefined);
+    else {
+      // A holder that dies leaves its row running; its record is what a tick then asks for.
+      await sim.store.acquire(odd, { leaseId, leaseMs: 15_000, ifMatch: row.etag });
+      await sim.store.writeRow(odd, what === 'row' ? { token: '7' } : { ...row.metadata, run: `${'8'.repeat(13)}-s` }, {
+        leaseId,
+        ifMatch: row.etag,
+      });
+      await sim.store.createRecord(odd, `${'8'.repeat(13)}-s`, { body: '"none of ours"', summary: { state: 'x' } });
+    }
+    const ran = sim.calls.filter((call) => call.job === 'odd').length;
+    await sim.clock.advance(5 * MINUTE);
+    expect(sim.calls.filter((call) => call.job === 'odd')).toHaveLength(ran);
+    expect(sim.calls.filter((call) => call.job === 'good')).toHaveLength(8);
+    for (const { deployment, coordinator } of sim.instances) {
+      expect(coordinator.health.healthy).toBe(false);
+      const said = sim.events.filter((event) => event.event === 'unhealthy' && event.deployment === deployment);
+      expect(said).toHaveLength(1);
+      expect(said[0]).toMatchObject({ job: 'odd' });
+      expect(said[0]?.reason).toContain('is left alone');
+    }
   });
 });
 
