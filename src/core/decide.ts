@@ -1,6 +1,6 @@
 import type { EpochMs, Millis } from './brand';
 import type { Control, ManualRequest } from './control';
-import { openPause, pendingRequests } from './control';
+import { openPause, pauseAt, pendingRequests } from './control';
 import type { Reason, RunFate, Stretch, Trigger } from './fate';
 import { claimTime, fatesOf, scheduleChange } from './fates';
 import type { Fates, FateView } from './fates';
@@ -97,8 +97,22 @@ function decideUnfinished(s: Situation): Decision | undefined {
   const notBefore = row.notBefore ?? 0;
   const resumeAt = notBefore === 0 ? 0 : notBefore + RESUME_AFTER_MS;
   if (s.now >= resumeAt) return { kind: 'claim', claim: nextClaim(s, 'resume', undefined) };
-  const due = job.overlap === 'cancel' ? job.timetable.next(row.cursor) : undefined;
-  return { kind: 'nothing', lookAt: due === undefined ? resumeAt : Math.min(resumeAt, actualTime(job, due)) };
+  const due = cancellingDueTime(s);
+  if (due === undefined) return { kind: 'nothing', lookAt: resumeAt };
+  const dueAt = actualTime(job, due);
+  // Due by our clock, but past what the listing allows to decide.
+  if (dueAt <= s.now) return { kind: 'wait', until: dueAt + HELD_WATCH_MS };
+  return { kind: 'nothing', lookAt: Math.min(resumeAt, dueAt) };
+}
+
+/** The next due time that ends a waiting run of a job with overlap `cancel`. One in a pause ends nothing. */
+function cancellingDueTime({ job, row, control, now }: Situation): EpochMs | undefined {
+  if (job.overlap !== 'cancel' || !job.enabled || openPause(control) !== undefined) return undefined;
+  let due = job.timetable.next(row.cursor);
+  while (due !== undefined && actualTime(job, due) <= now && pauseAt(control, actualTime(job, due)) !== undefined) {
+    due = job.timetable.next(due);
+  }
+  return due;
 }
 
 /** Why a run that waits between attempts is to end, if it is. */
@@ -108,12 +122,9 @@ function cancelReason(s: Situation): Reason | undefined {
   if (control.cancel === runIdOf(job.name, row.run.key)) return 'cancelRequested';
   if (job.overlap !== 'cancel') return undefined;
   if (pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
-  const due = job.timetable.next(row.cursor);
+  const due = cancellingDueTime(s);
   const seenBy = Math.min(s.now, s.listedAt + 1000);
-  if (due === undefined || actualTime(job, due) > seenBy || openPause(control) !== undefined || !job.enabled) {
-    return undefined;
-  }
-  return 'overlapCancel';
+  return due !== undefined && actualTime(job, due) <= seenBy ? 'overlapCancel' : undefined;
 }
 
 function takeOver(s: Situation): Claim {

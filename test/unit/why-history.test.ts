@@ -36,23 +36,20 @@ interface Story {
   readonly happenings: readonly { readonly what: Happening['kind']; readonly minutes: number }[];
 }
 
-const story: fc.Arbitrary<Story> = fc
-  .record({
-    overlap: fc.constantFrom('skip', 'queue', 'cancel'),
-    catchUp: fc.constantFrom('latest', 'all', 'none'),
-    catchUpWindowMs: fc.constantFrom(4 * MINUTE, 60 * MINUTE),
-    offsetMs: fc.constantFrom(0, 20_000),
-    takes: fc.array(fc.constantFrom(0, 0, 5_000, 70_000, 200_000, -1_000, -40_000), { minLength: 1, maxLength: 6 }),
-    happenings: fc.array(
-      fc.record({
-        what: fc.constantFrom('calm', 'calm', 'nobody', 'paused', 'holderDies', 'requested'),
-        minutes: fc.integer({ min: 2, max: 7 }),
-      }),
-      { minLength: 2, maxLength: 5 },
-    ),
-  })
-  // A pause while a run of such a job waits for its next attempt makes the tick look again without end.
-  .filter(({ overlap, happenings }) => overlap !== 'cancel' || happenings.every(({ what }) => what !== 'paused'));
+const story: fc.Arbitrary<Story> = fc.record({
+  overlap: fc.constantFrom('skip', 'queue', 'cancel'),
+  catchUp: fc.constantFrom('latest', 'all', 'none'),
+  catchUpWindowMs: fc.constantFrom(4 * MINUTE, 60 * MINUTE),
+  offsetMs: fc.constantFrom(0, 20_000),
+  takes: fc.array(fc.constantFrom(0, 0, 5_000, 70_000, 200_000, -1_000, -40_000), { minLength: 1, maxLength: 6 }),
+  happenings: fc.array(
+    fc.record({
+      what: fc.constantFrom('calm', 'calm', 'nobody', 'paused', 'holderDies', 'requested'),
+      minutes: fc.integer({ min: 2, max: 7 }),
+    }),
+    { minLength: 2, maxLength: 5 },
+  ),
+});
 
 /** An answer, and when it was asked for. */
 interface Asked extends Explanation {
