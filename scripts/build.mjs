@@ -1,6 +1,6 @@
 // Writes dist/ in two forms: the deployed app as one file, and the library with its types.
 import { execFileSync } from 'node:child_process';
-import { renameSync, rmSync } from 'node:fs';
+import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -36,5 +36,7 @@ await build({
   logLevel: 'warning',
 });
 
+// npm makes a bin executable when it links it, which is not at every build.
+chmodSync(path.join(fresh, 'lib/cli/main.js'), 0o755);
 rmSync(path.join(root, 'dist'), { recursive: true, force: true });
 renameSync(fresh, path.join(root, 'dist'));

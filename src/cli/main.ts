@@ -4,7 +4,13 @@ import { UsageError } from './cli-error';
 import { NO, OK, printError, printJson, USAGE } from './output';
 import { createProgram } from './program';
 
+const OLDEST_NODE = 22;
+
 async function main(): Promise<number> {
+  if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
+    printError(`cronlease needs Node ${OLDEST_NODE} or later, and this is ${process.version}.`);
+    return NO;
+  }
   let code = OK;
   let json = false;
   const program = createProgram((result) => {

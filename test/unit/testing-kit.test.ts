@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { StandardSchema } from '../../src/index';
 import { defineJob, NonRetryableError } from '../../src/index';
@@ -147,6 +148,13 @@ describe('runJob', () => {
       attempts: [],
     } as const;
     expect(await runJob(job, { previous })).toMatchObject({ result: 'succeeded' });
+  });
+
+  it('waits for a handler that does real work', async () => {
+    const job = defineJob({
+      run: async () => (await readFile(__filename, 'utf8')).includes('real work'),
+    });
+    expect(await runJob(job)).toMatchObject({ outcome: 'succeeded', result: true });
   });
 
   it('refuses settings that the jobs file would refuse', async () => {

@@ -120,7 +120,7 @@ export function humanPrinter({ out, err, color }: Output): Printer {
             (inspectorUrl === undefined ? '\n' : `  debugger ${inspectorUrl}\n`),
         );
       out(
-        `\n${paint('bold', `${rows.length} deployments race for the jobs of ${app}`)}\n\n` +
+        `\n${paint('bold', rows.length === 1 ? `One deployment runs the jobs of ${app}` : `${rows.length} deployments race for the jobs of ${app}`)}\n\n` +
           `  ${'storage'.padEnd(10)} ${describeStorage(cluster, data)}\n` +
           `  ${'container'.padEnd(10)} ${container}\n${rows.join('')}\n` +
           'To try, in another terminal in that folder:\n' +

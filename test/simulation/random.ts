@@ -1,0 +1,33 @@
+/** A source of random numbers that a seed decides. */
+export interface Random {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** A whole number in [least, most]. */
+  whole(least: number, most: number): number;
+  chance(probability: number): boolean;
+  pick<T>(choices: readonly [T, ...T[]]): T;
+}
+
+/** Mulberry32. */
+export function seeded(seed: number): Random {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return {
+    next,
+    whole: (least, most) => least + Math.floor(next() * (most - least + 1)),
+    chance: (probability) => next() < probability,
+    pick: (choices) => choices[Math.floor(next() * choices.length)] ?? choices[0],
+  };
+}
+
+/** A source of its own for each name, so that leaving one thing out of a history does not change the others. */
+export function seededBy(seed: number, ...name: readonly (string | number)[]): Random {
+  let hash = seed ^ 0x9e3779b9;
+  for (const character of name.join('/')) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
+  return seeded(hash ^ (hash >>> 13));
+}

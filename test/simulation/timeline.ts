@@ -1,0 +1,88 @@
+/** True time, in ms since the start of the history, and what is to happen in it. */
+export interface Timeline {
+  now(): number;
+  /** Runs once, `delay` from now. Of several at one instant, the one that was set first. Returns what cancels it. */
+  after(delay: number, run: () => void): () => void;
+  /**
+   * Lets time pass. What an event sets in motion (promises) comes to rest before the next one.
+   *
+   * @param afterEach called when an event has come to rest; false ends it
+   */
+  runUntil(instant: number, afterEach: () => boolean): Promise<void>;
+}
+
+interface Event {
+  readonly at: number;
+  readonly order: number;
+  run: (() => void) | undefined;
+}
+
+export function createTimeline(): Timeline {
+  const heap: Event[] = [];
+  let now = 0;
+  let orders = 0;
+  return {
+    now: () => now,
+    after(delay, run) {
+      orders += 1;
+      const event: Event = { at: now + Math.max(0, delay), order: orders, run };
+      push(heap, event);
+      return () => {
+        event.run = undefined;
+      };
+    },
+    async runUntil(instant, afterEach) {
+      await rest();
+      for (let event = heap[0]; event !== undefined && event.at <= instant; event = heap[0]) {
+        pop(heap);
+        const { run } = event;
+        if (run === undefined) continue;
+        now = event.at;
+        run();
+        await rest();
+        if (!afterEach()) return;
+      }
+      now = instant;
+    },
+  };
+}
+
+/** Every chain of promises that needs no further event has come to its end when the event loop turns. */
+function rest(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+function before(a: Event, b: Event): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
+}
+
+function push(heap: Event[], event: Event): void {
+  let index = heap.length;
+  heap.push(event);
+  while (index > 0) {
+    const above = (index - 1) >> 1;
+    const parent = heap[above];
+    if (parent === undefined || !before(event, parent)) break;
+    heap[index] = parent;
+    index = above;
+  }
+  heap[index] = event;
+}
+
+function pop(heap: Event[]): void {
+  const last = heap.pop();
+  if (last === undefined || heap.length === 0) return;
+  let index = 0;
+  for (;;) {
+    const left = heap[2 * index + 1];
+    const right = heap[2 * index + 2];
+    if (left === undefined) break;
+    const [child, at] = right !== undefined && before(right, left) ? [right, 2 * index + 2] : [left, 2 * index + 1];
+    if (!before(child, last)) break;
+    heap[index] = child;
+    index = at;
+  }
+  heap[index] = last;
+}
