@@ -1,9 +1,24 @@
 import { defineConfig } from 'vitest/config';
 
+const shared = { testTimeout: 60_000, hookTimeout: 60_000 };
+/** What it measures would mean little beside others. */
+const alone = ['test/e2e/load.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'suite',
+          include: ['test/**/*.test.ts'],
+          exclude: alone,
+          // The end-to-end tests mostly wait.
+          maxWorkers: 4,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      { test: { ...shared, name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+    ],
   },
 });

@@ -38,7 +38,7 @@ async function stop(dev: DevRun): Promise<void> {
 describe.concurrent('an instance that is killed in the middle of a run', () => {
   it('is replaced, and its run is taken over with a higher token', { timeout: 120_000 }, async () => {
     const app = coordinatedApp({
-      nightly: { schedule: at(9_000), handler: 'slow', lease: `${String(LEASE_S)}s`, input: { ms: 4_000 } },
+      nightly: { schedule: at(9_000), handler: 'slow', lease: `${String(LEASE_S)}s`, input: { ms: 30_000 } },
     });
     const dev = startDev(main, { app: app.folder, instances: 3 }, app.env);
     await dev.ready();
@@ -61,7 +61,7 @@ describe.concurrent('an instance that is killed in the middle of a run', () => {
 describe.concurrent('an instance that is stopped in the middle of a run', () => {
   it('hands its run over within a tick, without waiting for the lease', { timeout: 120_000 }, async () => {
     const app = coordinatedApp({
-      nightly: { schedule: at(9_000), handler: 'slow', lease: '60s', input: { ms: 4_000 } },
+      nightly: { schedule: at(9_000), handler: 'slow', lease: '60s', input: { ms: 30_000 } },
     });
     const dev = startDev(main, { app: app.folder, instances: 2 }, app.env);
     await dev.ready();

@@ -16,7 +16,7 @@ export async function behave(
   planned: PlannedJob | undefined,
 ): Promise<unknown> {
   const behaviour = planned === undefined ? 'quick' : draw(random, planned);
-  const lasts = durationOf(random, behaviour);
+  const lasts = planned === undefined ? random.whole(0, 200) : durationOf(random, behaviour);
   const ends = clock.monotonic() + lasts;
   for (;;) {
     if (random.chance(0.5)) {

@@ -2,27 +2,33 @@ import { describe, expect, it } from 'vitest';
 import { runHistory } from './history';
 import { planOf } from './plan';
 
-const first = Number(process.env['SIMULATION_SEED'] ?? 1);
-const histories = process.env['SIMULATION_SEED'] === undefined ? Number(process.env['SIMULATION_HISTORIES'] ?? 100) : 1;
+/** Replays one history, with its trace. */
+const only = process.env['SIMULATION_SEED'];
+const first = Number(only ?? process.env['SIMULATION_FIRST'] ?? 1);
+const histories = only === undefined ? Number(process.env['SIMULATION_HISTORIES'] ?? 300) : 1;
+const TRACE_LINES = 4_000;
 
 describe('every history of simulated faults', () => {
-  it('keeps the promises', { timeout: 3_600_000 }, async () => {
+  it(`keeps the promises: ${String(histories)} from seed ${String(first)}`, { timeout: 3_600_000 }, async () => {
     const failed: string[] = [];
-    let events = 0;
-    const total: Record<string, number> = {};
     for (let seed = first; seed < first + histories; seed += 1) {
-      const outcome = await runHistory(planOf(seed));
-      events += outcome.events;
-      for (const [what, count] of Object.entries(outcome.counts)) total[what] = (total[what] ?? 0) + count;
-      if (outcome.violations.length === 0) continue;
-      failed.push(`SIMULATION_SEED=${String(seed)}: ${outcome.violations.slice(0, 3).join('; ')}`);
-      if (histories === 1)
-        console.log(
-          outcome.trace(4000, outcome.violations[0]?.split(':')[0]).join('\n'),
-          JSON.stringify(planOf(seed), undefined, 1),
-        );
+      const plan = planOf(seed);
+      const { violations, trace } = await runHistory(plan);
+      if (violations.length === 0) continue;
+      failed.push(
+        `SIMULATION_SEED=${String(seed)} npx vitest run test/simulation: ${violations.slice(0, 3).join('; ')}`,
+      );
+      if (only === undefined) continue;
+      const job = violations[0]?.split(':')[0];
+      console.log(JSON.stringify(plan, undefined, 1));
+      console.log(trace(TRACE_LINES, job === 'all' ? undefined : job).join('\n'));
     }
-    console.log(`${histories} histories, ${events} events`, total);
     expect(failed).toEqual([]);
+  });
+
+  it('is the same history again for the same seed', async () => {
+    const [once, again] = [await runHistory(planOf(7)), await runHistory(planOf(7))];
+    expect(once.trace(Infinity).length).toBeGreaterThan(100);
+    expect(again.trace(Infinity)).toEqual(once.trace(Infinity));
   });
 });

@@ -110,6 +110,6 @@ function isOptions(value: unknown): value is { readonly signal?: unknown } {
   return typeof value === 'object' && value !== null && 'signal' in value;
 }
 
-function withoutSignal({ signal: _, ...options }: { readonly signal?: unknown }): object {
-  return options;
+function withoutSignal(options: { readonly signal?: unknown }): object {
+  return { ...options, signal: undefined };
 }

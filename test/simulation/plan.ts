@@ -77,6 +77,12 @@ export function planOf(seed: number): Plan {
   const troubledMs = random.pick([120_000, 240_000, 400_000]);
   const jobs = Array.from({ length: random.pick([1, 1, 2, 2, 3, 4]) }, (_, index) => planJob(seed, index));
   const level = random.pick([0.002, 0.01, 0.03, 0.08]);
+  const disturbances = Array.from({ length: random.whole(0, 14) }, () =>
+    disturbance(random, troubledMs, { jobs: jobs.length, instances: count, deployments }),
+  ).sort((a, b) => a.at - b.at);
+  // A machine that sleeps while its wall clock is set back has no clock left that shows how long it slept.
+  const clocksAreSet = disturbances.some(({ kind }) => kind === 'setClock');
+  const calls = rates(random, CALL_FAULTS, level, 0.5);
   return {
     seed,
     jobs,
@@ -89,11 +95,11 @@ export function planOf(seed: number): Plan {
         drift: random.pick([0, 0, 0.0002, -0.0002, 0.005, -0.005]),
       },
     })),
-    calls: rates(random, CALL_FAULTS, level, 0.5),
+    calls: clocksAreSet ? { ...calls, sleepAfter: 0 } : calls,
     hub: rates(random, HUB_FAULTS, Math.min(0.3, level * 4), 0.4),
-    disturbances: Array.from({ length: random.whole(0, 14) }, () =>
-      disturbance(random, troubledMs, { jobs: jobs.length, instances: count, deployments }),
-    ).sort((a, b) => a.at - b.at),
+    disturbances: disturbances.map((what) =>
+      what.kind === 'pause' && clocksAreSet ? { ...what, asleep: false } : what,
+    ),
     troubledMs,
     quietMs: 420_000,
   };
@@ -130,7 +136,7 @@ function planJob(seed: number, index: number): PlannedJob {
   };
   const schedules = ['@every 20s', '@every 45s', '* * * * *', '@every 10s', '@every 2s', '@always', '@manual'] as const;
   const schedule = random.pick([...schedules, '@every 20s', '* * * * *']);
-  const timeoutMs = schedule === '@always' ? undefined : random.pick([20_000, 60_000, 600_000]);
+  const timeoutMs = schedule === '@always' ? undefined : random.pick([20_000, 60_000, 120_000]);
   const name = `j${String(index)}`;
   const first = jobSpec(name, schedule, { ...settings, timeoutMs });
   const changed = schedule.startsWith('@every') && random.chance(0.5) ? '@every 15s' : schedule;

@@ -41,7 +41,8 @@ export function createProcess(id: string, timeline: Timeline, start: number, fau
     else waiting.push(run);
   };
   const after: Clock['after'] = (delay, run) => {
-    const due = awake() + Math.max(0, delay) / rate;
+    // As Node's timers: whole milliseconds, at least one.
+    const due = awake() + Math.max(1, Math.ceil(delay)) / rate;
     let cancel = (): void => undefined;
     const arm = (): void => {
       cancel = timeline.after(due - awake(), () => {

@@ -18,7 +18,7 @@ export function buildLocal(): string {
     ),
     outdir: folder,
     bundle: true,
-    packages: 'external',
+    external: ['azurite', '@azure/functions-core'],
     platform: 'node',
     format: 'cjs',
     logLevel: 'warning',
