@@ -1,0 +1,99 @@
+import { BlobServiceClient } from '@azure/storage-blob';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobName, Token } from '../../src/core/brand';
+import type { JobContext } from '../../src/coordinator/handler';
+import { purgeOldReports } from '../../src/jobs/purge-old-reports';
+import { storageReport } from '../../src/jobs/storage-report';
+import { createFence } from '../../src/lease/fence';
+import { runJob } from '../../src/testing/index';
+import type { Azurite } from '../support/azurite';
+import { startAzurite } from '../support/azurite';
+
+let azurite: Azurite;
+let service: BlobServiceClient;
+beforeAll(async () => {
+  azurite = await startAzurite();
+  process.env['CRONLEASE_STORAGE'] = azurite.connectionString;
+  service = BlobServiceClient.fromConnectionString(azurite.connectionString);
+});
+afterAll(async () => {
+  delete process.env['CRONLEASE_STORAGE'];
+  await azurite.stop();
+});
+
+/** The handler with a real fence, so that its writes go to storage. */
+async function report(token: number, scheduledFor: string, containers: string[]): Promise<unknown> {
+  const context: Partial<JobContext> = {
+    scheduledFor: new Date(scheduledFor),
+    signal: new AbortController().signal,
+    fence: createFence('storage-report' as JobName, token as Token, { holds: true }),
+    progress: () => undefined,
+    log: Object.assign(() => undefined, {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: () => undefined,
+      error: () => undefined,
+    }),
+  };
+  const input = { containers, target: 'samples' };
+  return storageReport.run(context as JobContext, input as never);
+}
+
+async function read(name: string): Promise<string> {
+  return String(await service.getContainerClient('samples').getBlobClient(name).downloadToBuffer());
+}
+
+describe('storage-report', () => {
+  it('counts what is there, and writes it as JSON and CSV through the fence', async () => {
+    const data = service.getContainerClient('data');
+    await data.create();
+    await data.getBlockBlobClient('a').upload('12345', 5);
+    await data.getBlockBlobClient('b').upload('123', 3);
+    const result = await report(3, '2026-03-01T03:00:00Z', ['data', 'missing']);
+    const name = 'storage-report/2026-03-01T03-00-00.000Z';
+    expect(result).toEqual({ report: `samples/${name}.json`, blobs: 2 });
+    expect(JSON.parse(await read(`${name}.json`))).toEqual({
+      scheduledFor: '2026-03-01T03:00:00.000Z',
+      containers: [
+        { container: 'data', exists: true, blobs: 2, bytes: 8 },
+        { container: 'missing', exists: false, blobs: 0, bytes: 0 },
+      ],
+    });
+    expect(await read(`${name}.csv`)).toBe('container,exists,blobs,bytes\ndata,true,2,8\nmissing,false,0,0\n');
+    const properties = await service.getContainerClient('samples').getBlobClient(`${name}.csv`).getProperties();
+    expect(properties).toMatchObject({
+      contentType: 'text/csv',
+      metadata: { cronleasejob: 'storage-report', cronleasetoken: '3' },
+    });
+  });
+
+  it('does not undo the report of a later leader', async () => {
+    await report(9, '2026-03-02T03:00:00Z', ['data']);
+    await expect(report(8, '2026-03-02T03:00:00Z', [])).rejects.toMatchObject({ code: 'StaleLeader' });
+    expect(await read('storage-report/2026-03-02T03-00-00.000Z.csv')).toContain('data,true,2,8');
+  });
+});
+
+describe('purge-old-reports', () => {
+  it('deletes reports older than its input says, and nothing else', async () => {
+    await report(9, '2026-03-03T03:00:00Z', ['data']);
+    const samples = service.getContainerClient('samples');
+    await samples.getBlockBlobClient('kept').upload('x', 1);
+    const settings = { input: { container: 'samples', olderThan: '1d' } };
+    const young = await runJob(purgeOldReports, { settings, scheduledFor: new Date() });
+    expect(young).toMatchObject({ outcome: 'succeeded', result: { deleted: 0 } });
+    const old = await runJob(purgeOldReports, { settings, scheduledFor: new Date(Date.now() + 2 * 86_400_000) });
+    expect(old.outcome).toBe('succeeded');
+    expect((old.result as { deleted: number }).deleted).toBeGreaterThanOrEqual(2);
+    const left: string[] = [];
+    for await (const blob of samples.listBlobsFlat()) left.push(blob.name);
+    expect(left).toEqual(['kept']);
+  });
+
+  it('refuses an input that is no duration when the app starts', async () => {
+    const settings = { input: { container: 'samples', olderThan: 'soon' } };
+    await expect(runJob(purgeOldReports, { settings })).rejects.toMatchObject({
+      errors: [{ path: 'jobs.job.input.olderThan', value: 'soon', message: 'use a duration such as 1d or 12h' }],
+    });
+  });
+});
