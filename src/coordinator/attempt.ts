@@ -83,7 +83,7 @@ async function underLease(
   aborter: Aborter,
   report: Report,
 ): Promise<AttemptResult> {
-  const cancels = watchForCancel(coordinator, held, aborter);
+  const cancels = watchForCancel(coordinator, held, aborter, report);
   const alive = keepLease(coordinator, held, aborter, cancels.onControl, report);
   const fence = createFence(held.job.spec.name, held.row.token, held.trust);
   try {

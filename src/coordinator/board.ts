@@ -18,8 +18,8 @@ export interface JobNotes {
   settledEtag: ETag | undefined;
   /** When this process first saw the lease broken, on the monotonic clock, and that row's version. */
   broken: { readonly etag: ETag; readonly since: Millis } | undefined;
-  /** A hand-over whose claim has not been seen: the row's version before it, and when its lease ends. */
-  handOver: { readonly etag: ETag; readonly endsAt: Millis } | undefined;
+  /** A hand-over whose claim has not been seen: the row's version before it, and when, on the monotonic clock. */
+  handOver: { readonly etag: ETag; readonly at: Millis } | undefined;
   /** The last warning about this job, so that it is said once. */
   warned: string | undefined;
 }

@@ -8,6 +8,7 @@ import { moment, Trust } from '../lease/trust';
 import type { Coordinator, Hub, RunnableJob } from './coordinator';
 import type { Held } from './held';
 import { ask, writeRow } from './held';
+import { withinHub } from './hub-watch';
 import type { AttemptInput } from './message';
 import { packRow, unpackRow } from './message';
 
@@ -15,6 +16,12 @@ import { packRow, unpackRow } from './message';
 const HAND_OVER_LIMIT_MS = 5_000;
 /** Durable timers are cut to whole seconds by the storage back end. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
+
+/** The task hub did not take an orchestration. */
+class HandOverError extends Error {
+  readonly code = 'HandOver';
+  override readonly name = 'HandOverError';
+}
 
 /**
  * The race: acquires the job's lease, if the row is still what was decided on, and hands it to an orchestration.
@@ -61,7 +68,12 @@ export async function handOver(
     end: claim.end ?? null,
   };
   // Should this fail, the lease is left to expire: the occurrence is not claimed, and still due.
-  await hub.start(orchestrationId(name, scheduledFor, leaseId), input);
+  const orchestration = orchestrationId(name, scheduledFor, leaseId);
+  try {
+    await withinHub(clock, () => hub.start(orchestration, input));
+  } catch (cause) {
+    throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
+  }
   return true;
 }
 

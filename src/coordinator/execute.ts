@@ -1,7 +1,8 @@
 import type { EpochMs, Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import type { Control } from '../core/control';
-import { NO_CONTROL, pauseAt, pendingRequests } from '../core/control';
+import { decodeControl, NO_CONTROL, pauseAt, pendingRequests } from '../core/control';
+import { waitingSince } from '../core/decide';
 import type { Reason, Trigger } from '../core/fate';
 import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
@@ -13,6 +14,7 @@ import type { Coordinator, Report } from './coordinator';
 import { AttemptAbortedError, NonRetryableError } from './handler';
 import type { JobContext, JobLog } from './handler';
 import type { Held } from './held';
+import { ask } from './held';
 import { previousRun } from './previous';
 
 /** What a handler returns may have this many bytes as JSON. */
@@ -23,6 +25,8 @@ const STACK_LIMIT = 8 * 1024;
 const DRAIN_GRACE_MS = 1_000;
 /** A leader job's term ends this long before the host would end it. */
 const TERM_RESERVE_MS = 30_000;
+/** A control record that could not be read is read again after this long. */
+const READ_AGAIN_MS = 1_000;
 
 /** How the handler's part of an attempt went. */
 export interface Execution {
@@ -73,6 +77,8 @@ export async function execute(
   const { clock, serviceTime } = coordinator;
   const due = held.row.run?.trigger === 'schedule' ? dueTime(held) : 0;
   await holdBack(coordinator, due, aborter.signal);
+  // This process may have stood still since its claim, and the run be somebody else's, or over, by now.
+  if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
   if (aborter.signal.aborted) {
     return { end: await aborter.aborted, startedAt: undefined, endedAt: serviceTime.now(), error: null };
   }
@@ -315,28 +321,42 @@ export function jobLog(report: Report, prefix: string): JobLog {
  * @returns what takes the news from each renewal, and what stops watching
  */
 export function watchForCancel(
-  { clock, serviceTime }: Coordinator,
+  coordinator: Coordinator,
   held: Held,
   aborter: Aborter,
+  report: Report,
 ): { onControl: (control: Control) => void; stop: () => void } {
+  const { clock, serviceTime } = coordinator;
   const { spec } = held.job;
   const runId = runIdOf(spec.name, held.row.run?.key ?? '');
-  let control = NO_CONTROL;
+  let control: Control | undefined;
   let disarm = (): void => undefined;
   const overlap = (what: string): void => {
     aborter.abort('cancelled', 'overlapCancel', `run ${runId} gives way to ${what}`);
   };
+  /** A due time in a pause ends nothing. Before the first renewal nobody has looked whether there is one. */
+  const onDue = async (due: EpochMs): Promise<void> => {
+    control ??= await currentControl(coordinator, held);
+    if (pauseAt(control, actualTime(spec, due)) !== undefined) armFrom(due);
+    else overlap(`the due time ${new Date(due).toISOString()}`);
+  };
   const armFrom = (after: EpochMs): void => {
     const due = spec.overlap === 'cancel' && spec.enabled ? spec.timetable.next(after) : undefined;
-    if (due === undefined) return;
+    if (due === undefined || aborter.signal.aborted) return;
     const wait: Millis = actualTime(spec, due) - serviceTime.now();
     disarm = clock.after(Math.max(0, wait), () => {
       if (serviceTime.now() < actualTime(spec, due)) armFrom(due - 1);
-      else if (pauseAt(control, actualTime(spec, due)) !== undefined) armFrom(due);
-      else overlap(`the due time ${new Date(due).toISOString()}`);
+      else {
+        onDue(due).catch((error: unknown) => {
+          report.log('warn', `job "${spec.name}": whether it is paused could not be read:`, error);
+          disarm = clock.after(READ_AGAIN_MS, () => {
+            armFrom(due - 1);
+          });
+        });
+      }
     });
   };
-  armFrom(held.row.cursor);
+  armFrom(waitingSince(spec, held.row));
   return {
     onControl: (seen) => {
       control = seen;
@@ -349,4 +369,13 @@ export function watchForCancel(
       disarm();
     },
   };
+}
+
+async function currentControl(coordinator: Coordinator, { job, trust }: Held): Promise<Control> {
+  const { control } = await ask(
+    coordinator,
+    () => trust.remaining(),
+    (signal) => coordinator.store.readControl(job.spec.name, { signal }),
+  );
+  return control === undefined ? NO_CONTROL : decodeControl(control.metadata);
 }

@@ -1,10 +1,16 @@
 import type { ETag, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
 import { sleep } from '../core/clock';
+import { within } from '../lease/deadline';
+import type { ListedRow } from '../lease/store';
 import type { JobNotes } from './board';
 import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
 
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
+const PROBE_AGAIN_MS = 30_000;
+/** A host that does not answer must not hold the tick for ever. */
+const HUB_ANSWERS_WITHIN_MS = 10_000;
 
 /**
  * Keeps a deployment whose task hub is dead out of the race: after a start, and after each hand-over whose claim was
@@ -15,17 +21,24 @@ export interface HubWatch {
   /** Whether this deployment may race. Waits for the proof as long as there is time. */
   proven(hub: Hub, left: () => Millis, report: Report): Promise<boolean>;
   /** A lease was handed to an orchestration. */
-  handedOver(notes: JobNotes, etag: ETag, job: RunnableJob): void;
-  /** A listing showed the row: has the claim been made? */
-  sawRow(notes: JobNotes, etag: ETag, report: Report): void;
+  handedOver(notes: JobNotes, etag: ETag): void;
+  /** A listing that was asked for at `askedAt` (monotonic) showed the row: has the claim been made? */
+  sawRow(notes: JobNotes, row: ListedRow, askedAt: Millis, report: Report): void;
+  /** Whether a claim may be raced for now: a look may have raised a doubt. */
+  readonly mayRace: boolean;
   /** An orchestration could not even be started. */
   failed(job: RunnableJob, error: unknown, report: Report): void;
+}
+
+/** One call to the hub, cut off. Rejects with `StoreUnavailableError`: nobody knows whether it took effect. */
+export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
+  return within(clock, HUB_ANSWERS_WITHIN_MS, call, 'the task hub');
 }
 
 export function hubWatch(coordinator: Coordinator): HubWatch {
   const { clock, health, serviceTime } = coordinator;
   let isProven = false;
-  let probe: string | undefined;
+  let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
 
   const doubt = (reason: string, report: Report): void => {
     isProven = false;
@@ -41,10 +54,11 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         try {
           if (probe === undefined) {
             const id = `cronlease-probe-${coordinator.newId()}`;
-            await hub.start(id, { kind: 'probe' });
-            probe = id;
+            await withinHub(clock, () => hub.start(id, { kind: 'probe' }));
+            probe = { id, sentAt: clock.monotonic() };
           }
-          const status = await hub.status(probe);
+          const { id, sentAt } = probe;
+          const status = await withinHub(clock, () => hub.status(id));
           if (status === 'completed') {
             isProven = true;
             if (health.over('hub')) {
@@ -52,7 +66,8 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
             }
             return true;
           }
-          if (status !== 'pending') probe = undefined;
+          // A message of it may be lost for good: then the next one shows whether the hub is well.
+          if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
         } catch (error) {
           doubt(`the task hub does not take orchestrations: ${String(error)}`, report);
         }
@@ -65,14 +80,18 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       }
       return false;
     },
-    handedOver(notes, etag, { spec }) {
-      notes.handOver = { etag, endsAt: clock.monotonic() + spec.leaseMs };
+    handedOver(notes, etag) {
+      notes.handOver = { etag, at: clock.monotonic() };
     },
-    sawRow(notes, etag, report) {
-      if (notes.handOver === undefined) return;
-      if (notes.handOver.etag !== etag) {
+    get mayRace() {
+      return isProven;
+    },
+    sawRow(notes, { etag, lease }, askedAt, report) {
+      const { handOver } = notes;
+      if (handOver === undefined || askedAt < handOver.at) return;
+      if (handOver.etag !== etag) {
         notes.handOver = undefined;
-      } else if (clock.monotonic() >= notes.handOver.endsAt) {
+      } else if (lease !== 'leased') {
         notes.handOver = undefined;
         doubt('a claim was handed over to the task hub and not made: the hub must be proven again', report);
       }

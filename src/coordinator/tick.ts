@@ -118,21 +118,23 @@ export function createTicker(coordinator: Coordinator): Ticker {
   }
 
   async function lookAtAll(hub: Hub, report: Report): Promise<void> {
-    const started = clock.monotonic();
+    let askedAt = clock.monotonic();
     let listing = await list();
     const missing = [...coordinator.jobs.values()].filter(({ spec }) => listing.jobs.get(spec.name)?.row === undefined);
     if (missing.length > 0) {
       await Promise.all(missing.map((job) => gate(() => createRow(job, listing.date))));
+      askedAt = clock.monotonic();
       listing = await list();
     }
-    lastSweep = started;
-    await Promise.all([...coordinator.jobs.values()].map((job) => decideOn(hub, job, listing, report)));
+    lastSweep = askedAt;
+    await Promise.all([...coordinator.jobs.values()].map((job) => decideOn(hub, job, listing, askedAt, report)));
   }
 
   async function lookAtOne(hub: Hub, name: JobName, report: Report): Promise<void> {
     const job = coordinator.jobs.get(name);
+    const askedAt = clock.monotonic();
     const listing = await list(name);
-    if (job !== undefined) await decideOn(hub, job, listing, report);
+    if (job !== undefined) await decideOn(hub, job, listing, askedAt, report);
   }
 
   /** A job seen for the first time owes nothing before now; an `@at` that is seen late is still due. */
@@ -144,7 +146,13 @@ export function createTicker(coordinator: Coordinator): Ticker {
     );
   }
 
-  async function decideOn(hub: Hub, job: RunnableJob, listing: Listing, report: Report): Promise<void> {
+  async function decideOn(
+    hub: Hub,
+    job: RunnableJob,
+    listing: Listing,
+    askedAt: Millis,
+    report: Report,
+  ): Promise<void> {
     const notes = board.notes(job.spec.name);
     const seen = listing.jobs.get(job.spec.name);
     if (notes.busy) return;
@@ -153,7 +161,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       notes.lookAt = undefined;
       return;
     }
-    watch.sawRow(notes, seen.row.etag, report);
+    watch.sawRow(notes, seen.row, askedAt, report);
     const version = `${seen.row.etag} ${seen.row.lease} ${seen.control?.etag ?? ''}`;
     const calm = seen.row.lease === 'available' && (notes.lookAt ?? Infinity) > serviceTime.now();
     if (calm && notes.seen === version) return;
@@ -224,13 +232,19 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const { decision, etag, lease } = looked;
     if ((decision.kind !== 'claim' && decision.kind !== 'record') || lease === 'held') return;
     if (notes.lookAt !== undefined || coordinator.stopping) return;
+    if (!watch.mayRace) {
+      // This very look has raised a doubt: the hub must be proven first.
+      notes.lookAt = serviceTime.now();
+      notes.seen = undefined;
+      return;
+    }
     notes.busy = true;
     notes.holdUntil = undefined;
     going += 1;
     const action = gate(async () => {
       if (decision.kind === 'record') return writeDecided(job, decision.row, etag, report);
       const won = await handOver(coordinator, hub, job, { claim: decision.claim, etag, lease });
-      if (won) watch.handedOver(notes, etag, job);
+      if (won) watch.handedOver(notes, etag);
       return won;
     });
     void action

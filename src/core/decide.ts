@@ -105,10 +105,18 @@ function decideUnfinished(s: Situation): Decision | undefined {
   return { kind: 'nothing', lookAt: Math.min(resumeAt, dueAt) };
 }
 
+/**
+ * The nominal instant after which a due time comes during the row's run: what passed before the run began waits its
+ * turn, and ends nothing.
+ */
+export function waitingSince(job: JobSpec, row: Row): EpochMs {
+  return row.run === undefined ? row.cursor : Math.max(row.cursor, row.run.since - job.offsetMs - 1);
+}
+
 /** The next due time that ends a waiting run of a job with overlap `cancel`. One in a pause ends nothing. */
 function cancellingDueTime({ job, row, control, now }: Situation): EpochMs | undefined {
   if (job.overlap !== 'cancel' || !job.enabled || openPause(control) !== undefined) return undefined;
-  let due = job.timetable.next(row.cursor);
+  let due = job.timetable.next(waitingSince(job, row));
   while (due !== undefined && actualTime(job, due) <= now && pauseAt(control, actualTime(job, due)) !== undefined) {
     due = job.timetable.next(due);
   }

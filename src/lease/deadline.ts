@@ -6,12 +6,17 @@ import { StoreUnavailableError } from './store';
  * Makes a call that ends in time, whatever the other side does: after `limit` its signal is aborted and the call
  * rejects with {@link StoreUnavailableError}, since nobody knows whether it took effect.
  */
-export async function within<T>(clock: Clock, limit: Millis, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function within<T>(
+  clock: Clock,
+  limit: Millis,
+  call: (signal: AbortSignal) => Promise<T>,
+  whose = 'storage',
+): Promise<T> {
   const controller = new AbortController();
   let cancel = (): void => undefined;
   const expired = new Promise<never>((_, reject) => {
     cancel = clock.after(Math.max(0, limit), () => {
-      const reason = new StoreUnavailableError(`no answer from storage within ${String(Math.round(limit))} ms`);
+      const reason = new StoreUnavailableError(`no answer from ${whose} within ${String(Math.round(limit))} ms`);
       controller.abort(reason);
       reject(reason);
     });

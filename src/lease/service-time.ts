@@ -1,6 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Moment } from './trust';
+import { elapsedSince } from './trust';
 
 /** Beyond this difference local time is corrected; the Date header has a resolution of 1 s. */
 const CORRECT_BEYOND_MS = 2_000;
@@ -22,12 +23,15 @@ export function serviceTime(clock: Clock): ServiceTime {
       return skew;
     },
     observe(date, sent) {
-      // The service wrote its Date somewhere between sending and now, and cut off the fraction.
-      const roundTrip = clock.monotonic() - sent.monotonic;
-      const difference = clock.now() - roundTrip / 2 - (date + 500);
-      // Leaving the correction needs more than a hair's breadth, lest time jump back and forth.
-      if (Math.abs(difference) > CORRECT_BEYOND_MS) skew = Math.round(difference);
+      // The service wrote its Date somewhere between sending and now, and cut off the fraction. An answer that took
+      // long, or came over a sleep of the machine, says nothing.
+      const roundTrip = elapsedSince(clock, sent);
+      if (roundTrip > CORRECT_BEYOND_MS) return;
+      const difference = Math.round(clock.now() - roundTrip / 2 - (date + 500));
+      // Leaving the correction needs more than a hair's breadth, lest time jump back and forth: until then it follows.
+      if (Math.abs(difference) > CORRECT_BEYOND_MS) skew = difference;
       else if (Math.abs(difference) < CORRECT_BEYOND_MS / 2) skew = 0;
+      else if (skew !== 0) skew = difference;
     },
   };
 }

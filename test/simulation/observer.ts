@@ -131,6 +131,11 @@ export function createObserver(specs: ReadonlyMap<JobName, readonly JobSpec[]>, 
       if (history.records.get(run)?.record.state === 'final') {
         violation(context.job, `handler of ${keyText(run)} started although its final record exists`);
       }
+      try {
+        context.fence.check();
+      } catch {
+        violation(context.job, `handler of ${keyText(run)} started without trust in its lease`);
+      }
       if (history.started.has(attempt)) violation(context.job, `handler of ${attempt} was called twice`);
       if (history.claims.get(attempt) !== context.fence.token) {
         violation(

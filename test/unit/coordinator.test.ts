@@ -263,6 +263,36 @@ describe('overlap', () => {
   });
 });
 
+describe('a backlog of a job that cancels', () => {
+  it('runs each in turn: what passed before a run began does not cancel it', async () => {
+    const sim: Simulation = simulation({
+      jobs: [jobSpec('a', '* * * * *', { overlap: 'cancel', catchUp: 'all' })],
+      handler: () => sleep(sim.clock, 500),
+    });
+    await sim.clock.advance(3 * MINUTE + 30_000);
+    sim.instances[0]?.kill();
+    await sim.clock.advance(7 * MINUTE);
+    sim.startInstance('d1');
+    await sim.clock.advance(4 * MINUTE);
+    const records = await sim.records('a');
+    expect(records.length).toBeGreaterThanOrEqual(14);
+    expect(new Set(records.map((record) => record.outcome))).toEqual(new Set(['succeeded']));
+  });
+});
+
+describe('a probe that is lost', () => {
+  it('is sent again, so that the deployment races after all', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const [instance] = sim.instances;
+    if (instance !== undefined) instance.hubDead = true;
+    await sim.clock.advance(12_000);
+    if (instance !== undefined) instance.hubDead = false;
+    await sim.clock.advance(3 * MINUTE);
+    expect(sim.calls.length).toBeGreaterThanOrEqual(2);
+    expect(instance?.coordinator.health.healthy).toBe(true);
+  });
+});
+
 describe('what was missed while nobody was there', () => {
   it.each([
     ['latest', { '00:31:00': 'collapsed', '00:45:00': 'succeeded', '00:46:00': 'succeeded' }],

@@ -144,4 +144,27 @@ describe('time', () => {
     expect(time.skewMs).toBe(corrected);
     expect(time.now()).toBe(clock.now() - corrected);
   });
+
+  it('learns nothing from an answer that came over a sleep of the machine', async () => {
+    const clock = settableClock(Date.UTC(2026, 0, 1, 0, 0, 0, 500));
+    const time = serviceTime(clock);
+    const sent = moment(clock);
+    clock.setWall(clock.now() + 57_000);
+    time.observe(Date.UTC(2026, 0, 1), sent);
+    expect(time.skewMs).toBe(0);
+    const slow = moment(clock);
+    await clock.advance(9_000);
+    time.observe(Math.floor(slow.wall / 1000) * 1000, slow);
+    expect(time.skewMs).toBe(0);
+  });
+
+  it('comes back from a correction that was wrong', () => {
+    const clock = settableClock(Date.UTC(2026, 0, 1, 0, 0, 0, 500));
+    const time = serviceTime(clock);
+    const observe = (skew: number): number => {
+      time.observe(Date.UTC(2026, 0, 1) - skew, moment(clock));
+      return time.skewMs;
+    };
+    expect([57_000, 1_500, 1_200, 500, 1_500].map(observe)).toEqual([57_000, 1_500, 1_200, 0, 0]);
+  });
 });
