@@ -331,5 +331,3 @@ export async function runHistory(
       operate(() => resumeJob(store, { name: spec.name, spec }));
   }
 }
-
-export type { Observer };
