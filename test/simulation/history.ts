@@ -14,7 +14,7 @@ import type { Deployment, Instance } from './instance';
 import { startInstance } from './instance';
 import type { Network } from './network';
 import { callOver, storeOver } from './network';
-import type { Execution, Observer } from './observer';
+import type { Execution } from './observer';
 import { createObserver } from './observer';
 import type { Disturbance, Plan, PlannedInstance } from './plan';
 import { CALL_FAULTS } from './plan';
