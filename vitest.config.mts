@@ -6,6 +6,9 @@ const alone = ['test/e2e/load.test.ts'];
 
 export default defineConfig({
   test: {
+    // A file for programs too, where one reads the result.
+    reporters: process.env['CI'] === undefined ? ['default'] : ['default', 'json'],
+    outputFile: { json: '.tmp/test-results.json' },
     projects: [
       {
         test: {
