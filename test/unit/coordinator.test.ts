@@ -321,6 +321,53 @@ describe('what was missed while nobody was there', () => {
   });
 });
 
+describe('a job that is seen for the first time', () => {
+  it('owes nothing, but for an @at that is seen late', async () => {
+    const sim = simulation({
+      jobs: [
+        jobSpec('cron', '0 * * * *', { catchUp: 'all', catchUpWindowMs: 24 * 60 * MINUTE }),
+        jobSpec('late', '@at 2025-12-31T23:50:00Z'),
+        jobSpec('too-late', '@at 2025-12-31T21:00:00Z'),
+      ],
+      deployments: 2,
+    });
+    await sim.clock.advance(3 * MINUTE);
+    expect(sim.calls.map(({ job, trigger }) => [job, trigger])).toEqual([['late', 'catchUp']]);
+    expect(await sim.records('cron')).toEqual([]);
+    expect(await sim.records('late')).toMatchObject([{ outcome: 'succeeded' }]);
+    expect(await sim.records('too-late')).toMatchObject([{ outcome: 'expired', reason: 'catchUpWindow' }]);
+    await sim.clock.advance(60 * MINUTE);
+    expect(sim.calls).toHaveLength(2);
+  });
+
+  it('comes at its nominal time plus its spread', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *', { offsetMs: 42_000 })], deployments: 2 });
+    await sim.clock.advance(16 * MINUTE);
+    expect(sim.calls.map((call) => call.at - call.scheduledFor)).toEqual([42_000, 42_000, 42_000]);
+    expect((await sim.records('a')).map((record) => record.latenessMs)).toEqual([0, 0, 0]);
+  });
+});
+
+describe('a job that is disabled', () => {
+  it('runs only by hand, and what passed is recorded once a higher revision enables it', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *', { enabled: false, scheduleHash: 'off' })], revision: 1 });
+    await sim.clock.advance(5 * MINUTE + 20_000);
+    await sim.control('a', () => ({
+      pauses: [],
+      cancel: undefined,
+      requests: [{ number: 1, id: 'byhand', time: sim.clock.now() }],
+    }));
+    await sim.clock.advance(5 * MINUTE);
+    expect(sim.calls.map((call) => call.trigger)).toEqual(['manual']);
+    sim.instances[0]?.kill();
+    sim.startInstance('d1', { jobs: [jobSpec('a', '* * * * *')], revision: 2 });
+    await sim.clock.advance(3 * MINUTE);
+    const scheduled = (await sim.records('a')).filter((record) => record.trigger !== 'manual');
+    expect(scheduled.at(-1)).toMatchObject({ outcome: 'disabled', reason: 'scheduleChanged', count: 10 });
+    expect(scheduled[0]?.outcome).toBe('succeeded');
+  });
+});
+
 describe('what people want', () => {
   it('a pause holds due times back, and is one record', async () => {
     const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 2 });
