@@ -174,3 +174,19 @@ describe.concurrent('a container that may not be written to', () => {
     await azurite.stop();
   });
 });
+
+describe.concurrent('a jobs file that is not valid', () => {
+  it('stops the start with every error, those of handlers included', { timeout: 60_000 }, async () => {
+    const app = coordinatedApp({
+      odd: { schedule: '61 * * * *', timeZone: 'Mars/Olympus', handler: 'mark' },
+      unknown: { schedule: '@daily', handler: 'mork' },
+    });
+    const dev = startDev(main, { app: app.folder, instances: 2 }, app.env);
+    expect(await dev.exited()).toBe(1);
+    for (const path of ['jobs.odd.schedule', 'jobs.odd.timeZone', 'jobs.unknown.handler']) {
+      expect(dev.stderr()).toContain(path);
+    }
+    expect(dev.stderr()).toContain('did you mean "mark"?');
+    expect(dev.events).toEqual([]);
+  });
+});

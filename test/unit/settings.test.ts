@@ -1,0 +1,90 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { deploymentName, durationSetting, functionTimeout, tickSchedule } from '../../src/functions/settings';
+
+const MINUTE = 60_000;
+
+function folderWith(hostJson?: string): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-host-'));
+  if (hostJson !== undefined) writeFileSync(path.join(folder, 'host.json'), hostJson);
+  return folder;
+}
+
+describe('CRONLEASE_TICK', () => {
+  it('has a default, four fires a minute', () => {
+    const { text, nextFire } = tickSchedule({});
+    expect(text).toBe('10,25,40,55 * * * * *');
+    const start = Date.UTC(2026, 0, 1);
+    const fires = [start];
+    for (let index = 0; index < 5; index += 1) fires.push(nextFire(fires.at(-1) ?? 0));
+    expect(fires.slice(1).map((fire) => (fire - start) / 1000)).toEqual([10, 25, 40, 55, 70]);
+  });
+
+  it.each(['* * * * *', '61 * * * * *', 'often', '', '@every 5s'])(
+    '%j is refused, with what would be right',
+    (text) => {
+      expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .*six fields/s);
+    },
+  );
+});
+
+describe('a duration', () => {
+  const lookAhead = (text?: string): number => {
+    const env = text === undefined ? {} : { CRONLEASE_LOOK_AHEAD: text };
+    return durationSetting(env, 'CRONLEASE_LOOK_AHEAD', 5_000, 0, MINUTE);
+  };
+
+  it.each([
+    [undefined, 5_000],
+    ['', 5_000],
+    ['0s', 0],
+    ['8s', 8_000],
+    ['1m', MINUTE],
+  ])('%j is %i ms', (text, expected) => {
+    expect(lookAhead(text)).toBe(expected);
+  });
+
+  it.each(['5', 'soon', '61s', '2h', '-1s'])('%j is refused, with its limits', (text) => {
+    expect(() => lookAhead(text)).toThrow(`App setting CRONLEASE_LOOK_AHEAD is ${JSON.stringify(text)}`);
+    expect(() => lookAhead(text)).toThrow('from 0s to 60s');
+  });
+});
+
+describe('the name of a deployment', () => {
+  it.each([
+    [{ CRONLEASE_DEPLOYMENT: 'mine', WEBSITE_SITE_NAME: 'site' }, 'mine'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'Production' }, 'site'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'blue' }, 'site-blue'],
+    [{ AzureFunctionsWebHost__hostid: 'green' }, 'green'],
+  ])('of %j is %s', (env, name) => {
+    expect(deploymentName(env)).toBe(name);
+  });
+
+  it('is what a row can hold', () => {
+    expect(() => deploymentName({ CRONLEASE_DEPLOYMENT: 'Zürich 1' })).toThrow('printable ASCII');
+  });
+});
+
+describe("host.json's functionTimeout", () => {
+  it.each([
+    ['{ "functionTimeout": "00:10:00" }', 10 * MINUTE],
+    ['{ "functionTimeout": "1.00:00:00" }', 24 * 60 * MINUTE],
+    ['{ // a comment\n "functionTimeout": "02:00:00", }', 120 * MINUTE],
+    ['\uFEFF{}', 30 * MINUTE],
+    ['{ "functionTimeout": "-1" }', 30 * MINUTE],
+    [undefined, 30 * MINUTE],
+  ])('%j', (hostJson, expected) => {
+    expect(functionTimeout({}, folderWith(hostJson))).toBe(expected);
+  });
+
+  it('gives way to its app setting', () => {
+    const env = { AzureFunctionsJobHost__functionTimeout: '00:05:00' };
+    expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
+  });
+
+  it.each(['{ "functionTimeout": "soon" }', '{ nothing'])('%j is refused', (hostJson) => {
+    expect(() => functionTimeout({}, folderWith(hostJson))).toThrow(/functionTimeout \(host\.json\)/);
+  });
+});
