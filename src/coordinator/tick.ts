@@ -1,6 +1,5 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 import { sleep } from '../core/clock';
-
 import type { Decision } from '../core/decide';
 import { HELD_WATCH_MS } from '../core/decide';
 import { claimTime } from '../core/fates';
@@ -28,6 +27,7 @@ const CLAIMS_AT_ONCE = 32;
 const HOLD_BACK_MS = 350;
 /** A tick returns this long before its next fire: a timer skips the fires that it outlives. */
 const RETURN_BEFORE_MS = 300;
+const FIRES_EARLY_MS = 500;
 const WATCH_FIRST_MS = 100;
 const WATCH_AT_MOST_MS = 2_000;
 const STORE_AGAIN_MS = 2_000;
@@ -58,7 +58,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
   return { tick };
 
   async function tick(hub: Hub, nextFire: (after: EpochMs) => EpochMs, report: Report): Promise<void> {
-    let fire = nextFire(clock.now());
+    // A timer may fire a little early: what comes within this long is the fire that called.
+    let fire = nextFire(clock.now() + FIRES_EARLY_MS);
     let firstLook = true;
     while (!coordinator.stopping) {
       if (clock.now() >= fire - RETURN_BEFORE_MS) {

@@ -33,6 +33,8 @@ export interface SimulationOptions {
   readonly sweepIntervalMs?: number;
   /** How long each call to storage takes. */
   readonly latencyMs?: number;
+  /** The tick timer fires this long before its time. */
+  readonly ticksEarlyMs?: number;
 }
 
 /** One handler call. */
@@ -49,6 +51,8 @@ export interface Call {
 export interface Instance {
   readonly deployment: string;
   readonly coordinator: Coordinator;
+  /** How often its tick was called. */
+  ticks(): number;
   /** How many calls of each kind its store got. */
   readonly calls: Map<string, number>;
   /** As `kill -9`: nothing of it goes on. */
@@ -141,7 +145,9 @@ export function simulation(options: SimulationOptions): Simulation {
       event: (event) => events.push({ ...event, deployment }),
       log: () => undefined,
     };
+    let ticks = 0;
     const instance: Instance = {
+      ticks: () => ticks,
       deployment,
       coordinator,
       calls: counted,
@@ -161,7 +167,10 @@ export function simulation(options: SimulationOptions): Simulation {
       },
     };
     instances.push(instance);
-    void tickLoop(coordinator, hubOf(coordinator, instance, report), report);
+    const onTick = (): void => {
+      ticks += 1;
+    };
+    void tickLoop(coordinator, hubOf(coordinator, instance, report), report, options.ticksEarlyMs ?? 0, onTick);
     return instance;
   };
   for (let index = 0; index < (options.deployments ?? 1); index += 1) startInstance(`d${String(index + 1)}`);
@@ -196,13 +205,20 @@ export function simulation(options: SimulationOptions): Simulation {
   };
 }
 
-async function tickLoop(coordinator: Coordinator, hub: Hub, report: Report): Promise<void> {
+async function tickLoop(
+  coordinator: Coordinator,
+  hub: Hub,
+  report: Report,
+  earlyMs: number,
+  onTick: () => void,
+): Promise<void> {
   const ticker = createTicker(coordinator);
   const { clock } = coordinator;
   const nextFire = (after: number): number =>
     Math.floor((after - TICK_OFFSET_MS) / TICK_MS + 1) * TICK_MS + TICK_OFFSET_MS;
   while (!coordinator.stopping) {
-    await sleep(clock, nextFire(clock.now()) - clock.now());
+    await sleep(clock, nextFire(clock.now() + earlyMs) - earlyMs - clock.now());
+    onTick();
     await ticker.tick(hub, nextFire, report);
   }
 }

@@ -75,6 +75,15 @@ describe('a tick that stays for its sweeps', () => {
   });
 });
 
+describe('a tick that is called a little before its time', () => {
+  it('serves the stretch up to the next fire all the same', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:00:30Z')], ticksEarlyMs: 20 });
+    await sim.clock.advance(40_000);
+    expect(sim.calls.map((call) => call.at - call.scheduledFor)).toEqual([0]);
+    expect(sim.instances[0]?.ticks()).toBe(3);
+  });
+});
+
 describe('a holder that dies', () => {
   it('is taken over with a higher token within lease and one tick', async () => {
     const sim = simulation({
