@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-const shared = { testTimeout: 60_000, hookTimeout: 60_000 };
+const shared = { testTimeout: 120_000, hookTimeout: 120_000 };
 /** What it measures would mean little beside others. */
 const alone = ['test/e2e/load.test.ts'];
 

@@ -38,7 +38,7 @@ export function remoteStoreConformance(name: string, open: () => Promise<RemoteH
       const store = await stopped();
       const started = performance.now();
       await failsWith(store, CALLS, 'StoreUnavailable', store.location);
-      expect(performance.now() - started).toBeLessThan(5000);
+      expect(performance.now() - started).toBeLessThan(20_000);
     });
 
     test('silent: unavailable after the time limit', async ({ silent }) => {

@@ -13,14 +13,14 @@ import { buildLocal } from '../support/local-build';
 afterAll(endAll);
 
 describe('each of three instances killed in turn', () => {
-  it('leaves every due time with one fate that why explains, and none run twice', { timeout: 150_000 }, async () => {
+  it('leaves every due time with one fate that why explains, and none run twice', { timeout: 300_000 }, async () => {
     const app = coordinatedApp({
       often: { schedule: '*/2 * * * * *', handler: 'mark', lease: '15s' },
       long: { schedule: '*/10 * * * * *', handler: 'slow', lease: '15s', overlap: 'queue', input: { ms: 3_000 } },
     });
     const dev = startDev(buildLocal(), { app: app.folder, instances: 3 }, app.env);
     const { instances, storage, container } = await dev.ready();
-    const first = await dev.event(({ event }) => event === 'succeeded', 40_000);
+    const first = await dev.event(({ event }) => event === 'succeeded', 90_000);
     const from = Date.parse(String(first['scheduledFor']));
 
     for (const { pid, deployment } of instances) {
@@ -29,7 +29,7 @@ describe('each of three instances killed in turn', () => {
         .waitFor(() => expect(app.notes().at(-1)?.pid).toBe(pid), { timeout: 8_000, interval: 20 })
         .catch(() => undefined);
       process.kill(pid, 'SIGKILL');
-      await dev.event((event) => event.event === 'instanceStarted' && event['deployment'] === deployment, 20_000);
+      await dev.event((event) => event.event === 'instanceStarted' && event['deployment'] === deployment, 60_000);
     }
     const through = Date.now();
     // A run whose holder died is taken over within its lease and one tick.

@@ -18,7 +18,7 @@ function percentile(values: readonly number[], share: number): number {
 }
 
 describe('three deployments, 20 jobs each second', () => {
-  it('run every due time once, without a gap, in modest memory', { timeout: 120_000 }, async () => {
+  it('run every due time once, without a gap, in modest memory', { timeout: 240_000 }, async () => {
     const names = Array.from({ length: 20 }, (_, index) => `job-${String(index)}`);
     const app = coordinatedApp(
       Object.fromEntries(names.map((name) => [name, { schedule: '* * * * * *', handler: 'mark', lease: '15s' }])),
@@ -26,7 +26,7 @@ describe('three deployments, 20 jobs each second', () => {
     const dev = startDev(buildLocal(), { app: app.folder, instances: 3 }, app.env);
     const { instances } = await dev.ready();
     // From the first second in which all of them ran, 30 s long.
-    const first = await dev.event((event) => event.event === 'succeeded', 40_000);
+    const first = await dev.event((event) => event.event === 'succeeded', 90_000);
     const from = Date.parse(String(first['scheduledFor'])) + 5_000;
     const through = from + 30_000;
     await dev.event(

@@ -62,7 +62,7 @@ describe('the client of the real durable-functions', () => {
     await client.raiseEvent(id, 'go', { done: true });
     const ended = await status(id, 'Completed');
     expect(ended.output).toEqual({ done: true });
-    expect(Math.abs(ended.createdTime.getTime() - Date.now())).toBeLessThan(5000);
+    expect(Math.abs(ended.createdTime.getTime() - Date.now())).toBeLessThan(30_000);
     await client.raiseEvent(id, 'go', 1);
   });
 

@@ -123,7 +123,7 @@ async function ended(hub: Hub, id: string): Promise<Instance> {
       if (instance === undefined || !isFinished(instance.status)) throw new Error(`${id} has not ended`);
       return instance;
     },
-    { timeout: 2000, interval: 2 },
+    { timeout: 20_000, interval: 2 },
   );
 }
 
