@@ -20,6 +20,8 @@ export interface JobNotes {
   broken: { readonly etag: ETag; readonly since: Millis } | undefined;
   /** A hand-over whose claim has not been seen: the row's version before it, and when, on the monotonic clock. */
   handOver: { readonly etag: ETag; readonly at: Millis } | undefined;
+  /** The fire in which this process last went for a term of a leader job. */
+  termOfFire: number | undefined;
   /** The last warning about this job, so that it is said once. */
   warned: string | undefined;
 }
@@ -40,6 +42,7 @@ export class Board {
         settledEtag: undefined,
         broken: undefined,
         handOver: undefined,
+        termOfFire: undefined,
         warned: undefined,
       });
     }

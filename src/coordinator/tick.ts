@@ -52,6 +52,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
   let lastSweep: Millis | undefined;
   let lastPurge: Millis | undefined;
   let going = 0;
+  /** Counts the fires that were served. */
+  let fires = 0;
   /** Wakes the tick: an action that is over has set when to look again. */
   let actionOver = new AbortController();
 
@@ -61,6 +63,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     // A timer may fire a little early: what comes within this long is the fire that called.
     let fire = nextFire(clock.now() + FIRES_EARLY_MS);
     let firstLook = true;
+    fires += 1;
     while (!coordinator.stopping) {
       if (clock.now() >= fire - RETURN_BEFORE_MS) {
         if (going > 0) await settleDown();
@@ -68,6 +71,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         // This tick has outlived a fire, which the timer skips: it serves that one's stretch as well.
         fire = nextFire(clock.now());
         firstLook = true;
+        fires += 1;
       }
       const left = (): Millis => fire - RETURN_BEFORE_MS - clock.now();
       try {
@@ -238,6 +242,15 @@ export function createTicker(coordinator: Coordinator): Ticker {
       notes.lookAt = serviceTime.now();
       notes.seen = undefined;
       return;
+    }
+    if (decision.kind === 'claim' && decision.claim.run.kind === 'term') {
+      // A term is due once a tick: each tick looks, and a handler that returns at once is not called without end.
+      notes.inFlight = true;
+      if (notes.termOfFire === fires) {
+        notes.seen = undefined;
+        return;
+      }
+      notes.termOfFire = fires;
     }
     notes.busy = true;
     notes.holdUntil = undefined;

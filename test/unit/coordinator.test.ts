@@ -538,6 +538,12 @@ describe('clocks', () => {
 });
 
 describe('a leader job', () => {
+  it('begins one term a tick, also when its handler returns at once', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@always')], sweepIntervalMs: 2_000 });
+    await sim.clock.advance(5 * MINUTE);
+    expect(sim.calls).toHaveLength(20);
+  });
+
   it('runs term after term, one at a time', async () => {
     const sim: Simulation = simulation({
       jobs: [jobSpec('a', '@always')],
