@@ -189,10 +189,10 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
   function note(notes: JobNotes, { decision, row, lease }: Looked): void {
     const now = serviceTime.now();
-    const settledExpired = lease === 'expired' && decision.kind === 'nothing';
     notes.inFlight =
       lease === 'held' ||
-      (lease === 'expired' && !settledExpired) ||
+      // An expired row that wants nothing is settled.
+      (lease === 'expired' && decision.kind !== 'nothing') ||
       row.phase === 'retrying' ||
       row.phase === 'fanning';
     const foreign = row.incumbent !== undefined && row.incumbent !== coordinator.deployment;

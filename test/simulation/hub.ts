@@ -106,6 +106,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
       orchestration.status = 'completed';
       return;
     }
+    // What the orchestrator yields is what this hub's own context gave it, whatever Durable calls its type.
     const action = next.value as unknown as Action;
     if (action.kind === 'activity') {
       send(orchestration, action.input);
