@@ -6,7 +6,16 @@
 export { registerCoordinator } from './functions/register';
 export type { CoordinatorOptions } from './functions/register';
 export { defineJob, NonRetryableError, AttemptAbortedError } from './coordinator/handler';
+export { defineFanOut, InvalidFanOutError } from './coordinator/define-fan-out';
+export type { FanOutHandler, FanOutOptions, ItemContext, ItemOutcome } from './coordinator/define-fan-out';
 export type { Handlers, JobContext, JobHandler, JobLog } from './coordinator/handler';
+export { LeaderElection } from './election/election';
+export type { LeaderElectionEvents } from './election/election';
+export { ElectionStoppedError } from './election/elector';
+export { LeadershipEndedError, TaskNotEndedError } from './election/leadership';
+export type { Leader, Leadership, TermEnd } from './election/leadership';
+export { ElectionOptionsError } from './election/options';
+export type { Duration, LeaderElectionOptions } from './election/options';
 export { FenceConflictError, StaleLeaderError } from './lease/fence';
 export type { Fence, FencedBlob } from './lease/fence';
 export type { AttemptRecord, LedgerRecord, RecordedError } from './core/record';

@@ -1,4 +1,5 @@
-import type { JobName } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
+import { formatDuration } from '../core/duration';
 import type { JobsFile, JobSpec } from '../core/job';
 import type { StandardResult, StandardSchema } from '../core/standard-schema';
 import { formatPath, type ConfigIssue } from './config-error';
@@ -6,7 +7,16 @@ import { nearest } from './suggest';
 import { valueAt } from './zod-issues';
 
 /** Handlers by name, as far as the configuration is concerned. */
-export type Registry = Readonly<Record<string, { readonly input?: StandardSchema | undefined }>>;
+export type Registry = Readonly<
+  Record<
+    string,
+    {
+      readonly input?: StandardSchema | undefined;
+      /** Of a handler that fans out. */
+      readonly policy?: { readonly itemTimeoutMs: Millis | undefined };
+    }
+  >
+>;
 
 interface CheckedHandlers {
   /** By job: what its handler is given, as its schema put it out (the file's own `input` where it has none). */
@@ -17,12 +27,18 @@ interface CheckedHandlers {
 /**
  * Checks that every job, disabled ones too, has a handler in the registry whose schema takes the job's `input`.
  * @param handlers the registry, by name
+ * @param functionTimeoutMs host.json's, if it is known
  */
-export function checkHandlers(jobsFile: JobsFile, handlers: Registry): CheckedHandlers {
+export function checkHandlers(
+  jobsFile: JobsFile,
+  handlers: Registry,
+  functionTimeoutMs: Millis | undefined,
+): CheckedHandlers {
   const inputs = new Map<JobName, unknown>();
   const errors: ConfigIssue[] = [];
   for (const spec of jobsFile.jobs) {
     const handler = Object.hasOwn(handlers, spec.handler) ? handlers[spec.handler] : undefined;
+    if (handler?.policy !== undefined) errors.push(...checkFanOut(spec, handler.policy, functionTimeoutMs));
     if (handler === undefined) errors.push(unknownHandler(spec, Object.keys(handlers)));
     else if (handler.input === undefined) inputs.set(spec.name, spec.input);
     else {
@@ -42,6 +58,25 @@ function unknownHandler(spec: JobSpec, known: readonly string[]): ConfigIssue {
     message: `is not in the registry of handlers, which holds ${known.map((name) => `"${name}"`).join(', ') || 'none'}`,
     remedy: meant === undefined ? 'write one that is there, or add it to the registry' : `did you mean "${meant}"?`,
   };
+}
+
+/** A leader job has no end after which to gather; and an item's call must end before the host would end it. */
+function checkFanOut(
+  spec: JobSpec,
+  { itemTimeoutMs }: NonNullable<Registry[string]['policy']>,
+  functionTimeoutMs: Millis | undefined,
+): readonly ConfigIssue[] {
+  const path = formatPath(['jobs', spec.name, 'handler']);
+  if (spec.kind === 'always') {
+    const message = 'fans out, which a leader job (@always) cannot';
+    return [{ path, value: spec.handler, message, remedy: 'give the job due times, or use defineJob' }];
+  }
+  if (functionTimeoutMs === undefined || itemTimeoutMs === undefined) return [];
+  if (itemTimeoutMs + spec.graceMs <= functionTimeoutMs) return [];
+  const message =
+    `has an itemTimeout of ${formatDuration(itemTimeoutMs)}, which with the grace of ${formatDuration(spec.graceMs)} ` +
+    `does not fit into the functionTimeout of host.json (${formatDuration(functionTimeoutMs)})`;
+  return [{ path, value: spec.handler, message, remedy: 'lower itemTimeout, or raise functionTimeout' }];
 }
 
 function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly ConfigIssue[] } | { input: unknown } {

@@ -43,7 +43,7 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   const { inputs, errors } =
     options.handlers === undefined
       ? { inputs: new Map<JobName, unknown>(), errors: [] }
-      : checkHandlers({ revision, jobs: specs }, options.handlers);
+      : checkHandlers({ revision, jobs: specs }, options.handlers, options.functionTimeoutMs);
   report.errors.push(...errors);
   if (report.errors.length > 0) throw new ConfigError(report.errors, report.warnings, name);
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing will ever run', 'add one');

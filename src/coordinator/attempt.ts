@@ -10,23 +10,24 @@ import { StoreError } from '../lease/store';
 import { claimAttempt } from './claim';
 import type { Claimed } from './claim';
 import type { Coordinator, Report } from './coordinator';
-import type { Aborter, Execution } from './execute';
-import { createAborter, describeRun, execute, watchForCancel } from './execute';
+import type { Aborter, RunningCall } from './bounded';
+import { abortForShutdown, createAborter } from './bounded';
+import { isFanOut } from './define-fan-out';
+import type { Attempted, Execution } from './execute';
+import { describeRun, execute, watchForCancel } from './execute';
+import type { Stage } from './fan-out';
+import { fanOutStage, itemLanes, itemsDeadlineMs, piecesToTidy, tidy } from './fan-out';
 import type { Held } from './held';
 import { ask } from './held';
-import type { AttemptInput, AttemptResult } from './message';
-import { packAttempts, packRow, unpackAttempts } from './message';
+import { runItem } from './item';
+import type { AttemptInput, AttemptResult, ClaimInput } from './message';
+import { packAttempts, packRow, unpackAttempts, unpackRow } from './message';
+import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import type { RunEnd } from './settle';
 import { settle, suspend, writeMark, writeOwedOf } from './settle';
 
 /** Earlier attempts travel with the orchestration: their errors are cut shorter than the ledger's. */
 const KNOWN_STACK_LIMIT = 1_000;
-
-/** An attempt as a shutdown sees it. */
-export interface RunningAttempt {
-  readonly aborter: Aborter;
-  readonly done: Promise<unknown>;
-}
 
 /**
  * One attempt: claims, keeps the lease alive, calls the handler, and settles what becomes of the run. Of two
@@ -38,13 +39,14 @@ export async function runAttempt(
   report: Report,
 ): Promise<AttemptResult> {
   if (input.kind === 'probe') return { kind: 'proven' };
+  if (input.kind === 'item') return runItem(coordinator, input, report);
   if (coordinator.stopping) return { kind: 'lost', why: 'this instance is being shut down' };
   const claimed = await claimOrLose(coordinator, input);
   if (typeof claimed === 'string') return { kind: 'lost', why: claimed };
 
   const aborter = createAborter();
   const attempt = underLease(coordinator, claimed, input, aborter, report);
-  const running: RunningAttempt = { aborter, done: attempt };
+  const running: RunningCall = { aborter, done: attempt };
   coordinator.running.add(running);
   // The shutdown may have begun while the claim was made.
   if (coordinator.stopping) abortForShutdown(running);
@@ -60,14 +62,7 @@ export async function runAttempt(
   }
 }
 
-export function abortForShutdown({ aborter }: RunningAttempt): void {
-  aborter.abort('draining', 'instanceStopped', 'the instance is being shut down');
-}
-
-async function claimOrLose(
-  coordinator: Coordinator,
-  input: Exclude<AttemptInput, { kind: 'probe' }>,
-): Promise<Claimed | string> {
+async function claimOrLose(coordinator: Coordinator, input: ClaimInput): Promise<Claimed | string> {
   try {
     return await claimAttempt(coordinator, input, coordinator.newId());
   } catch (error) {
@@ -79,7 +74,7 @@ async function claimOrLose(
 async function underLease(
   coordinator: Coordinator,
   { held, mayNotBeFirst }: Claimed,
-  input: Exclude<AttemptInput, { kind: 'probe' }>,
+  input: ClaimInput,
   aborter: Aborter,
   report: Report,
 ): Promise<AttemptResult> {
@@ -98,22 +93,55 @@ async function underLease(
       return { kind: 'ended', record: mark.record };
     }
     const end = input.kind === 'handedOver' ? input.end : null;
-    const execution =
-      end === null ? await execute(coordinator, held, fence, aborter, triggerOf(held, input), report) : undefined;
+    const attempted: Attempted = { fence, aborter, trigger: triggerOf(held, input) };
+    const stage: Stage =
+      end === null ? await perform(coordinator, held, attempted, input, report) : { execution: undefined, items: [] };
     cancels.stop();
     fence.close();
     if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);
 
-    const step: RunStep =
-      execution === undefined
-        ? { kind: 'ended', fate: end?.fate ?? 'failed', reason: end?.reason ?? 'holderLost' }
-        : afterAttempt(held.job.spec, held.row, execution.end, coordinator.serviceTime.now(), coordinator.random());
-    return await conclude(coordinator, held, { step, execution, history, mark: mark?.etag, alive }, report);
+    const step = stepOf(coordinator, held, end, stage);
+    return await conclude(coordinator, held, { step, stage, history, mark: mark?.etag, alive }, report);
   } finally {
     cancels.stop();
     fence.close();
     alive.stop();
   }
+}
+
+/** Calls what the handler has for this attempt. */
+async function perform(
+  coordinator: Coordinator,
+  held: Held,
+  attempted: Attempted,
+  input: ClaimInput,
+  report: Report,
+): Promise<Stage> {
+  const { handler } = held.job;
+  // The input came out of this very handler's schema when the app started.
+  const jobInput = held.job.input as never;
+  if (!isFanOut(handler)) {
+    const execution = await execute(coordinator, held, attempted, (context) => handler.run(context, jobInput), report);
+    return { execution, items: [] };
+  }
+  const afterItems = input.kind === 'again' && unpackRow(input.row).phase === 'fanning';
+  const call: Parameters<typeof fanOutStage>[3] = (part) => execute(coordinator, held, attempted, part, report);
+  return fanOutStage(coordinator, held, handler, call, afterItems);
+}
+
+type Step = RunStep | { readonly kind: 'fanOut' };
+
+function stepOf(
+  coordinator: Coordinator,
+  held: Held,
+  end: Extract<AttemptInput, { kind: 'handedOver' }>['end'],
+  { execution, items }: Stage,
+): Step {
+  if (items.length > 0) return { kind: 'fanOut' };
+  if (execution === undefined) {
+    return { kind: 'ended', fate: end?.fate ?? 'failed', reason: end?.reason ?? 'holderLost' };
+  }
+  return afterAttempt(held.job.spec, held.row, execution.end, coordinator.serviceTime.now(), coordinator.random());
 }
 
 /** `takeOver` is said of the attempt that follows a holder's death, and of no other. */
@@ -123,8 +151,8 @@ function triggerOf(held: Held, input: AttemptInput): Trigger {
 }
 
 interface Conclusion {
-  readonly step: RunStep;
-  readonly execution: Execution | undefined;
+  readonly step: Step;
+  readonly stage: Stage;
   readonly history: readonly AttemptRecord[];
   readonly mark: Parameters<typeof settle>[2];
   readonly alive: { stop(): void };
@@ -134,9 +162,10 @@ interface Conclusion {
 async function conclude(
   coordinator: Coordinator,
   held: Held,
-  { step, execution, history, mark, alive }: Conclusion,
+  { step, stage, history, mark, alive }: Conclusion,
   report: Report,
 ): Promise<AttemptResult> {
+  const { execution } = stage;
   switch (step.kind) {
     case 'lost':
       return lost(coordinator, held, 'the lease was lost', report);
@@ -146,7 +175,9 @@ async function conclude(
       const end: RunEnd = { fate: step.fate, reason: step.reason, at, result: execution?.result };
       const settled = await settle(coordinator, held, mark, attempts, end, report);
       if (settled.kind === 'superseded') return lost(coordinator, held, "a successor's record stands", report);
+      const leftovers = isFanOut(held.job.handler) ? await piecesLeft(coordinator, held, report) : [];
       if (settled.mayRelease) await release(coordinator, held, alive, report);
+      await tidyUp(coordinator, held, leftovers, report);
       report.event({ ...eventBase(coordinator, held), event: step.fate, reason: step.reason });
       if (execution?.error) logFailure(held, execution, report);
       return { kind: 'ended', record: settled.record };
@@ -162,18 +193,66 @@ async function conclude(
       if (execution?.error) logFailure(held, execution, report);
       // After a shutdown any tick resumes the run: its orchestration ends here.
       if (step.notBefore === 0) return { kind: 'lost', why: 'the instance is being shut down' };
+      return { kind: 'again', notBefore: step.notBefore, next: goingOn(held, attempts) };
+    }
+    case 'fanOut': {
+      const { handler } = held.job;
+      if (!isFanOut(handler)) throw new Error(`job "${held.job.spec.name}" does not fan out`);
+      const attempts = withAttempt(coordinator, held, history, execution, 'planned');
+      const current = execution?.startedAt === undefined ? undefined : attempts.at(-1);
+      const until = coordinator.serviceTime.now() + itemsDeadlineMs(held.job, handler);
+      const next = { outcome: 'planned', notBefore: until } as const;
+      if (!(await suspend(coordinator, held, current, next, report))) {
+        return lost(coordinator, held, 'the lease has passed on', report);
+      }
+      await release(coordinator, held, alive, report);
+      report.event({ ...eventBase(coordinator, held), event: 'fannedOut', count: stage.items.length });
       return {
-        kind: 'again',
-        notBefore: step.notBefore,
-        next: {
-          kind: 'again',
-          job: held.job.spec.name,
-          etag: held.etag,
-          row: packRow(held.row),
-          known: packAttempts(attempts.map(shorten)),
-        },
+        kind: 'fanOut',
+        lanes: itemLanes(held, handler, stage.items, until),
+        next: goingOn(held, attempts),
       };
     }
+  }
+}
+
+/** What the run's own orchestration goes on with. */
+function goingOn(held: Held, attempts: readonly AttemptRecord[]): AttemptInput {
+  return {
+    kind: 'again',
+    job: held.job.spec.name,
+    etag: held.etag,
+    row: packRow(held.row),
+    known: packAttempts(attempts.map(shorten)),
+  };
+}
+
+/** What is listed before the release belongs to runs that are over: nobody else has claimed the job since. */
+async function piecesLeft(
+  coordinator: Coordinator,
+  held: Held,
+  report: Report,
+): Promise<Awaited<ReturnType<typeof piecesToTidy>>> {
+  try {
+    return await piecesToTidy(coordinator, held);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    report.log('warn', `job "${held.job.spec.name}": what its run has left will be deleted after its next one:`, error);
+    return [];
+  }
+}
+
+async function tidyUp(
+  coordinator: Coordinator,
+  held: Held,
+  pieces: Awaited<ReturnType<typeof piecesToTidy>>,
+  report: Report,
+): Promise<void> {
+  try {
+    await tidy(coordinator, held.job.spec.name, pieces);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    report.log('warn', `job "${held.job.spec.name}": what its run has left will be deleted after its next one:`, error);
   }
 }
 
@@ -184,12 +263,14 @@ function keepLease(
   onControl: (control: Control) => void,
   report: Report,
 ): { stop(): void } {
-  const { store, clock } = coordinator;
+  const { store, clock, random } = coordinator;
   const { leaseId, trust } = held;
   const { name, leaseMs } = held.job.spec;
-  return keepAlive({
+  let troubles = 0;
+  const alive = keepAlive({
     store,
     clock,
+    random,
     job: name,
     leaseId,
     leaseMs,
@@ -197,11 +278,24 @@ function keepLease(
     onLost: (why) => {
       aborter.abort('leaseLost', 'leaseLost', why);
     },
+    onRenewed: () => {
+      troubles = 0;
+      renewalAnswers(coordinator, name, report);
+    },
     onControl,
     onTrouble: (problem) => {
-      report.log('warn', `job "${name}": renewing its lease:`, problem);
+      troubles += 1;
+      // One call that is lost is asked again and is no news.
+      if (troubles > 1 && problem instanceof StoreError) renewalTroubled(coordinator, name, problem, report);
+      else report.log('debug', `job "${name}": renewing its lease:`, problem);
     },
   });
+  return {
+    stop: () => {
+      alive.stop();
+      renewalEnded(coordinator, name);
+    },
+  };
 }
 
 /** The attempts of the run, this one included if its handler was called. */

@@ -14,8 +14,8 @@ export interface JobNotes {
   watchDelayMs: Millis;
   /** Row and control as they were when last decided upon. */
   seen: string | undefined;
-  /** The row's version whose run is known to have a final record. */
-  settledEtag: ETag | undefined;
+  /** The row's version whose run is known to have a final record, and when that run ended. */
+  settled: { readonly etag: ETag; readonly endedAt: EpochMs } | undefined;
   /** When this process first saw the lease broken, on the monotonic clock, and that row's version. */
   broken: { readonly etag: ETag; readonly since: Millis } | undefined;
   /** A hand-over whose claim has not been seen: the row's version before it, and when, on the monotonic clock. */
@@ -39,7 +39,7 @@ export class Board {
         holdUntil: undefined,
         watchDelayMs: 0,
         seen: undefined,
-        settledEtag: undefined,
+        settled: undefined,
         broken: undefined,
         handOver: undefined,
         termOfFire: undefined,

@@ -9,7 +9,7 @@ import type { Coordinator, Hub, RunnableJob } from './coordinator';
 import type { Held } from './held';
 import { ask, writeRow } from './held';
 import { withinHub } from './hub-watch';
-import type { AttemptInput } from './message';
+import type { AttemptInput, ClaimInput } from './message';
 import { packRow, unpackRow } from './message';
 
 /** How long the tick goes on asking for a lease, and for its orchestration to be started. */
@@ -108,7 +108,7 @@ export interface Claimed {
  */
 export async function claimAttempt(
   coordinator: Coordinator,
-  input: Exclude<AttemptInput, { kind: 'probe' }>,
+  input: ClaimInput,
   execution: string,
 ): Promise<Claimed | string> {
   const job = coordinator.jobs.get(input.job as JobName);
@@ -148,8 +148,10 @@ async function untilNotBefore(
   { clock, serviceTime }: Coordinator,
   input: Extract<AttemptInput, { kind: 'again' }>,
 ): Promise<void> {
-  const early = (unpackRow(input.row).notBefore ?? 0) - serviceTime.now();
-  if (early > 0) await sleep(clock, Math.min(early, DURABLE_TIMER_EARLY_MS));
+  const { phase, notBefore = 0 } = unpackRow(input.row);
+  const early = notBefore - serviceTime.now();
+  // A run whose items are done goes on before its not-before time, which is for the others.
+  if (early > 0 && phase === 'retrying') await sleep(clock, Math.min(early, DURABLE_TIMER_EARLY_MS));
 }
 
 async function acquireAgain(
@@ -167,12 +169,7 @@ async function acquireAgain(
 }
 
 /** The row that the claim writes: what was decided, and what only this execution knows. */
-function claimedRow(
-  coordinator: Coordinator,
-  { spec }: RunnableJob,
-  input: Exclude<AttemptInput, { kind: 'probe' }>,
-  execution: string,
-): Row {
+function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: ClaimInput, execution: string): Row {
   const decided = unpackRow(input.row);
   const { run } = decided;
   if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);

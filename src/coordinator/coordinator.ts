@@ -4,14 +4,15 @@ import type { Observer } from '../core/event';
 import type { JobSpec } from '../core/job';
 import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
-import type { RunningAttempt } from './attempt';
+import type { RunningCall } from './bounded';
+import type { FanOutHandler } from './define-fan-out';
 import type { JobHandler } from './handler';
 import type { AttemptInput } from './message';
 
 /** A job as this process can run it. */
 export interface RunnableJob {
   readonly spec: JobSpec;
-  readonly handler: JobHandler;
+  readonly handler: JobHandler | FanOutHandler;
   /** What the handler's schema made of the job's input. */
   readonly input: unknown;
 }
@@ -40,15 +41,28 @@ export interface Coordinator {
   readonly revision: number;
   readonly jobs: ReadonlyMap<JobName, RunnableJob>;
   readonly settings: Settings;
+  /** What this process says of itself in storage; undefined: nothing. */
+  readonly presence?: PresenceFacts;
   readonly health: Health;
-  /** The attempts that run in this process. */
-  readonly running: Set<RunningAttempt>;
+  /** The attempts and items that run in this process. */
+  readonly running: Set<RunningCall>;
   /** Set for good once the instance is being shut down: nothing more is claimed. */
   stopping: boolean;
 }
 
+/** What only the place where things are put together knows of this process. */
+export interface PresenceFacts {
+  /** Of this start. */
+  readonly instance: string;
+  readonly version: string;
+  /** Whose storage account the task hub is in, without secrets. */
+  readonly hubAccount: string | undefined;
+}
+
 /** Durable, as the tick needs it: one task hub. */
 export interface Hub {
+  /** Where it is known. */
+  readonly name?: string;
   /** Starts the orchestration, or finds it started already under this id. */
   start(orchestration: string, input: AttemptInput): Promise<void>;
   status(orchestration: string): Promise<'pending' | 'completed' | 'failed' | 'unknown'>;

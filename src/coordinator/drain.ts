@@ -1,6 +1,6 @@
 import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
-import { abortForShutdown } from './attempt';
+import { abortForShutdown } from './bounded';
 import type { Coordinator } from './coordinator';
 
 /** The host gives its shutdown hook 5 s, and we plan for 2: what is not let go by then runs out. */

@@ -3,30 +3,33 @@ import { sleep } from '../core/clock';
 import type { Control } from '../core/control';
 import { decodeControl, NO_CONTROL, pauseAt, pendingRequests } from '../core/control';
 import { waitingSince } from '../core/decide';
-import type { Reason, Trigger } from '../core/fate';
+import type { Trigger } from '../core/fate';
 import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
-import { isObject } from '../core/metadata';
 import type { RecordedError } from '../core/record';
-import type { AbortCode, AttemptEnd } from '../core/run';
+import type { AttemptEnd } from '../core/run';
 import type { ClosableFence } from '../lease/fence';
+import type { Aborted, Aborter, Bounds } from './bounded';
+import { callBounded, timeoutAfter } from './bounded';
+import type { Handled } from './call-handler';
+import { callHandler, describeError } from './call-handler';
 import type { Coordinator, Report } from './coordinator';
-import { AttemptAbortedError, NonRetryableError } from './handler';
 import type { JobContext, JobLog } from './handler';
 import type { Held } from './held';
 import { ask } from './held';
 import { previousRun } from './previous';
 
-/** What a handler returns may have this many bytes as JSON. */
-export const RESULT_LIMIT = 32 * 1024;
-/** A stack in the ledger is cut to this many characters. */
-const STACK_LIMIT = 8 * 1024;
-/** Handlers get this long to obey when their instance is shut down, whatever their grace. */
-const DRAIN_GRACE_MS = 1_000;
 /** A leader job's term ends this long before the host would end it. */
 const TERM_RESERVE_MS = 30_000;
 /** A control record that could not be read is read again after this long. */
 const READ_AGAIN_MS = 1_000;
+
+/** What an attempt's handler is called with, besides its claim. */
+export interface Attempted {
+  readonly fence: ClosableFence;
+  readonly aborter: Aborter;
+  readonly trigger: Trigger;
+}
 
 /** How the handler's part of an attempt went. */
 export interface Execution {
@@ -38,40 +41,17 @@ export interface Execution {
   readonly error: RecordedError | null;
 }
 
-/** Aborts an attempt; the first reason counts. */
-export interface Aborter {
-  readonly signal: AbortSignal;
-  abort(code: AbortCode, reason: Reason, message: string): void;
-  readonly aborted: Promise<Extract<AttemptEnd, { kind: 'aborted' }>>;
-}
-
-export function createAborter(): Aborter {
-  const controller = new AbortController();
-  let settle: (end: Extract<AttemptEnd, { kind: 'aborted' }>) => void = () => undefined;
-  const aborted = new Promise<Extract<AttemptEnd, { kind: 'aborted' }>>((resolve) => {
-    settle = resolve;
-  });
-  return {
-    signal: controller.signal,
-    aborted,
-    abort(code, reason, message) {
-      if (controller.signal.aborted) return;
-      settle({ kind: 'aborted', code, reason });
-      controller.abort(new AttemptAbortedError(code, message));
-    },
-  };
-}
-
 /**
  * Holds the handler back until its due time, calls it, and waits for the first thing that ends the attempt: the
  * handler, or its signal. A handler that ignores its signal is not waited for longer than the grace.
+ *
+ * @param call the handler
  */
 export async function execute(
   coordinator: Coordinator,
   held: Held,
-  fence: ClosableFence,
-  aborter: Aborter,
-  trigger: Trigger,
+  { fence, aborter, trigger }: Attempted,
+  call: (context: JobContext) => unknown,
   report: Report,
 ): Promise<Execution> {
   const { clock, serviceTime } = coordinator;
@@ -85,38 +65,17 @@ export async function execute(
 
   const startedAt = serviceTime.now();
   reportStart(held, startedAt, report);
-  const stall = stallTimer(coordinator, held, aborter);
-  const cancelTimeout = timeoutTimer(coordinator, held, aborter);
-  const context = contextFor(coordinator, held, fence, aborter, trigger, startedAt, stall.progress, report);
-  const handled = callHandler(held, context);
-  const first = await Promise.race([handled, aborter.aborted]);
-  cancelTimeout();
-  stall.cancel();
-
-  if (first.kind === 'aborted' && first.code !== 'leaseLost') {
-    const grace = first.code === 'draining' ? DRAIN_GRACE_MS : held.job.spec.graceMs;
-    const waiting = new AbortController();
-    await Promise.race([
-      handled.then(() => {
-        waiting.abort();
-      }),
-      sleep(clock, grace, waiting.signal),
-    ]);
-  }
+  const first = await callBounded(clock, aborter, boundsOf(coordinator, held), (progress) => {
+    const context = contextFor(coordinator, held, fence, aborter, trigger, startedAt, progress, report);
+    return callHandler(held.job.spec.name, () => call(context));
+  });
   const endedAt = serviceTime.now();
   // Settling costs this process some work: handlers that are due at the same instant start first.
   await sleep(clock, 0);
   return { ...toExecution(first, aborter), startedAt, endedAt };
 }
 
-type Handled =
-  | { readonly kind: 'returned'; readonly result: unknown }
-  | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason; readonly error: RecordedError };
-
-function toExecution(
-  first: Handled | Extract<AttemptEnd, { kind: 'aborted' }>,
-  aborter: Aborter,
-): Pick<Execution, 'end' | 'error' | 'result'> {
+function toExecution(first: Handled | Aborted, aborter: Aborter): Pick<Execution, 'end' | 'error' | 'result'> {
   switch (first.kind) {
     case 'returned':
       return { end: { kind: 'returned' }, result: first.result, error: null };
@@ -124,66 +83,6 @@ function toExecution(
       return { end: { kind: 'threw', retryable: first.retryable, reason: first.reason }, error: first.error };
     case 'aborted':
       return { end: first, error: describeError(aborter.signal.reason) };
-  }
-}
-
-/** Never rejects: what the handler throws is an answer. */
-async function callHandler(held: Held, context: JobContext): Promise<Handled> {
-  try {
-    // The input came out of this very handler's schema when the app started.
-    const value = await held.job.handler.run(context, held.job.input as never);
-    return checkResult(held.job.spec.name, value);
-  } catch (thrown) {
-    const final = thrown instanceof NonRetryableError || (isObject(thrown) && thrown['code'] === 'NonRetryable');
-    const reason = final ? 'nonRetryable' : 'handlerError';
-    return { kind: 'threw', retryable: !final, reason, error: describeError(thrown) };
-  }
-}
-
-/** A result that the ledger cannot hold is an error of the handler, and trying again would not mend it. */
-function checkResult(job: string, value: unknown): Handled {
-  if (value === undefined) return { kind: 'returned', result: undefined };
-  const refuse = (problem: string): Handled => ({
-    kind: 'threw',
-    retryable: false,
-    reason: 'invalidResult',
-    error: { name: 'InvalidResultError', message: `the handler of job "${job}" returned ${problem}` },
-  });
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(value);
-  } catch (error) {
-    const [problem] = describeError(error).message.split('\n');
-    return refuse(`what is not JSON (${String(problem)}): return plain data, or nothing`);
-  }
-  if (json === undefined) return refuse(`a ${typeof value}, which is not JSON: return plain data, or nothing`);
-  const bytes = Buffer.byteLength(json);
-  if (bytes > RESULT_LIMIT) {
-    return refuse(
-      `${String(bytes)} bytes of JSON, more than ${String(RESULT_LIMIT)}: write it to a blob, return its name`,
-    );
-  }
-  return { kind: 'returned', result: JSON.parse(json) };
-}
-
-/** What was thrown, Error or not, as the ledger keeps it. */
-export function describeError(thrown: unknown): RecordedError {
-  // Where an attempt was aborted from is no news.
-  if (thrown instanceof AttemptAbortedError) return { name: thrown.name, message: thrown.message };
-  if (thrown instanceof Error) {
-    const stack = thrown.stack === undefined ? {} : { stack: thrown.stack.slice(0, STACK_LIMIT) };
-    return { name: thrown.name, message: thrown.message.slice(0, STACK_LIMIT), ...stack };
-  }
-  return { name: 'NotAnError', message: `thrown: ${printable(thrown)}`.slice(0, STACK_LIMIT) };
-}
-
-function printable(value: unknown): string {
-  if (typeof value === 'string') return value;
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    // Circular, or with a getter that throws: its type is all that can be said safely.
-    return Object.prototype.toString.call(value);
   }
 }
 
@@ -230,46 +129,20 @@ export function describeRun(held: Held): {
   };
 }
 
-function timeoutTimer({ clock, settings }: Coordinator, held: Held, aborter: Aborter): () => void {
-  const { timeoutMs, graceMs, kind, name } = held.job.spec;
+/** A leader job's term ends before the host would end it, and hands over. */
+function boundsOf({ settings }: Coordinator, { job: { spec } }: Held): Bounds {
+  const { name, kind, timeoutMs, stallAfterMs, graceMs } = spec;
+  const what = `job "${name}"`;
   const hostLimit = settings.functionTimeoutMs - graceMs - TERM_RESERVE_MS;
   if (kind === 'always' && (timeoutMs === undefined || timeoutMs > hostLimit)) {
-    return clock.after(hostLimit, () => {
-      aborter.abort('draining', 'termEnded', `the term of job "${name}" ends before the host's functionTimeout`);
-    });
+    const ends = {
+      afterMs: hostLimit,
+      end: { kind: 'aborted', code: 'draining', reason: 'termEnded' },
+      message: `the term of ${what} ends before the host's functionTimeout`,
+    } as const;
+    return { what, ends, stallAfterMs, graceMs };
   }
-  if (timeoutMs === undefined) return () => undefined;
-  return clock.after(timeoutMs, () => {
-    aborter.abort('timedOut', 'timeout', `job "${name}" took longer than its timeout of ${String(timeoutMs / 1000)} s`);
-  });
-}
-
-function stallTimer(
-  { clock }: Coordinator,
-  held: Held,
-  aborter: Aborter,
-): { progress: (note?: string) => void; cancel: () => void } {
-  const { stallAfterMs, name } = held.job.spec;
-  if (stallAfterMs === undefined) return { progress: () => undefined, cancel: () => undefined };
-  const arm = (note: string | undefined): (() => void) =>
-    clock.after(stallAfterMs, () => {
-      const last = note === undefined ? '' : `; the last was "${note}"`;
-      const silence = `job "${name}" reported no progress for ${String(stallAfterMs / 1000)} s`;
-      aborter.abort('stalled', 'stallAfter', silence + last);
-    });
-  let cancel = arm(undefined);
-  let over = false;
-  return {
-    progress: (note) => {
-      if (over) return;
-      cancel();
-      cancel = arm(note);
-    },
-    cancel: () => {
-      over = true;
-      cancel();
-    },
-  };
+  return { what, ends: timeoutMs === undefined ? undefined : timeoutAfter(timeoutMs, what), stallAfterMs, graceMs };
 }
 
 function contextFor(

@@ -3,6 +3,7 @@ import type { LedgerRecord } from '../core/record';
 import type { AbortCode } from '../core/run';
 import type { StandardSchema } from '../core/standard-schema';
 import type { Fence } from '../lease/fence';
+import type { FanOutHandler } from './define-fan-out';
 
 /** Writes to the host's log. Callable, as `context.log` is. */
 export interface JobLog {
@@ -43,7 +44,7 @@ export interface JobHandler {
 }
 
 /** Handlers by name: the names that `handler` in the jobs file, or a job's own name, may take. */
-export type Handlers = Readonly<Record<string, JobHandler>>;
+export type Handlers = Readonly<Record<string, JobHandler | FanOutHandler>>;
 
 /**
  * Defines what a job does.

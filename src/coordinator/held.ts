@@ -1,17 +1,11 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
-import { sleep } from '../core/clock';
 import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
-import { within } from '../lease/deadline';
+import { untilAnswered } from '../lease/deadline';
 import type { Metadata } from '../lease/store';
-import { StoreUnavailableError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
 import type { Coordinator, RunnableJob } from './coordinator';
-
-/** No single call to storage takes longer; what is asked again is asked within the trust. */
-const CALL_LIMIT_MS = 5_000;
-const ASK_AGAIN_MS = 250;
 
 /** A claimed row: the attempt writes it under its lease. */
 export interface Held {
@@ -23,23 +17,8 @@ export interface Held {
   etag: ETag;
 }
 
-/** Asks until there is an answer, or until there is no time left: then it rejects with the last trouble. */
-export async function ask<T>(
-  coordinator: Coordinator,
-  remaining: () => Millis,
-  call: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  for (;;) {
-    const left = remaining();
-    if (left <= 0) throw new StoreUnavailableError('no time is left to ask storage');
-    try {
-      return await within(coordinator.clock, Math.min(left, CALL_LIMIT_MS), call);
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || remaining() <= ASK_AGAIN_MS) throw error;
-      await sleep(coordinator.clock, ASK_AGAIN_MS);
-    }
-  }
-}
+/** As {@link untilAnswered}. */
+export const ask: typeof untilAnswered = untilAnswered;
 
 export type RowWrite =
   | {

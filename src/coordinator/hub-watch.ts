@@ -86,11 +86,16 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     get mayRace() {
       return isProven;
     },
-    sawRow(notes, { etag, lease }, askedAt, report) {
+    sawRow(notes, { etag, lease, metadata }, askedAt, report) {
       const { handOver } = notes;
       if (handOver === undefined || askedAt < handOver.at) return;
       if (handOver.etag !== etag) {
         notes.handOver = undefined;
+        // Somebody else's claim hides whether ours was made: a quiet look at the hub tells.
+        if (metadata['incumbent'] !== coordinator.deployment) {
+          isProven = false;
+          probe = undefined;
+        }
       } else if (lease !== 'leased') {
         notes.handOver = undefined;
         doubt('a claim was handed over to the task hub and not made: the hub must be proven again', report);

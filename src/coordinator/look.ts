@@ -4,6 +4,7 @@ import type { Decision, Situation } from '../core/decide';
 import { decide } from '../core/decide';
 import { marginOf } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
+import type { LedgerRecord } from '../core/record';
 import { ForeignRecordError } from '../core/record';
 import { decodeRow } from '../core/row';
 import type { Row } from '../core/row';
@@ -65,10 +66,10 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   const { etag } = seen.row;
   const row = decodeRow(seen.row.metadata);
   const lease = leaseOf(coordinator, job, notes, seen.row);
-  const situation = (record: Situation['record']): Situation => ({
+  const situation = (record: Situation['record'], endedAt: EpochMs | undefined): Situation => ({
     job: spec,
     revision: coordinator.revision,
-    row,
+    row: endedAt === undefined ? row : endedRow(row, endedAt),
     lease,
     control: seen.control === undefined ? NO_CONTROL : decodeControl(seen.control.metadata),
     listedAt: seen.listedAt,
@@ -77,18 +78,27 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
     lookAheadMs: coordinator.settings.lookAheadMs,
     sweepIntervalMs: coordinator.settings.sweepIntervalMs,
   });
-  const decision = decide(situation(notes.settledEtag === etag ? 'final' : 'unread'));
+  const settled = notes.settled?.etag === etag ? notes.settled : undefined;
+  const decision = decide(situation(settled === undefined ? 'unread' : 'final', settled?.endedAt));
   if (decision.kind !== 'readRecord') return { decision, row, etag, lease };
-  const record = await recordState(coordinator, spec.name, row.run?.key ?? '');
-  if (record === 'final') notes.settledEtag = etag;
-  return { decision: decide(situation(record)), row, etag, lease };
+  const record = await runRecord(coordinator, spec.name, row.run?.key ?? '');
+  if (record?.state !== 'final')
+    return { decision: decide(situation(record?.state ?? 'none', undefined)), row, etag, lease };
+  const endedAt = record.endedAt === null ? 0 : Date.parse(record.endedAt);
+  notes.settled = { etag, endedAt };
+  return { decision: decide(situation('final', endedAt)), row, etag, lease };
 }
 
-async function recordState(coordinator: Coordinator, job: JobName, key: string): Promise<Situation['record']> {
+async function runRecord(coordinator: Coordinator, job: JobName, key: string): Promise<LedgerRecord | undefined> {
   const found = await within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
     readRecord(coordinator.store, job, key, { signal }),
   );
-  return found === undefined ? 'none' : found.record.state;
+  return found?.record;
+}
+
+/** A holder whose last row write was refused could not say there when its run ended. Its record says so. */
+function endedRow(row: Row, endedAt: EpochMs): Row {
+  return { ...row, busyUntil: Math.max(row.busyUntil ?? 0, endedAt) };
 }
 
 /** A broken lease counts as held until it has been seen so for as long as the old holder may still trust it. */
@@ -118,14 +128,18 @@ function warnOfOtherSchedule(
   const what = `schedule ${spec.name}`;
   const at = serviceTime.now();
   if (decision.kind === 'lowerRevision') {
+    const revisionOf = `revision ${String(row.revision)} of the jobs file`;
     const reason =
-      `job "${spec.name}" follows revision ${String(row.revision)} of the jobs file with another schedule, ` +
-      `and this deployment has revision ${String(revision)}: it does not claim the job; deploy the newer file here too`;
+      `job "${spec.name}" ` +
+      (row.forgotten === undefined
+        ? `follows ${revisionOf} with another schedule`
+        : `was forgotten with ${revisionOf}`) +
+      `, and this deployment has revision ${String(revision)}: it does not claim the job; deploy the newer file here too`;
     if (health.trouble(what, reason)) report.event({ event: 'unhealthy', at, job: spec.name, reason });
     return;
   }
   health.over(what);
-  if (spec.scheduleHash === row.scheduleHash || revision > row.revision) return;
+  if (spec.scheduleHash === row.scheduleHash || revision > row.revision || row.forgotten !== undefined) return;
   const reason =
     `job "${spec.name}" has another schedule than before, and both say revision ${String(revision)}: ` +
     'raise "revision" in the jobs file with each change';

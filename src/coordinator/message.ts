@@ -1,4 +1,5 @@
 import type { Claim } from '../core/decide';
+import type { PlannedItem } from '../core/fan-out';
 import type { Reason, RunFate } from '../core/fate';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import type { Row } from '../core/row';
@@ -36,12 +37,42 @@ export type AttemptInput =
       readonly row: string;
       /** This orchestration's earlier attempts, with their errors: {@link packAttempts}. */
       readonly known: string;
-    };
+    }
+  | ItemInput;
+
+/** What makes a claim of a run. */
+export type ClaimInput = Extract<AttemptInput, { kind: 'handedOver' | 'again' }>;
+
+/** Items of one run, to be worked on one after another. */
+export interface Lane {
+  readonly job: string;
+  /** Of the run. */
+  readonly key: string;
+  /** The token with which the row was left to the items: with another one the run has gone on without them. */
+  readonly token: number;
+  /** The row's not-before time: after it somebody else may go on with the run. */
+  readonly until: number;
+  /** How often one item is tried. */
+  readonly attempts: number;
+  readonly items: readonly PlannedItem[];
+}
+
+/** One call for one item of a lane. */
+export interface ItemInput extends Omit<Lane, 'items' | 'attempts'>, PlannedItem {
+  readonly kind: 'item';
+  /** From 1; of this item. */
+  readonly attempt: number;
+}
 
 /** What an attempt tells its orchestration. */
 export type AttemptResult =
   | { readonly kind: 'ended'; readonly record: LedgerRecord }
   | { readonly kind: 'again'; readonly notBefore: number; readonly next: AttemptInput }
+  /** The run's items are to be worked on; then it goes on. */
+  | { readonly kind: 'fanOut'; readonly lanes: readonly Lane[]; readonly next: AttemptInput }
+  /** `done`: what became of the item is stored. `stopped`: no more items are wanted. */
+  | { readonly kind: 'item'; readonly state: 'done' | 'stopped' }
+  | { readonly kind: 'item'; readonly state: 'again'; readonly attempt: number; readonly notBefore: number }
   /** Somebody else goes on with the run: another execution, a tick, a successor. */
   | { readonly kind: 'lost'; readonly why: string }
   | { readonly kind: 'proven' };

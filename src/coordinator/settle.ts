@@ -117,7 +117,7 @@ export async function writeOwedOf(coordinator: Coordinator, held: Held, report: 
 }
 
 /**
- * Lets the run go on later: the row waits, its owed records are written.
+ * Lets the run go on later, or after its items: the row waits, its owed records are written.
  *
  * @returns false when the row was not ours any more
  */
@@ -145,8 +145,8 @@ export async function suspend(
         ].slice(-PAST_ATTEMPTS);
   const waiting: Row = {
     ...row,
-    phase: 'retrying',
-    drained: row.drained + (next.outcome === 'draining' ? 1 : 0),
+    phase: next.outcome === 'planned' ? 'fanning' : 'retrying',
+    drained: row.drained + (next.outcome === 'draining' || next.outcome === 'planned' ? 1 : 0),
     past,
     notBefore: next.notBefore,
   };

@@ -3,8 +3,9 @@ import { sleep } from '../core/clock';
 import type { Decision } from '../core/decide';
 import { HELD_WATCH_MS } from '../core/decide';
 import { claimTime } from '../core/fates';
-import { newRow, encodeRow } from '../core/row';
+import { encodeRow, firstCursor, newRow } from '../core/row';
 import type { Row } from '../core/row';
+import { backOff } from '../lease/back-off';
 import { within } from '../lease/deadline';
 import type { Listing } from '../lease/store';
 import { StoreError } from '../lease/store';
@@ -19,6 +20,8 @@ import type { Held } from './held';
 import { hubWatch } from './hub-watch';
 import { look } from './look';
 import type { Looked } from './look';
+import { announcer } from './presence';
+import { storageAnswers, storageTroubled } from './reachability';
 import { writeOwedOf } from './settle';
 
 /** Claims side by side. */
@@ -30,6 +33,7 @@ const RETURN_BEFORE_MS = 300;
 const FIRES_EARLY_MS = 500;
 const WATCH_FIRST_MS = 100;
 const WATCH_AT_MOST_MS = 2_000;
+const STORE_AGAIN_FIRST_MS = 500;
 const STORE_AGAIN_MS = 2_000;
 const LISTING_LIMIT_MS = 10_000;
 /** Rows and controls in one page of a listing: below this many pages a listing of all is cheaper than one a job. */
@@ -48,6 +52,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   const board = new Board(coordinator.jobs.keys());
   const gate = createGate(CLAIMS_AT_ONCE);
   const watch = hubWatch(coordinator);
+  const announce = announcer(coordinator);
   let prepared = false;
   let lastSweep: Millis | undefined;
   let lastPurge: Millis | undefined;
@@ -63,6 +68,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     // A timer may fire a little early: what comes within this long is the fire that called.
     let fire = nextFire(clock.now() + FIRES_EARLY_MS);
     let firstLook = true;
+    let again = newBackOff();
     fires += 1;
     while (!coordinator.stopping) {
       if (clock.now() >= fire - RETURN_BEFORE_MS) {
@@ -80,7 +86,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
         actionOver = new AbortController();
         const wait = await step(hub, firstLook, report);
         firstLook = false;
-        reachable(report);
+        storageAnswers(coordinator, 'storage', report);
+        again = newBackOff();
         if (wait <= left()) {
           await sleep(clock, wait, actionOver.signal);
         } else {
@@ -88,12 +95,18 @@ export function createTicker(coordinator: Coordinator): Ticker {
           await settleDown();
         }
       } catch (error) {
-        unreachable(error, report);
-        await sleep(clock, Math.min(STORE_AGAIN_MS, Math.max(0, left())));
+        if (!(error instanceof StoreError)) throw error;
+        storageTroubled(coordinator, 'storage', error, report);
+        await sleep(clock, Math.min(again(error), Math.max(0, left())));
       }
     }
     await settleDown();
     purge(hub, report);
+    if (prepared) announce(hub, report);
+  }
+
+  function newBackOff(): ReturnType<typeof backOff> {
+    return backOff(coordinator.random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
   }
 
   /** Looks at what wants to be looked at, and acts on it. Returns how long nothing more is to be done. */
@@ -144,8 +157,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
   /** A job seen for the first time owes nothing before now; an `@at` that is seen late is still due. */
   async function createRow({ spec }: RunnableJob, date: EpochMs): Promise<void> {
-    const cursor = spec.at === undefined ? date : Math.min(date, spec.at - 1);
-    const row = newRow(cursor, coordinator.revision, spec.scheduleHash);
+    const row = newRow(firstCursor(spec, date), coordinator.revision, spec.scheduleHash);
     await within(clock, LISTING_LIMIT_MS, (signal) =>
       coordinator.store.createRow(spec.name, encodeRow(row), { signal }),
     );
@@ -263,12 +275,12 @@ export function createTicker(coordinator: Coordinator): Ticker {
     });
     void action
       .catch((error: unknown) => {
-        if (error instanceof StoreError) trouble('writing', error, report);
+        if (error instanceof StoreError) storageTroubled(coordinator, 'writing', error, report);
         else watch.failed(job, error, report);
         return undefined;
       })
       .then((won) => {
-        if (won !== undefined) coordinator.health.over('writing');
+        if (won !== undefined) storageAnswers(coordinator, 'writing', report);
         notes.busy = false;
         going -= 1;
         notes.seen = undefined;
@@ -313,24 +325,6 @@ export function createTicker(coordinator: Coordinator): Ticker {
     while (going > 0) {
       actionOver = new AbortController();
       await sleep(clock, STORE_AGAIN_MS, actionOver.signal);
-    }
-  }
-
-  function reachable(report: Report): void {
-    if (coordinator.health.over('storage')) {
-      report.event({ event: 'healthy', at: serviceTime.now(), reason: 'storage answers again' });
-    }
-  }
-
-  function unreachable(error: unknown, report: Report): void {
-    if (!(error instanceof StoreError)) throw error;
-    trouble('storage', error, report);
-  }
-
-  function trouble(what: string, error: StoreError, report: Report): void {
-    const reason = `storage at ${coordinator.store.location}: ${error.message}`;
-    if (coordinator.health.trouble(what, reason)) {
-      report.event({ event: 'unhealthy', at: serviceTime.now(), reason });
     }
   }
 

@@ -8,7 +8,7 @@ import type { JobSpec } from './job';
 import { actualTime } from './job';
 import { recordKey, runIdOf } from './key';
 import type { PastAttempt, Row } from './row';
-import { OWED_STRETCHES, PAST_ATTEMPTS } from './row';
+import { firstCursor, newRow, OWED_STRETCHES, PAST_ATTEMPTS } from './row';
 import { backoff } from './run';
 
 /** A waiting run's own orchestration goes first; after this a tick resumes it. */
@@ -63,6 +63,7 @@ export type Decision =
 /** What one tick is to do about one job. Pure: the same situation gives the same decision. */
 export function decide(situation: Situation): Decision {
   const { job, row, revision } = situation;
+  if (row.forgotten !== undefined) return decideForgotten(situation);
   const otherHash = job.scheduleHash !== row.scheduleHash;
   if (otherHash && revision < row.revision) return { kind: 'lowerRevision' };
   if (situation.lease === 'held') return watchHeld(situation);
@@ -73,6 +74,15 @@ export function decide(situation: Situation): Decision {
   if (otherHash && revision > row.revision) return { kind: 'record', row: adopt(situation) };
   if (job.kind === 'always') return decideTerm(situation);
   return decideDue(situation);
+}
+
+/** A job that was forgotten is back in the file: it is seen for the first time, but nothing of its row goes back. */
+function decideForgotten({ job, revision, row, lease, listedAt }: Situation): Decision {
+  if (revision < row.revision) return { kind: 'lowerRevision' };
+  if (lease === 'held') return { kind: 'nothing', lookAt: undefined };
+  const cursor = Math.max(row.cursor, firstCursor(job, listedAt));
+  const { token, manualTaken } = row;
+  return { kind: 'record', row: { ...newRow(cursor, revision, job.scheduleHash), token, manualTaken } };
 }
 
 /** The row's limit: no due time after it is decided, so that a fast clock cannot run what is not due. */
@@ -96,7 +106,7 @@ function decideUnfinished(s: Situation): Decision | undefined {
   }
   const notBefore = row.notBefore ?? 0;
   const resumeAt = notBefore === 0 ? 0 : notBefore + RESUME_AFTER_MS;
-  if (s.now >= resumeAt) return { kind: 'claim', claim: nextClaim(s, 'resume', undefined) };
+  if (s.now >= resumeAt) return { kind: 'claim', claim: resume(s) };
   const due = cancellingDueTime(s);
   if (due === undefined) return { kind: 'nothing', lookAt: resumeAt };
   const dueAt = actualTime(job, due);
@@ -140,6 +150,16 @@ function takeOver(s: Situation): Claim {
   return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
 }
 
+/** Items that nobody came back from by their deadline count as an attempt, which a plan by itself does not. */
+function resume(s: Situation): Claim {
+  const { row, job } = s;
+  if (row.phase !== 'fanning') return nextClaim(s, 'resume', undefined);
+  const drained = Math.max(0, row.drained - 1);
+  const usedUp = row.attempt - drained >= job.retry.attempts;
+  const end = usedUp ? ({ fate: 'timedOut', reason: 'timeout' } as const) : undefined;
+  return nextClaim({ ...s, row: { ...row, drained } }, 'resume', end);
+}
+
 /** The next claim of the row's own run. A higher revision's schedule is adopted with it. */
 function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end']): Claim {
   const { row, job } = s;
@@ -155,7 +175,8 @@ function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end'])
   };
 }
 
-function lostAttempt(row: Row): PastAttempt {
+/** An attempt whose holder died. */
+export function lostAttempt(row: Row): PastAttempt {
   return {
     attempt: row.attempt,
     token: row.token,

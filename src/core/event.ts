@@ -5,6 +5,7 @@ export type EventName =
   | 'claimed'
   | 'started'
   | 'retrying'
+  | 'fannedOut'
   | 'succeeded'
   | 'failed'
   | 'timedOut'
@@ -30,7 +31,7 @@ export interface CoordinatorEvent {
   readonly token?: number;
   readonly attempt?: number;
   readonly reason?: string;
-  /** For a stretch of due times with one fate: its last one, and how many they are. */
+  /** For a stretch of due times with one fate: its last one, and how many they are. `fannedOut`: how many items. */
   readonly through?: EpochMs;
   readonly count?: number;
   /** How late the handler started, for `started`. */

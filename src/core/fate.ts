@@ -20,8 +20,12 @@ export type Reason =
   | 'nonRetryable'
   /** The handler returned what the ledger cannot hold. */
   | 'invalidResult'
+  /** An item of a job that fans out failed for good. */
+  | 'itemFailed'
   /** The attempts were used up by holders that died. */
   | 'holderLost'
+  /** The storage account failed over, and what became of it was lost. */
+  | 'failedOver'
   /** The handler took longer than `timeout`. */
   | 'timeout'
   /** No progress for longer than `stallAfter`. */
@@ -55,7 +59,7 @@ export type Reason =
 export type Trigger = 'schedule' | 'catchUp' | 'takeOver' | 'manual' | 'backfill';
 
 /** What one attempt ended in, as the row and the ledger tell it. */
-export type AttemptOutcome = RunFate | 'holderLost' | 'draining';
+export type AttemptOutcome = RunFate | 'holderLost' | 'draining' | 'planned';
 
 /** A stretch of due times that did not run, all with one fate for one reason. */
 export interface Stretch {

@@ -67,7 +67,7 @@ export interface JobsFile {
 }
 
 /** When a due time really comes: its nominal time and the job's spread. */
-export function actualTime(spec: JobSpec, scheduledFor: EpochMs): EpochMs {
+export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochMs): EpochMs {
   return scheduledFor + spec.offsetMs;
 }
 

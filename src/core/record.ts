@@ -78,13 +78,16 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
   };
 }
 
+/** What a record says of the job itself. */
+export type RecordedJob = Pick<JobSpec, 'name' | 'offsetMs'>;
+
 /** The mark of a claim that may not be the first for its occurrence. */
-export function openRecord(job: JobSpec, row: Row, attempts: readonly AttemptRecord[]): LedgerRecord {
+export function openRecord(job: RecordedJob, row: Row, attempts: readonly AttemptRecord[]): LedgerRecord {
   return runRecord(job, row, attempts, { state: 'open', outcome: null, reason: null, endedAt: null });
 }
 
 export function finalRecord(
-  job: JobSpec,
+  job: RecordedJob,
   row: Row,
   attempts: readonly AttemptRecord[],
   end: { readonly fate: RunFate; readonly reason: Reason; readonly at: EpochMs; readonly result?: unknown },
@@ -99,7 +102,7 @@ export function finalRecord(
 }
 
 function runRecord(
-  job: JobSpec,
+  job: RecordedJob,
   row: Row,
   attempts: readonly AttemptRecord[],
   state: Pick<LedgerRecord, 'state' | 'outcome' | 'reason' | 'endedAt'>,

@@ -1,6 +1,7 @@
 import type { EpochMs, Token } from './brand';
 import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
 import { UNRUN_FATES } from './fate';
+import type { JobSpec } from './job';
 import { parseRecordKey } from './key';
 import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 
@@ -14,6 +15,7 @@ const ATTEMPT_OUTCOMES = [
   'cancelled',
   'holderLost',
   'draining',
+  'planned',
 ] as const satisfies readonly AttemptOutcome[];
 
 /** How many past attempts of a run its row remembers. */
@@ -62,7 +64,7 @@ export interface Row {
   readonly phase: Phase;
   /** Number of the run's current attempt, from 1; grows with every claim of the run. */
   readonly attempt: number;
-  /** How many of the attempts ended because their instance was shut down: they do not count. */
+  /** How many of the attempts do not count: those that were drained, and those whose items went on. */
   readonly drained: number;
   /** When the current attempt started. */
   readonly started: EpochMs | undefined;
@@ -77,6 +79,8 @@ export interface Row {
   readonly scheduleHash: string;
   /** Number of the last manual request that was taken. */
   readonly manualTaken: number;
+  /** When an operator forgot the job: whoever has it in the file again sees it for the first time. */
+  readonly forgotten: EpochMs | undefined;
 }
 
 /** A row as it is created: it owes nothing before `cursor`. */
@@ -99,7 +103,19 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     revision,
     scheduleHash,
     manualTaken: 0,
+    forgotten: undefined,
   };
+}
+
+/** The row of a job that is not in the file any more: it keeps what must never go back. */
+export function forgottenRow(row: Row, at: EpochMs): Row {
+  const { token, cursor, manualTaken, revision, scheduleHash } = row;
+  return { ...newRow(cursor, revision, scheduleHash), token, manualTaken, forgotten: at };
+}
+
+/** When a job's due times begin to count, if it is first seen at `date`: one `@at` that is seen late is still due. */
+export function firstCursor({ at }: Pick<JobSpec, 'at'>, date: EpochMs): EpochMs {
+  return at === undefined ? date : Math.min(date, at - 1);
 }
 
 /** The row as metadata: lowercase keys, printable ASCII. */
@@ -138,6 +154,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     revision: row.revision,
     hash: row.scheduleHash,
     manualtaken: row.manualTaken,
+    forgotten: isoOrUndefined(row.forgotten),
   });
 }
 
@@ -164,6 +181,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),
     manualTaken: read.whole('manualtaken'),
+    forgotten: read.optionalInstant('forgotten'),
   };
 }
 

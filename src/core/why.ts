@@ -9,7 +9,7 @@ import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import type { LedgerRecord } from './record';
 import type { Row } from './row';
-import { newRow } from './row';
+import { firstCursor, newRow } from './row';
 
 /** What can be said of an instant: the fate of a due time, or how it stands with one that has none yet. */
 export type Standing =
@@ -104,7 +104,8 @@ export function explain(question: Question): Answer {
   if (found !== undefined) return fromRecord(question, found.key, found.record);
 
   const due = isDue(job, time);
-  const row = question.row ?? unseenRow(question);
+  // A job that was forgotten is seen anew.
+  const row = question.row?.forgotten === undefined ? (question.row ?? unseenRow(question)) : unseenRow(question);
   const { run } = row;
   const isRun = run !== undefined && (due ? run.key === recordKey(time) : run.scheduledFor === time);
   if (isRun && !question.runEnded) {
@@ -147,8 +148,7 @@ function isDueKey(key: string): boolean {
 
 /** As the row would be made now. */
 function unseenRow({ job, revision, now }: Question): Row {
-  const cursor = job.at === undefined ? now : Math.min(now, job.at - 1);
-  return newRow(cursor, revision, job.scheduleHash);
+  return newRow(firstCursor(job, now), revision, job.scheduleHash);
 }
 
 /** How it stands with the row's run, which is not over. */

@@ -21,6 +21,7 @@ export function durableHub(client: DurableClient): Hub {
     }
   };
   return {
+    name: client.taskHubName,
     async start(id, input) {
       try {
         await client.startNew(RUN, { instanceId: id, input });

@@ -1,9 +1,10 @@
 import type { OrchestrationContext } from 'durable-functions';
-import type { AttemptInput, AttemptResult } from '../coordinator/message';
+import type { AttemptInput, AttemptResult, ItemInput, Lane } from '../coordinator/message';
 import type { LedgerRecord } from '../core/record';
 
 /** The orchestrator's name. From its second version on it carries a version, and the old one stays for a release. */
 export const RUN = 'cronleaseRun';
+export const ITEMS = 'cronleaseItems';
 export const ATTEMPT = 'cronleaseAttempt';
 
 type Yielded = ReturnType<OrchestrationContext['df']['callActivity']>;
@@ -29,6 +30,47 @@ export function* orchestrateRun(
       case 'again':
         yield context.df.createTimer(new Date(result.notBefore));
         input = result.next;
+        break;
+      case 'fanOut':
+        yield context.df.Task.all(result.lanes.map((lane) => context.df.callSubOrchestrator(ITEMS, lane)));
+        input = result.next;
+        break;
+      case 'item':
+        throw new Error('an item is no attempt of a run');
+    }
+  }
+}
+
+/**
+ * Items of one run, one after another; one that is to be tried again waits behind the others. Lanes side by side keep
+ * to the limit of how many items run at once, over all instances.
+ */
+export function* orchestrateItems(
+  context: OrchestrationContext,
+): Generator<Yielded, 'done' | 'stopped', Extract<AttemptResult, { kind: 'item' }>> {
+  const { items, attempts, ...run } = context.df.getInput<Lane>();
+  let waiting = items.map((item) => ({ ...item, attempt: 1, notBefore: 0 }));
+  for (;;) {
+    const next = waiting.reduce<(typeof waiting)[number] | undefined>(
+      (first, item) => (first === undefined || item.notBefore < first.notBefore ? item : first),
+      undefined,
+    );
+    if (next === undefined) return 'done';
+    const { notBefore, ...item } = next;
+    // The last call that was lost is told, so that it can be written down; one more is nobody's business here.
+    if (item.attempt > attempts + 1) return 'stopped';
+    if (notBefore > 0) yield context.df.createTimer(new Date(notBefore));
+    waiting = waiting.filter((other) => other !== next);
+    const input: ItemInput = { kind: 'item', ...run, ...item };
+    try {
+      const result = yield context.df.callActivity(ATTEMPT, input);
+      if (result.state === 'stopped') return 'stopped';
+      if (result.state === 'again') {
+        waiting.push({ ...item, attempt: result.attempt, notBefore: result.notBefore });
+      }
+    } catch {
+      // An item's call answers whatever happens in it: its process has died, which counts as an attempt of the item.
+      waiting.push({ ...item, attempt: item.attempt + 1, notBefore: 0 });
     }
   }
 }

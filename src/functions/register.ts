@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { app } from '@azure/functions';
 import type { InvocationContext, Timer } from '@azure/functions';
 import * as df from 'durable-functions';
@@ -19,8 +20,9 @@ import { azureBlobStore } from '../stores/azure-blob/store';
 import { systemClock } from '../system-clock';
 import { healthCheck } from './health';
 import { durableHub } from './hub';
-import { ATTEMPT, orchestrateRun, RUN } from './orchestrator';
-import { deploymentName, durationSetting, functionTimeout, tickSchedule } from './settings';
+import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
+import { VERSION } from '../version';
+import { deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
 
 /** What {@link registerCoordinator} takes. */
 export interface CoordinatorOptions {
@@ -31,8 +33,8 @@ export interface CoordinatorOptions {
 }
 
 /**
- * Makes this function app a coordinator of the jobs: registers `cronleaseTick`, `cronleaseRun`, `cronleaseAttempt` and
- * `cronleaseHealth`. To be called once, while the app loads; reads the file and the app settings there and then.
+ * Makes this function app a coordinator of the jobs: registers `cronleaseTick`, `cronleaseRun`, `cronleaseItems`,
+ * `cronleaseAttempt` and `cronleaseHealth`. To be called once, while the app loads; reads the file and the app settings there and then.
  *
  * @throws ConfigError (code `InvalidJobs`) with every error of the file, so that the host refuses to start
  * @throws SettingError, StorageSettingsError when an app setting cannot be used
@@ -64,6 +66,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     },
   });
   df.app.orchestration(RUN, orchestrateRun);
+  df.app.orchestration(ITEMS, orchestrateItems);
   df.app.activity(ATTEMPT, {
     handler: (input: AttemptInput, context: InvocationContext): Promise<AttemptResult> =>
       runAttempt(coordinator(), input, reportTo(context, coordinator())),
@@ -97,6 +100,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
       sweepIntervalMs: durationSetting(env, 'CRONLEASE_SWEEP_INTERVAL', 60_000, 1_000, 3_600_000),
       functionTimeoutMs,
     },
+    presence: { instance: randomUUID(), version: VERSION, hubAccount: hubAccount(env, appFolder, hostname()) },
     health: new Health(),
     running: new Set(),
     stopping: false,

@@ -84,7 +84,7 @@ export function deploymentName(env: Environment): string {
 
 /** host.json's functionTimeout, as the host will enforce it; 30 minutes where it says nothing, or "unlimited". */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
-  const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder);
+  const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
   if (text === undefined || text === '-1') return DEFAULT_FUNCTION_TIMEOUT_MS;
   const match = /^(?:(\d+)\.)?(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
   if (match === null) throw new SettingError('functionTimeout (host.json)', text, 'use hh:mm:ss, such as "00:30:00"');
@@ -92,7 +92,34 @@ export function functionTimeout(env: Environment, appFolder: string): Millis {
   return ((((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60 + (seconds ?? 0)) * 1000;
 }
 
-function fromHostJson(appFolder: string): string | undefined {
+/**
+ * Which storage account the task hub is in, without secrets; undefined where it cannot be told.
+ *
+ * @param machine this one's name: an emulator's account has the same name everywhere
+ */
+export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
+  const provider = ['extensions', 'durableTask', 'storageProvider'];
+  const connection =
+    fromHostJson(appFolder, ...provider, 'connectionName') ??
+    fromHostJson(appFolder, ...provider, 'connectionStringName') ??
+    'AzureWebJobsStorage';
+  const member = (name: string): string | undefined => {
+    const part = (env[connection] ?? '').split(';').find((text) => text.toLowerCase().startsWith(`${name}=`));
+    return part?.slice(name.length + 1).trim();
+  };
+  const endpoint =
+    member('blobendpoint') ??
+    env[`${connection}__blobServiceUri`] ??
+    env[`${connection}__queueServiceUri`] ??
+    env[`${connection}__tableServiceUri`];
+  const host = endpoint === undefined ? undefined : URL.parse(endpoint)?.hostname;
+  if (member('usedevelopmentstorage') !== undefined || /^(127\.|localhost$|\[::1\])/.test(host ?? '')) {
+    return `emulator on ${machine}`;
+  }
+  return (member('accountname') ?? env[`${connection}__accountName`] ?? host?.split('.')[0])?.toLowerCase();
+}
+
+function fromHostJson(appFolder: string, ...members: readonly string[]): string | undefined {
   const file = path.join(appFolder, 'host.json');
   let text: string;
   try {
@@ -102,13 +129,13 @@ function fromHostJson(appFolder: string): string | undefined {
     if (isObject(error) && error['code'] === 'ENOENT') return undefined;
     throw error;
   }
-  let parsed: unknown;
+  let value: unknown;
   try {
     // The host takes comments in this file.
-    parsed = JSON5.parse(text.replace(/^\uFEFF/, ''));
+    value = JSON5.parse(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
-    throw new SettingError('functionTimeout (host.json)', file, `the file cannot be read: ${String(cause)}`);
+    throw new SettingError(`${members.join('.')} (host.json)`, file, `the file cannot be read: ${String(cause)}`);
   }
-  const value = isObject(parsed) ? parsed['functionTimeout'] : undefined;
+  for (const member of members) value = isObject(value) ? value[member] : undefined;
   return typeof value === 'string' ? value : undefined;
 }

@@ -1,6 +1,14 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
+import { sleep } from '../core/clock';
+import type { Asking } from './back-off';
+import { backOff } from './back-off';
 import { StoreUnavailableError } from './store';
+
+/** No single call to storage takes longer; what is asked again is asked within the time that is left. */
+const CALL_LIMIT_MS = 5_000;
+const ASK_AGAIN_MS = 250;
+const ASK_AGAIN_AT_MOST_MS = 2_000;
 
 /**
  * Makes a call that ends in time, whatever the other side does: after `limit` its signal is aborted and the call
@@ -25,5 +33,27 @@ export async function within<T>(
     return await Promise.race([call(controller.signal), expired]);
   } finally {
     cancel();
+  }
+}
+
+/**
+ * Asks until there is an answer, or until there is no time left: then it rejects with the last trouble. Waits between
+ * its calls grow, but half of the time that is left is kept for another one.
+ */
+export async function untilAnswered<T>(
+  { clock, random }: Asking,
+  remaining: () => Millis,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const again = backOff(random, ASK_AGAIN_MS, ASK_AGAIN_AT_MOST_MS);
+  for (;;) {
+    const left = remaining();
+    if (left <= 0) throw new StoreUnavailableError('no time is left to ask storage');
+    try {
+      return await within(clock, Math.min(left, CALL_LIMIT_MS), call);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || remaining() <= ASK_AGAIN_MS) throw error;
+      await sleep(clock, Math.min(again(error), remaining() / 2));
+    }
   }
 }

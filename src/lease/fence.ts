@@ -1,12 +1,13 @@
-import type { JobName, Token } from '../core/brand';
+import type { Token } from '../core/brand';
 import { isObject } from '../core/metadata';
 import type { Trust } from './trust';
 
-/** Metadata that marks a blob as written under a job's fence. */
+/** Metadata that marks a blob as written under a job's or an election's fence. */
 const JOB_MARK = 'cronleasejob';
 const TOKEN_MARK = 'cronleasetoken';
 /** Somebody else wrote between our look and our write: look again, this often at most. */
 const TRIES = 5;
+const ELECTION = 'election/';
 
 /**
  * This attempt is not the leader any more: its lease is lost or its run has been given to a successor. What it wanted
@@ -46,7 +47,7 @@ export interface FencedBlob {
 /** What keeps a leader that was paused, or is wrongly believed dead, from undoing its successor's work. */
 export interface Fence {
   /**
-   * Fencing token: grows with every claim of the job. To fence a write to SQL or the like, compare it in the same
+   * Fencing token: grows with every claim of the job, and with every term of an election. To fence a write to SQL or the like, compare it in the same
    * statement: `… SET token = @token WHERE token <= @token`.
    */
   readonly token: number;
@@ -69,17 +70,22 @@ export interface ClosableFence extends Fence {
   close(): void;
 }
 
-export function createFence(job: JobName, token: Token, trust: Pick<Trust, 'holds'>): ClosableFence {
+/** The mark of an election's fence: no job is called so. */
+export function electionMark(name: string): string {
+  return ELECTION + name;
+}
+
+/** @param mark a job's name, or an {@link electionMark} */
+export function createFence(mark: string, token: Token, trust: Pick<Trust, 'holds'>): ClosableFence {
   const closing = new AbortController();
+  const whose = nameOf(mark);
   const check = (): void => {
     if (closing.signal.aborted) {
-      throw new StaleLeaderError(
-        `the attempt of job "${job}" with token ${String(token)} has ended: nothing was written`,
-      );
+      throw new StaleLeaderError(`the attempt of ${whose} with token ${String(token)} has ended: nothing was written`);
     }
     if (!trust.holds) {
       throw new StaleLeaderError(
-        `job "${job}" may have another leader than token ${String(token)}: the lease was not renewed in time`,
+        `${whose} may have another leader than token ${String(token)}: the lease was not renewed in time`,
       );
     }
   };
@@ -87,24 +93,28 @@ export function createFence(job: JobName, token: Token, trust: Pick<Trust, 'hold
     token,
     check,
     close: () => {
-      closing.abort(new StaleLeaderError(`the attempt of job "${job}" with token ${String(token)} has ended`));
+      closing.abort(new StaleLeaderError(`the attempt of ${whose} with token ${String(token)} has ended`));
     },
     async write(blob, body, options) {
       for (let tries = 0; tries < TRIES; tries += 1) {
         check();
         const target = await lookAt(blob, closing.signal);
-        assertMayWrite(job, token, blob, target?.metadata);
+        assertMayWrite(mark, token, blob, target?.metadata);
         check();
-        if (await put(blob, body, target, { job, token, contentType: options?.contentType, signal: closing.signal })) {
+        if (await put(blob, body, target, { mark, token, contentType: options?.contentType, signal: closing.signal })) {
           return;
         }
       }
       throw new FenceConflictError(
-        `${withoutQuery(blob.url)} was changed by others ${String(TRIES)} times while job "${job}" wrote it: ` +
-          'nobody but this job should write there',
+        `${withoutQuery(blob.url)} was changed by others ${String(TRIES)} times while ${whose} wrote it: ` +
+          'nobody else should write there',
       );
     },
   };
+}
+
+function nameOf(mark: string): string {
+  return mark.startsWith(ELECTION) ? `election "${mark.slice(ELECTION.length)}"` : `job "${mark}"`;
 }
 
 interface Target {
@@ -124,16 +134,16 @@ async function lookAt(blob: FencedBlob, abortSignal: AbortSignal): Promise<Targe
 }
 
 function assertMayWrite(
-  job: JobName,
+  mark: string,
   token: Token,
   blob: FencedBlob,
   metadata: Record<string, string> | undefined,
 ): void {
   const owner = metadata?.[JOB_MARK];
   if (owner === undefined) return;
-  if (owner !== job) {
+  if (owner !== mark) {
     throw new FenceConflictError(
-      `${withoutQuery(blob.url)} is fenced by job "${owner}", so job "${job}" must not write it`,
+      `${withoutQuery(blob.url)} is fenced by ${nameOf(owner)}, so ${nameOf(mark)} must not write it`,
     );
   }
   const seen = Number(metadata?.[TOKEN_MARK]);
@@ -142,7 +152,7 @@ function assertMayWrite(
   }
   if (seen > token) {
     throw new StaleLeaderError(
-      `${withoutQuery(blob.url)} was written with token ${String(seen)}: token ${String(token)} of job "${job}" is stale`,
+      `${withoutQuery(blob.url)} was written with token ${String(seen)}: token ${String(token)} of ${nameOf(mark)} is stale`,
     );
   }
 }
@@ -152,14 +162,14 @@ async function put(
   blob: FencedBlob,
   body: string | Uint8Array,
   target: Target | undefined,
-  mark: { job: JobName; token: Token; contentType: string | undefined; signal: AbortSignal },
+  by: { mark: string; token: Token; contentType: string | undefined; signal: AbortSignal },
 ): Promise<boolean> {
-  const contentType = mark.contentType ?? target?.contentType;
+  const contentType = by.contentType ?? target?.contentType;
   try {
     await blob.upload(body, typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength, {
-      abortSignal: mark.signal,
+      abortSignal: by.signal,
       conditions: target?.etag === undefined ? { ifNoneMatch: '*' } : { ifMatch: target.etag },
-      metadata: { ...target?.metadata, [JOB_MARK]: mark.job, [TOKEN_MARK]: String(mark.token) },
+      metadata: { ...target?.metadata, [JOB_MARK]: by.mark, [TOKEN_MARK]: String(by.token) },
       ...(contentType === undefined ? {} : { blobHTTPHeaders: { blobContentType: contentType } }),
     });
     return true;

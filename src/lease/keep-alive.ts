@@ -1,8 +1,9 @@
 import type { JobName, LeaseId, Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
 import type { Control } from '../core/control';
 import { decodeControl, NO_CONTROL } from '../core/control';
 import { marginOf } from '../core/job';
+import type { Asking } from './back-off';
+import { backOff } from './back-off';
 import { within } from './deadline';
 import type { LeaseStore } from './store';
 import type { Trust } from './trust';
@@ -10,21 +11,26 @@ import { moment } from './trust';
 
 /** How often the trust is looked at: a machine that wakes from sleep learns within this time that it is no leader. */
 const WATCH_EVERY_MS = 150;
-/** After a renewal that got no answer, the next one follows this soon, and sooner when little trust is left. */
+/** After a renewal that got no answer, the next one follows this soon at first, and sooner when little trust is left. */
 const ASK_AGAIN_MS = 500;
+const ASK_AGAIN_AT_MOST_MS = 2_000;
 const ASK_AGAIN_LEAST_MS = 100;
 
-export interface KeepAliveOptions {
-  readonly store: LeaseStore;
-  readonly clock: Clock;
+export interface KeepAliveOptions extends Asking {
+  /** One that has no control records is not asked for them. */
+  readonly store: Pick<LeaseStore, 'renew'> & Partial<Pick<LeaseStore, 'readControl'>>;
   readonly job: JobName;
+  /** For messages. Default: the job by its name. */
+  readonly whose?: string;
   readonly leaseId: LeaseId;
   readonly leaseMs: Millis;
   readonly trust: Trust;
   /** Called once: the lease is lost, or the trust is over. */
   readonly onLost: (why: string) => void;
+  /** Called after each renewal that succeeded. */
+  readonly onRenewed?: () => void;
   /** Called with what operators want of the job, after each renewal. */
-  readonly onControl: (control: Control) => void;
+  readonly onControl?: (control: Control) => void;
   /** What went wrong without ending the lease. */
   readonly onTrouble: (problem: unknown) => void;
 }
@@ -34,8 +40,10 @@ export interface KeepAliveOptions {
  * success on, trust lasts until its start + lease − margin.
  */
 export function keepAlive(options: KeepAliveOptions): { stop(): void } {
-  const { store, clock, job, leaseId, leaseMs, trust } = options;
+  const { store, clock, random, job, leaseId, leaseMs, trust, whose = `job "${job}"` } = options;
   const length = leaseMs - marginOf(leaseMs);
+  const newBackOff = (): ReturnType<typeof backOff> => backOff(random, ASK_AGAIN_MS, ASK_AGAIN_AT_MOST_MS);
+  let again = newBackOff();
   let stopped = false;
   let cancelRenewal = (): void => undefined;
   let cancelWatch = (): void => undefined;
@@ -53,7 +61,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   };
   const watch = (): void => {
     if (!trust.holds) {
-      lose(`the lease of job "${job}" could not be renewed in time`);
+      lose(`the lease of ${whose} could not be renewed in time`);
       return;
     }
     cancelWatch = clock.after(Math.min(WATCH_EVERY_MS, trust.remaining()), watch);
@@ -73,28 +81,32 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
       );
       if (stopped) return;
       if (answer === 'lost') {
-        lose(`the lease of job "${job}" is held by somebody else, or was broken`);
+        lose(`the lease of ${whose} is held by somebody else, or was broken`);
         return;
       }
       if (!trust.extend(start, length)) {
         watch();
         return;
       }
+      again = newBackOff();
+      options.onRenewed?.();
       renewIn(Math.max(0, leaseMs / 3 - (clock.monotonic() - start.monotonic)));
     } catch (problem) {
       if (stopped) return;
       options.onTrouble(problem);
-      renewIn(Math.max(ASK_AGAIN_LEAST_MS, Math.min(ASK_AGAIN_MS, trust.remaining() / 4)));
+      renewIn(Math.max(ASK_AGAIN_LEAST_MS, Math.min(again(problem), trust.remaining() / 4)));
       return;
     }
     await readControl();
   };
   const readControl = async (): Promise<void> => {
+    const { readControl: read } = store;
+    if (read === undefined) return;
     try {
       const { control } = await within(clock, Math.min(trust.remaining(), leaseMs / 3), (signal) =>
-        store.readControl(job, { signal }),
+        read(job, { signal }),
       );
-      if (!stopped) options.onControl(control === undefined ? NO_CONTROL : decodeControl(control.metadata));
+      if (!stopped) options.onControl?.(control === undefined ? NO_CONTROL : decodeControl(control.metadata));
     } catch (problem) {
       if (!stopped) options.onTrouble(problem);
     }

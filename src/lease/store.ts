@@ -1,7 +1,8 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 
 /**
- * What cronlease asks of a storage service: one leased row and one control record for each job, and a ledger.
+ * What cronlease asks of a storage service: one leased row and one control record for each job, a ledger,
+ * and the pieces of runs that fan out.
  *
  * Contract, checked by `test/conformance`:
  * - Every method rejects with {@link StoreUnavailableError} when the service did not answer, throttled or failed
@@ -53,6 +54,16 @@ export interface LeaseStore {
   /** `lost`: it was not ours any more. */
   release(job: JobName, leaseId: LeaseId, options?: CallOptions): Promise<'released' | 'lost'>;
 
+  /**
+   * Breaks the row's lease, never at once: it ends when it would have ended unrenewed, after 60 s at most, and cannot be
+   * renewed any more. `lost`: nothing to break, or changed since `ifMatch`.
+   */
+  breakLease(
+    job: JobName,
+    ifMatch: ETag,
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'breaking'; readonly leftMs: Millis } | { readonly kind: 'lost' }>;
+
   readControl(
     job: JobName,
     options?: CallOptions,
@@ -65,6 +76,9 @@ export interface LeaseStore {
     ifMatch: ETag | undefined,
     options?: CallOptions,
   ): Promise<'written' | 'refused'>;
+
+  /** Removes the control record. `refused`: changed since `ifMatch`, or gone. */
+  removeControl(job: JobName, ifMatch: ETag, options?: CallOptions): Promise<'removed' | 'refused'>;
 
   /** Creates a ledger record if its key is free. */
   createRecord(
@@ -98,7 +112,50 @@ export interface LeaseStore {
     request: { readonly prefix?: string; readonly limit: number; readonly continuation?: string },
     options?: CallOptions,
   ): Promise<{ readonly records: readonly ListedRecord[]; readonly continuation: string | undefined }>;
+
+  /**
+   * What a deployment says of itself. `ifMatch` undefined: whatever is there is replaced. `refused`: somebody else has
+   * written it since `ifMatch`.
+   */
+  writePresence(
+    deployment: string,
+    metadata: Metadata,
+    ifMatch: ETag | undefined,
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+
+  /** What all deployments have said of themselves. `date` is that of the first page. */
+  listPresences(
+    options?: CallOptions,
+  ): Promise<{ readonly date: EpochMs; readonly presences: ReadonlyMap<string, ListedPresence> }>;
+
+  /** Creates a piece of a fan-out run (its plan, an item's result) if there is none of this name. */
+  createPiece(
+    job: JobName,
+    key: string,
+    name: string,
+    piece: StoredRecord,
+    options?: CallOptions,
+  ): Promise<'created' | 'exists'>;
+
+  readPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<string | undefined>;
+
+  /** One page of the pieces of a run, or of all runs of a job, in order of run key and name; as `listRecords`. */
+  listPieces(
+    job: JobName,
+    request: { readonly key?: string; readonly limit: number; readonly continuation?: string },
+    options?: CallOptions,
+  ): Promise<{ readonly pieces: readonly ListedPiece[]; readonly continuation: string | undefined }>;
+
+  /** One that is not there is deleted already. */
+  deletePiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<void>;
 }
+
+/** The rows alone: what an election needs of a store. Its names are those of elections, with their grammar. */
+export type RowStore = Pick<
+  LeaseStore,
+  'location' | 'prepare' | 'createRow' | 'readRow' | 'acquire' | 'renew' | 'writeRow' | 'release'
+>;
 
 export type Metadata = Readonly<Record<string, string>>;
 
@@ -112,10 +169,17 @@ export type LeaseState = 'available' | 'leased' | 'expired' | 'breaking' | 'brok
 export interface ListedRow {
   readonly etag: ETag;
   readonly lease: LeaseState;
+  /** In a listing: the lease never ends by itself. None of ours is such a one. */
+  readonly endless?: true;
   readonly metadata: Metadata;
 }
 
 export interface ListedControl {
+  readonly etag: ETag;
+  readonly metadata: Metadata;
+}
+
+export interface ListedPresence {
   readonly etag: ETag;
   readonly metadata: Metadata;
 }
@@ -137,6 +201,13 @@ export interface ListedRecord {
   readonly summary: Metadata;
 }
 
+export interface ListedPiece {
+  /** Of the run. */
+  readonly key: string;
+  readonly name: string;
+  readonly summary: Metadata;
+}
+
 /** Storage did not do what was asked. Losing a race is no such error. */
 export abstract class StoreError extends Error {
   abstract readonly code: string;
@@ -146,6 +217,13 @@ export abstract class StoreError extends Error {
 export class StoreUnavailableError extends StoreError {
   readonly code = 'StoreUnavailable';
   override readonly name = 'StoreUnavailableError';
+  /** How long the service wants to be left alone, where it said so. */
+  readonly retryAfterMs: Millis | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly retryAfterMs?: Millis | undefined } = {}) {
+    super(message, options);
+    this.retryAfterMs = options.retryAfterMs;
+  }
 }
 
 /** The service refused the caller: wrong credentials, or a role that is missing. */

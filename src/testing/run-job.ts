@@ -9,9 +9,11 @@ import { newRow } from '../core/row';
 import type { AbortCode } from '../core/run';
 import type { Coordinator, Report } from '../coordinator/coordinator';
 import { Health } from '../coordinator/coordinator';
-import type { Aborter, Execution } from '../coordinator/execute';
-import { createAborter, execute } from '../coordinator/execute';
-import type { JobHandler } from '../coordinator/handler';
+import type { Aborter } from '../coordinator/bounded';
+import { createAborter } from '../coordinator/bounded';
+import type { Execution } from '../coordinator/execute';
+import { execute } from '../coordinator/execute';
+import type { JobContext, JobHandler } from '../coordinator/handler';
 import type { Held } from '../coordinator/held';
 import { loadJobs } from '../config/load';
 import type { ClosableFence } from '../lease/fence';
@@ -105,7 +107,9 @@ export async function runJob(handler: JobHandler, options: JobTestOptions = {}):
   };
   const coordinator = await coordinatorOf(clock, spec.name, options.previous);
   const fence = memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes);
-  const execution = execute(coordinator, held, fence, aborter, options.trigger ?? 'schedule', report);
+  const attempted = { fence, aborter, trigger: options.trigger ?? 'schedule' };
+  const run = (context: JobContext): unknown => handler.run(context, input as never);
+  const execution = execute(coordinator, held, attempted, run, report);
   await clock.advance(0);
   await options.during?.({
     clock,

@@ -7,6 +7,8 @@ import { ledgerCases } from './cases/ledger';
 import { leaseCases } from './cases/lease';
 import { listingCases } from './cases/listing';
 import { metadataCases } from './cases/metadata';
+import { operatorCases } from './cases/operator';
+import { pieceCases } from './cases/pieces';
 import { rowCases } from './cases/row';
 import { signalCases } from './cases/signal';
 
@@ -79,6 +81,12 @@ export function leaseStoreConformance(name: string, open: () => Promise<Harness>
     });
     describe('ledger', () => {
       ledgerCases(test);
+    });
+    describe('pieces', () => {
+      pieceCases(test);
+    });
+    describe('operator', () => {
+      operatorCases(test);
     });
     describe('signal', () => {
       signalCases(test);

@@ -10,13 +10,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   stores: ['core', 'lease'],
   coordinator: ['core', 'lease'],
   operator: ['core', 'lease', 'coordinator/ledger'],
+  election: ['core', 'lease', 'config/suggest', 'stores/azure-blob', 'system-clock'],
   testing: ['core', 'lease', 'config', 'coordinator', 'stores/memory'],
-  functions: ['core', 'lease', 'config', 'coordinator', 'stores', 'system-clock'],
+  functions: ['core', 'lease', 'config', 'coordinator', 'stores', 'system-clock', 'version'],
   local: ['core', 'system-clock'],
-  cli: ['core', 'lease', 'config', 'stores', 'operator', 'local', 'functions/settings', 'system-clock'],
+  cli: ['core', 'lease', 'config', 'stores', 'operator', 'local', 'functions/settings', 'system-clock', 'version'],
   jobs: ['core', 'stores', 'index'],
   'system-clock': ['core'],
-  index: ['core', 'lease', 'coordinator', 'functions'],
+  version: [],
+  index: ['core', 'lease', 'coordinator', 'functions', 'election'],
   app: ['index', 'jobs'],
 };
 

@@ -13,7 +13,8 @@ import { runAttempt } from '../../src/coordinator/attempt';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { drain } from '../../src/coordinator/drain';
-import type { JobContext } from '../../src/coordinator/handler';
+import type { JobContext, JobHandler } from '../../src/coordinator/handler';
+import type { FanOutHandler } from '../../src/coordinator/define-fan-out';
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick';
 import { serviceTime } from '../../src/lease/service-time';
@@ -21,12 +22,15 @@ import type { LeaseStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import type { SettableClock } from './clock';
 import { settableClock } from './clock';
+import { playOrchestration } from './orchestrations';
 
 export type SimulatedHandler = (context: JobContext, on: Instance) => unknown;
 
 export interface SimulationOptions {
   readonly jobs: readonly JobSpec[];
   readonly handler?: SimulatedHandler;
+  /** Jobs that fan out, by name, made anew for each instance. */
+  readonly fanOut?: Readonly<Record<string, (on: Instance) => FanOutHandler>>;
   readonly deployments?: number;
   readonly start?: number;
   readonly revision?: number;
@@ -51,6 +55,8 @@ export interface Call {
 export interface Instance {
   readonly deployment: string;
   readonly coordinator: Coordinator;
+  readonly report: Report;
+  readonly dead: boolean;
   /** How often its tick was called. */
   ticks(): number;
   /** How many calls of each kind its store got. */
@@ -93,11 +99,35 @@ export function simulation(options: SimulationOptions): Simulation {
   const instances: Instance[] = [];
   let ids = 0;
 
+  const hubs = new Map<string, (instance: Instance) => Hub>();
+  const hubFor = (instance: Instance): Hub => {
+    const { deployment } = instance;
+    const hub =
+      hubs.get(deployment) ?? hubOf(clock, () => instances.filter((other) => other.deployment === deployment));
+    hubs.set(deployment, hub);
+    return hub(instance);
+  };
+
   const startInstance: Simulation['startInstance'] = (deployment, changes = {}) => {
     const specs = changes.jobs ?? options.jobs;
     const life = { dead: false, paused: undefined as undefined | (() => void)[] };
     const instanceClock = clockOf(clock, life, () => instance.skewMs);
     const counted = new Map<string, number>();
+    const fanOut = (name: string): FanOutHandler | undefined => options.fanOut?.[name]?.(instance);
+    const single: JobHandler = {
+      run: (context: JobContext) => {
+        calls.push({
+          job: context.job,
+          scheduledFor: context.scheduledFor.getTime(),
+          at: clock.now(),
+          attempt: context.attempt,
+          trigger: context.trigger,
+          token: context.fence.token,
+          deployment,
+        });
+        return options.handler?.(context, instance);
+      },
+    };
     const coordinator: Coordinator = {
       store: storeOf(service.open(), life, counted, (delay) => sleep(instanceClock, delay), options.latencyMs ?? 0),
       clock: instanceClock,
@@ -115,19 +145,8 @@ export function simulation(options: SimulationOptions): Simulation {
           {
             spec,
             input: spec.input,
-            handler: {
-              run: (context: JobContext) => {
-                calls.push({
-                  job: context.job,
-                  scheduledFor: context.scheduledFor.getTime(),
-                  at: clock.now(),
-                  attempt: context.attempt,
-                  trigger: context.trigger,
-                  token: context.fence.token,
-                  deployment,
-                });
-                return options.handler?.(context, instance);
-              },
+            get handler() {
+              return fanOut(spec.name) ?? single;
             },
           },
         ]),
@@ -150,6 +169,10 @@ export function simulation(options: SimulationOptions): Simulation {
       ticks: () => ticks,
       deployment,
       coordinator,
+      report,
+      get dead() {
+        return life.dead;
+      },
       calls: counted,
       skewMs: 0,
       hubDead: false,
@@ -170,7 +193,7 @@ export function simulation(options: SimulationOptions): Simulation {
     const onTick = (): void => {
       ticks += 1;
     };
-    void tickLoop(coordinator, hubOf(coordinator, instance, report), report, options.ticksEarlyMs ?? 0, onTick);
+    void tickLoop(coordinator, hubFor(instance), report, options.ticksEarlyMs ?? 0, onTick);
     return instance;
   };
   for (let index = 0; index < (options.deployments ?? 1); index += 1) startInstance(`d${String(index + 1)}`);
@@ -223,34 +246,45 @@ async function tickLoop(
   }
 }
 
-/** Durable in memory: at most what a dead or paused instance could not do itself is missing. */
-function hubOf(coordinator: Coordinator, instance: Instance, report: Report): Hub {
+/** A message that nobody has answered for comes back after this long, where its instance has died. */
+const REDELIVERED_AFTER_MS = 20_000;
+
+/** One deployment's task hub in memory: its instances take turns at its activities. */
+function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Instance) => Hub {
   const orchestrations = new Map<string, 'pending' | 'completed' | 'failed'>();
-  const run = async (id: string, first: AttemptInput): Promise<void> => {
-    let input = first;
+  let turn = 0;
+  const deliver = async (input: AttemptInput): Promise<AttemptResult> => {
+    await sleep(clock, 5);
     for (;;) {
-      await sleep(coordinator.clock, 5);
-      const result: AttemptResult = await runAttempt(coordinator, roundTrip(input), report);
-      if (result.kind !== 'again') break;
-      await sleep(coordinator.clock, result.notBefore - coordinator.clock.now());
-      input = result.next;
+      const able = workers().filter((worker) => !worker.dead && !worker.hubDead && !worker.coordinator.stopping);
+      turn += 1;
+      const worker = able[turn % Math.max(1, able.length)];
+      if (worker !== undefined) {
+        const answer = runAttempt(worker.coordinator, input, worker.report);
+        const result = await Promise.race([answer, gone(worker)]);
+        if (result !== undefined) return result;
+      }
+      await sleep(clock, REDELIVERED_AFTER_MS);
     }
-    orchestrations.set(id, 'completed');
   };
-  return {
+  const gone = async (worker: Instance): Promise<undefined> => {
+    while (!worker.dead) await sleep(clock, REDELIVERED_AFTER_MS);
+    return undefined;
+  };
+  const durable = { activity: deliver, timer: (at: Date) => sleep(clock, at.getTime() - clock.now()) };
+  return (instance) => ({
     start: async (id, input) => {
       if (orchestrations.has(id)) return;
       orchestrations.set(id, 'pending');
-      if (!instance.hubDead) run(id, input).catch(() => orchestrations.set(id, 'failed'));
+      if (instance.hubDead) return;
+      playOrchestration(durable, input).then(
+        () => orchestrations.set(id, 'completed'),
+        () => orchestrations.set(id, 'failed'),
+      );
     },
     status: async (id) => orchestrations.get(id) ?? 'unknown',
     purge: async () => undefined,
-  };
-}
-
-/** What goes through Durable is JSON. */
-function roundTrip(input: AttemptInput): AttemptInput {
-  return JSON.parse(JSON.stringify(input)) as AttemptInput;
+  });
 }
 
 interface Life {

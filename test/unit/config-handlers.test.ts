@@ -6,8 +6,8 @@ import type { StandardSchema } from '../../src/core/standard-schema';
 
 type Registry = Parameters<typeof checkHandlers>[1];
 
-const check = (settings: object, handlers: Registry): ReturnType<typeof checkHandlers> =>
-  checkHandlers(loadJobs({ jobs: { job: { schedule: '@daily', ...settings } } }).jobsFile, handlers);
+const check = (settings: object, handlers: Registry, functionTimeoutMs?: number): ReturnType<typeof checkHandlers> =>
+  checkHandlers(loadJobs({ jobs: { job: { schedule: '@daily', ...settings } } }).jobsFile, handlers, functionTimeoutMs);
 
 const validating = (validate: StandardSchema['~standard']['validate']): StandardSchema => ({
   '~standard': { version: 1, vendor: 'test', validate },
@@ -84,6 +84,33 @@ describe('input', () => {
     });
     expect(check({}, { job: { input } }).errors).toMatchObject([
       { message: expect.stringMatching(/threw Error: broken/) },
+    ]);
+  });
+
+  it('that fan out are refused for leader jobs', () => {
+    const fanOut = { policy: { itemTimeoutMs: undefined } };
+    expect(check({}, { job: fanOut }).errors).toEqual([]);
+    expect(check({ schedule: '@always' }, { job: fanOut }).errors).toEqual([
+      {
+        path: 'jobs.job.handler',
+        value: 'job',
+        message: 'fans out, which a leader job (@always) cannot',
+        remedy: 'give the job due times, or use defineJob',
+      },
+    ]);
+  });
+
+  it('that fan out have an item timeout that fits, with the grace, into what the host allows', () => {
+    const fanOut = (itemTimeoutMs: number): Registry => ({ job: { policy: { itemTimeoutMs } } });
+    expect(check({}, fanOut(595_000), 600_000).errors).toEqual([]);
+    expect(check({}, fanOut(595_001)).errors).toEqual([]);
+    expect(check({}, fanOut(600_000), 600_000).errors).toMatchObject([
+      {
+        path: 'jobs.job.handler',
+        message:
+          'has an itemTimeout of 10m, which with the grace of 5s does not fit into the functionTimeout of host.json (10m)',
+        remedy: 'lower itemTimeout, or raise functionTimeout',
+      },
     ]);
   });
 });

@@ -39,6 +39,7 @@ async function held(renew: (calls: number) => 'renew' | 'fail' | 'hang' = () => 
       },
     },
     clock,
+    random: () => 0,
     job,
     leaseId,
     leaseMs: LEASE,

@@ -5,7 +5,7 @@ import { type Instance, isFinished } from '../../src/local/durable/instances';
 import { loadRealPackages } from '../support/local-host';
 
 const packages = loadRealPackages();
-const { app, RetryOptions: Retry } = packages.durable;
+const { app, EntityId, RetryOptions: Retry } = packages.durable;
 
 let calls: string[] = [];
 /** Lets activities wait until a test says so. */
@@ -102,7 +102,28 @@ app.orchestration('counts', function* (context) {
   return count;
 });
 app.orchestration('nests', function* (context) {
-  return (yield context.df.callSubOrchestrator('sequence')) as unknown;
+  const lanes = ['a', 'b'].map((name) => context.df.callSubOrchestrator('lane', { name }));
+  const all: unknown = yield context.df.Task.all(lanes);
+  const last: unknown = yield context.df.callActivity('note', 'end');
+  return [all, last];
+});
+app.orchestration('lane', function* (context) {
+  const { name } = context.df.getInput<{ name: string }>();
+  yield context.df.callActivity('note', `${name}1`);
+  yield context.df.createTimer(soon(context, 5));
+  yield context.df.callActivity('note', `${name}2`);
+  return { name };
+});
+app.orchestration('nestsFailing', function* (context) {
+  try {
+    yield context.df.callSubOrchestrator('throws');
+    return 'went on';
+  } catch (error) {
+    return String(error);
+  }
+});
+app.orchestration('asksEntity', function* (context) {
+  return (yield context.df.callEntity(new EntityId('counter', 'a'), 'get')) as unknown;
 });
 app.orchestration('asksNobody', function* (context) {
   return (yield context.df.callActivity('missing')) as unknown;
@@ -212,12 +233,23 @@ describe('orchestrations of the real durable-functions on the hub in memory', ()
     expect(calls).toEqual(['round 1', 'round 2', 'round 3']);
   });
 
-  it('refuses what it does not run, by name', async () => {
+  it('runs sub-orchestrations side by side, each in its own order', async () => {
     const { status, output } = await run('nests');
+    expect({ status, output }).toEqual({ status: 'Completed', output: [[{ name: 'a' }, { name: 'b' }], 'end'] });
+    for (const lane of ['a', 'b']) expect(calls.indexOf(`${lane}1`)).toBeLessThan(calls.indexOf(`${lane}2`));
+    expect(calls.at(-1)).toBe('end');
+  });
+
+  it('tells an orchestrator that its sub-orchestration has failed', async () => {
+    const { status, output } = await run('nestsFailing');
+    expect(status).toBe('Completed');
+    expect(output).toContain('on purpose');
+  });
+
+  it('refuses what it does not run, by name', async () => {
+    const { status, output } = await run('asksEntity');
     expect(status).toBe('Failed');
-    expect(output).toMatch(
-      /^Orchestrator function 'nests' failed: The embedded host does not run callSubOrchestrator\./,
-    );
+    expect(output).toMatch(/^Orchestrator function 'asksEntity' failed: The embedded host does not run callEntity\./);
   });
 
   it('fails an orchestration that asks for an activity that does not exist', async () => {

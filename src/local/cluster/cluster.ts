@@ -22,6 +22,8 @@ export interface ClusterOptions {
   readonly restart: boolean;
   /** Whether instances listen for a debugger: on 9229 and up, or on any free port if `port` is 0. */
   readonly inspect: boolean;
+  /** Called with the connection string before the deployments start. */
+  readonly prepare?: ((storage: string) => Promise<void>) | undefined;
   readonly onEvent: (event: ClusterEvent) => void;
   /** A line of an instance's log that is no event. */
   readonly onLog: (line: LogLine, deployment: string) => void;
@@ -115,6 +117,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     },
   };
   try {
+    await options.prepare?.(storage);
     const started = Promise.all(deployments.map((deployment) => deployment.start()));
     await Promise.race([started, failed, givenUp(options.signal)]);
   } catch (error) {

@@ -27,6 +27,8 @@ export interface DevOptions {
   readonly restart?: boolean;
   /** Whether instances listen for a debugger. Default: false. */
   readonly inspect?: boolean;
+  /** Called with the storage's connection string before the deployments start. */
+  readonly prepare?: (storage: string) => Promise<void>;
   /** JSON lines on standard output. Default: lines for people. */
   readonly json?: boolean;
 }
@@ -152,6 +154,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
       data,
       restart: options.restart ?? true,
       inspect: options.inspect ?? false,
+      prepare: options.prepare,
       onEvent: events.emit,
       onLog: printer.log,
       signal: ending.signal,

@@ -4,6 +4,7 @@ import { EventType, type HistoryEvent } from './history';
 const ActionType = {
   CallActivity: 0,
   CallActivityWithRetry: 1,
+  CallSubOrchestrator: 2,
   ContinueAsNew: 4,
   CreateTimer: 5,
   WaitForExternalEvent: 6,
@@ -12,7 +13,6 @@ const ActionType = {
 } as const;
 
 const UNSUPPORTED: Readonly<Record<number, string>> = {
-  2: 'callSubOrchestrator',
   3: 'callSubOrchestratorWithRetry',
   7: 'callEntity',
   8: 'callHttp',
@@ -25,6 +25,7 @@ const UNSUPPORTED: Readonly<Record<number, string>> = {
 export interface Action {
   readonly actionType: number;
   readonly functionName?: string;
+  readonly instanceId?: string | null;
   readonly input?: unknown;
   readonly fireAt?: string;
   readonly isCanceled?: boolean;
@@ -42,6 +43,14 @@ export interface Action {
 /** What an orchestration has asked for, with the number by which `durable-functions` knows it. */
 export type Command =
   | { readonly kind: 'activity'; readonly id: number; readonly name: string; readonly input: unknown }
+  | {
+      readonly kind: 'subOrchestration';
+      readonly id: number;
+      readonly name: string;
+      readonly input: unknown;
+      /** Undefined: one is made up. */
+      readonly instanceId: string | undefined;
+    }
   | { readonly kind: 'timer'; readonly id: number; readonly fireAt: number; readonly canceled: boolean };
 
 export interface Plan {
@@ -81,6 +90,12 @@ function beginActivity(play: Play, { functionName = '', input }: Action, ended: 
   const id = play.commands.length;
   play.open.set(id, ended);
   play.commands.push({ kind: 'activity', id, name: functionName, input });
+}
+
+function beginSubOrchestration(play: Play, { functionName = '', instanceId, input }: Action, ended: Ended): void {
+  const id = play.commands.length;
+  play.open.set(id, ended);
+  play.commands.push({ kind: 'subOrchestration', id, name: functionName, input, instanceId: instanceId ?? undefined });
 }
 
 function beginTimer(play: Play, fireAt: number, canceled: boolean, ended: Ended): void {
@@ -125,6 +140,8 @@ function begin(play: Play, action: Action, ended: Ended): void {
       return beginActivity(play, action, ended);
     case ActionType.CallActivityWithRetry:
       return beginWithRetry(play, action, 1, ended);
+    case ActionType.CallSubOrchestrator:
+      return beginSubOrchestration(play, action, ended);
     case ActionType.CreateTimer:
       return beginTimer(play, Date.parse(action.fireAt ?? ''), action.isCanceled === true, ended);
     case ActionType.WaitForExternalEvent:
@@ -141,7 +158,8 @@ function begin(play: Play, action: Action, ended: Ended): void {
     default:
       throw new Error(
         `The embedded host does not run ${UNSUPPORTED[action.actionType] ?? `action ${action.actionType}`}. ` +
-          'It runs callActivity, callActivityWithRetry, createTimer, waitForExternalEvent, continueAsNew, Task.all and Task.any.',
+          'It runs callActivity, callActivityWithRetry, callSubOrchestrator, createTimer, waitForExternalEvent, continueAsNew, ' +
+          'Task.all and Task.any.',
       );
   }
 }
@@ -179,6 +197,10 @@ export function planActions(actions: readonly Action[], history: readonly Histor
       case EventType.TaskCompleted:
       case EventType.TaskFailed:
         play.open.get(event.TaskScheduledId)?.(event.EventType === EventType.TaskFailed);
+        break;
+      case EventType.SubOrchestrationInstanceCompleted:
+      case EventType.SubOrchestrationInstanceFailed:
+        play.open.get(event.TaskScheduledId)?.(event.EventType === EventType.SubOrchestrationInstanceFailed);
         break;
       case EventType.TimerFired:
         play.open.get(event.TimerId)?.(false);

@@ -4,6 +4,9 @@ export const EventType = {
   TaskScheduled: 4,
   TaskCompleted: 5,
   TaskFailed: 6,
+  SubOrchestrationInstanceCreated: 7,
+  SubOrchestrationInstanceCompleted: 8,
+  SubOrchestrationInstanceFailed: 9,
   TimerCreated: 10,
   TimerFired: 11,
   OrchestratorStarted: 12,
@@ -37,6 +40,23 @@ export type HistoryEvent = Common &
         readonly Details: string;
         readonly FailureDetails: null;
       }
+    | {
+        readonly EventType: typeof EventType.SubOrchestrationInstanceCreated;
+        readonly Name: string;
+        readonly InstanceId: string;
+      }
+    | {
+        readonly EventType: typeof EventType.SubOrchestrationInstanceCompleted;
+        readonly TaskScheduledId: number;
+        readonly Result: string;
+      }
+    | {
+        readonly EventType: typeof EventType.SubOrchestrationInstanceFailed;
+        readonly TaskScheduledId: number;
+        readonly Reason: string;
+        readonly Details: string;
+        readonly FailureDetails: null;
+      }
     | { readonly EventType: typeof EventType.TimerCreated; readonly FireAt: string }
     | { readonly EventType: typeof EventType.TimerFired; readonly TimerId: number; readonly FireAt: string }
     | { readonly EventType: typeof EventType.OrchestratorStarted }
@@ -53,7 +73,7 @@ export function historyEvent(event: Own<HistoryEvent>): HistoryEvent {
 
 /** What the orchestration trigger's binding passes to the orchestrator function. */
 export function orchestratorPayload(
-  instance: { readonly id: string; readonly input: string },
+  instance: { readonly id: string; readonly input: string; readonly parent: { readonly id: string } | undefined },
   history: readonly HistoryEvent[],
 ): string {
   return JSON.stringify({
@@ -61,7 +81,7 @@ export function orchestratorPayload(
     input: JSON.parse(instance.input) as unknown,
     instanceId: instance.id,
     isReplaying: history.some((event) => event.IsPlayed),
-    parentInstanceId: null,
+    parentInstanceId: instance.parent?.id ?? null,
     upperSchemaVersion: 1,
     upperSchemaVersionNew: 2,
     longRunningTimerIntervalDuration: '3.00:00:00',

@@ -78,7 +78,27 @@ export function createHub(options: HubOptions): Hub {
   const fail = (instance: LiveInstance, message: string): void => {
     const reason = `Orchestrator function '${instance.name}' failed: ${message}`;
     options.onError(instance.name, reason);
-    instances.finish(instance, 'Failed', JSON.stringify(reason));
+    finish(instance, 'Failed', JSON.stringify(reason));
+  };
+
+  /** Ends an instance, and tells the one whose sub-orchestration it is. */
+  const finish = (instance: LiveInstance, status: 'Completed' | 'Failed' | 'Terminated', output: string): void => {
+    instances.finish(instance, status, output);
+    const { parent } = instance;
+    const waiting = parent === undefined ? undefined : instances.get(parent.id);
+    if (parent === undefined || waiting === undefined) return;
+    const TaskScheduledId = parent.task;
+    const event =
+      status === 'Completed'
+        ? historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output })
+        : historyEvent({
+            EventType: EventType.SubOrchestrationInstanceFailed,
+            TaskScheduledId,
+            Reason: `Sub-orchestration '${instance.name}' ended as ${status}`,
+            Details: output,
+            FailureDetails: null,
+          });
+    deliver(waiting, parent.execution, event);
   };
 
   const deliver = (instance: LiveInstance, execution: number, event: HistoryEvent): void => {
@@ -130,7 +150,7 @@ export function createHub(options: HubOptions): Hub {
     if (state.error !== undefined) return fail(instance, state.error);
     const plan = planActions(state.actions?.flat() ?? [], instance.history);
     if (plan.continueAsNew !== undefined) return startOver(instance, plan.continueAsNew.input, plan.unseen);
-    if (state.isDone === true) return instances.finish(instance, 'Completed', JSON.stringify(state.output ?? null));
+    if (state.isDone === true) return finish(instance, 'Completed', JSON.stringify(state.output ?? null));
     const known = new Map(
       instance.history.filter((event) => event.EventId >= 0).map((event) => [event.EventId, event]),
     );
@@ -165,6 +185,10 @@ export function createHub(options: HubOptions): Hub {
       );
       return;
     }
+    if (command.kind === 'subOrchestration') {
+      startSubOrchestration(instance, command);
+      return;
+    }
     const FireAt = new Date(command.fireAt).toISOString();
     const fired = (): void => {
       instance.timers.delete(id);
@@ -172,6 +196,35 @@ export function createHub(options: HubOptions): Hub {
     };
     instance.timers.set(id, callAt(command.fireAt, fired));
     instance.history.push(historyEvent({ EventType: EventType.TimerCreated, EventId: id, FireAt, IsPlayed: true }));
+  };
+
+  const startSubOrchestration = (
+    parent: LiveInstance,
+    { id, name, input, instanceId }: Extract<Command, { kind: 'subOrchestration' }>,
+  ): void => {
+    const fn = orchestrators.get(name.toLowerCase());
+    if (fn === undefined) throw new Error(unknownFunction(name, 'an orchestrator', orchestrators.values()));
+    const childId =
+      instanceId === undefined ? `${parent.id}:${String(parent.execution)}:${String(id)}` : checkInstanceId(instanceId);
+    if (underWay(childId) !== undefined) {
+      throw new Error(`an orchestration instance with the id '${childId}' is under way already`);
+    }
+    const child = newInstance(childId, fn.name, JSON.stringify(input ?? null), {
+      id: parent.id,
+      execution: parent.execution,
+      task: id,
+    });
+    instances.add(child);
+    parent.history.push(
+      historyEvent({
+        EventType: EventType.SubOrchestrationInstanceCreated,
+        EventId: id,
+        Name: fn.name,
+        InstanceId: childId,
+        IsPlayed: true,
+      }),
+    );
+    wake(child);
   };
 
   const underWay = (instanceId: string): LiveInstance | undefined => {
@@ -191,7 +244,7 @@ export function createHub(options: HubOptions): Hub {
       if (existing !== undefined) {
         throw new InstanceExistsError(`An Orchestration instance with the status ${existing.status} already exists.`);
       }
-      const instance = newInstance(id, fn.name, input);
+      const instance = newInstance(id, fn.name, input, undefined);
       instances.add(instance);
       wake(instance);
       return instance;
@@ -205,7 +258,7 @@ export function createHub(options: HubOptions): Hub {
     },
     terminate(instanceId, reason) {
       const instance = underWay(instanceId);
-      if (instance !== undefined) instances.finish(instance, 'Terminated', JSON.stringify(reason));
+      if (instance !== undefined) finish(instance, 'Terminated', JSON.stringify(reason));
     },
     purge: instances.purge,
     stop() {
@@ -216,12 +269,13 @@ export function createHub(options: HubOptions): Hub {
   };
 }
 
-function newInstance(id: string, name: string, input: string): LiveInstance {
+function newInstance(id: string, name: string, input: string, parent: Instance['parent']): LiveInstance {
   const now = Date.now();
   return {
     id,
     name,
     input,
+    parent,
     status: 'Pending',
     output: undefined,
     customStatus: undefined,
@@ -249,15 +303,23 @@ function checkInstanceId(id: string): string {
   return id;
 }
 
+function eventText(event: HistoryEvent): string {
+  if (event.EventType === EventType.TaskScheduled) return `the activity '${event.Name}'`;
+  return event.EventType === EventType.SubOrchestrationInstanceCreated
+    ? `the sub-orchestration '${event.Name}'`
+    : 'a timer';
+}
+
+function commandText(command: Command): string {
+  if (command.kind === 'activity') return `the activity '${command.name}'`;
+  return command.kind === 'subOrchestration' ? `the sub-orchestration '${command.name}'` : 'a timer';
+}
+
 /** An orchestrator must ask for the same things each time it is played. */
 function checkReplay(event: HistoryEvent, command: Command): void {
-  const isSame =
-    command.kind === 'timer'
-      ? event.EventType === EventType.TimerCreated
-      : event.EventType === EventType.TaskScheduled && event.Name.toLowerCase() === command.name.toLowerCase();
-  if (isSame) return;
-  const was = event.EventType === EventType.TaskScheduled ? `the activity '${event.Name}'` : 'a timer';
-  const is = command.kind === 'activity' ? `the activity '${command.name}'` : 'a timer';
+  const was = eventText(event);
+  const is = commandText(command);
+  if (was.toLowerCase() === is.toLowerCase()) return;
   throw new Error(
     `Non-deterministic orchestrator: as its task number ${command.id} it first asked for ${was}, now for ${is}. ` +
       'An orchestrator function must do the same each time it is played: no clock, no random numbers, no I/O of its own.',

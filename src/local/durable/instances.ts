@@ -9,6 +9,8 @@ export interface Instance {
   readonly name: string;
   readonly status: RuntimeStatus;
   readonly input: string;
+  /** Whose sub-orchestration it is, and as which of its tasks. */
+  readonly parent: { readonly id: string; readonly execution: number; readonly task: number } | undefined;
   readonly output: string | undefined;
   readonly customStatus: string | undefined;
   readonly createdAt: number;

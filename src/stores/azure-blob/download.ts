@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers';
-import type { BlobClient } from '@azure/storage-blob';
 import type { ETag } from '../../core/brand';
 import type { LeaseState, Metadata } from '../../lease/store';
 import { quoted } from './layout';
+import type { RowBlob } from './row-container';
 
 interface Downloaded {
   readonly body: string;
@@ -16,7 +16,7 @@ interface Downloaded {
  * A blob with everything about it, by one GET. Not a HEAD, even where the body is empty: a HEAD that finds nothing
  * costs Node its connection, and says why in a header only.
  */
-export async function download(blob: BlobClient, abortSignal: AbortSignal): Promise<Downloaded> {
+export async function download(blob: Pick<RowBlob, 'download'>, abortSignal: AbortSignal): Promise<Downloaded> {
   // The stream would ask again for what is cut off; here asking again is the caller's business.
   const response = await blob.download(0, undefined, { abortSignal, maxRetryRequests: 0 });
   const { readableStreamBody: stream, etag = '', metadata = {}, leaseState: lease = 'available', date } = response;

@@ -60,7 +60,16 @@ function refusal(error: RestError, status: number, where: string): StoreDeniedEr
   const code = codeOf(error);
   const said = `${where}: ${[status, code].filter(Boolean).join(' ')}`;
   if (status === 401 || status === 403) return new StoreDeniedError(`${said}. ${deniedRemedy(code)}`, { cause: error });
-  return new StoreUnavailableError(`${said}. ${unavailableRemedy(code) ?? firstLine(error.message)}`, { cause: error });
+  return new StoreUnavailableError(`${said}. ${unavailableRemedy(code) ?? firstLine(error.message)}`, {
+    cause: error,
+    retryAfterMs: retryAfter(error),
+  });
+}
+
+/** Whole seconds; the other form, a date, is not used by storage. */
+function retryAfter(error: RestError): number | undefined {
+  const seconds = Number(error.response?.headers.get('retry-after') ?? NaN);
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
 }
 
 function deniedRemedy(code: string | undefined): string {

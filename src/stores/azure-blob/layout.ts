@@ -20,8 +20,31 @@ export function parsePartName(blobName: string): { readonly job: JobName; readon
   return { job: job as JobName, part };
 }
 
+/** The row of an election: in a folder of its own, so that it is no job's. */
+export function electionRow(name: JobName): string {
+  return `elections/${name}/lease`;
+}
+
+/** What deployments say of themselves. */
+export const PRESENCE_PREFIX = 'deployments/';
+
+/** A deployment's name may have any printable characters: those that a path or the service would change are escaped. */
+export function presenceName(deployment: string): string {
+  return PRESENCE_PREFIX + encodeURIComponent(deployment).replaceAll('.', '%2E');
+}
+
+/** Where an operator's look tries out what it may do. */
+export function trialName(id: string): string {
+  return `doctor/${id}`;
+}
+
 export function recordPrefix(job: JobName): string {
   return `runs/${job}/`;
+}
+
+/** What a fan-out run leaves for its instances lies apart from the ledger, since it is deleted with the run's end. */
+export function piecePrefix(job: JobName, key?: string): string {
+  return `fanout/${job}/${key === undefined ? '' : `${key}/`}`;
 }
 
 /** Answers quote ETags, listings do not, and `If-Match` wants them quoted. */

@@ -4,12 +4,13 @@ import {
   type CallOptions,
   type LeaseStore,
   type ListedControl,
+  type ListedPresence,
   type ListedRow,
   type Metadata,
   StoreUnavailableError,
 } from '../../lease/store';
 import type { Ask } from './ask';
-import { jobPrefix, JOBS_PREFIX, parsePartName, quoted, recordPrefix } from './layout';
+import { jobPrefix, JOBS_PREFIX, parsePartName, piecePrefix, PRESENCE_PREFIX, quoted, recordPrefix } from './layout';
 
 interface Page {
   readonly items: readonly BlobItem[];
@@ -27,7 +28,7 @@ export function listingCalls(
   container: ContainerClient,
   ask: Ask,
   pageSize: number,
-): Pick<LeaseStore, 'list' | 'listRecords'> {
+): Pick<LeaseStore, 'list' | 'listRecords' | 'listPieces' | 'listPresences'> {
   const askPage = async (what: string, request: PageRequest, options: CallOptions | undefined) => {
     const send = (abortSignal: AbortSignal): Promise<Page> => page(container, request, abortSignal);
     const answer = await ask({ what, no: [], options, send });
@@ -48,6 +49,22 @@ export function listingCalls(
       } while (continuation !== undefined);
       return { date, jobs };
     },
+    async listPresences(options) {
+      const presences = new Map<string, ListedPresence>();
+      let date: EpochMs | undefined;
+      let continuation: string | undefined;
+      do {
+        const request = { prefix: PRESENCE_PREFIX, limit: pageSize, continuation };
+        const answer = await askPage('list deployments', request, options);
+        date ??= answer.date;
+        for (const item of answer.value.items) {
+          const name = decodeURIComponent(item.name.slice(PRESENCE_PREFIX.length));
+          presences.set(name, { etag: quoted(item.properties.etag), metadata: metadataOf(item) });
+        }
+        continuation = answer.value.continuation;
+      } while (continuation !== undefined);
+      return { date, presences };
+    },
     async listRecords(job, { prefix = '', limit, continuation }, options) {
       const folder = recordPrefix(job);
       const request = { prefix: folder + prefix, limit: Math.min(limit, pageSize), continuation };
@@ -58,6 +75,18 @@ export function listingCalls(
           etag: quoted(item.properties.etag),
           summary: metadataOf(item),
         })),
+        continuation: value.continuation,
+      };
+    },
+    async listPieces(job, { key, limit, continuation }, options) {
+      const folder = piecePrefix(job);
+      const request = { prefix: piecePrefix(job, key), limit: Math.min(limit, pageSize), continuation };
+      const { value } = await askPage(`list pieces of ${job}`, request, options);
+      return {
+        pieces: value.items.map((item) => {
+          const [run = '', name = ''] = item.name.slice(folder.length).split('/');
+          return { key: run, name, summary: metadataOf(item) };
+        }),
         continuation: value.continuation,
       };
     },
@@ -94,7 +123,11 @@ function gather(jobs: Jobs, item: BlobItem): void {
   jobs.set(owner.job, job);
   const listed = { etag: quoted(item.properties.etag), metadata: metadataOf(item) };
   if (owner.part === 'control') job.control = listed;
-  else job.row = { ...listed, lease: item.properties.leaseState ?? 'available' };
+  else job.row = { ...listed, lease: item.properties.leaseState ?? 'available', ...endless(item) };
+}
+
+function endless({ properties }: BlobItem): Pick<ListedRow, 'endless'> {
+  return properties.leaseDuration === 'infinite' ? { endless: true } : {};
 }
 
 function metadataOf(item: BlobItem): Metadata {

@@ -5,7 +5,7 @@ import { checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
-import { partName, quoted, recordPrefix } from './layout';
+import { partName, piecePrefix, quoted, recordPrefix } from './layout';
 
 interface Put {
   readonly what: string;
@@ -17,11 +17,21 @@ interface Put {
   readonly options: CallOptions | undefined;
 }
 
-/** Control and ledger records: whole blobs, each written by one conditional PUT. */
+/** Control, ledger records and pieces: whole blobs, each written by one conditional PUT. */
 export function recordCalls(
   container: ContainerClient,
   ask: Ask,
-): Pick<LeaseStore, 'readControl' | 'writeControl' | 'createRecord' | 'replaceRecord' | 'readRecord'> {
+): Pick<
+  LeaseStore,
+  | 'readControl'
+  | 'writeControl'
+  | 'createRecord'
+  | 'replaceRecord'
+  | 'readRecord'
+  | 'createPiece'
+  | 'readPiece'
+  | 'deletePiece'
+> {
   /** The new ETag; undefined: the condition did not hold. */
   const put = async ({ what, blobName, body, metadata, ifMatch, options }: Put): Promise<ETag | undefined> => {
     checkMetadata(metadata);
@@ -81,6 +91,31 @@ export function recordCalls(
         send: (abortSignal) => download(container.getBlobClient(recordPrefix(job) + key), abortSignal),
       });
       return answer.kind === 'yes' ? { body: answer.value.body, etag: answer.value.etag } : undefined;
+    },
+    async createPiece(job, key, name, { body, summary: metadata }, options) {
+      const blobName = piecePrefix(job, key) + name;
+      const what = `write ${blobName}`;
+      const etag = await put({ what, blobName, body, metadata, ifMatch: undefined, options });
+      return etag === undefined ? 'exists' : 'created';
+    },
+    async readPiece(job, key, name, options) {
+      const blobName = piecePrefix(job, key) + name;
+      const answer = await ask({
+        what: `read ${blobName}`,
+        no: NO.read,
+        options,
+        send: (abortSignal) => download(container.getBlobClient(blobName), abortSignal),
+      });
+      return answer.kind === 'yes' ? answer.value.body : undefined;
+    },
+    async deletePiece(job, key, name, options) {
+      const blobName = piecePrefix(job, key) + name;
+      await ask({
+        what: `delete ${blobName}`,
+        no: NO.read,
+        options,
+        send: (abortSignal) => container.getBlobClient(blobName).delete({ abortSignal }),
+      });
     },
   };
 }

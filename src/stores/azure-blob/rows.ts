@@ -1,17 +1,19 @@
-import type { BlockBlobClient, ContainerClient } from '@azure/storage-blob';
 import type { JobName } from '../../core/brand';
-import type { LeaseStore } from '../../lease/store';
+import type { RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds } from '../limits';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
-import { partName, quoted } from './layout';
+import { quoted } from './layout';
+import type { RowBlob, RowContainer } from './row-container';
 
+/** @param blobName where the row of this name lies */
 export function rowCalls(
-  container: ContainerClient,
+  container: RowContainer,
   ask: Ask,
-): Pick<LeaseStore, 'createRow' | 'readRow' | 'acquire' | 'renew' | 'writeRow' | 'release'> {
-  const blob = (job: JobName): BlockBlobClient => container.getBlockBlobClient(partName(job, 'lease'));
+  blobName: (name: JobName) => string,
+): Omit<RowStore, 'location' | 'prepare'> {
+  const blob = (name: JobName): RowBlob => container.getBlockBlobClient(blobName(name));
   return {
     async createRow(job, metadata, options) {
       checkMetadata(metadata);

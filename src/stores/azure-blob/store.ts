@@ -1,12 +1,16 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import { type CallOptions, type LeaseStore, StoreDeniedError } from '../../lease/store';
+import { type CallOptions, type LeaseStore, type RowStore, StoreDeniedError } from '../../lease/store';
 import { type Ask, asker } from './ask';
 import { listingCalls, page } from './listing';
-import { JOBS_PREFIX } from './layout';
+import { electionRow, JOBS_PREFIX, partName } from './layout';
+import { operatorCalls } from './operator';
 import { recordCalls } from './records';
+import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
+
+const DEFAULT_CALL_TIMEOUT_MS = 10_000;
 
 interface AzureBlobStoreOptions {
   /** Made by `connectContainer`, or otherwise with `retryOptions: { maxTries: 1 }`. */
@@ -26,7 +30,7 @@ interface AzureBlobStoreOptions {
 export function azureBlobStore({
   container,
   clock,
-  callTimeoutMs = 10_000,
+  callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
   pageSize = 500,
 }: AzureBlobStoreOptions): LeaseStore {
   const location = container.url.split('?', 1)[0] ?? '';
@@ -34,10 +38,45 @@ export function azureBlobStore({
   return {
     location,
     prepare: (options) => prepare(container, ask, location, options),
-    ...rowCalls(container, ask),
+    ...rowCalls(container, ask, (job) => partName(job, 'lease')),
     ...recordCalls(container, ask),
     ...listingCalls(container, ask, pageSize),
+    ...operatorCalls(container, ask),
   };
+}
+
+/**
+ * The rows of elections, beside those of jobs or in a container of their own. It may be whatever container client a
+ * program has: what its own retries take is cut off by the time limit of the call.
+ */
+export function azureBlobElections(container: RowContainer, clock: Clock): RowStore {
+  const location = container.url.split('?', 1)[0] ?? '';
+  const ask = asker({ location, clock, callTimeoutMs: DEFAULT_CALL_TIMEOUT_MS });
+  return {
+    location,
+    async prepare(options) {
+      try {
+        await createContainer(container, ask, options);
+      } catch (error) {
+        // Whether it is there is seen as soon as a row is read.
+        if (!(error instanceof StoreDeniedError)) throw error;
+      }
+    },
+    ...rowCalls(container, ask, electionRow),
+  };
+}
+
+async function createContainer(
+  container: Pick<RowContainer, 'create'>,
+  ask: Ask,
+  options: CallOptions | undefined,
+): Promise<void> {
+  await ask({
+    what: 'create the container',
+    no: ['ContainerAlreadyExists'],
+    options,
+    send: (abortSignal) => container.create({ abortSignal }),
+  });
 }
 
 async function prepare(
@@ -47,12 +86,7 @@ async function prepare(
   options: CallOptions | undefined,
 ): Promise<void> {
   try {
-    await ask({
-      what: 'create the container',
-      no: ['ContainerAlreadyExists'],
-      options,
-      send: (abortSignal) => container.create({ abortSignal }),
-    });
+    await createContainer(container, ask, options);
   } catch (cause) {
     if (!(cause instanceof StoreDeniedError)) throw cause;
     // A listing, since whoever coordinates must be allowed that; a SAS may not read the container's properties.

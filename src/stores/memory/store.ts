@@ -1,7 +1,16 @@
 import type { ETag, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { CallOptions, LeaseStore, ListedControl, ListedRow, Metadata, StoredRecord } from '../../lease/store';
-import { checkMetadata, leaseSeconds } from '../limits';
+import type {
+  CallOptions,
+  LeaseStore,
+  ListedControl,
+  ListedPiece,
+  ListedPresence,
+  ListedRow,
+  Metadata,
+  StoredRecord,
+} from '../../lease/store';
+import { checkMetadata, leaseSeconds, LONGEST_LEASE_MS } from '../limits';
 import { acquire, breakLease, isOf, type Lease, leaseStateOf, mayWrite, NO_LEASE, renew } from './lease';
 
 /** A storage service in this process, with the rules of blob leases and a clock that can be set. */
@@ -30,12 +39,22 @@ interface State {
   readonly rows: Map<JobName, Row>;
   readonly controls: Map<JobName, Stored>;
   readonly ledgers: Map<JobName, Map<string, Ledgered>>;
+  readonly pieces: Map<JobName, Map<string, ListedPiece & { readonly body: string }>>;
+  readonly presences: Map<string, ListedPresence>;
   writes: number;
 }
 
 /** Leases last by the clock's monotonic time; answers carry its wall time. */
 export function memoryService(clock: Clock): MemoryService {
-  const state: State = { clock, rows: new Map(), controls: new Map(), ledgers: new Map(), writes: 0 };
+  const state: State = {
+    clock,
+    rows: new Map(),
+    controls: new Map(),
+    ledgers: new Map(),
+    pieces: new Map(),
+    presences: new Map(),
+    writes: 0,
+  };
   return {
     open: () => ({
       location: 'memory',
@@ -44,6 +63,8 @@ export function memoryService(clock: Clock): MemoryService {
       ...rowCalls(state),
       ...controlCalls(state),
       ...ledgerCalls(state),
+      ...pieceCalls(state),
+      ...presenceCalls(state),
     }),
     breakLease(job, periodMs) {
       const row = state.rows.get(job);
@@ -81,7 +102,9 @@ function listingCalls(state: State): Pick<LeaseStore, 'list' | 'readRow'> {
   };
 }
 
-function rowCalls(state: State): Pick<LeaseStore, 'createRow' | 'acquire' | 'renew' | 'writeRow' | 'release'> {
+function rowCalls(
+  state: State,
+): Pick<LeaseStore, 'createRow' | 'acquire' | 'renew' | 'writeRow' | 'release' | 'breakLease'> {
   const { clock, rows } = state;
   return {
     async createRow(job, metadata, options) {
@@ -126,10 +149,19 @@ function rowCalls(state: State): Pick<LeaseStore, 'createRow' | 'acquire' | 'ren
       rows.set(job, { ...row, lease: NO_LEASE });
       return 'released';
     },
+    async breakLease(job, ifMatch, options) {
+      heed(options);
+      const row = rows.get(job);
+      if (row === undefined || row.etag !== ifMatch || row.lease.kind === 'none') return { kind: 'lost' };
+      const now = clock.monotonic();
+      const lease = breakLease(row.lease, LONGEST_LEASE_MS, now);
+      rows.set(job, { ...row, lease });
+      return { kind: 'breaking', leftMs: lease.kind === 'none' ? 0 : Math.max(0, lease.until - now) };
+    },
   };
 }
 
-function controlCalls(state: State): Pick<LeaseStore, 'readControl' | 'writeControl'> {
+function controlCalls(state: State): Pick<LeaseStore, 'readControl' | 'writeControl' | 'removeControl'> {
   const { clock, controls } = state;
   return {
     async readControl(job, options) {
@@ -142,6 +174,12 @@ function controlCalls(state: State): Pick<LeaseStore, 'readControl' | 'writeCont
       if (controls.get(job)?.etag !== ifMatch) return 'refused';
       controls.set(job, stored);
       return 'written';
+    },
+    async removeControl(job, ifMatch, options) {
+      heed(options);
+      if (controls.get(job)?.etag !== ifMatch) return 'refused';
+      controls.delete(job);
+      return 'removed';
     },
   };
 }
@@ -185,6 +223,62 @@ function ledgerCalls(state: State): Pick<LeaseStore, 'createRecord' | 'replaceRe
         records: page.map(([key, { etag, metadata }]) => ({ key, etag, summary: metadata })),
         continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
       };
+    },
+  };
+}
+
+function pieceCalls(state: State): Pick<LeaseStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'> {
+  type Pieces = Map<string, ListedPiece & { readonly body: string }>;
+  const piecesOf = (job: JobName): Pieces => {
+    const pieces: Pieces = state.pieces.get(job) ?? new Map();
+    state.pieces.set(job, pieces);
+    return pieces;
+  };
+  return {
+    async createPiece(job, key, name, { body, summary }, options) {
+      heed(options);
+      const { metadata } = store(state, summary);
+      const pieces = piecesOf(job);
+      const id = `${key}/${name}`;
+      if (pieces.has(id)) return 'exists';
+      pieces.set(id, { key, name, body, summary: metadata });
+      return 'created';
+    },
+    async readPiece(job, key, name, options) {
+      heed(options);
+      return piecesOf(job).get(`${key}/${name}`)?.body;
+    },
+    async listPieces(job, { key, limit, continuation = '' }, options) {
+      heed(options);
+      const found = [...piecesOf(job)]
+        .filter(([id, piece]) => (key === undefined || piece.key === key) && id > continuation)
+        .sort(([a], [b]) => (a < b ? -1 : 1));
+      const page = found.slice(0, limit);
+      return {
+        pieces: page.map(([, { key: run, name, summary }]) => ({ key: run, name, summary })),
+        continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
+      };
+    },
+    async deletePiece(job, key, name, options) {
+      heed(options);
+      piecesOf(job).delete(`${key}/${name}`);
+    },
+  };
+}
+
+function presenceCalls(state: State): Pick<LeaseStore, 'writePresence' | 'listPresences'> {
+  const { clock, presences } = state;
+  return {
+    async writePresence(deployment, metadata, ifMatch, options) {
+      heed(options);
+      const stored = store(state, metadata);
+      if (ifMatch !== undefined && presences.get(deployment)?.etag !== ifMatch) return { kind: 'refused' };
+      presences.set(deployment, stored);
+      return { kind: 'written', etag: stored.etag };
+    },
+    async listPresences(options) {
+      heed(options);
+      return { date: dateOf(clock), presences: new Map(presences) };
     },
   };
 }

@@ -17,10 +17,18 @@ export const CALLS: { readonly [M in Method]: (store: LeaseStore, options?: Call
     store.writeRow(JOB, { token: '9' }, { leaseId: newLeaseId(), ifMatch: '"0x1"' as ETag }, options),
   release: (store, options) => store.release(JOB, newLeaseId(), options),
   readControl: (store, options) => store.readControl(JOB, options),
+  breakLease: (store, options) => store.breakLease(JOB, '"0x1"' as ETag, options),
   writeControl: (store, options) => store.writeControl(JOB, { by: 'ann' }, undefined, options),
+  removeControl: (store, options) => store.removeControl(JOB, '"0x1"' as ETag, options),
+  writePresence: (store, options) => store.writePresence('east', { hub: 'one' }, undefined, options),
+  listPresences: (store, options) => store.listPresences(options),
   createRecord: (store, options) => store.createRecord(JOB, '1-s', { body: '{}', summary: {} }, options),
   replaceRecord: (store, options) =>
     store.replaceRecord(JOB, '1-s', { body: '{}', summary: {} }, '"0x1"' as ETag, options),
   readRecord: (store, options) => store.readRecord(JOB, '1-s', options),
   listRecords: (store, options) => store.listRecords(JOB, { limit: 10 }, options),
+  createPiece: (store, options) => store.createPiece(JOB, '1-s', 'plan', { body: '[]', summary: {} }, options),
+  readPiece: (store, options) => store.readPiece(JOB, '1-s', 'plan', options),
+  listPieces: (store, options) => store.listPieces(JOB, { limit: 10 }, options),
+  deletePiece: (store, options) => store.deletePiece(JOB, '1-s', 'plan', options),
 };

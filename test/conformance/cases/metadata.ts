@@ -31,6 +31,7 @@ const REFUSED: readonly (readonly [string, Metadata, RegExp])[] = [
   ['an empty value', { note: '' }, /note.*empty/],
   ['a space at an end', { note: 'late ' }, /note.*space/],
   ['a key that is not a–z', { 'busy-until': '1' }, /busy-until/],
+  ['a key that a listing cannot show', { constructor: '1' }, /constructor.*listing/],
   ['more than 8 KB', { a: 'x'.repeat(8192) }, /8193 bytes/],
 ];
 

@@ -1,0 +1,125 @@
+import type { Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
+import { sleep } from '../core/clock';
+import { formatDuration } from '../core/duration';
+import type { Reason } from '../core/fate';
+import type { AbortCode, AttemptEnd } from '../core/run';
+import type { Handled } from './call-handler';
+import { AttemptAbortedError } from './handler';
+
+/** Handlers get this long to obey when their instance is shut down, whatever their grace. */
+const DRAIN_GRACE_MS = 1_000;
+
+export type Aborted = Extract<AttemptEnd, { kind: 'aborted' }>;
+
+/** Aborts an attempt; the first reason counts. */
+export interface Aborter {
+  readonly signal: AbortSignal;
+  abort(code: AbortCode, reason: Reason, message: string): void;
+  readonly aborted: Promise<Aborted>;
+}
+
+export function createAborter(): Aborter {
+  const controller = new AbortController();
+  let settle: (end: Aborted) => void = () => undefined;
+  const aborted = new Promise<Aborted>((resolve) => {
+    settle = resolve;
+  });
+  return {
+    signal: controller.signal,
+    aborted,
+    abort(code, reason, message) {
+      if (controller.signal.aborted) return;
+      settle({ kind: 'aborted', code, reason });
+      controller.abort(new AttemptAbortedError(code, message));
+    },
+  };
+}
+
+/** An attempt, or an item's call, as a shutdown sees it. */
+export interface RunningCall {
+  readonly aborter: Aborter;
+  readonly done: Promise<unknown>;
+}
+
+export function abortForShutdown({ aborter }: RunningCall): void {
+  aborter.abort('draining', 'instanceStopped', 'the instance is being shut down');
+}
+
+/** What ends a call that does not end by itself. */
+export interface Bounds {
+  /** For messages. */
+  readonly what: string;
+  readonly ends: { readonly afterMs: Millis; readonly end: Aborted; readonly message: string } | undefined;
+  readonly stallAfterMs: Millis | undefined;
+  readonly graceMs: Millis;
+}
+
+export function timeoutAfter(timeoutMs: Millis, what: string): NonNullable<Bounds['ends']> {
+  return {
+    afterMs: timeoutMs,
+    end: { kind: 'aborted', code: 'timedOut', reason: 'timeout' },
+    message: `${what} took longer than its timeout of ${formatDuration(timeoutMs)}`,
+  };
+}
+
+/**
+ * Calls a handler, and waits for the first thing that ends it: its own end, or its signal. Whoever ignores the signal
+ * is not waited for longer than the grace.
+ */
+export async function callBounded(
+  clock: Clock,
+  aborter: Aborter,
+  bounds: Bounds,
+  call: (progress: (note?: string) => void) => Promise<Handled>,
+): Promise<Handled | Aborted> {
+  const stall = stallTimer(clock, bounds, aborter);
+  const { ends } = bounds;
+  const cancelEnd =
+    ends === undefined
+      ? undefined
+      : clock.after(ends.afterMs, () => {
+          aborter.abort(ends.end.code, ends.end.reason, ends.message);
+        });
+  const handled = call(stall.progress);
+  const first = await Promise.race([handled, aborter.aborted]);
+  cancelEnd?.();
+  stall.cancel();
+  if (first.kind !== 'aborted' || first.code === 'leaseLost') return first;
+
+  const waiting = new AbortController();
+  await Promise.race([
+    handled.then(() => {
+      waiting.abort();
+    }),
+    sleep(clock, first.code === 'draining' ? DRAIN_GRACE_MS : bounds.graceMs, waiting.signal),
+  ]);
+  return first;
+}
+
+function stallTimer(
+  clock: Clock,
+  { stallAfterMs, what }: Bounds,
+  aborter: Aborter,
+): { progress: (note?: string) => void; cancel: () => void } {
+  if (stallAfterMs === undefined) return { progress: () => undefined, cancel: () => undefined };
+  const arm = (note: string | undefined): (() => void) =>
+    clock.after(stallAfterMs, () => {
+      const last = note === undefined ? '' : `; the last was "${note}"`;
+      const silence = `${what} reported no progress for ${formatDuration(stallAfterMs)}`;
+      aborter.abort('stalled', 'stallAfter', silence + last);
+    });
+  let cancel = arm(undefined);
+  let over = false;
+  return {
+    progress: (note) => {
+      if (over) return;
+      cancel();
+      cancel = arm(note);
+    },
+    cancel: () => {
+      over = true;
+      cancel();
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import type { JobName } from '../core/brand';
+import type { Reason } from '../core/fate';
+import { isObject } from '../core/metadata';
+import type { RecordedError } from '../core/record';
+import { AttemptAbortedError, NonRetryableError } from './handler';
+
+/** What a handler returns may have this many bytes as JSON. */
+const RESULT_LIMIT = 32 * 1024;
+/** A stack in the ledger is cut to this many characters. */
+const STACK_LIMIT = 8 * 1024;
+
+/** What came of calling a handler. */
+export type Handled =
+  | { readonly kind: 'returned'; readonly result: unknown }
+  | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason; readonly error: RecordedError };
+
+/** Never rejects: what the handler throws is an answer. */
+export async function callHandler(job: JobName, call: () => unknown): Promise<Handled> {
+  try {
+    return checkResult(job, await call());
+  } catch (thrown) {
+    const final = thrown instanceof NonRetryableError || (isObject(thrown) && thrown['code'] === 'NonRetryable');
+    const reason = final ? 'nonRetryable' : 'handlerError';
+    return { kind: 'threw', retryable: !final, reason, error: describeError(thrown) };
+  }
+}
+
+/** A result that the ledger cannot hold is an error of the handler, and trying again would not mend it. */
+function checkResult(job: JobName, value: unknown): Handled {
+  if (value === undefined) return { kind: 'returned', result: undefined };
+  const refuse = (problem: string): Handled => ({
+    kind: 'threw',
+    retryable: false,
+    reason: 'invalidResult',
+    error: { name: 'InvalidResultError', message: `the handler of job "${job}" returned ${problem}` },
+  });
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (error) {
+    const [problem] = describeError(error).message.split('\n');
+    return refuse(`what is not JSON (${String(problem)}): return plain data, or nothing`);
+  }
+  if (json === undefined) return refuse(`a ${typeof value}, which is not JSON: return plain data, or nothing`);
+  const bytes = Buffer.byteLength(json);
+  if (bytes > RESULT_LIMIT) {
+    return refuse(
+      `${String(bytes)} bytes of JSON, more than ${String(RESULT_LIMIT)}: write it to a blob, return its name`,
+    );
+  }
+  return { kind: 'returned', result: JSON.parse(json) };
+}
+
+/** What was thrown, Error or not, as the ledger keeps it. */
+export function describeError(thrown: unknown): RecordedError {
+  // Where an attempt was aborted from is no news.
+  if (thrown instanceof AttemptAbortedError) return { name: thrown.name, message: thrown.message };
+  if (thrown instanceof Error) {
+    const stack = thrown.stack === undefined ? {} : { stack: thrown.stack.slice(0, STACK_LIMIT) };
+    return { name: thrown.name, message: thrown.message.slice(0, STACK_LIMIT), ...stack };
+  }
+  return { name: 'NotAnError', message: `thrown: ${printable(thrown)}`.slice(0, STACK_LIMIT) };
+}
+
+function printable(value: unknown): string {
+  if (typeof value === 'string') return value;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // Circular, or with a getter that throws: its type is all that can be said safely.
+    return Object.prototype.toString.call(value);
+  }
+}

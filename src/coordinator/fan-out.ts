@@ -1,0 +1,254 @@
+import type { JobName } from '../core/brand';
+import type { ItemEnd, PlannedItem } from '../core/fan-out';
+import { itemPiece, lanesOf, parseItemEnd, parseItemPiece, PLAN_PIECE } from '../core/fan-out';
+import { formatDuration } from '../core/duration';
+import { ForeignRecordError } from '../core/record';
+import type { RecordedError } from '../core/record';
+import type { ListedPiece } from '../lease/store';
+import type { Coordinator, RunnableJob } from './coordinator';
+import type { FanOutHandler, ItemOutcome } from './define-fan-out';
+import type { Execution } from './execute';
+import { createGate } from './gate';
+import type { JobContext } from './handler';
+import { NonRetryableError } from './handler';
+import type { Held } from './held';
+import { ask } from './held';
+import type { Lane } from './message';
+import { runKey } from './settle';
+
+/** A plan may have this many bytes as JSON: it travels through Durable. */
+const PLAN_LIMIT = 1024 * 1024;
+const PIECES_AT_ONCE = 16;
+const PIECES_PER_PAGE = 500;
+
+/** The plan cannot be carried out, and planning again would not mend it. */
+class InvalidPlanError extends NonRetryableError {}
+
+/** What one attempt of a run that fans out has come to. */
+export interface Stage {
+  readonly execution: Execution | undefined;
+  /** These items are to be worked on before the run goes on. */
+  readonly items: readonly PlannedItem[];
+}
+
+/**
+ * One attempt of a run that fans out. What lies there says how far the run is: without a plan it is planned; with
+ * items left these are to be done, unless this attempt comes after the items' deadline; then it is gathered.
+ *
+ * @param call calls a part of the handler as an attempt
+ * @param afterItems this run's own orchestration has been through the items
+ */
+export async function fanOutStage(
+  coordinator: Coordinator,
+  held: Held,
+  handler: FanOutHandler,
+  call: (part: (context: JobContext) => unknown) => Promise<Execution>,
+  afterItems: boolean,
+): Promise<Stage> {
+  const { name } = held.job.spec;
+  const { policy } = handler;
+  const input = held.job.input as never;
+  const pieces = await listPieces(coordinator, held, runKey(held.row));
+  if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
+    let items: readonly PlannedItem[] = [];
+    const execution = await call(async (context) => {
+      const plan = checkPlan(handler, await handler.plan(context, input));
+      if (plan.length === 0) return handler.gather(context, [] as never, input);
+      items = await keepPlan(coordinator, held, plan);
+      return undefined;
+    });
+    return { execution, items: execution.end.kind === 'returned' ? items : [] };
+  }
+
+  const plan = await readPlan(coordinator, held);
+  const states = new Map(pieces.map((piece) => [parseItemPiece(piece.name), piece.summary['state']]));
+  const failed = plan.find(({ index }) => states.get(index) === 'failed');
+  if (policy.onItemFailure === 'failFast' && failed !== undefined) {
+    const end = await readItemEnd(coordinator, held, failed.index);
+    return { execution: itemFailed(coordinator, failed.index, end), items: [] };
+  }
+  const left = plan.filter(({ index }) => !states.has(index));
+  if (left.length === 0) {
+    const execution = await call(async (context) => {
+      const outcomes = await readOutcomes(coordinator, held, plan);
+      return handler.gather(context, outcomes as never, input);
+    });
+    return { execution, items: [] };
+  }
+  if (!afterItems) return { execution: undefined, items: left };
+  const limit = formatDuration(itemsDeadlineMs(held.job, handler));
+  const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
+  return { execution: endedBy(coordinator, 'timedOut', { name: 'ItemsTimeoutError', message }), items: [] };
+}
+
+/** How long the items of a run may take before somebody else may go on with it. */
+export function itemsDeadlineMs({ spec }: RunnableJob, { policy }: FanOutHandler): number {
+  return policy.deadlineMs ?? spec.timeoutMs ?? 0;
+}
+
+/** The lanes in which the items are worked on, each by an orchestration of its own. */
+export function itemLanes(
+  held: Held,
+  { policy }: FanOutHandler,
+  items: readonly PlannedItem[],
+  until: number,
+): readonly Lane[] {
+  const common = {
+    job: held.job.spec.name,
+    key: runKey(held.row),
+    token: held.row.token,
+    until,
+    attempts: policy.retry.attempts,
+  };
+  return lanesOf(items, policy.concurrency).map((lane) => ({ ...common, items: lane }));
+}
+
+/** Names of all that runs of this job have left, this one's included: to be deleted once the run has ended. */
+export function piecesToTidy(coordinator: Coordinator, held: Held): Promise<readonly ListedPiece[]> {
+  return listPieces(coordinator, held, undefined);
+}
+
+/** Deletes pieces. Nobody reads them any more, so nothing is lost if that fails: the job's next run tries again. */
+export async function tidy(coordinator: Coordinator, job: JobName, pieces: readonly ListedPiece[]): Promise<void> {
+  await eachOf(pieces, ({ key, name }) => coordinator.store.deletePiece(job, key, name));
+}
+
+function checkPlan({ policy }: FanOutHandler, items: unknown): readonly string[] {
+  if (!Array.isArray(items)) throw new InvalidPlanError('plan must return an array of items');
+  if (items.length > policy.maxItems) {
+    throw new InvalidPlanError(
+      `plan returned ${String(items.length)} items, more than maxItems (${String(policy.maxItems)}): ` +
+        'raise it, or let one item stand for several',
+    );
+  }
+  const texts = items.map((item: unknown, index) => {
+    let text: string | undefined;
+    try {
+      text = JSON.stringify(item);
+    } catch (cause) {
+      throw new InvalidPlanError(`item ${String(index)} of the plan is not JSON: return plain data`, { cause });
+    }
+    if (text === undefined) {
+      throw new InvalidPlanError(`item ${String(index)} of the plan is a ${typeof item}, which is not JSON`);
+    }
+    return text;
+  });
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > PLAN_LIMIT) {
+    throw new InvalidPlanError(
+      `the plan has ${String(bytes)} bytes as JSON, more than ${String(PLAN_LIMIT)}: put the data into blobs, and let ` +
+        'items name them',
+    );
+  }
+  return texts;
+}
+
+/** Of two plans of one run the first one stands. */
+async function keepPlan(
+  coordinator: Coordinator,
+  held: Held,
+  texts: readonly string[],
+): Promise<readonly PlannedItem[]> {
+  const { store } = coordinator;
+  const piece = { body: JSON.stringify(texts), summary: { items: String(texts.length) } };
+  await asking(coordinator, held, (signal) =>
+    store.createPiece(held.job.spec.name, runKey(held.row), PLAN_PIECE, piece, { signal }),
+  );
+  return readPlan(coordinator, held);
+}
+
+async function readPlan(coordinator: Coordinator, held: Held): Promise<readonly PlannedItem[]> {
+  const body = await readPiece(coordinator, held, PLAN_PIECE);
+  const texts: unknown = JSON.parse(body);
+  if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) throw foreign(held, PLAN_PIECE);
+  return texts.map((item, index) => ({ index, item }));
+}
+
+async function readOutcomes(
+  coordinator: Coordinator,
+  held: Held,
+  plan: readonly PlannedItem[],
+): Promise<readonly ItemOutcome<unknown, unknown>[]> {
+  const outcomes: ItemOutcome<unknown, unknown>[] = [];
+  await eachOf(plan, async ({ index, item }) => {
+    const end = await readItemEnd(coordinator, held, index);
+    const which = { index, item: JSON.parse(item) as unknown };
+    outcomes[index] =
+      end.state === 'failed' ? { ...which, ...end } : { ...which, state: end.state, result: end.result };
+  });
+  return outcomes;
+}
+
+async function readItemEnd(coordinator: Coordinator, held: Held, index: number): Promise<ItemEnd> {
+  const name = itemPiece(index);
+  const end = parseItemEnd(await readPiece(coordinator, held, name));
+  if (end === undefined) throw foreign(held, name);
+  return end;
+}
+
+async function readPiece(coordinator: Coordinator, held: Held, name: string): Promise<string> {
+  const body = await asking(coordinator, held, (signal) =>
+    coordinator.store.readPiece(held.job.spec.name, runKey(held.row), name, { signal }),
+  );
+  if (body === undefined) throw foreign(held, name);
+  return body;
+}
+
+async function listPieces(
+  coordinator: Coordinator,
+  held: Held,
+  key: string | undefined,
+): Promise<readonly ListedPiece[]> {
+  const found: ListedPiece[] = [];
+  let continuation: string | undefined;
+  do {
+    const from = continuation;
+    const page = await asking(coordinator, held, (signal) =>
+      coordinator.store.listPieces(
+        held.job.spec.name,
+        {
+          limit: PIECES_PER_PAGE,
+          ...(key === undefined ? {} : { key }),
+          ...(from === undefined ? {} : { continuation: from }),
+        },
+        { signal },
+      ),
+    );
+    found.push(...page.pieces);
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return found;
+}
+
+function asking<T>(coordinator: Coordinator, held: Held, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return ask(coordinator, () => held.trust.remaining(), call);
+}
+
+function foreign(held: Held, name: string): ForeignRecordError {
+  return new ForeignRecordError(
+    `"${name}" of run ${runKey(held.row)} of job "${held.job.spec.name}" is missing or is none of cronlease's`,
+  );
+}
+
+function itemFailed(coordinator: Coordinator, index: number, end: ItemEnd): Execution {
+  const error =
+    end.state === 'failed'
+      ? { ...end.error, message: `item ${String(index)}: ${end.error.message}` }
+      : { name: 'ItemError', message: `item ${String(index)} failed` };
+  return endedBy(coordinator, 'itemFailed', error);
+}
+
+/** An attempt that ends by what became of the items, without a call of the handler. */
+function endedBy(coordinator: Coordinator, how: 'timedOut' | 'itemFailed', error: RecordedError): Execution {
+  const at = coordinator.serviceTime.now();
+  const end =
+    how === 'timedOut'
+      ? ({ kind: 'aborted', code: 'timedOut', reason: 'timeout' } as const)
+      : ({ kind: 'threw', retryable: false, reason: 'itemFailed' } as const);
+  return { end, startedAt: at, endedAt: at, error };
+}
+
+async function eachOf<T>(values: readonly T[], act: (value: T) => Promise<void>): Promise<void> {
+  const gate = createGate(PIECES_AT_ONCE);
+  await Promise.all(values.map((value) => gate(() => act(value))));
+}

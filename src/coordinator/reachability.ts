@@ -1,0 +1,56 @@
+import type { JobName } from '../core/brand';
+import type { StoreError } from '../lease/store';
+import type { Coordinator, Report } from './coordinator';
+
+const RENEWING = 'renewing ';
+
+/** What of storage is in trouble, and what is said when it is over. */
+const ANSWERS = {
+  storage: 'storage answers again',
+  writing: 'storage takes writes again',
+} as const;
+
+/** Storage did not do what was asked: said once, however often it is asked again, until {@link storageAnswers}. */
+export function storageTroubled(
+  coordinator: Coordinator,
+  what: keyof typeof ANSWERS,
+  error: StoreError,
+  report: Report,
+): void {
+  const reason = reasonOf(coordinator, error);
+  if (coordinator.health.trouble(what, reason)) {
+    report.event({ event: 'unhealthy', at: coordinator.serviceTime.now(), reason });
+  }
+}
+
+export function storageAnswers(coordinator: Coordinator, what: keyof typeof ANSWERS, report: Report): void {
+  if (coordinator.health.over(what)) {
+    report.event({ event: 'healthy', at: coordinator.serviceTime.now(), reason: ANSWERS[what] });
+  }
+}
+
+/** A lease could not be renewed, and not for the first time: said once for all leases of this process. */
+export function renewalTroubled(coordinator: Coordinator, job: JobName, error: StoreError, report: Report): void {
+  const first = !renewingTroubled(coordinator);
+  const reason = `leases are not renewed: ${reasonOf(coordinator, error)}`;
+  coordinator.health.trouble(RENEWING + job, reason);
+  if (first) report.event({ event: 'unhealthy', at: coordinator.serviceTime.now(), reason });
+}
+
+export function renewalAnswers(coordinator: Coordinator, job: JobName, report: Report): void {
+  if (!coordinator.health.over(RENEWING + job) || renewingTroubled(coordinator)) return;
+  report.event({ event: 'healthy', at: coordinator.serviceTime.now(), reason: 'leases are renewed again' });
+}
+
+/** The lease is not renewed any more, one way or the other. */
+export function renewalEnded({ health }: Coordinator, job: JobName): void {
+  health.over(RENEWING + job);
+}
+
+function renewingTroubled({ health }: Coordinator): boolean {
+  return [...health.troubles.keys()].some((what) => what.startsWith(RENEWING));
+}
+
+function reasonOf({ store }: Coordinator, error: StoreError): string {
+  return `storage at ${store.location}: ${error.message}`;
+}

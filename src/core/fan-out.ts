@@ -1,0 +1,71 @@
+import type { Millis } from './brand';
+import type { Retry } from './job';
+import { isObject } from './metadata';
+import type { RecordedError } from './record';
+
+/** How a job fans out: what `defineFanOut` was given, checked, with every default filled in. */
+export interface FanOutPolicy {
+  /** So many items of a run are worked on at once. */
+  readonly concurrency: number;
+  readonly maxItems: number;
+  /** One item's call is aborted after this long; undefined: after the job's timeout. */
+  readonly itemTimeoutMs: Millis | undefined;
+  /** How long the items of a run may take in all; undefined: the job's timeout. */
+  readonly deadlineMs: Millis | undefined;
+  readonly retry: Retry;
+  /** `failFast`: an item that failed for good ends the run. `collect`: gather is told. */
+  readonly onItemFailure: 'failFast' | 'collect';
+}
+
+/** The pieces of a run: its plan, what became of each item, and a mark that no more items are to be started. */
+export const PLAN_PIECE = 'plan';
+export const STOP_PIECE = 'stop';
+
+export function itemPiece(index: number): string {
+  return `item-${String(index).padStart(5, '0')}`;
+}
+
+/** Which item's piece it is; undefined: none's. */
+export function parseItemPiece(name: string): number | undefined {
+  const match = /^item-(\d{5})$/.exec(name);
+  return match === null ? undefined : Number(match[1]);
+}
+
+/** An item on its way: `item` is JSON text, since Durable may write times inside JSON anew. */
+export interface PlannedItem {
+  readonly index: number;
+  readonly item: string;
+}
+
+/** Deals items out to as many lanes as may be worked on at once; each lane takes its items one after another. */
+export function lanesOf(items: readonly PlannedItem[], concurrency: number): readonly (readonly PlannedItem[])[] {
+  const count = Math.min(concurrency, items.length);
+  return Array.from({ length: count }, (_, lane) => items.filter((_item, position) => position % count === lane));
+}
+
+/** What became of one item for good. */
+export type ItemEnd =
+  | { readonly state: 'succeeded'; readonly result?: unknown }
+  | { readonly state: 'failed'; readonly error: RecordedError; readonly attempts: number };
+
+export function storeItemEnd(end: ItemEnd): { readonly body: string; readonly summary: Record<string, string> } {
+  return { body: JSON.stringify(end), summary: { state: end.state } };
+}
+
+/** Undefined when the text is none of ours. */
+export function parseItemEnd(body: string): ItemEnd | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    // Not JSON, so not ours, which is the answer.
+    return undefined;
+  }
+  if (!isObject(value)) return undefined;
+  if (value['state'] === 'succeeded') return { state: 'succeeded', result: value['result'] };
+  const { state, error, attempts } = value;
+  if (state !== 'failed' || !isObject(error) || typeof attempts !== 'number') return undefined;
+  const { name, message, stack } = error;
+  if (typeof name !== 'string' || typeof message !== 'string') return undefined;
+  return { state, attempts, error: { name, message, ...(typeof stack === 'string' ? { stack } : {}) } };
+}

@@ -1,0 +1,73 @@
+import * as z from 'zod';
+import { defineFanOut, NonRetryableError } from '../index';
+import { sampleStorage } from './storage';
+
+/** More words of one text than this are not indexed: an item's result has a limit. */
+const WORDS_AT_MOST = 1_000;
+
+/** How often each word is in one text. */
+type Counts = Readonly<Record<string, number>>;
+
+/** Indexes the words of all texts in a folder: each text is an item, and the index is written as JSON. */
+export const wordIndex = defineFanOut({
+  input: z.strictObject({
+    container: z.string().min(3),
+    /** Blobs whose names begin with this are read. */
+    folder: z.string().endsWith('/'),
+    /** The blob that the index goes to. */
+    target: z.string().min(1),
+  }),
+  concurrency: 4,
+  itemTimeout: '1m',
+  itemRetry: { attempts: 3, backoff: '2s' },
+  onItemFailure: 'collect',
+
+  async plan({ signal, log }, { container, folder }): Promise<readonly string[]> {
+    const names: string[] = [];
+    const client = sampleStorage().getContainerClient(container);
+    if (!(await client.exists({ abortSignal: signal }))) return names;
+    for await (const blob of client.listBlobsFlat({ prefix: folder, abortSignal: signal })) names.push(blob.name);
+    log(`${String(names.length)} texts in ${container}/${folder}`);
+    return names;
+  },
+
+  async each({ signal }, name, { container }): Promise<Counts> {
+    const blob = sampleStorage().getContainerClient(container).getBlobClient(name);
+    const text = (await blob.downloadToBuffer(0, undefined, { abortSignal: signal })).toString('utf8');
+    if (text.includes('\0')) throw new NonRetryableError(`${container}/${name} is not text`);
+    return countWords(text);
+  },
+
+  async gather({ fence, signal, log, runId }, outcomes, { container, target }) {
+    const index: Record<string, Record<string, number>> = Object.create(null) as Record<string, Record<string, number>>;
+    const skipped: string[] = [];
+    for (const outcome of outcomes) {
+      if (outcome.state === 'failed') {
+        skipped.push(`${outcome.item}: ${outcome.error.message}`);
+        continue;
+      }
+      for (const [word, count] of Object.entries(outcome.result)) (index[word] ??= {})[outcome.item] = count;
+    }
+    const words = Object.fromEntries(Object.entries(index).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    const client = sampleStorage().getContainerClient(container);
+    await client.createIfNotExists({ abortSignal: signal });
+    await fence.write(client.getBlockBlobClient(target), JSON.stringify({ runId, skipped, words }, undefined, 2), {
+      contentType: 'application/json',
+    });
+    const result = {
+      texts: outcomes.length - skipped.length,
+      skipped: skipped.length,
+      words: Object.keys(words).length,
+    };
+    log(`${String(result.words)} words of ${String(result.texts)} texts: ${container}/${target}`);
+    return result;
+  },
+});
+
+function countWords(text: string): Counts {
+  const counts = new Map<string, number>();
+  for (const [word] of text.toLowerCase().matchAll(/\p{L}+/gu)) {
+    if (counts.has(word) || counts.size < WORDS_AT_MOST) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  return Object.fromEntries(counts);
+}

@@ -1,0 +1,40 @@
+import type { LeaseState } from '../../lease/store';
+
+interface Call {
+  readonly abortSignal: AbortSignal;
+  readonly conditions?: { readonly leaseId?: string; readonly ifMatch?: string; readonly ifNoneMatch?: string };
+}
+
+interface Answer {
+  readonly date?: Date;
+  readonly etag?: string;
+}
+
+/** What a row needs of a `BlockBlobClient` of `@azure/storage-blob`, any version 12. */
+export interface RowBlob {
+  upload(body: string, length: number, options: Call & { readonly metadata: Record<string, string> }): Promise<Answer>;
+  setMetadata(metadata: Record<string, string>, options: Call): Promise<Answer>;
+  download(
+    offset: number,
+    count: undefined,
+    options: Call & { readonly maxRetryRequests: number },
+  ): Promise<
+    Answer & {
+      readonly metadata?: Record<string, string>;
+      readonly leaseState?: LeaseState;
+      readonly readableStreamBody?: NodeJS.ReadableStream;
+    }
+  >;
+  getBlobLeaseClient(leaseId: string): {
+    acquireLease(seconds: number, options: Call): Promise<Answer>;
+    renewLease(options: Call): Promise<Answer & { readonly leaseId?: string }>;
+    releaseLease(options: Call): Promise<Answer>;
+  };
+}
+
+/** What rows need of a `ContainerClient` of `@azure/storage-blob`, any version 12: a program may bring its own copy. */
+export interface RowContainer {
+  readonly url: string;
+  create(options: Call): Promise<Answer>;
+  getBlockBlobClient(blobName: string): RowBlob;
+}

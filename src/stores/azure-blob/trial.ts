@@ -1,0 +1,124 @@
+import type { ContainerClient } from '@azure/storage-blob';
+import type { Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import { StoreError } from '../../lease/store';
+import type { Trial, TrialStep } from '../../lease/trial';
+import { TRIAL_STEPS } from '../../lease/trial';
+import { type Ask, asker } from './ask';
+import { download } from './download';
+import { NO } from './errors';
+import { JOBS_PREFIX, trialName } from './layout';
+import { page } from './listing';
+
+interface TrialOptions {
+  /** Made by `connectContainer`. */
+  readonly container: ContainerClient;
+  readonly clock: Clock;
+  readonly callTimeoutMs: Millis;
+  /** A GUID: names the blob, and is the id of its lease. */
+  readonly id: string;
+}
+
+type Step = () => Promise<unknown>;
+
+/** Tries, with a blob of its own, all that coordination does, and removes it. Never rejects with a `StoreError`. */
+export async function azureBlobTrial({ container, clock, callTimeoutMs, id }: TrialOptions): Promise<Trial> {
+  const ask = asker({ location: container.url.split('?', 1)[0] ?? '', clock, callTimeoutMs });
+  const failures = new Map<TrialStep, StoreError>();
+  const tried = new Set<TrialStep>();
+  const attempt = async (step: TrialStep, run: Step): Promise<boolean> => {
+    tried.add(step);
+    try {
+      await run();
+      return true;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      failures.set(step, error);
+      return false;
+    }
+  };
+  const first = await look(container, ask, clock, attempt);
+  let versioned = false;
+  let created = false;
+  if (first.container !== 'missing' && failures.get('list')?.code !== 'StoreUnavailable') {
+    const steps = stepsOn(container, ask, id, () => {
+      versioned = true;
+    });
+    await attempt('read', steps.read);
+    created = await attempt('create', steps.create);
+    if (created) {
+      if (await attempt('lease', steps.lease)) {
+        await attempt('write', steps.write);
+        await attempt('release', steps.release);
+      }
+      await attempt('delete', steps.delete);
+    }
+  }
+  return {
+    ...first,
+    failures,
+    untried: TRIAL_STEPS.filter((step) => !tried.has(step)),
+    versioned,
+    left: created && failures.has('delete') ? trialName(id) : undefined,
+  };
+}
+
+/** The first call, which tells the time as well. */
+async function look(
+  container: ContainerClient,
+  ask: Ask,
+  clock: Clock,
+  attempt: (step: TrialStep, run: Step) => Promise<boolean>,
+): Promise<Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'>> {
+  let seen: Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'> = {
+    ...{ container: 'unknown', answeredInMs: undefined, skewMs: undefined },
+  };
+  await attempt('list', async () => {
+    const started = clock.monotonic();
+    const { kind, date } = await ask({
+      what: 'list jobs',
+      no: ['ContainerNotFound'],
+      options: undefined,
+      send: (abortSignal) => page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
+    });
+    const answeredInMs = clock.monotonic() - started;
+    // The service cuts off the fraction of its second.
+    const skewMs = Math.round(clock.now() - answeredInMs / 2 - (date + 500));
+    seen = { container: kind === 'no' ? 'missing' : 'there', answeredInMs, skewMs };
+  });
+  return seen;
+}
+
+function stepsOn(
+  container: ContainerClient,
+  ask: Ask,
+  id: string,
+  onVersion: () => void,
+): Readonly<Record<Exclude<TrialStep, 'list'>, Step>> {
+  const name = trialName(id);
+  const blob = container.getBlockBlobClient(name);
+  const lease = blob.getBlobLeaseClient(id);
+  const step =
+    <T extends { readonly date?: Date; readonly versionId?: string }>(
+      what: string,
+      send: (abortSignal: AbortSignal) => Promise<T>,
+      no: readonly string[] = [],
+    ): Step =>
+    async () => {
+      const answer = await ask({ what: `${what} ${name}`, no, options: undefined, send });
+      if (answer.kind === 'yes' && answer.value.versionId !== undefined) onVersion();
+    };
+  return {
+    // There is none yet: being told so is being allowed to read.
+    read: step('read', (abortSignal) => download(blob, abortSignal), NO.read),
+    create: step('create', (abortSignal) =>
+      blob.upload('', 0, { metadata: { trial: '1' }, conditions: { ifNoneMatch: '*' }, abortSignal }),
+    ),
+    lease: step('acquire the lease of', (abortSignal) => lease.acquireLease(15, { abortSignal })),
+    write: step('write', (abortSignal) =>
+      blob.setMetadata({ trial: '2' }, { conditions: { leaseId: id }, abortSignal }),
+    ),
+    release: step('release the lease of', (abortSignal) => lease.releaseLease({ abortSignal })),
+    delete: step('delete', (abortSignal) => blob.delete({ abortSignal })),
+  };
+}

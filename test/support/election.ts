@@ -1,0 +1,206 @@
+import type { JobName } from '../../src/core/brand';
+import type { Clock } from '../../src/core/clock';
+import { sleep } from '../../src/core/clock';
+import type { ElectionEvent, Elector } from '../../src/election/elector';
+import { createElector } from '../../src/election/elector';
+import type { Leadership } from '../../src/election/leadership';
+import type { ElectionSettings, LeaderElectionOptions } from '../../src/election/options';
+import { checkOptions } from '../../src/election/options';
+import type { ElectionRow } from '../../src/election/row';
+import { decodeElectionRow } from '../../src/election/row';
+import type { RowStore } from '../../src/lease/store';
+import { StoreUnavailableError } from '../../src/lease/store';
+import type { MemoryService } from '../../src/stores/memory/store';
+import { memoryService } from '../../src/stores/memory/store';
+import type { SettableClock } from './clock';
+import { settableClock } from './clock';
+
+/** What becomes of one call to storage. */
+export type Luck = 'fine' | 'lostBefore' | 'lostAfter' | 'hangs';
+
+export interface Candidate {
+  readonly elector: Elector;
+  readonly events: ElectionEvent[];
+  /** The terms that its task was called with. */
+  readonly terms: Leadership[];
+  /** How many calls of each kind its store got. */
+  readonly calls: Map<string, number>;
+  luck: (call: string) => Luck;
+  /** As `kill -9`. */
+  kill(): void;
+  /** As SIGSTOP and SIGCONT: nothing of it gets on in between. */
+  pause(): void;
+  wake(): void;
+  /** Of its wall clock. */
+  skewMs: number;
+}
+
+export interface ElectionWorld {
+  readonly clock: SettableClock;
+  readonly service: MemoryService;
+  candidate(id: string, changes?: Partial<LeaderElectionOptions>): Candidate;
+  row(): Promise<ElectionRow>;
+  /** What it comes to, in a second of the settable clock, or in `withinMs`. */
+  settled<T>(work: Promise<T>, withinMs?: number): Promise<T>;
+  /** Waits until the condition holds, on the settable clock. */
+  until(condition: () => boolean, withinMs: number): Promise<void>;
+}
+
+const NAME = 'a' as JobName;
+
+/** Several candidates over one in-memory store, on one clock that the test moves. */
+export function electionWorld(options: { latencyMs?: number; random?: () => number } = {}): ElectionWorld {
+  const { latencyMs = 0, random = () => 0.5 } = options;
+  const clock = settableClock();
+  const service = memoryService(clock);
+  const store = service.open();
+  let ids = 0;
+  return {
+    clock,
+    service,
+    candidate(id, changes = {}) {
+      const life = { dead: false, waiting: undefined as undefined | (() => void)[] };
+      const events: ElectionEvent[] = [];
+      const terms: Leadership[] = [];
+      const calls = new Map<string, number>();
+      const own = ownClock(clock, life, () => candidate.skewMs);
+      const world = {
+        store: ownStore(store, own, latencyMs, (call) => {
+          calls.set(call, (calls.get(call) ?? 0) + 1);
+          return candidate.luck(call);
+        }),
+        clock: own,
+        random,
+        newId: () => {
+          ids += 1;
+          return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
+        },
+      };
+      const elector = createElector(settingsOf(id, terms, changes), world, (event) => void events.push(event));
+      const candidate: Candidate = {
+        elector,
+        events,
+        terms,
+        calls,
+        luck: () => 'fine',
+        skewMs: 0,
+        kill: () => {
+          life.dead = true;
+        },
+        pause: () => {
+          life.waiting ??= [];
+        },
+        wake: () => {
+          const waiting = life.waiting ?? [];
+          life.waiting = undefined;
+          for (const run of waiting) run();
+        },
+      };
+      elector.start();
+      return candidate;
+    },
+    async row() {
+      const found = await store.readRow(NAME);
+      if (found === undefined) throw new Error('no row');
+      return decodeElectionRow(found.metadata);
+    },
+    async settled(work, withinMs = 1_000) {
+      const result = work.then(
+        (value) => () => value,
+        (error: unknown) => () => {
+          throw error;
+        },
+      );
+      const late = clock.advance(withinMs).then(() => () => {
+        throw new Error(`it took longer than ${String(withinMs)} ms`);
+      });
+      return (await Promise.race([result, late]))();
+    },
+    async until(condition, withinMs) {
+      for (let passed = 0; passed < withinMs; passed += 50) {
+        if (condition()) return;
+        await clock.advance(50);
+      }
+      if (!condition()) throw new Error(`not within ${String(withinMs)} ms: ${String(condition)}`);
+    },
+  };
+}
+
+function settingsOf(id: string, terms: Leadership[], changes: Partial<LeaderElectionOptions>): ElectionSettings {
+  const { task = (leadership: Leadership) => aborted(leadership.signal) } = changes;
+  const options: LeaderElectionOptions = {
+    ...OPTIONS,
+    id,
+    lease: '15s',
+    ...changes,
+    task: (leadership) => {
+      terms.push(leadership);
+      return task(leadership);
+    },
+  };
+  return checkOptions(options, () => id);
+}
+
+function never(): never {
+  throw new Error('the memory store is used instead');
+}
+
+/** What every election needs; a container that no call reaches. */
+export const OPTIONS: LeaderElectionOptions = {
+  container: { url: '', create: never, getBlockBlobClient: never },
+  name: NAME,
+  task: () => undefined,
+};
+
+/** What a task does that only waits for its end. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+interface Life {
+  dead: boolean;
+  waiting: (() => void)[] | undefined;
+}
+
+function ownClock(clock: Clock, life: Life, skew: () => number): Clock {
+  return {
+    now: () => clock.now() + skew(),
+    monotonic: () => clock.monotonic(),
+    after: (delay, run) => {
+      let cancelled = false;
+      const fire = (): void => {
+        if (cancelled || life.dead) return;
+        if (life.waiting === undefined) run();
+        else life.waiting.push(fire);
+      };
+      const cancel = clock.after(delay, fire);
+      return () => {
+        cancelled = true;
+        cancel();
+      };
+    },
+  };
+}
+
+/** A call takes its way there and back by the candidate's clock, so that a paused one gets no answer. */
+function ownStore(store: RowStore, clock: Clock, latencyMs: number, luckOf: (call: string) => Luck): RowStore {
+  return new Proxy(store, {
+    get(target, property: keyof RowStore) {
+      const member = target[property];
+      if (typeof member !== 'function') return member;
+      return async (...parameters: unknown[]) => {
+        const luck = luckOf(property);
+        await sleep(clock, latencyMs / 2);
+        if (luck === 'hangs') return new Promise(() => undefined);
+        if (luck === 'lostBefore') throw new StoreUnavailableError('lost before');
+        const answer: unknown = await Reflect.apply(member, target, parameters);
+        await sleep(clock, latencyMs / 2);
+        if (luck === 'lostAfter') throw new StoreUnavailableError('lost after');
+        return answer;
+      };
+    },
+  });
+}

@@ -1,0 +1,60 @@
+import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
+import { orchestrateItems, orchestrateRun } from '../../src/functions/orchestrator';
+
+/** What an orchestrator asks for, as {@link playOrchestration} knows it. */
+type Action =
+  | { readonly kind: 'activity'; readonly input: AttemptInput }
+  | { readonly kind: 'timer'; readonly at: Date }
+  | { readonly kind: 'sub'; readonly input: unknown }
+  | { readonly kind: 'all'; readonly actions: readonly Action[] };
+
+export interface Durable {
+  activity(input: AttemptInput): Promise<AttemptResult>;
+  timer(at: Date): Promise<void>;
+}
+
+/** Plays a run's orchestration with the real orchestrators; what goes through Durable is JSON. */
+export async function playOrchestration(durable: Durable, input: AttemptInput): Promise<unknown> {
+  return play(durable, orchestrateRun as never, input);
+}
+
+async function play(
+  durable: Durable,
+  orchestrator: (context: unknown) => Generator<Action, unknown, unknown>,
+  input: unknown,
+): Promise<unknown> {
+  const steps = orchestrator({
+    df: {
+      getInput: () => copy(input),
+      callActivity: (_name: string, next: AttemptInput): Action => ({ kind: 'activity', input: copy(next) }),
+      createTimer: (at: Date): Action => ({ kind: 'timer', at }),
+      callSubOrchestrator: (_name: string, next: unknown): Action => ({ kind: 'sub', input: copy(next) }),
+      Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },
+    },
+  });
+  const perform = async (action: Action): Promise<unknown> => {
+    switch (action.kind) {
+      case 'activity':
+        return copy(await durable.activity(action.input));
+      case 'timer':
+        return durable.timer(action.at);
+      case 'sub':
+        return play(durable, orchestrateItems as never, action.input);
+      case 'all':
+        return Promise.all(action.actions.map(perform));
+    }
+  };
+  let step = steps.next();
+  while (step.done !== true) {
+    try {
+      step = steps.next(await perform(step.value));
+    } catch (error) {
+      step = steps.throw(error);
+    }
+  }
+  return step.value;
+}
+
+function copy<T>(message: T): T {
+  return message === undefined ? message : (JSON.parse(JSON.stringify(message)) as T);
+}

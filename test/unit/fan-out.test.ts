@@ -1,0 +1,442 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
+import type { JobSpec } from '../../src/core/job';
+import type { FanOutOptions, ItemContext } from '../../src/coordinator/define-fan-out';
+import { defineFanOut } from '../../src/coordinator/define-fan-out';
+import { NonRetryableError } from '../../src/coordinator/handler';
+import { jobSpec } from '../support/job';
+import type { Instance, Simulation, SimulationOptions } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const MINUTE = 60_000;
+const T0 = Date.UTC(2026, 0, 1);
+
+interface ItemCall {
+  readonly index: number;
+  readonly attempt: number;
+  readonly at: number;
+  readonly on: Instance;
+  ended?: number;
+  outcome?: 'done' | 'failed' | 'aborted';
+}
+
+interface Setup {
+  readonly sim: Simulation;
+  readonly items: ItemCall[];
+  readonly gathered: unknown[];
+  plans: number;
+}
+
+interface Behaviour extends Partial<Pick<FanOutOptions<unknown, number, string>, 'concurrency' | 'onItemFailure'>> {
+  readonly count?: number;
+  readonly deadline?: string;
+  readonly itemTimeout?: string;
+  readonly attempts?: number;
+  /** How long the plan and the gathering take. */
+  readonly leaderMs?: number;
+  readonly each?: (context: ItemContext, item: number, on: Instance) => Promise<string>;
+}
+
+/** Two instances of one deployment, and a job that is due each ten minutes and has `count` items of 1 s. */
+function setUp(behaviour: Behaviour = {}, spec: Partial<JobSpec> = {}, more: Partial<SimulationOptions> = {}): Setup {
+  const { count = 6, leaderMs = 0, attempts = 3 } = behaviour;
+  const setup: Omit<Setup, 'sim'> = { items: [], gathered: [], plans: 0 };
+  const handler = (on: Instance) => {
+    const { clock } = on.coordinator;
+    return defineFanOut<unknown, number, string>({
+      concurrency: behaviour.concurrency ?? 3,
+      onItemFailure: behaviour.onItemFailure ?? 'failFast',
+      ...(behaviour.deadline === undefined ? {} : { deadline: behaviour.deadline }),
+      ...(behaviour.itemTimeout === undefined ? {} : { itemTimeout: behaviour.itemTimeout }),
+      itemRetry: { attempts, backoff: '2s', jitter: 'none' },
+      plan: async () => {
+        setup.plans += 1;
+        await sleep(clock, leaderMs);
+        return Array.from({ length: count }, (_, index) => index * 10);
+      },
+      each: async (context, item) => {
+        const call: ItemCall = { index: context.index, attempt: context.attempt, at: clock.now(), on };
+        setup.items.push(call);
+        try {
+          const result = await (behaviour.each?.(context, item, on) ?? work(context, item, on));
+          call.outcome = context.signal.aborted ? 'aborted' : 'done';
+          return result;
+        } catch (error) {
+          call.outcome = context.signal.aborted ? 'aborted' : 'failed';
+          throw error;
+        } finally {
+          call.ended = clock.now();
+        }
+      },
+      gather: async (context, outcomes) => {
+        await sleep(clock, leaderMs);
+        setup.gathered.push(outcomes);
+        return { token: context.fence.token, attempt: context.attempt };
+      },
+    });
+  };
+  const sim = simulation({
+    jobs: [jobSpec('wide', '*/10 * * * *', { leaseMs: 15_000, ...spec })],
+    fanOut: { wide: handler },
+    sweepIntervalMs: 2_000,
+    ...more,
+  });
+  sim.startInstance('d1');
+  return Object.assign(setup, { sim });
+}
+
+async function work({ signal }: ItemContext, item: number, { coordinator }: Instance): Promise<string> {
+  await sleep(coordinator.clock, 1_000, signal);
+  if (signal.aborted) throw signal.reason;
+  return `done ${String(item)}`;
+}
+
+const DONE = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    state: 'succeeded',
+    index,
+    item: index * 10,
+    result: `done ${String(index * 10)}`,
+  }));
+
+async function pieces(sim: Simulation): Promise<readonly string[]> {
+  const { pieces: found } = await sim.store.listPieces('wide' as JobName, { limit: 5000 });
+  return found.map(({ name }) => name);
+}
+
+async function last(sim: Simulation) {
+  const [record] = await sim.records('wide');
+  if (record === undefined) throw new Error('no record yet');
+  return record;
+}
+
+describe('a job that fans out', () => {
+  it('plans, works on its items over all instances, and gathers in the order of the plan', async () => {
+    const setup = setUp();
+    await setup.sim.clock.advance(11 * MINUTE);
+    expect(setup.plans).toBe(1);
+    expect(setup.items.map(({ index }) => index).toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(new Set(setup.items.map(({ on }) => on)).size).toBe(2);
+    expect(setup.gathered).toEqual([DONE(6)]);
+    const record = await last(setup.sim);
+    expect(record).toMatchObject({ outcome: 'succeeded', reason: 'completed', result: { token: 2, attempt: 2 } });
+    expect(record.attempts.map(({ attempt, outcome }) => [attempt, outcome])).toEqual([
+      [1, 'planned'],
+      [2, 'succeeded'],
+    ]);
+    expect(record.latenessMs).toBe(0);
+  });
+
+  it('leaves nothing behind, and does all of it anew at the next due time', async () => {
+    const setup = setUp();
+    await setup.sim.clock.advance(21 * MINUTE);
+    expect(setup.plans).toBe(2);
+    expect(setup.items).toHaveLength(12);
+    expect(await pieces(setup.sim)).toEqual([]);
+  });
+
+  it('works on no more items at once than it may', async () => {
+    const setup = setUp({ count: 20, concurrency: 4 });
+    await setup.sim.clock.advance(11 * MINUTE);
+    const atOnce = setup.items.map(
+      ({ at }) => setup.items.filter((other) => other.at <= at && (other.ended ?? Infinity) > at).length,
+    );
+    expect(Math.max(...atOnce)).toBe(4);
+    expect(setup.gathered).toEqual([DONE(20)]);
+  });
+
+  it('gathers at once where there is nothing to do', async () => {
+    const setup = setUp({ count: 0 });
+    await setup.sim.clock.advance(11 * MINUTE);
+    expect(setup.gathered).toEqual([[]]);
+    expect(await last(setup.sim)).toMatchObject({ outcome: 'succeeded', attempts: [{ attempt: 1 }] });
+  });
+
+  it('leaves the lease free while items run, and nobody takes the run over', async () => {
+    const slow = async ({ signal }: ItemContext, item: number, on: Instance): Promise<string> => {
+      await sleep(on.coordinator.clock, 50_000, signal);
+      return `done ${String(item)}`;
+    };
+    const setup = setUp({ count: 3, each: slow }, {}, { deployments: 3 });
+    await setup.sim.clock.advance(10 * MINUTE + 40_000);
+    expect(await setup.sim.store.readRow('wide' as JobName)).toMatchObject({ lease: 'available' });
+    expect((await setup.sim.row('wide')).phase).toBe('fanning');
+    await setup.sim.clock.advance(MINUTE);
+    expect(setup.plans).toBe(1);
+    expect(setup.items).toHaveLength(3);
+    expect(setup.gathered).toEqual([DONE(3)]);
+  });
+
+  it('overlaps what is due while its items run', async () => {
+    const slow = async ({ signal }: ItemContext, item: number, on: Instance): Promise<string> => {
+      await sleep(on.coordinator.clock, 90_000, signal);
+      return `done ${String(item)}`;
+    };
+    const sim = setUp({ count: 3, each: slow, deadline: '5m' }, { ...jobSpec('wide', '* * * * *'), leaseMs: 15_000 });
+    await sim.sim.clock.advance(4 * MINUTE);
+    const outcomes = (await sim.sim.records('wide')).map(({ scheduledFor, outcome }) => [
+      scheduledFor.slice(14, 16),
+      outcome,
+    ]);
+    expect(outcomes).toContainEqual(['01', 'succeeded']);
+    expect(outcomes).toContainEqual(['02', 'overlapped']);
+  });
+});
+
+describe('an item that fails', () => {
+  it('is tried again by itself, behind the others', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.index === 1 && context.attempt < 3) throw new Error('not yet');
+      return work(context, item, on);
+    };
+    const setup = setUp({ each });
+    await setup.sim.clock.advance(11 * MINUTE);
+    const attempts = Map.groupBy(setup.items, ({ index }) => index);
+    expect([...attempts].map(([index, calls]) => [index, calls.length]).toSorted()).toEqual([
+      [0, 1],
+      [1, 3],
+      [2, 1],
+      [3, 1],
+      [4, 1],
+      [5, 1],
+    ]);
+    const [first, second, third] = attempts.get(1) ?? [];
+    expect((second?.at ?? 0) - (first?.ended ?? 0)).toBeGreaterThanOrEqual(2_000);
+    expect((third?.at ?? 0) - (second?.ended ?? 0)).toBeGreaterThanOrEqual(4_000);
+    expect(setup.gathered).toEqual([DONE(6)]);
+  });
+
+  it('ends the run with failFast: no more items are started, nothing is gathered, nothing is tried again', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.index === 1) throw new Error('for good');
+      return work(context, item, on);
+    };
+    const setup = setUp({ each, count: 30, concurrency: 3, attempts: 1 });
+    await setup.sim.clock.advance(15 * MINUTE);
+    expect(setup.items.length).toBeLessThan(8);
+    expect(setup.gathered).toEqual([]);
+    expect(await last(setup.sim)).toMatchObject({ outcome: 'failed', reason: 'itemFailed' });
+    expect((await last(setup.sim)).attempts.at(-1)?.error?.message).toBe('item 1: for good');
+    expect(await pieces(setup.sim)).toEqual([]);
+  });
+
+  it('is told to gather with collect', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.index === 1) throw new NonRetryableError('for good');
+      return work(context, item, on);
+    };
+    const setup = setUp({ each, onItemFailure: 'collect' });
+    await setup.sim.clock.advance(11 * MINUTE);
+    expect(setup.items).toHaveLength(6);
+    const failed = { state: 'failed', index: 1, item: 10, attempts: 1, error: { message: 'for good' } };
+    const expected = DONE(6).map((outcome, index) => (index === 1 ? failed : outcome));
+    expect(setup.gathered).toMatchObject([expected]);
+    expect(await last(setup.sim)).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('is aborted after its timeout, and fails with what the ledger cannot hold', async () => {
+    const each = async ({ index, signal }: ItemContext, _item: number, on: Instance): Promise<string> => {
+      if (index === 0) return 'x'.repeat(40_000);
+      await sleep(on.coordinator.clock, 60_000, signal);
+      throw signal.reason;
+    };
+    const setup = setUp({ each, count: 2, onItemFailure: 'collect', itemTimeout: '5s', attempts: 2 });
+    await setup.sim.clock.advance(11 * MINUTE);
+    expect(setup.gathered).toMatchObject([
+      [
+        { state: 'failed', attempts: 1, error: { name: 'InvalidResultError' } },
+        { state: 'failed', attempts: 2, error: { message: 'item 1 of job "wide" took longer than its timeout of 5s' } },
+      ],
+    ]);
+    expect(setup.items.filter(({ index }) => index === 1)).toHaveLength(2);
+  });
+});
+
+describe('a run that is cancelled while its items run', () => {
+  it('starts no more items, aborts those that run, and ends cancelled', async () => {
+    const each = async ({ signal }: ItemContext, item: number, on: Instance): Promise<string> => {
+      await sleep(on.coordinator.clock, 20_000, signal);
+      if (signal.aborted) throw signal.reason;
+      return `done ${String(item)}`;
+    };
+    const setup = setUp({ each, count: 9 });
+    await setup.sim.clock.advance(10 * MINUTE + 5_000);
+    const runId = setup.sim.events.find(({ event }) => event === 'fannedOut')?.runId;
+    await setup.sim.control('wide', (control) => ({ ...control, cancel: runId }));
+    await setup.sim.clock.advance(MINUTE);
+    expect(setup.items.map(({ outcome }) => outcome)).toEqual(['aborted', 'aborted', 'aborted']);
+    expect(Math.max(...setup.items.map(({ ended = Infinity }) => ended)) - T0).toBeLessThan(10 * MINUTE + 15_000);
+    expect(await last(setup.sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
+    expect(setup.gathered).toEqual([]);
+    expect(await pieces(setup.sim)).toEqual([]);
+  });
+});
+
+describe('a run that fans out and loses instances', () => {
+  it('goes on where a leader died while planning', async () => {
+    const setup = setUp({ leaderMs: 8_000 });
+    await setup.sim.clock.advance(10 * MINUTE + 2_000);
+    const planner = setup.sim.instances.find(({ coordinator }) => coordinator.running.size > 0);
+    planner?.kill();
+    setup.sim.startInstance('d1');
+    await setup.sim.clock.advance(3 * MINUTE);
+    expect(setup.plans).toBe(2);
+    expect(setup.gathered).toEqual([DONE(6)]);
+    expect((await last(setup.sim)).attempts.map(({ outcome }) => outcome)).toEqual([
+      'holderLost',
+      'planned',
+      'succeeded',
+    ]);
+  });
+
+  it('repeats no item that is done when the instance of an item, and then the one that gathers, dies', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.index === 3) await sleep(on.coordinator.clock, 15_000);
+      return work(context, item, on);
+    };
+    const setup = setUp({ each, leaderMs: 6_000, concurrency: 6 }, {}, { deployments: 2 });
+    setup.sim.startInstance('d1');
+    await setup.sim.clock.advance(10 * MINUTE + 12_000);
+    expect(setup.items.filter(({ outcome }) => outcome === 'done')).toHaveLength(5);
+    setup.items.find(({ index }) => index === 3)?.on.kill();
+    setup.sim.startInstance('d1');
+    for (let waited = 0; setup.items.filter(({ outcome }) => outcome === 'done').length < 6; waited += 1_000) {
+      if (waited > 2 * MINUTE) throw new Error('the lost item was not done');
+      await setup.sim.clock.advance(1_000);
+    }
+    await setup.sim.clock.advance(2_000);
+    const gatherer = setup.sim.instances.find(({ dead, coordinator }) => !dead && coordinator.running.size > 0);
+    expect(gatherer).toBeDefined();
+    gatherer?.kill();
+    await setup.sim.clock.advance(2 * MINUTE);
+    expect(setup.plans).toBe(1);
+    expect(setup.gathered).toEqual([DONE(6)]);
+    const done = setup.items.filter(({ outcome }) => outcome === 'done').map(({ index }) => index);
+    expect(done.toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect((await last(setup.sim)).outcome).toBe('succeeded');
+  });
+
+  it('is resumed by a tick after the deadline when its orchestration is lost, with the items that are left', async () => {
+    let hang = true;
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.index === 4 && hang) return new Promise(() => undefined);
+      return work(context, item, on);
+    };
+    const setup = setUp({ each, deadline: '1m' }, {}, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE + 10_000);
+    for (const { deployment, kill } of setup.sim.instances) if (deployment === incumbent(setup.sim)) kill();
+    hang = false;
+    await setup.sim.clock.advance(2 * MINUTE);
+    expect(setup.plans).toBe(1);
+    expect(setup.gathered).toEqual([DONE(6)]);
+    const calls = setup.items.map(({ index }) => index).toSorted();
+    expect(calls).toEqual([0, 1, 2, 3, 4, 4, 5]);
+  });
+
+  it('times out when its items are not done by the deadline, and is tried again with those that are left', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.index === 2 && setup.items.filter(({ index }) => index === 2).length === 1) {
+        await sleep(on.coordinator.clock, 5 * MINUTE, context.signal);
+        throw context.signal.reason;
+      }
+      return work(context, item, on);
+    };
+    const setup: Setup = setUp(
+      { each, deadline: '30s' },
+      { retry: { attempts: 2, backoffMs: 1_000, factor: 1, maxBackoffMs: 1_000, jitter: 'none' } },
+    );
+    await setup.sim.clock.advance(13 * MINUTE);
+    expect((await last(setup.sim)).attempts.map(({ outcome }) => outcome)).toEqual([
+      'planned',
+      'timedOut',
+      'succeeded',
+    ]);
+    expect((await last(setup.sim)).attempts[1]?.error?.message).toBe(
+      '2 of 6 items of job "wide" were not done within 30s',
+    );
+    expect(setup.gathered).toEqual([DONE(6)]);
+    expect(setup.items).toHaveLength(7);
+  });
+
+  it('ends timed out when the attempts are used up', async () => {
+    const each = ({ signal }: ItemContext): Promise<string> =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => {
+          reject(signal.reason as Error);
+        });
+      });
+    const retry = { attempts: 1, backoffMs: 1_000, factor: 1, maxBackoffMs: 1_000, jitter: 'none' } as const;
+    const own = setUp({ each, deadline: '30s' }, { retry });
+    await own.sim.clock.advance(12 * MINUTE);
+    expect(await last(own.sim)).toMatchObject({ outcome: 'timedOut', reason: 'timeout' });
+
+    const lost = setUp({ each, deadline: '30s' }, { retry }, { deployments: 2 });
+    await lost.sim.clock.advance(10 * MINUTE + 10_000);
+    for (const { deployment, kill } of lost.sim.instances) if (deployment === incumbent(lost.sim)) kill();
+    await lost.sim.clock.advance(2 * MINUTE);
+    expect(await last(lost.sim)).toMatchObject({ outcome: 'timedOut', reason: 'timeout' });
+  });
+
+  it('gives an item of an instance that shuts down to another one, without counting that', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      await sleep(on.coordinator.clock, 10_000, context.signal);
+      if (context.signal.aborted) throw context.signal.reason;
+      return `done ${String(item)}`;
+    };
+    const setup = setUp({ each, attempts: 1, concurrency: 6 });
+    await setup.sim.clock.advance(10 * MINUTE + 5_000);
+    const leaving = setup.items[0]?.on;
+    await Promise.all([leaving?.drain(), setup.sim.clock.advance(3_000)]);
+    await setup.sim.clock.advance(MINUTE);
+    expect(setup.gathered).toEqual([DONE(6)]);
+    expect(setup.items.filter(({ outcome }) => outcome === 'aborted').length).toBeGreaterThan(0);
+    expect(setup.items.every(({ attempt }) => attempt === 1)).toBe(true);
+  });
+});
+
+describe('a plan that cannot be carried out', () => {
+  it.each([
+    ['no array', 7, 'plan must return an array of items'],
+    ['too many items', Array.from({ length: 1001 }, () => 1), 'plan returned 1001 items, more than maxItems (1000)'],
+    ['what is not JSON', [1n], 'item 0 of the plan is not JSON'],
+    ['a hole', [undefined], 'item 0 of the plan is a undefined, which is not JSON'],
+    ['too much', ['x'.repeat(1024 * 1024)], 'more than 1048576'],
+  ])('fails the run without retry: %s', async (_, plan, message) => {
+    let plans = 0;
+    const handler = defineFanOut({
+      plan: () => {
+        plans += 1;
+        return plan as never;
+      },
+      each: () => 1,
+      gather: () => 1,
+    });
+    const sim = simulation({ jobs: [jobSpec('wide', '* * * * *')], fanOut: { wide: () => handler } });
+    await sim.clock.advance(MINUTE + 30_000);
+    const record = await last(sim);
+    expect(record).toMatchObject({ outcome: 'failed', reason: 'nonRetryable' });
+    expect(record.attempts.at(-1)?.error?.message).toContain(message);
+    expect(plans).toBe(1);
+  });
+});
+
+describe('defineFanOut', () => {
+  const parts = { plan: () => [], each: () => 1, gather: () => 1 };
+  it.each([
+    [{ concurrency: 0 }, 'defineFanOut: concurrency is 0: use a whole number from 1 to 100'],
+    [{ maxItems: 10_001 }, 'defineFanOut: maxItems is 10001: use a whole number from 1 to 10000'],
+    [{ deadline: 'soon' }, 'defineFanOut: deadline is "soon": use a duration from 1s to 7d, such as "5m"'],
+    [{ itemTimeout: '0s' }, 'defineFanOut: itemTimeout is "0s": use a duration from 1s to 7d, such as "5m"'],
+    [{ onItemFailure: 'ignore' }, 'defineFanOut: onItemFailure is "ignore": use "failFast" or "collect"'],
+    [{ itemRetry: { factor: 0 } }, 'defineFanOut: itemRetry.factor is 0: use a number from 1'],
+    [{ itemRetry: { backoff: 5 } }, 'defineFanOut: itemRetry.backoff is 5: use a duration from 0s to 7d, such as "5m"'],
+    [{ gather: undefined }, 'defineFanOut: gather is undefined: write a function'],
+  ])('refuses %j', (wrong, message) => {
+    expect(() => defineFanOut({ ...parts, ...wrong } as never)).toThrow(message);
+  });
+});
+
+function incumbent(sim: Simulation): string | undefined {
+  return sim.events.findLast(({ event }) => event === 'claimed')?.deployment;
+}
