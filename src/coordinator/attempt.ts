@@ -16,7 +16,7 @@ import { isFanOut } from './define-fan-out';
 import type { Attempted, Execution } from './execute';
 import { describeRun, execute, watchForCancel } from './execute';
 import type { Stage } from './fan-out';
-import { fanOutStage, itemLanes, itemsDeadlineMs, piecesToTidy, tidy } from './fan-out';
+import { fanOutStage, itemLanes, ITEMS_MARGIN_MS, itemsDeadlineMs, piecesToTidy, tidy } from './fan-out';
 import type { Held } from './held';
 import { ask } from './held';
 import { runItem } from './item';
@@ -200,7 +200,7 @@ async function conclude(
       if (!isFanOut(handler)) throw new Error(`job "${held.job.spec.name}" does not fan out`);
       const attempts = withAttempt(coordinator, held, history, execution, 'planned');
       const current = execution?.startedAt === undefined ? undefined : attempts.at(-1);
-      const until = coordinator.serviceTime.now() + itemsDeadlineMs(held.job, handler);
+      const until = coordinator.serviceTime.now() + itemsDeadlineMs(held.job, handler) + ITEMS_MARGIN_MS;
       const next = { outcome: 'planned', notBefore: until } as const;
       if (!(await suspend(coordinator, held, current, next, report))) {
         return lost(coordinator, held, 'the lease has passed on', report);

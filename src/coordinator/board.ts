@@ -1,4 +1,4 @@
-import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
+import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 
 /** What this process remembers of one job between looks, so that an idle tick need not ask. */
 export interface JobNotes {
@@ -20,6 +20,11 @@ export interface JobNotes {
   broken: { readonly etag: ETag; readonly since: Millis } | undefined;
   /** A hand-over whose claim has not been seen: the row's version before it, and when, on the monotonic clock. */
   handOver: { readonly etag: ETag; readonly at: Millis } | undefined;
+  /**
+   * An acquisition that got no answer: it may take effect late, and then nobody else would know the id of that lease.
+   * The row's version and lease before it.
+   */
+  unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired'; readonly leaseId: LeaseId } | undefined;
   /** The fire in which this process last went for a term of a leader job. */
   termOfFire: number | undefined;
   /** The last warning about this job, so that it is said once. */
@@ -42,6 +47,7 @@ export class Board {
         settled: undefined,
         broken: undefined,
         handOver: undefined,
+        unanswered: undefined,
         termOfFire: undefined,
         warned: undefined,
       });

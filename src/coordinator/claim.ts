@@ -33,11 +33,21 @@ export async function handOver(
   coordinator: Coordinator,
   hub: Hub,
   job: RunnableJob,
-  { claim, etag, lease }: { readonly claim: Claim; readonly etag: ETag; readonly lease: 'available' | 'expired' },
+  {
+    claim,
+    etag,
+    lease,
+    leaseId,
+  }: {
+    readonly claim: Claim;
+    readonly etag: ETag;
+    readonly lease: 'available' | 'expired';
+    /** New, or of an acquisition of this very row that got no answer. */
+    readonly leaseId: LeaseId;
+  },
 ): Promise<boolean> {
   const { clock, serviceTime, store } = coordinator;
   const { name, leaseMs } = job.spec;
-  const leaseId = coordinator.newId() as LeaseId;
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
   let sent = moment(clock);

@@ -18,6 +18,7 @@ import type { Coordinator, Report, RunnableJob } from './coordinator';
 import type { FanOutHandler, ItemContext } from './define-fan-out';
 import { isFanOut } from './define-fan-out';
 import { jobLog } from './execute';
+import { ITEMS_MARGIN_MS } from './fan-out';
 import { ask } from './held';
 import type { AttemptResult, ItemInput } from './message';
 
@@ -28,8 +29,6 @@ const CALL_LIMIT_MS = 5_000;
 const SEND_AGAIN_MS = 2_000;
 /** How often an item that runs asks whether it is still wanted. */
 const LOOK_EVERY_MS = 5_000;
-/** Kept off the end of the items' time: a Date has a resolution of 1 s, and clocks are corrected beyond 2 s. */
-const DEADLINE_MARGIN_MS = 3_000;
 
 /** The run of an item as a listing showed it. */
 type Standing =
@@ -212,7 +211,7 @@ async function standingOf(
 }
 
 function remainingOf(until: EpochMs, date: EpochMs): Millis {
-  return until - date - DEADLINE_MARGIN_MS;
+  return until - date - ITEMS_MARGIN_MS;
 }
 
 /** Aborts the item when its run does not want it any more. Returns what stops watching. */

@@ -110,7 +110,9 @@ function leaseOf(
 ): Situation['lease'] {
   if (lease !== 'broken' && lease !== 'breaking') {
     notes.broken = undefined;
-    return lease === 'leased' ? 'held' : lease;
+    if (lease !== 'leased') return lease;
+    // It may be our own acquisition, served late: asking again under its id tells.
+    return notes.unanswered?.etag === etag ? notes.unanswered.lease : 'held';
   }
   if (notes.broken?.etag !== etag) notes.broken = { etag, since: clock.monotonic() };
   const seenFor = clock.monotonic() - notes.broken.since;

@@ -1,4 +1,5 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
 import { sleep } from '../core/clock';
 import type { Decision } from '../core/decide';
 import { HELD_WATCH_MS } from '../core/decide';
@@ -9,7 +10,7 @@ import { backOff } from '../lease/back-off';
 import { within } from '../lease/deadline';
 import type { Listing } from '../lease/store';
 import { StoreError } from '../lease/store';
-import { moment, Trust } from '../lease/trust';
+import { elapsedSince, moment, Trust } from '../lease/trust';
 import { Board } from './board';
 import type { JobNotes } from './board';
 import { handOver } from './claim';
@@ -66,20 +67,20 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
   async function tick(hub: Hub, nextFire: (after: EpochMs) => EpochMs, report: Report): Promise<void> {
     // A timer may fire a little early: what comes within this long is the fire that called.
-    let fire = nextFire(clock.now() + FIRES_EARLY_MS);
+    let untilFire = countdown(clock, nextFire(clock.now() + FIRES_EARLY_MS));
     let firstLook = true;
     let again = newBackOff();
     fires += 1;
     while (!coordinator.stopping) {
-      if (clock.now() >= fire - RETURN_BEFORE_MS) {
+      if (untilFire() <= RETURN_BEFORE_MS) {
         if (going > 0) await settleDown();
-        if (clock.now() < fire) break;
+        if (untilFire() > 0) break;
         // This tick has outlived a fire, which the timer skips: it serves that one's stretch as well.
-        fire = nextFire(clock.now());
+        untilFire = countdown(clock, nextFire(clock.now()));
         firstLook = true;
         fires += 1;
       }
-      const left = (): Millis => fire - RETURN_BEFORE_MS - clock.now();
+      const left = (): Millis => untilFire() - RETURN_BEFORE_MS;
       try {
         if (!(await watch.proven(hub, left, report))) continue;
         // Before the step: what ends during it may have set an earlier look than the step saw.
@@ -91,7 +92,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         if (wait <= left()) {
           await sleep(clock, wait, actionOver.signal);
         } else {
-          if (going === 0) break;
+          if (going === 0 && untilFire() > 0) break;
           await settleDown();
         }
       } catch (error) {
@@ -268,19 +269,27 @@ export function createTicker(coordinator: Coordinator): Ticker {
     notes.holdUntil = undefined;
     going += 1;
     const action = gate(async () => {
-      if (decision.kind === 'record') return writeDecided(job, decision.row, etag, report);
-      const won = await handOver(coordinator, hub, job, { claim: decision.claim, etag, lease });
+      const leaseId = leaseIdFor(notes, etag, lease);
+      if (decision.kind === 'record') return writeDecided(job, decision.row, etag, leaseId, report);
+      const won = await handOver(coordinator, hub, job, { claim: decision.claim, etag, lease, leaseId });
       if (won) watch.handedOver(notes, etag);
       return won;
     });
     void action
       .catch((error: unknown) => {
         if (error instanceof StoreError) storageTroubled(coordinator, 'writing', error, report);
-        else watch.failed(job, error, report);
+        else {
+          // An orchestration may have been started with this lease.
+          notes.unanswered = undefined;
+          watch.failed(job, error, report);
+        }
         return undefined;
       })
       .then((won) => {
-        if (won !== undefined) storageAnswers(coordinator, 'writing', report);
+        if (won !== undefined) {
+          notes.unanswered = undefined;
+          storageAnswers(coordinator, 'writing', report);
+        }
         notes.busy = false;
         going -= 1;
         notes.seen = undefined;
@@ -291,21 +300,33 @@ export function createTicker(coordinator: Coordinator): Ticker {
       });
   }
 
+  /** A new id, but for a row whose last acquisition got no answer: asked again under its id, that is a renewal. */
+  function leaseIdFor(notes: JobNotes, etag: ETag, lease: 'available' | 'expired'): LeaseId {
+    if (notes.unanswered?.etag !== etag) notes.unanswered = { etag, lease, leaseId: coordinator.newId() as LeaseId };
+    return notes.unanswered.leaseId;
+  }
+
   /** When to look again after a claim, won or lost: whatever goes on, each tick looks at what is in flight. */
   function lookAfter({ spec }: RunnableJob, decision: Decision, won: boolean | undefined): EpochMs {
     const now = serviceTime.now();
     if (decision.kind === 'record' && won === true) return now;
-    const soon = now + HOLD_BACK_MS;
+    // A backlog goes on as soon as the run that was claimed now may be over.
+    const soon = now + (won === true ? WATCH_FIRST_MS : HOLD_BACK_MS);
     if (won === undefined || decision.kind !== 'claim' || decision.claim.run.kind === 'term') return soon;
     const next = spec.timetable.next(decision.claim.row.cursor);
     return next === undefined ? soon : Math.max(soon, claimTime(spec, next, settings.lookAheadMs));
   }
 
   /** Due times get their fates and nothing runs, in the same order: acquire, row, records, release. */
-  async function writeDecided(job: RunnableJob, row: Row, etag: ETag, report: Report): Promise<boolean> {
+  async function writeDecided(
+    job: RunnableJob,
+    row: Row,
+    etag: ETag,
+    leaseId: LeaseId,
+    report: Report,
+  ): Promise<boolean> {
     const { store } = coordinator;
     const { name, leaseMs } = job.spec;
-    const leaseId = coordinator.newId() as LeaseId;
     const sent = moment(clock);
     const trust = new Trust(clock, sent, leaseMs / 2);
     const remaining = (): Millis => trust.remaining();
@@ -340,4 +361,10 @@ export function createTicker(coordinator: Coordinator): Ticker {
       report.log('warn', 'finished orchestration histories could not be purged:', error);
     });
   }
+}
+
+/** How long it still is, by whichever clock says less: a wall clock that is set back must not make a tick outlast its host. */
+function countdown(clock: Clock, instant: EpochMs): () => Millis {
+  const start = moment(clock);
+  return () => instant - start.wall - elapsedSince(clock, start);
 }

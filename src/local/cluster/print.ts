@@ -29,6 +29,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   claimed: 'dim',
   started: 'cyan',
   retrying: 'yellow',
+  fannedOut: 'cyan',
   succeeded: 'green',
   failed: 'red',
   timedOut: 'red',
@@ -65,7 +66,8 @@ function details(event: ClusterEvent): string {
   const now = new Date(event.at);
   const due = event.scheduledFor === undefined ? undefined : `due ${dueTime(event.scheduledFor, now)}`;
   const through = event.through === undefined ? undefined : `to ${dueTime(event.through, now)}`;
-  const count = event.count === undefined || event.count === 1 ? undefined : `(${event.count} due times)`;
+  const counted = event.event === 'fannedOut' ? 'items' : 'due times';
+  const count = event.count === undefined || event.count === 1 ? undefined : `(${event.count} ${counted})`;
   const facts = [
     event.attempt === undefined ? undefined : `attempt ${event.attempt}`,
     event.token === undefined ? undefined : `token ${event.token}`,

@@ -156,7 +156,9 @@ function rowCalls(
       const now = clock.monotonic();
       const lease = breakLease(row.lease, LONGEST_LEASE_MS, now);
       rows.set(job, { ...row, lease });
-      return { kind: 'breaking', leftMs: lease.kind === 'none' ? 0 : Math.max(0, lease.until - now) };
+      // The service says it in whole seconds.
+      const left = lease.kind === 'none' ? 0 : Math.max(0, lease.until - now);
+      return { kind: 'breaking', leftMs: Math.round(left / 1000) * 1000 };
     },
   };
 }

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
-import type { JobContext } from '../../../../src/index';
-import { defineJob, NonRetryableError, registerCoordinator } from '../../../../src/index';
+import type { ItemContext, JobContext } from '../../../../src/index';
+import { defineFanOut, defineJob, NonRetryableError, registerCoordinator } from '../../../../src/index';
 
 /** What handlers did, one JSON object a line, in a file that all instances append to. */
 function note(what: string, context: JobContext): void {
@@ -15,6 +15,11 @@ function note(what: string, context: JobContext): void {
     pid: process.pid,
     at: Date.now(),
   };
+  appendFileSync(process.env['NOTES'] ?? '', `${JSON.stringify(line)}\n`);
+}
+
+function noteItem(what: string, { job, index, attempt, fence }: ItemContext): void {
+  const line = { what, job, index, attempt, token: fence.token, pid: process.pid, at: Date.now() };
   appendFileSync(process.env['NOTES'] ?? '', `${JSON.stringify(line)}\n`);
 }
 
@@ -73,6 +78,23 @@ const handlers = {
     },
   }),
   huge: defineJob({ run: () => 'x'.repeat(33 * 1024) }),
+  wide: defineFanOut<{ count: number; ms: number }, number, number>({
+    concurrency: 2,
+    deadline: '6s',
+    plan: (context, { count }) => {
+      note('planned', context);
+      return Array.from({ length: count }, (_, index) => index);
+    },
+    each: async (context, item, { ms }) => {
+      noteItem('item', context);
+      await wait(ms, context.signal);
+      return item * item;
+    },
+    gather: (context, outcomes) => {
+      note('gathered', context);
+      return outcomes.map((outcome) => (outcome.state === 'succeeded' ? outcome.result : null));
+    },
+  }),
   never: defineJob({ run: () => new Promise(() => undefined) }),
 };
 

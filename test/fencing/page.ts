@@ -1,0 +1,84 @@
+import { buildSync } from 'esbuild';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import type { JobHandler } from '../../src/coordinator/handler';
+import type { Fence } from '../../src/lease/fence';
+
+export const ROOT = path.join(__dirname, '../..');
+
+interface Snippet {
+  readonly language: string;
+  readonly name: string;
+  readonly code: string;
+}
+
+/** Every block of code of docs/fencing.md: its fence says language and name. */
+export function snippets(): Snippet[] {
+  const page = readFileSync(path.join(ROOT, 'docs/fencing.md'), 'utf8');
+  return [...page.matchAll(/^```(\w*) ?([\w-]*)\n(.*?)^```$/gms)].map(([, language = '', name = '', code = '']) => ({
+    language,
+    name,
+    code,
+  }));
+}
+
+export function snippet(name: string): string {
+  const found = snippets().filter((one) => one.name === name);
+  if (found.length !== 1) throw new Error(`docs/fencing.md has ${String(found.length)} snippets "${name}"`);
+  return found[0]?.code ?? '';
+}
+
+/** Has the page's TypeScript in a folder, each snippet a file of its name. */
+export function withSnippets<T>(use: (folder: string) => T): T {
+  mkdirSync(path.join(ROOT, '.tmp'), { recursive: true });
+  const folder = mkdtempSync(path.join(ROOT, '.tmp/fencing-'));
+  try {
+    for (const { language, name, code } of snippets()) {
+      if (language === 'ts') writeFileSync(path.join(folder, `${name}.ts`), code);
+    }
+    return use(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** One connection to a database, as the page wants it. */
+export interface Connection {
+  query(sql: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+}
+
+/** What the page's snippets export. */
+interface Page {
+  underFence<T>(connection: Connection, job: string, fence: Fence, write: () => Promise<T>): Promise<T>;
+  readonly dailyTotals: JobHandler;
+}
+
+/** Runs one of the page's snippets, with those that it imports. */
+export function load(file: string): Partial<Page> {
+  return withSnippets((folder) => {
+    // What the snippets use of the library at run time, without the host's packages.
+    const library = path.join(folder, 'library.ts');
+    writeFileSync(
+      library,
+      `export { defineJob } from '${ROOT}/src/coordinator/handler';\n` +
+        `export { StaleLeaderError } from '${ROOT}/src/lease/fence';\n`,
+    );
+    const outfile = path.join(folder, `${file}.js`);
+    buildSync({
+      entryPoints: [path.join(folder, `${file}.ts`)],
+      outfile,
+      alias: { cronlease: library },
+      bundle: true,
+      platform: 'node',
+      format: 'cjs',
+    });
+    return createRequire(__filename)(outfile) as Partial<Page>;
+  });
+}
+
+export function loadUnderFence(): Page['underFence'] {
+  const { underFence } = load('under-fence');
+  if (underFence === undefined) throw new Error('docs/fencing.md exports no underFence');
+  return underFence;
+}
