@@ -44,7 +44,6 @@ export type Test = (title: string, body: (harness: Harness) => Promise<void>) =>
  * The emulator (Azurite) differs from Azure in these points. The cases allow for both, but where leases
  * last longer than asked for, the wait of 16 s must be longer too:
  * - `wrong-id-renews-expired`: a renewal of an expired lease with any other id answers 200, with the lease's own id.
- * - `renews-after-write`: an expired lease can be renewed although its blob was written since.
  * - `create-on-leased`: `If-None-Match: *` on a leased blob answers 409 BlobAlreadyExists, Azure 412 LeaseIdMissing.
  * - `missing-with-if-match`: a missing blob asked for with If-Match may answer 412, Azure 404.
  * - `lease-ends-on-time`: a lease ends within 10 ms of its length; Azure may keep it from others up to a minute longer.
