@@ -116,7 +116,8 @@ export async function tidy(coordinator: Coordinator, job: JobName, pieces: reado
   await eachOf(pieces, ({ key, name }) => coordinator.store.deletePiece(job, key, name));
 }
 
-function checkPlan({ policy }: FanOutHandler, items: unknown): readonly string[] {
+/** The plan's items as JSON texts. */
+export function checkPlan({ policy }: FanOutHandler, items: unknown): readonly string[] {
   if (!Array.isArray(items)) throw new InvalidPlanError('plan must return an array of items');
   if (items.length > policy.maxItems) {
     throw new InvalidPlanError(

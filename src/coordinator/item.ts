@@ -7,6 +7,7 @@ import { decodeRow } from '../core/row';
 import { ForeignMetadataError } from '../core/metadata';
 import { backoff } from '../core/run';
 import { within } from '../lease/deadline';
+import type { ClosableFence } from '../lease/fence';
 import { createFence } from '../lease/fence';
 import { StoreError } from '../lease/store';
 import { moment, Trust } from '../lease/trust';
@@ -132,18 +133,7 @@ async function callItem(
       aborter,
       { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs },
       (progress) => {
-        const { close: _, ...openFence } = fence;
-        const context: ItemContext = {
-          job: name,
-          scheduledFor: new Date(parseRecordKey(input.key)?.scheduledFor ?? 0),
-          runId: runIdOf(name, input.key),
-          index: input.index,
-          attempt: input.attempt,
-          signal: aborter.signal,
-          fence: openFence,
-          progress,
-          log: jobLog(report, `[${name}#${String(input.index)}]`),
-        };
+        const context = itemContext(name, input, { aborter, fence, progress }, report);
         const item: unknown = JSON.parse(input.item);
         return callHandler(name, () => handler.each(context, item as never, job.input as never));
       },
@@ -152,6 +142,27 @@ async function callItem(
     stopWatching();
     fence.close();
   }
+}
+
+/** What `each` is given. */
+export function itemContext(
+  job: JobName,
+  { key, index, attempt }: Pick<ItemInput, 'key' | 'index' | 'attempt'>,
+  { aborter, fence, progress }: Pick<ItemContext, 'progress'> & { aborter: Aborter; fence: ClosableFence },
+  report: Report,
+): ItemContext {
+  const { close: _, ...openFence } = fence;
+  return {
+    job,
+    scheduledFor: new Date(parseRecordKey(key)?.scheduledFor ?? 0),
+    runId: runIdOf(job, key),
+    index,
+    attempt,
+    signal: aborter.signal,
+    fence: openFence,
+    progress,
+    log: jobLog(report, `[${job}#${String(index)}]`),
+  };
 }
 
 /** Stores what became of the item; of two ends the first one stands. */

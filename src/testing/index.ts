@@ -7,3 +7,5 @@ export { runJob } from './run-job';
 export type { FencedWrite, JobTest, JobTestOptions, RunningJob } from './run-job';
 export { settableClock } from './clock';
 export type { SettableClock } from './clock';
+export { runFanOut } from './run-fan-out';
+export type { FanOutTest, FanOutTestOptions } from './run-fan-out';

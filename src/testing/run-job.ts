@@ -8,6 +8,7 @@ import type { Row } from '../core/row';
 import { newRow } from '../core/row';
 import type { AbortCode } from '../core/run';
 import type { Coordinator, Report } from '../coordinator/coordinator';
+import type { FanOutHandler } from '../coordinator/define-fan-out';
 import { Health } from '../coordinator/coordinator';
 import type { Aborter } from '../coordinator/bounded';
 import { createAborter } from '../coordinator/bounded';
@@ -86,30 +87,9 @@ export interface JobTest {
  * @throws ConfigError when the settings, or the input, are not valid
  */
 export async function runJob(handler: JobHandler, options: JobTestOptions = {}): Promise<JobTest> {
-  const { spec, input } = prepare(handler, options);
-  const clock = options.clock ?? settableClock(instant(options.scheduledFor) ?? Date.UTC(2026, 0, 1));
-  const scheduledFor = instant(options.scheduledFor) ?? clock.now();
-  const trust = new Trust(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
-  const aborter = createAborter();
-  const writes: FencedWrite[] = [];
-  const logs: { level: string; message: readonly unknown[] }[] = [];
-  const report: Report = {
-    event: () => undefined,
-    log: (level, ...message) => logs.push({ level, message }),
-  };
-  const row = rowOf(spec, scheduledFor, options);
-  const held: Held = {
-    job: { spec, handler, input },
-    leaseId: 'test' as LeaseId,
-    trust,
-    row,
-    etag: '"test"' as ETag,
-  };
-  const coordinator = await coordinatorOf(clock, spec.name, options.previous);
-  const fence = memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes);
-  const attempted = { fence, aborter, trigger: options.trigger ?? 'schedule' };
-  const run = (context: JobContext): unknown => handler.run(context, input as never);
-  const execution = execute(coordinator, held, attempted, run, report);
+  const bench = await testBench(handler, options);
+  const { clock, trust, aborter } = bench;
+  const execution = callAttempt(bench, (context) => handler.run(context, bench.held.job.input as never));
   await clock.advance(0);
   await options.during?.({
     clock,
@@ -123,15 +103,58 @@ export async function runJob(handler: JobHandler, options: JobTestOptions = {}):
     },
   });
   const done = await finish(clock, execution, aborter);
-  fence.close();
-  return { ...conclude(done), error: done.error, writes, logs };
+  bench.fence.close();
+  return { ...conclude(done), error: done.error, writes: bench.writes, logs: bench.logs };
+}
+
+/** All that an attempt needs, in memory. */
+export interface Bench {
+  readonly clock: SettableClock;
+  readonly coordinator: Coordinator;
+  readonly held: Held;
+  readonly trust: Trust;
+  readonly aborter: Aborter;
+  readonly fence: ClosableFence;
+  readonly trigger: Trigger;
+  readonly report: Report;
+  readonly writes: FencedWrite[];
+  readonly logs: { readonly level: string; readonly message: readonly unknown[] }[];
+}
+
+export async function testBench(handler: JobHandler | FanOutHandler, options: JobTestOptions): Promise<Bench> {
+  const { spec, input } = prepare(handler, options);
+  const clock = options.clock ?? settableClock(instant(options.scheduledFor) ?? Date.UTC(2026, 0, 1));
+  const scheduledFor = instant(options.scheduledFor) ?? clock.now();
+  const trust = new Trust(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
+  const writes: FencedWrite[] = [];
+  const logs: { level: string; message: readonly unknown[] }[] = [];
+  const row = rowOf(spec, scheduledFor, options);
+  return {
+    clock,
+    coordinator: await coordinatorOf(clock, spec.name, options.previous),
+    held: { job: { spec, handler, input }, leaseId: 'test' as LeaseId, trust, row, etag: '"test"' as ETag },
+    trust,
+    aborter: createAborter(),
+    fence: memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes),
+    trigger: options.trigger ?? 'schedule',
+    report: {
+      event: () => undefined,
+      log: (level, ...message) => logs.push({ level, message }),
+    },
+    writes,
+    logs,
+  };
+}
+
+export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<Execution> {
+  return execute(bench.coordinator, bench.held, bench, call, bench.report);
 }
 
 /**
  * Lets the handler come to its end, which may take real time where it does real work. After an abort only the grace is
  * left to wait for, and nobody else moves the clock.
  */
-async function finish(clock: SettableClock, execution: Promise<Execution>, aborter: Aborter): Promise<Execution> {
+export async function finish<T>(clock: SettableClock, execution: Promise<T>, aborter: Aborter): Promise<T> {
   let over = false;
   const ended = execution.finally(() => {
     over = true;
@@ -140,7 +163,7 @@ async function finish(clock: SettableClock, execution: Promise<Execution>, abort
   return ended;
 }
 
-function conclude({ end, result }: Execution): Pick<JobTest, 'outcome' | 'reason' | 'result'> {
+export function conclude({ end, result }: Execution): Pick<JobTest, 'outcome' | 'reason' | 'result'> {
   switch (end.kind) {
     case 'returned':
       return { outcome: 'succeeded', reason: 'completed', result };
@@ -151,7 +174,7 @@ function conclude({ end, result }: Execution): Pick<JobTest, 'outcome' | 'reason
   }
 }
 
-function prepare(handler: JobHandler, options: JobTestOptions): { spec: JobSpec; input: unknown } {
+function prepare(handler: JobHandler | FanOutHandler, options: JobTestOptions): { spec: JobSpec; input: unknown } {
   const name = options.job ?? 'job';
   const settings = { schedule: '@manual', ...options.settings, handler: 'tested' };
   const { jobsFile, inputs } = loadJobs({ jobs: { [name]: settings } }, { handlers: { tested: handler } });

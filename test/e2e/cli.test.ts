@@ -70,6 +70,8 @@ describe.concurrent('the command line itself', () => {
     [['pause', 'minutely', '--note', ' '], '--note is empty'],
     [['dev', '--instances', '0'], 'from 1 to 20'],
     [['dev', '--duration', 'soon'], '--duration "soon"'],
+    [['dev', '--samples', 'nowhere'], '--samples "nowhere": there is no such folder'],
+    [['dev', '--samples', '.'], "the folder's name becomes the container's"],
   ])('%j is wrong usage', async (args, message) => {
     const { code, stdout, stderr } = await inFolder(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -4,8 +4,10 @@ import type { JobName, Token } from '../../src/core/brand';
 import type { JobContext } from '../../src/coordinator/handler';
 import { purgeOldReports } from '../../src/jobs/purge-old-reports';
 import { storageReport } from '../../src/jobs/storage-report';
+import { wordIndex } from '../../src/jobs/word-index';
+import { putSamples, readSamples } from '../../src/cli/samples';
 import { createFence } from '../../src/lease/fence';
-import { runJob } from '../../src/testing/index';
+import { runFanOut, runJob } from '../../src/testing/index';
 import type { Azurite } from '../support/azurite';
 import { startAzurite } from '../support/azurite';
 
@@ -95,5 +97,39 @@ describe('purge-old-reports', () => {
     await expect(runJob(purgeOldReports, { settings })).rejects.toMatchObject({
       errors: [{ path: 'jobs.job.input.olderThan', value: 'soon', message: 'use a duration such as 1d or 12h' }],
     });
+  });
+});
+
+describe('word-index', () => {
+  const settings = { input: { container: 'samples', folder: 'texts/', target: 'index.json' } };
+
+  it('counts the words of the sample texts, and writes the index through its fence', async () => {
+    await putSamples(azurite.connectionString, readSamples('samples'));
+    const samples = service.getContainerClient('samples');
+    await samples.getBlockBlobClient('texts/picture.bin').upload('a\0b', 3);
+    const run = await runFanOut(wordIndex, { settings, token: 4 });
+    expect(run).toMatchObject({ outcome: 'succeeded', result: { texts: 6, skipped: 1 } });
+    expect(run.items).toHaveLength(7);
+    // What is no text is not tried again.
+    expect(run.itemCalls).toBe(7);
+    expect(run.writes).toMatchObject([{ token: 4, contentType: 'application/json' }]);
+    const index = JSON.parse(String(run.writes[0]?.body)) as {
+      skipped: string[];
+      words: Record<string, Record<string, number>>;
+    };
+    expect(index.skipped).toEqual(['texts/picture.bin: samples/texts/picture.bin is not text']);
+    expect(index.words['ledger']).toMatchObject({ 'texts/ledger.txt': 3 });
+    expect(Object.keys(index.words)).toEqual(Object.keys(index.words).toSorted());
+    await samples.getBlobClient('texts/picture.bin').delete();
+  });
+
+  it('is empty where there is nothing to index', async () => {
+    const run = await runFanOut(wordIndex, { settings: { input: { ...settings.input, folder: 'nothing/' } } });
+    expect(run).toMatchObject({ outcome: 'succeeded', result: { texts: 0, skipped: 0, words: 0 } });
+  });
+
+  it('finds texts as they were put, with their types', async () => {
+    const properties = await service.getContainerClient('samples').getBlobClient('texts/tick.txt').getProperties();
+    expect(properties.contentType).toBe('text/plain; charset=utf-8');
   });
 });

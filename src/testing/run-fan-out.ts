@@ -1,0 +1,116 @@
+import type { Millis } from '../core/brand';
+import type { RecordedError } from '../core/record';
+import { backoff } from '../core/run';
+import { callBounded, createAborter, timeoutAfter } from '../coordinator/bounded';
+import { callHandler, describeError } from '../coordinator/call-handler';
+import type { FanOutHandler, ItemOutcome } from '../coordinator/define-fan-out';
+import type { Execution } from '../coordinator/execute';
+import { checkPlan } from '../coordinator/fan-out';
+import { itemContext } from '../coordinator/item';
+import { runKey } from '../coordinator/settle';
+import type { Bench, JobTest, JobTestOptions } from './run-job';
+import { callAttempt, conclude, finish, testBench } from './run-job';
+
+/** How {@link runFanOut} runs a handler. Members as for `runJob`. */
+export type FanOutTestOptions = Omit<JobTestOptions, 'during' | 'attempt'>;
+
+/** What came of it. */
+export interface FanOutTest extends JobTest {
+  /** What became of each item that was worked on, in the order of the plan. */
+  readonly items: readonly ItemOutcome<unknown, unknown>[];
+  /** How often `each` was called in all. */
+  readonly itemCalls: number;
+}
+
+/**
+ * Runs a job that fans out once, in memory: its plan, its items one after another with their retries, and the
+ * gathering. Waits between the attempts of an item take no time. Items and results go through JSON, as they do in
+ * storage.
+ *
+ * @throws ConfigError when the settings, or the input, are not valid
+ */
+export async function runFanOut(handler: FanOutHandler, options: FanOutTestOptions = {}): Promise<FanOutTest> {
+  const bench = await testBench(handler, options);
+  const input = bench.held.job.input as never;
+  const done = (execution: Execution, items: readonly ItemOutcome<unknown, unknown>[], itemCalls: number) => {
+    bench.fence.close();
+    const { error } = execution;
+    return { ...conclude(execution), error, writes: bench.writes, logs: bench.logs, items, itemCalls };
+  };
+  let texts: readonly string[] = [];
+  const planned = await attempt(bench, async (context) => {
+    texts = checkPlan(handler, await handler.plan(context, input));
+  });
+  if (planned.end.kind !== 'returned') return done(planned, [], 0);
+
+  const outcomes: ItemOutcome<unknown, unknown>[] = [];
+  let calls = 0;
+  for (const [index, text] of texts.entries()) {
+    const worked = await workOn(bench, handler, index, text);
+    calls += worked.calls;
+    outcomes.push(worked.outcome);
+    if (worked.outcome.state === 'failed' && handler.policy.onItemFailure === 'failFast') {
+      const at = bench.clock.now();
+      const end = { kind: 'threw', retryable: false, reason: 'itemFailed' } as const;
+      return done({ end, startedAt: at, endedAt: at, error: worked.outcome.error }, outcomes, calls);
+    }
+  }
+  const gathered = await attempt(bench, (context) => handler.gather(context, outcomes as never, input));
+  return done(gathered, outcomes, calls);
+}
+
+function attempt(bench: Bench, call: Parameters<typeof callAttempt>[1]): Promise<Execution> {
+  return finish(bench.clock, callAttempt(bench, call), bench.aborter);
+}
+
+async function workOn(
+  bench: Bench,
+  handler: FanOutHandler,
+  index: number,
+  text: string,
+): Promise<{ readonly outcome: ItemOutcome<unknown, unknown>; readonly calls: number }> {
+  const item: unknown = JSON.parse(text);
+  const { retry } = handler.policy;
+  for (let calls = 1; ; calls += 1) {
+    const { error, retryable, result } = await callItem(bench, handler, index, calls, item);
+    if (error === undefined) return { outcome: { state: 'succeeded', index, item, result }, calls };
+    if (!retryable || calls >= retry.attempts) {
+      return { outcome: { state: 'failed', index, item, error, attempts: calls }, calls };
+    }
+    await bench.clock.advance(backoff(retry, calls, bench.coordinator.random()));
+  }
+}
+
+async function callItem(
+  { clock, held, fence, report }: Bench,
+  handler: FanOutHandler,
+  index: number,
+  number: number,
+  item: unknown,
+): Promise<{ readonly error?: RecordedError; readonly retryable?: boolean; readonly result?: unknown }> {
+  const { spec, input } = held.job;
+  const aborter = createAborter();
+  const what = `item ${String(index)} of job "${spec.name}"`;
+  const limit: Millis = handler.policy.itemTimeoutMs ?? spec.timeoutMs ?? Infinity;
+  const bounds = {
+    what,
+    ends: timeoutAfter(limit, what),
+    stallAfterMs: spec.stallAfterMs,
+    graceMs: spec.graceMs,
+  };
+  const call = callBounded(clock, aborter, bounds, (progress) => {
+    const id = { key: runKey(held.row), index, attempt: number };
+    const context = itemContext(spec.name, id, { aborter, fence, progress }, report);
+    return callHandler(spec.name, () => handler.each(context, item as never, input as never));
+  });
+  await clock.advance(0);
+  const end = await finish(clock, call, aborter);
+  switch (end.kind) {
+    case 'returned':
+      return { result: end.result };
+    case 'threw':
+      return { error: end.error, retryable: end.retryable };
+    case 'aborted':
+      return { error: describeError(aborter.signal.reason), retryable: true };
+  }
+}
