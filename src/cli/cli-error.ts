@@ -9,7 +9,7 @@ export class CliError extends Error {
   override readonly name = 'CliError';
 
   constructor(
-    readonly code: 'NoStorage' | 'UnknownJob',
+    readonly code: 'NoStorage' | 'UnknownJob' | 'NotConfirmed',
     message: string,
   ) {
     super(message);

@@ -27,10 +27,14 @@ export function loadFileIfAny(options: FileOptions): LoadedJobs | undefined {
     return loadFile(options);
   } catch (error) {
     if (!(error instanceof ConfigError) || options.file !== undefined) throw error;
-    const missing = error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ENOENT';
-    if (!missing) warn(`${DEFAULT_FILE} cannot be used, and is passed over: "cronlease validate" says why`);
+    if (!isMissing(error)) warn(`${DEFAULT_FILE} cannot be used, and is passed over: "cronlease validate" says why`);
     return undefined;
   }
+}
+
+/** Whether there is no such file. */
+export function isMissing({ cause }: ConfigError): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }
 
 /** The job of this name. Throws `CliError` `UnknownJob`. */

@@ -1,10 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { userInfo } from 'node:os';
+import type { LoadedJobs } from '../config/load';
 import type { JobName } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { LeaseStore } from '../lease/store';
 import { cancelRun } from '../operator/cancel';
 import type { Subject } from '../operator/change-control';
+import { isForgotten } from '../operator/job-state';
 import { pauseJob, resumeJob } from '../operator/pause';
 import { requestRun } from '../operator/request';
 import { UsageError } from './cli-error';
@@ -92,8 +94,7 @@ async function subjectOf(
   const store = openStore(options);
   const spec = file?.jobsFile.jobs.find((candidate) => candidate.name === name);
   if (spec === undefined) {
-    const { jobs } = await store.list();
-    if (!jobs.has(name)) throw unknownAnywhere(job, file, options, { location: store.location, jobs: jobs.keys() });
+    await assertKnown(store, name, file, options);
   }
   return { store, subject: { name, spec } };
 }
@@ -112,6 +113,18 @@ function userName(): string {
     // In a container the user may have no name.
     return 'unknown';
   }
+}
+
+/** That the store has the job, and nobody forgot it. Throws `CliError` `UnknownJob`. */
+export async function assertKnown(
+  store: LeaseStore,
+  name: JobName,
+  file: LoadedJobs | undefined,
+  options: FileOptions,
+): Promise<void> {
+  const listing = await store.list();
+  const known = [...listing.jobs.keys()].filter((job) => !isForgotten(listing, job));
+  if (!known.includes(name)) throw unknownAnywhere(name, file, options, { location: store.location, jobs: known });
 }
 
 function iso(instant: number): string {

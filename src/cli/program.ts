@@ -1,12 +1,15 @@
-import { existsSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { VERSION } from '../version';
 import type { DevArguments } from './dev';
+import type { DoctorOptions } from './doctor';
+import type { ForgetOptions } from './forget';
 import type { FileOptions } from './jobs-file';
 import type { NextOptions } from './next';
 import type { OperateOptions, PauseOptions } from './operate';
 import { NO, OK, USAGE } from './output';
+import type { RecoverOptions } from './recover';
 import type { RunsOptions } from './runs';
+import type { UnlockOptions } from './unlock';
 import type { WhyOptions } from './why';
 
 /** Where the exit code of the command goes. */
@@ -36,7 +39,7 @@ export function createProgram(done: Done): Command {
     .description(
       'Scheduled jobs on Azure Functions: every due time is run once, and the ledger says what became of it.',
     )
-    .version(version(), '-V, --version', 'print the version')
+    .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [COMMAND]', 'print help for a command')
     .usage('COMMAND [options]')
@@ -48,6 +51,8 @@ export function createProgram(done: Done): Command {
     .exitOverride();
   addReading(program, done);
   addActing(program, done);
+  addMending(program, done);
+  addRecover(program, done);
   addDev(program, done);
   return program;
 }
@@ -164,6 +169,79 @@ function addActing(program: Command, done: Done): void {
     .action(async (job: string, options: OperateOptions) => done(await (await load()).resume(job, options)));
 }
 
+/** Commands for when something has gone wrong, or is over. */
+function addMending(program: Command, done: Done): void {
+  withStorage(
+    command(
+      program,
+      'doctor',
+      '',
+      'look for what may keep the jobs from running',
+      `Looks at storage, rows, leases and deployments: one line for each check, ok, warning or problem, and what to do. Exit code ${NO} when there is a problem; warnings are no problem.`,
+    ),
+  )
+    .option('--json', 'print {ok, problems, warnings, findings: [{check, status, subject, message, remedy}]}')
+    .addHelpText('after', examples('cronlease doctor', 'cronlease doctor --file deploy/jobs.json --json'))
+    .action(async (options: DoctorOptions) => done(await (await import('./doctor.js')).doctor(options)));
+
+  acting(
+    program,
+    'unlock',
+    'break the lease of a job',
+    "Breaks a lease that is held, for what remains of it. Its holder is told at its next renewal; the run is tried again. Asks for the job's name before.",
+  )
+    .option('--yes', 'do not ask')
+    .option('--json', 'print {job, runId, holder, endsInMs}')
+    .addHelpText('after', examples('cronlease unlock nightly-report'))
+    .action(async (job: string, options: UnlockOptions) =>
+      done(await (await import('./unlock.js')).unlock(job, options)),
+    );
+
+  acting(
+    program,
+    'forget',
+    'drop what is left of a job that is in the file no more',
+    'Forgets a job that was removed from the jobs file. Its ledger stays, and its token: a job of the same name is seen as a new one. Refused while the file has the job, its lease is held, or its run is not over.',
+  )
+    .option('--end-run', 'record a run that is not over as cancelled')
+    .option('--json', 'print {job, forgottenAt, already, endedRun}')
+    .addHelpText('after', examples('cronlease forget nightly-report'))
+    .action(async (job: string, options: ForgetOptions) =>
+      done(await (await import('./forget.js')).forget(job, options)),
+    );
+}
+
+function addRecover(program: Command, done: Done): void {
+  withStorage(
+    command(
+      program,
+      'recover',
+      '--after-failover',
+      'put the jobs right after their storage account has failed over',
+      'After an asynchronous failover of the storage account rows may be older than what was done. Raises every token and cursor, and settles the rows against the ledger. A dry run, unless --apply is given. No deployment may run meanwhile.',
+    ),
+  )
+    .requiredOption('--after-failover', 'yes, the storage account has failed over')
+    .option('--apply', 'do it')
+    .option('--yes', 'the same as --apply')
+    .option('--until <TIME>', 'what was due until then may have run, in UTC unless it says otherwise (default: now)')
+    .option('--raise-by <N>', 'by how much tokens grow, 1 to 999999999', wholeNumber(1, 999_999_999), 1_000_000)
+    .option('--rerun', 'run an interrupted run again, also if its attempts are used up')
+    .option('--fail', 'end an interrupted run as failed (default: its next attempt follows, if it has one)')
+    .option(
+      '--json',
+      'print {applied, until, jobs: [{job, token, cursor, run, dueTimes, requests, abandoned}], elections: [{election, token}]}',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease recover --after-failover',
+        'cronlease recover --after-failover --until 2026-11-21T17:40:00Z --apply',
+      ),
+    )
+    .action(async (options: RecoverOptions) => done(await (await import('./recover.js')).recover(options)));
+}
+
 function addDev(program: Command, done: Done): void {
   program
     .command('dev')
@@ -176,6 +254,7 @@ function addDev(program: Command, done: Done): void {
     .option('--storage <WHERE>', '"embedded", or a connection string', 'embedded')
     .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)')
     .option('--data <DIR>', 'where the embedded storage keeps its data (default: in memory)')
+    .option('--samples <DIR>', 'put the files of this folder into the container of its name')
     .option('--duration <SPAN>', 'stop after this long, such as 30s')
     .option('--no-restart', 'do not start an instance again that ended')
     .option('--inspect', 'let a debugger attach to each instance')
@@ -213,13 +292,4 @@ function wholeNumber(least: number, most: number): (text: string) => number {
     if (number >= least && number <= most) return number;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
-}
-
-/** Of the package that this file is part of, wherever its build put it. */
-function version(): string {
-  for (let folder = __dirname; ; folder = path.dirname(folder)) {
-    const file = path.join(folder, 'package.json');
-    if (existsSync(file)) return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-    if (folder === path.dirname(folder)) return 'unknown';
-  }
 }

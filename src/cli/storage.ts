@@ -1,11 +1,17 @@
+import { randomUUID } from 'node:crypto';
+import { formatDuration } from '../core/duration';
 import { readDevFile } from '../local/cluster/dev-file';
-import type { LeaseStore } from '../lease/store';
+import type { ElectionStore, LeaseStore } from '../lease/store';
+import type { Trial } from '../lease/trial';
+import type { Desk } from '../operator/take-lease';
 import { connectContainer, DEFAULT_CONTAINER, StorageSettingsError } from '../stores/azure-blob/connection';
 import type { Settings } from '../stores/azure-blob/connection';
-import { azureBlobStore } from '../stores/azure-blob/store';
+import { azureBlobElectionRows, azureBlobStore } from '../stores/azure-blob/store';
+import { azureBlobTrial } from '../stores/azure-blob/trial';
 import { systemClock } from '../system-clock';
 
 import { CliError, UsageError } from './cli-error';
+import { warn } from './output';
 
 export interface StorageOptions {
   /** Connection string. */
@@ -22,13 +28,33 @@ const SETTING = 'CRONLEASE_STORAGE';
  * `cronlease dev` that runs in the current folder. Makes no call.
  */
 export function openStore(options: StorageOptions): LeaseStore {
+  return azureBlobStore(openContainer(options));
+}
+
+/** Tries out what whoever calls may do there. */
+export function tryStorage(options: StorageOptions): Promise<Trial> {
+  return azureBlobTrial({ ...openContainer(options), id: randomUUID() });
+}
+
+/** For commands that take leases. */
+export function openDesk(options: StorageOptions): Desk {
+  const waiting: Desk['waiting'] = (why, ms) => warn(`${why}: waits for ${formatDuration(ms)}`);
+  return { store: openStore(options), clock: systemClock, newId: randomUUID, waiting };
+}
+
+/** As {@link openDesk}, for the elections in the same container. */
+export function openElections(options: StorageOptions): Desk<ElectionStore> {
+  return { ...openDesk(options), store: azureBlobElectionRows(openContainer(options)) };
+}
+
+function openContainer(options: StorageOptions) {
   const { settings, container } = whichStorage(options);
   try {
-    return azureBlobStore({
+    return {
       container: connectContainer(settings, container),
       clock: systemClock,
       callTimeoutMs: CALL_TIMEOUT_MS,
-    });
+    };
   } catch (error) {
     if (!(error instanceof StorageSettingsError)) throw error;
     if (error.code === 'ContainerNameInvalid' && options.container !== undefined) {

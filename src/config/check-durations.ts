@@ -1,6 +1,6 @@
 import type { Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
-import { marginOf } from '../core/job';
+import { marginOf, TERM_RESERVE_MS } from '../core/job';
 import type { CheckedJob } from './job';
 import type { JobSettings } from './schema';
 
@@ -16,6 +16,8 @@ const HAND_OVER: Millis = 20_000;
 const ROOM: Millis = 10_000;
 /** Up to this age due times run in order; only older ones are caught up. */
 const FRESH: Millis = 30_000;
+/** A leader job that hands over more often than this does little else. */
+const SHORTEST_TERM: Millis = 30_000;
 
 /** When an attempt is aborted; undefined: never (`@always`, unless it says so). */
 export function timeoutOf({ timeout, schedule }: JobSettings): Millis | undefined {
@@ -26,6 +28,7 @@ export function timeoutOf({ timeout, schedule }: JobSettings): Millis | undefine
 export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   checkLease(job);
   checkTimeout(job, limits.functionTimeoutMs);
+  checkTerm(job, limits.functionTimeoutMs);
   const { path, settings, wrong, report } = job;
   const { backoff, maxBackoff } = settings.retry;
   if (!wrong.has('retry') && backoff > maxBackoff) {
@@ -88,4 +91,18 @@ function checkTimeout({ path, settings, given, wrong, report }: CheckedJob, func
   else if (room < ROOM) {
     report.warning(place, `${said}leaves no room, with a grace of ${formatDuration(grace)}, in ${limit}`, remedy);
   }
+}
+
+/** A term ends in time before the host would end it, whatever the job's own timeout: something must be left of it. */
+function checkTerm({ path, settings, wrong, report }: CheckedJob, functionTimeout: Millis | undefined): void {
+  const { schedule, grace } = settings;
+  if (schedule?.kind !== 'always' || functionTimeout === undefined || wrong.has('grace')) return;
+  const reserve = grace + TERM_RESERVE_MS;
+  if (functionTimeout - reserve >= SHORTEST_TERM) return;
+  report.error(
+    [...path, 'schedule'],
+    `leaves no time for a term: it ends ${formatDuration(reserve)} before host.json's functionTimeout of ` +
+      formatDuration(functionTimeout),
+    `raise functionTimeout to ${formatDuration(reserve + SHORTEST_TERM)} or more`,
+  );
 }

@@ -4,7 +4,7 @@ import type { Control } from '../core/control';
 import { decodeControl, NO_CONTROL, pauseAt, pendingRequests } from '../core/control';
 import { waitingSince } from '../core/decide';
 import type { Trigger } from '../core/fate';
-import { actualTime } from '../core/job';
+import { actualTime, TERM_RESERVE_MS } from '../core/job';
 import { runIdOf } from '../core/key';
 import type { RecordedError } from '../core/record';
 import type { AttemptEnd } from '../core/run';
@@ -19,8 +19,6 @@ import type { Held } from './held';
 import { ask } from './held';
 import { previousRun } from './previous';
 
-/** A leader job's term ends this long before the host would end it. */
-const TERM_RESERVE_MS = 30_000;
 /** A control record that could not be read is read again after this long. */
 const READ_AGAIN_MS = 1_000;
 

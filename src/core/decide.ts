@@ -87,8 +87,11 @@ function decideForgotten({ job, revision, row, lease, listedAt }: Situation): De
 
 /** The row's limit: no due time after it is decided, so that a fast clock cannot run what is not due. */
 function fateView(s: Situation): FateView {
-  const { job, row, control, now, lookAheadMs } = s;
-  return { job, row, control, now, lookAheadMs, limit: s.listedAt + 1000 + lookAheadMs };
+  const { job, control, now, lookAheadMs } = s;
+  const listedBy = s.listedAt + 1000;
+  // The last run was over when the row was listed, however fast the clock of its holder was.
+  const busyUntil = s.row.busyUntil === undefined ? undefined : Math.min(s.row.busyUntil, listedBy);
+  return { job, row: { ...s.row, busyUntil }, control, now, lookAheadMs, limit: listedBy + lookAheadMs };
 }
 
 /** A settled row says nothing; a run that is not settled is taken over, resumed, ended, or waited for. */
@@ -347,6 +350,8 @@ function freshRun(row: Row): Row {
 function watchHeld(s: Situation): Decision {
   const { job, row, now } = s;
   if (pendingRequests(s.control, row.manualTaken).length > 0) return { kind: 'wait', until: 'tickEnds' };
+  // Another deployment may go on with its older file: the newer schedule takes the first moment between two runs.
+  if (job.scheduleHash !== row.scheduleHash && s.revision > row.revision) return { kind: 'wait', until: 'tickEnds' };
   if (!job.enabled || openPause(s.control) !== undefined) return { kind: 'nothing', lookAt: undefined };
   const oldest = job.timetable.next(row.cursor);
   if (oldest === undefined) return { kind: 'nothing', lookAt: undefined };

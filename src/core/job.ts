@@ -71,6 +71,9 @@ export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochM
   return scheduledFor + spec.offsetMs;
 }
 
+/** A leader job's term ends this long before the host would end it. */
+export const TERM_RESERVE_MS: Millis = 30_000;
+
 /** Margin kept at the end of a lease: 2 s, or a tenth of the lease if that is more. */
 export function marginOf(leaseMs: Millis): Millis {
   return Math.max(2000, leaseMs / 10);

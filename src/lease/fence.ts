@@ -24,6 +24,20 @@ export class FenceConflictError extends Error {
   override readonly name = 'FenceConflictError';
 }
 
+/** The target of a fenced write is not the version any more that was to be replaced: read it again. */
+export class BlobChangedError extends Error {
+  readonly code = 'BlobChanged';
+  override readonly name = 'BlobChangedError';
+}
+
+/** How a fenced write goes. */
+export interface FencedWriteOptions {
+  /** Default: what the blob has, else `application/octet-stream`. */
+  readonly contentType?: string;
+  /** Only this version, by its ETag, is replaced: for what was computed from the blob's own content. */
+  readonly ifMatch?: string;
+}
+
 /** What a fenced write needs of a blob: a `BlockBlobClient` of `@azure/storage-blob`, any version 12. */
 export interface FencedBlob {
   readonly url: string;
@@ -58,11 +72,11 @@ export interface Fence {
    * (`cronleasejob`, `cronleasetoken`) and the write goes in with If-Match. Other metadata is kept.
    *
    * @param blob a `BlockBlobClient`
-   * @param contentType default: what the blob has, else `application/octet-stream`
    * @throws StaleLeaderError when the trust is over or a higher token is there
    * @throws FenceConflictError when the blob carries another job's mark
+   * @throws BlobChangedError when it is not the version `ifMatch`
    */
-  write(blob: FencedBlob, body: string | Uint8Array, options?: { readonly contentType?: string }): Promise<void>;
+  write(blob: FencedBlob, body: string | Uint8Array, options?: FencedWriteOptions): Promise<void>;
 }
 
 /** A fence that an attempt's end closes. */
@@ -100,6 +114,7 @@ export function createFence(mark: string, token: Token, trust: Pick<Trust, 'hold
         check();
         const target = await lookAt(blob, closing.signal);
         assertMayWrite(mark, token, blob, target?.metadata);
+        assertUnchanged(blob, target, options?.ifMatch);
         check();
         if (await put(blob, body, target, { mark, token, contentType: options?.contentType, signal: closing.signal })) {
           return;
@@ -155,6 +170,13 @@ function assertMayWrite(
       `${withoutQuery(blob.url)} was written with token ${String(seen)}: token ${String(token)} of ${nameOf(mark)} is stale`,
     );
   }
+}
+
+function assertUnchanged(blob: FencedBlob, target: Target | undefined, ifMatch: string | undefined): void {
+  if (ifMatch === undefined || target?.etag === ifMatch) return;
+  throw new BlobChangedError(
+    `${withoutQuery(blob.url)} is ${target === undefined ? 'gone' : 'another version'} since it was read: read it again`,
+  );
 }
 
 /** False when the blob has changed since it was looked at. */

@@ -157,6 +157,11 @@ export type RowStore = Pick<
   'location' | 'prepare' | 'createRow' | 'readRow' | 'acquire' | 'renew' | 'writeRow' | 'release'
 >;
 
+/** The rows of all elections, for operators. */
+export interface ElectionStore extends RowStore {
+  listRows(options?: CallOptions): Promise<ReadonlyMap<JobName, ListedRow>>;
+}
+
 export type Metadata = Readonly<Record<string, string>>;
 
 export interface CallOptions {

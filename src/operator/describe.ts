@@ -40,6 +40,10 @@ function describeFate({ fate, reason, job, time, state }: Explanation): string {
       return 'The handler returned what the ledger cannot hold.';
     case 'holderLost':
       return 'Its attempts were used up by instances that died or lost their lease.';
+    case 'failedOver':
+      return fate === 'failed'
+        ? 'The storage account failed over while it ran, and how it ended is lost.'
+        : 'The storage account failed over, and whether it ran is lost: it is not run again.';
     case 'timeout':
       return 'Its last attempt took longer than "timeout".';
     case 'stallAfter':

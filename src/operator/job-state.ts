@@ -36,6 +36,11 @@ export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   };
 }
 
+/** Whether an operator forgot the job: what is left of it only keeps its token. Blobs that are not ours are not. */
+export function isForgotten({ jobs }: Listing, job: JobName): boolean {
+  return jobs.get(job)?.row?.metadata['forgotten'] !== undefined;
+}
+
 function leaseOf(state: LeaseState): JobState['lease'] {
   return state === 'available' || state === 'expired' ? state : 'held';
 }

@@ -8,6 +8,7 @@ import { decodeRow } from '../core/row';
 import { outcomeOf } from '../core/why';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
+import { inParallel } from './in-parallel';
 
 /** A ledger record as people see it: an open one tells how its run stands. */
 export interface ShownRecord extends Omit<LedgerRecord, 'outcome'> {
@@ -21,7 +22,6 @@ export interface Runs {
   readonly problems: readonly string[];
 }
 
-const CALLS_AT_ONCE = 16;
 const PAGE = 500;
 
 export function shown(record: LedgerRecord, key: string, row: Row | undefined): ShownRecord {
@@ -90,18 +90,4 @@ function rowOf(listing: Listing, job: JobName): Row | undefined {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** The results in the order of the items, with so many calls side by side. */
-async function inParallel<Item, Result>(
-  items: readonly Item[],
-  call: (item: Item) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  const todo = items.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, item] of todo) results[index] = await call(item);
-  };
-  await Promise.all(Array.from({ length: CALLS_AT_ONCE }, worker));
-  return results;
 }

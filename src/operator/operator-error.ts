@@ -7,7 +7,13 @@ export type OperatorProblem =
   | 'TooManyRequests'
   | 'NoteTooLong'
   | 'ControlFull'
-  | 'Contended';
+  | 'Contended'
+  | 'NotHeld'
+  | 'LeaseHeld'
+  | 'StillInFile'
+  | 'Unseen'
+  | 'FutureTime'
+  | 'OlderFile';
 
 /** What a person asked for is not done, since it makes no sense as things stand. The message says how they stand. */
 export class OperatorError extends Error {

@@ -1,6 +1,6 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JobName, Token } from '../../src/core/brand';
+import type { Token } from '../../src/core/brand';
 import type { JobContext } from '../../src/coordinator/handler';
 import { purgeOldReports } from '../../src/jobs/purge-old-reports';
 import { storageReport } from '../../src/jobs/storage-report';
@@ -28,7 +28,7 @@ async function report(token: number, scheduledFor: string, containers: string[])
   const context: Partial<JobContext> = {
     scheduledFor: new Date(scheduledFor),
     signal: new AbortController().signal,
-    fence: createFence('storage-report' as JobName, token as Token, { holds: true }),
+    fence: createFence('storage-report', token as Token, { holds: true }),
     progress: () => undefined,
     log: Object.assign(() => undefined, {
       debug: () => undefined,

@@ -176,7 +176,8 @@ function ownClock(clock: Clock, life: Life, skew: () => number): Clock {
         if (life.waiting === undefined) run();
         else life.waiting.push(fire);
       };
-      const cancel = clock.after(delay, fire);
+      // Whole milliseconds: parts of them get lost in the settable clock's wall time, which would stand still for ever.
+      const cancel = clock.after(Math.ceil(delay), fire);
       return () => {
         cancelled = true;
         cancel();

@@ -260,6 +260,13 @@ describe('a job that is wrong', () => {
       { path: 'jobs.job.timeout' },
     ]);
     expect(job({ schedule: '@always' }, { functionTimeoutMs: 300_000 }).warnings).toEqual([]);
+    expect(errorsOf({ schedule: '@always' }, { functionTimeoutMs: 60_000 })).toMatchObject([
+      {
+        path: 'jobs.job.schedule',
+        message: expect.stringMatching(/no time for a term: it ends 35s before/),
+        remedy: expect.stringMatching(/1m5s or more/),
+      },
+    ]);
   });
 });
 

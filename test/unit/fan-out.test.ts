@@ -116,7 +116,7 @@ describe('a job that fans out', () => {
     const setup = setUp();
     await setup.sim.clock.advance(11 * MINUTE);
     expect(setup.plans).toBe(1);
-    expect(setup.items.map(({ index }) => index).toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(setup.items.map(({ index }) => index).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
     expect(new Set(setup.items.map(({ on }) => on)).size).toBe(2);
     expect(setup.gathered).toEqual([DONE(6)]);
     const record = await last(setup.sim);
@@ -193,7 +193,7 @@ describe('an item that fails', () => {
     const setup = setUp({ each });
     await setup.sim.clock.advance(11 * MINUTE);
     const attempts = Map.groupBy(setup.items, ({ index }) => index);
-    expect([...attempts].map(([index, calls]) => [index, calls.length]).toSorted()).toEqual([
+    expect([...attempts].map(([index, calls]) => [index, calls.length]).toSorted(([a = 0], [b = 0]) => a - b)).toEqual([
       [0, 1],
       [1, 3],
       [2, 1],
@@ -313,7 +313,7 @@ describe('a run that fans out and loses instances', () => {
     expect(setup.plans).toBe(1);
     expect(setup.gathered).toEqual([DONE(6)]);
     const done = setup.items.filter(({ outcome }) => outcome === 'done').map(({ index }) => index);
-    expect(done.toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(done.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
     expect((await last(setup.sim)).outcome).toBe('succeeded');
   });
 
@@ -330,7 +330,7 @@ describe('a run that fans out and loses instances', () => {
     await setup.sim.clock.advance(2 * MINUTE);
     expect(setup.plans).toBe(1);
     expect(setup.gathered).toEqual([DONE(6)]);
-    const calls = setup.items.map(({ index }) => index).toSorted();
+    const calls = setup.items.map(({ index }) => index).toSorted((a, b) => a - b);
     expect(calls).toEqual([0, 1, 2, 3, 4, 4, 5]);
   });
 

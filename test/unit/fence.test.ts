@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import type { FencedBlob } from '../../src/lease/fence';
-import { createFence } from '../../src/lease/fence';
+import { createFence, electionMark } from '../../src/lease/fence';
 
 const job = 'a' as JobName;
 const leading = { holds: true };
@@ -99,6 +99,41 @@ describe('a fenced write', () => {
       put('somebody', {}, '');
     });
     await expect(fenceOf(1).write(blob, 'y')).rejects.toMatchObject({ code: 'FenceConflict' });
+  });
+
+  it('replaces only the version that was read, if that is asked for', async () => {
+    const { blob, state, put } = blobInMemory();
+    put('read', {}, 'text/plain');
+    await fenceOf(1).write(blob, 'computed from what was read', { ifMatch: '"1"' });
+    await expect(fenceOf(2).write(blob, 'from the same', { ifMatch: '"1"' })).rejects.toMatchObject({
+      code: 'BlobChanged',
+      message: expect.stringContaining('read it again') as unknown,
+    });
+    expect(state.stored?.body).toBe('computed from what was read');
+    // A higher token's write is the more important news.
+    put('of a successor', { cronleasejob: 'a', cronleasetoken: '3' }, 'text/plain');
+    await expect(fenceOf(2).write(blob, 'stale', { ifMatch: '"2"' })).rejects.toMatchObject({ code: 'StaleLeader' });
+    const missing = blobInMemory();
+    await expect(fenceOf(2).write(missing.blob, 'x', { ifMatch: '"1"' })).rejects.toMatchObject({
+      code: 'BlobChanged',
+    });
+  });
+
+  it('notices a change between the look and the write of that version', async () => {
+    let times = 0;
+    const { blob, state, put } = blobInMemory(() => {
+      times += 1;
+      if (times === 1) put('meanwhile', {}, 'text/plain');
+    });
+    put('read', {}, 'text/plain');
+    await expect(fenceOf(1).write(blob, 'mine', { ifMatch: '"1"' })).rejects.toMatchObject({ code: 'BlobChanged' });
+    expect(state.stored?.body).toBe('meanwhile');
+  });
+
+  it('keeps the marks of jobs and elections apart', async () => {
+    const { blob } = blobInMemory();
+    await createFence(electionMark('a'), 1 as Token, leading).write(blob, 'x');
+    await expect(fenceOf(2).write(blob, 'y')).rejects.toThrow(/fenced by election "a", so job "a" must not/);
   });
 
   it('hands on what else goes wrong', async () => {

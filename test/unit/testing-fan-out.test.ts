@@ -60,7 +60,7 @@ describe('runFanOut', () => {
   });
 
   it('passes items and results through JSON, and refuses a plan that is none', async () => {
-    const dates = defineFanOut<unknown, Date, unknown>({
+    const dates = defineFanOut<unknown, Date>({
       plan: () => [new Date(0)],
       each: (_, item) => item,
       gather: (_, outcomes) => outcomes.map((outcome) => (outcome.state === 'succeeded' ? outcome.result : null)),

@@ -22,7 +22,14 @@ export function parsePartName(blobName: string): { readonly job: JobName; readon
 
 /** The row of an election: in a folder of its own, so that it is no job's. */
 export function electionRow(name: JobName): string {
-  return `elections/${name}/lease`;
+  return `${ELECTIONS_PREFIX}${name}/lease`;
+}
+
+export const ELECTIONS_PREFIX = 'elections/';
+
+/** Which election's row a blob is; undefined: none. */
+export function parseElectionRow(blobName: string): JobName | undefined {
+  return /^elections\/([a-z0-9-]{1,63})\/lease$/.exec(blobName)?.[1] as JobName | undefined;
 }
 
 /** What deployments say of themselves. */

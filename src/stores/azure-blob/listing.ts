@@ -10,7 +10,17 @@ import {
   StoreUnavailableError,
 } from '../../lease/store';
 import type { Ask } from './ask';
-import { jobPrefix, JOBS_PREFIX, parsePartName, piecePrefix, PRESENCE_PREFIX, quoted, recordPrefix } from './layout';
+import {
+  ELECTIONS_PREFIX,
+  jobPrefix,
+  JOBS_PREFIX,
+  parseElectionRow,
+  parsePartName,
+  piecePrefix,
+  PRESENCE_PREFIX,
+  quoted,
+  recordPrefix,
+} from './layout';
 
 interface Page {
   readonly items: readonly BlobItem[];
@@ -29,12 +39,8 @@ export function listingCalls(
   ask: Ask,
   pageSize: number,
 ): Pick<LeaseStore, 'list' | 'listRecords' | 'listPieces' | 'listPresences'> {
-  const askPage = async (what: string, request: PageRequest, options: CallOptions | undefined) => {
-    const send = (abortSignal: AbortSignal): Promise<Page> => page(container, request, abortSignal);
-    const answer = await ask({ what, no: [], options, send });
-    if (answer.kind === 'no') throw new StoreUnavailableError(`${what}: refused without a reason`);
-    return answer;
-  };
+  const askPage = (what: string, request: PageRequest, options: CallOptions | undefined) =>
+    askForPage(container, ask, what, request, options);
   return {
     async list(options) {
       const prefix = options?.job === undefined ? JOBS_PREFIX : jobPrefix(options.job);
@@ -93,6 +99,19 @@ export function listingCalls(
   };
 }
 
+async function askForPage(
+  container: ContainerClient,
+  ask: Ask,
+  what: string,
+  request: PageRequest,
+  options: CallOptions | undefined,
+) {
+  const send = (abortSignal: AbortSignal): Promise<Page> => page(container, request, abortSignal);
+  const answer = await ask({ what, no: [], options, send });
+  if (answer.kind === 'no') throw new StoreUnavailableError(`${what}: refused without a reason`);
+  return answer;
+}
+
 /** One call, one page, in order of name. */
 export async function page(
   container: ContainerClient,
@@ -115,19 +134,41 @@ export async function page(
 
 type Jobs = Map<JobName, { row?: ListedRow; control?: ListedControl }>;
 
+/** The rows of all elections beside the jobs. */
+export async function listElections(
+  container: ContainerClient,
+  ask: Ask,
+  pageSize: number,
+  options: CallOptions | undefined,
+): Promise<ReadonlyMap<JobName, ListedRow>> {
+  const rows = new Map<JobName, ListedRow>();
+  let continuation: string | undefined;
+  do {
+    const request = { prefix: ELECTIONS_PREFIX, limit: pageSize, continuation };
+    const answer = await askForPage(container, ask, 'list elections', request, options);
+    for (const item of answer.value.items) {
+      const name = parseElectionRow(item.name);
+      if (name !== undefined) rows.set(name, rowOf(item));
+    }
+    continuation = answer.value.continuation;
+  } while (continuation !== undefined);
+  return rows;
+}
+
 /** A job's two blobs may lie on different pages. Blobs that are not ours are passed over. */
 function gather(jobs: Jobs, item: BlobItem): void {
   const owner = parsePartName(item.name);
   if (owner === undefined) return;
   const job = jobs.get(owner.job) ?? {};
   jobs.set(owner.job, job);
-  const listed = { etag: quoted(item.properties.etag), metadata: metadataOf(item) };
-  if (owner.part === 'control') job.control = listed;
-  else job.row = { ...listed, lease: item.properties.leaseState ?? 'available', ...endless(item) };
+  if (owner.part === 'control') job.control = { etag: quoted(item.properties.etag), metadata: metadataOf(item) };
+  else job.row = rowOf(item);
 }
 
-function endless({ properties }: BlobItem): Pick<ListedRow, 'endless'> {
-  return properties.leaseDuration === 'infinite' ? { endless: true } : {};
+function rowOf(item: BlobItem): ListedRow {
+  const { etag, leaseState = 'available', leaseDuration } = item.properties;
+  const listed = { etag: quoted(etag), lease: leaseState, metadata: metadataOf(item) };
+  return leaseDuration === 'infinite' ? { ...listed, endless: true } : listed;
 }
 
 function metadataOf(item: BlobItem): Metadata {

@@ -1,9 +1,15 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import { type CallOptions, type LeaseStore, type RowStore, StoreDeniedError } from '../../lease/store';
+import {
+  type CallOptions,
+  type ElectionStore,
+  type LeaseStore,
+  type RowStore,
+  StoreDeniedError,
+} from '../../lease/store';
 import { type Ask, asker } from './ask';
-import { listingCalls, page } from './listing';
+import { listElections, listingCalls, page } from './listing';
 import { electionRow, JOBS_PREFIX, partName } from './layout';
 import { operatorCalls } from './operator';
 import { recordCalls } from './records';
@@ -11,6 +17,8 @@ import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
 
 const DEFAULT_CALL_TIMEOUT_MS = 10_000;
+/** The emulator stands still over larger ones. */
+const DEFAULT_PAGE_SIZE = 500;
 
 interface AzureBlobStoreOptions {
   /** Made by `connectContainer`, or otherwise with `retryOptions: { maxTries: 1 }`. */
@@ -31,7 +39,7 @@ export function azureBlobStore({
   container,
   clock,
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
-  pageSize = 500,
+  pageSize = DEFAULT_PAGE_SIZE,
 }: AzureBlobStoreOptions): LeaseStore {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
@@ -64,6 +72,18 @@ export function azureBlobElections(container: RowContainer, clock: Clock): RowSt
     },
     ...rowCalls(container, ask, electionRow),
   };
+}
+
+/** As {@link azureBlobElections}, for operators: of the coordination container. */
+export function azureBlobElectionRows({
+  container,
+  clock,
+  callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
+  pageSize = DEFAULT_PAGE_SIZE,
+}: AzureBlobStoreOptions): ElectionStore {
+  const rows = azureBlobElections(container, clock);
+  const ask = asker({ location: rows.location, clock, callTimeoutMs });
+  return { ...rows, listRows: (options) => listElections(container, ask, pageSize, options) };
 }
 
 async function createContainer(

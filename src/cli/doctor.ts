@@ -1,0 +1,53 @@
+import { ConfigError } from '../config/config-error';
+import { diagnose } from '../operator/doctor/diagnose';
+import type { FileSeen } from '../operator/doctor/diagnose';
+import type { Finding, Severity } from '../operator/doctor/finding';
+import type { FileOptions } from './jobs-file';
+import { DEFAULT_FILE, isMissing, loadFile } from './jobs-file';
+import { NO, OK, print, printJson, style } from './output';
+import type { StorageOptions } from './storage';
+import { openStore, tryStorage } from './storage';
+
+export interface DoctorOptions extends FileOptions, StorageOptions {
+  readonly json?: boolean | undefined;
+}
+
+const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const satisfies Record<Severity, string>;
+
+/** `cronlease doctor`: what may keep the jobs from running. A problem is a no; a warning is not. */
+export async function doctor(options: DoctorOptions): Promise<number> {
+  const store = openStore(options);
+  const findings = await diagnose(store, await tryStorage(options), readFile(options));
+  const found = (status: Severity): number => findings.filter((finding) => finding.status === status).length;
+  const isWell = found('problem') === 0;
+  if (options.json) {
+    printJson({ ok: isWell, problems: found('problem'), warnings: found('warning'), findings });
+  } else {
+    print(findings.map(line).join('\n'));
+    print(`\n${count(found('problem'), 'problem')}, ${count(found('warning'), 'warning')}.`);
+  }
+  return isWell ? OK : NO;
+}
+
+function readFile(options: FileOptions): FileSeen {
+  const { file: source = DEFAULT_FILE } = options;
+  try {
+    return { kind: 'read', source, file: loadFile(options).jobsFile };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    if (isMissing(error) && options.file === undefined) {
+      return { kind: 'none', reason: `there is no ${source} here: what depends on it is not looked at` };
+    }
+    return { kind: 'wrong', reason: `${source} cannot be used: ${error.message.split('\n', 1)[0] ?? ''}` };
+  }
+}
+
+function line({ check, status, subject, message, remedy }: Finding): string {
+  const about = subject === null ? '' : `${style('bold', subject)}: `;
+  const advice = remedy === null ? '' : `\n${' '.repeat(23)}${remedy}`;
+  return `${style(COLOURS[status], status.padEnd(8))} ${check.padEnd(13)} ${about}${message}${advice}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

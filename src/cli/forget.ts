@@ -1,0 +1,57 @@
+import type { JobName } from '../core/brand';
+import { jobsHash } from '../core/presence';
+import { deploymentsOf } from '../operator/doctor/deployments';
+import { forgetJob } from '../operator/forget';
+import { OperatorError } from '../operator/operator-error';
+import type { LoadedJobs } from '../config/load';
+import type { LeaseStore } from '../lease/store';
+import type { FileOptions } from './jobs-file';
+import { DEFAULT_FILE, loadFile, unknownAnywhere } from './jobs-file';
+import { OK, print, printJson, warn } from './output';
+import type { StorageOptions } from './storage';
+import { openDesk } from './storage';
+import { utc } from './time';
+
+export interface ForgetOptions extends FileOptions, StorageOptions {
+  readonly endRun?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** `cronlease forget`: drops what is left of a job that is in the file no more. */
+export async function forget(job: string, options: ForgetOptions): Promise<number> {
+  const name = job as JobName;
+  const file = loadFile(options);
+  if (file.jobsFile.jobs.some((spec) => spec.name === name)) {
+    throw new OperatorError(
+      'StillInFile',
+      `job "${job}" is in ${options.file ?? DEFAULT_FILE}: remove it there, deploy that file everywhere, then ask again`,
+    );
+  }
+  const desk = openDesk(options);
+  const { jobs } = await desk.store.list();
+  if (!jobs.has(name)) {
+    throw unknownAnywhere(job, file, options, { location: desk.store.location, jobs: jobs.keys() });
+  }
+  const request = { job: name, revision: file.jobsFile.revision, endRun: options.endRun === true };
+  const { forgottenAt, already, endedRun } = await forgetJob(desk, request);
+  await warnOfOthers(desk.store, file, job);
+  if (options.json) {
+    printJson({ job, forgottenAt: new Date(forgottenAt).toISOString(), already, endedRun: endedRun ?? null });
+    return OK;
+  }
+  const ended = endedRun === undefined ? '' : ` Run ${endedRun} is recorded as cancelled.`;
+  const since = already ? `was forgotten at ${utc(forgottenAt)} already` : 'is forgotten';
+  print(`${job} ${since}. Its ledger stays, and so does its token: a job of this name is seen as a new one.${ended}`);
+  return OK;
+}
+
+/** Another file that is deployed may have the job: it is seen anew there, at once. */
+async function warnOfOthers(store: LeaseStore, { jobsFile }: LoadedJobs, job: string): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences());
+  const hash = jobsHash(jobsFile.jobs);
+  const others = deployments.filter(({ live, jobs }) => live && jobs !== hash).map(({ name }) => name);
+  if (others.length === 0) return;
+  warn(
+    `${others.join(' and ')} ticked lately with another jobs file: if that has "${job}", it is seen as a new job there`,
+  );
+}

@@ -1,0 +1,155 @@
+import type { Stretch } from '../core/fate';
+import { deploymentsOf } from '../operator/doctor/deployments';
+import { recoverJobs } from '../operator/recover';
+import { recoverElections } from '../operator/recover-elections';
+import type { ElectionRecovery } from '../operator/recover-elections';
+import type { JobRecovery } from '../operator/recover';
+import type { LeaseStore } from '../lease/store';
+import { UsageError } from './cli-error';
+import type { FileOptions } from './jobs-file';
+import { loadFile } from './jobs-file';
+import { NO, OK, print, printJson, style, warn } from './output';
+import type { StorageOptions } from './storage';
+import { openDesk, openElections } from './storage';
+import { parseTime, timeIn, utc } from './time';
+
+export interface RecoverOptions extends FileOptions, StorageOptions {
+  readonly until?: string | undefined;
+  readonly raiseBy: number;
+  readonly rerun?: boolean | undefined;
+  readonly fail?: boolean | undefined;
+  readonly apply?: boolean | undefined;
+  readonly yes?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+type Recovered = Extract<JobRecovery, { kind: 'recovered' }>;
+
+/** `cronlease recover`: puts the jobs right after their storage account has failed over. */
+export async function recover(options: RecoverOptions): Promise<number> {
+  if (options.rerun === true && options.fail === true) throw new UsageError('--rerun and --fail exclude each other');
+  const runs = options.rerun === true ? 'rerun' : options.fail === true ? 'fail' : 'goOn';
+  const { jobsFile: file } = loadFile(options);
+  const asked = options.until === undefined ? undefined : timeIn(parseTime(options.until, '--until'), 'UTC');
+  const apply = options.apply === true || options.yes === true;
+  const desk = openDesk(options);
+  await warnOfLive(desk.store);
+  const { raiseBy } = options;
+  const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
+  const elections = await recoverElections(openElections(options), { raiseBy, apply });
+  const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
+  if (options.json) {
+    printJson({ applied: apply, until: iso(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
+  } else {
+    print(text(jobs, elections, until, apply, refused));
+  }
+  return refused === 0 ? OK : NO;
+}
+
+/** After a failover this may be as old as everything else, but it costs nothing to say. */
+async function warnOfLive(store: LeaseStore): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences());
+  const live = deployments.filter((deployment) => deployment.live);
+  if (live.length === 0) return;
+  const when = live.map(({ name, tickedAt }) => `${name} at ${utc(tickedAt)}`).join(', ');
+  warn(
+    `these have ticked lately: ${when}. No deployment may run until the jobs are recovered: see that they are stopped`,
+  );
+}
+
+function text(
+  jobs: readonly JobRecovery[],
+  elections: readonly ElectionRecovery[],
+  until: number,
+  applied: boolean,
+  refused: number,
+): string {
+  const end = applied
+    ? refused === 0
+      ? 'Done: start the deployments again.'
+      : `Not done for ${refused} of ${jobs.length + elections.length}: put that right, and ask again before any deployment starts.`
+    : 'Dry run: nothing was written. Stop every deployment, then ask again with --apply.';
+  return [
+    `What was due until ${utc(until)} and has no record is lost.`,
+    '',
+    ...jobs.flatMap(lines),
+    ...elections.map(electionLine),
+    '',
+    end,
+  ].join('\n');
+}
+
+function lines(job: JobRecovery): readonly string[] {
+  if (job.kind === 'refused') return [`${style('bold', job.job)}  ${style('red', 'not done')}: ${job.problem}`];
+  const { token, cursor, run, stretches, abandoned, inFile, isNew } = job;
+  const moved = cursor.from === cursor.to ? utc(cursor.to) : `${utc(cursor.from)} -> ${utc(cursor.to)}`;
+  return [
+    `${style('bold', job.job)}  token ${token.from} -> ${token.to}, cursor ${moved}`,
+    ...(isNew ? ['  its row was lost: it is made anew'] : []),
+    ...(inFile
+      ? []
+      : ['  not in the jobs file: when it was due is not known, so only its token and its run are put right']),
+    ...(run === undefined ? [] : [`  run ${run.runId} ${becomes(run)}`]),
+    ...stretches.map((stretch) => `  ${stretchText(stretch)}`),
+    ...abandoned.map((runId) => `  run ${runId} was begun, and how it ended is lost: failed (failedOver)`),
+  ];
+}
+
+function electionLine(recovery: ElectionRecovery): string {
+  const name = `election ${style('bold', recovery.election)}`;
+  if (recovery.kind === 'refused') return `${name}  ${style('red', 'not done')}: ${recovery.problem}`;
+  return `${name}  token ${recovery.token.from} -> ${recovery.token.to}`;
+}
+
+function electionShape(recovery: ElectionRecovery): object {
+  const { election } = recovery;
+  if (recovery.kind === 'refused') return { election, error: { code: recovery.code, message: recovery.problem } };
+  return { election, token: recovery.token };
+}
+
+function becomes(run: NonNullable<Recovered['run']>): string {
+  switch (run.kind) {
+    case 'settled':
+      return 'is over, as the ledger says';
+    case 'goesOn':
+      return 'was interrupted: its next attempt follows with the next tick';
+    case 'waits':
+      return 'waits for its next attempt, as before';
+    case 'ends':
+      return `ends as ${run.fate} (${run.reason})`;
+  }
+}
+
+function stretchText({ fate, reason, from, through, count, request }: Stretch): string {
+  if (request !== undefined) return `the request of ${utc(from)}: ${fate} (${reason})`;
+  const what = count === 1 ? `due time ${utc(from)}` : `${count} due times from ${utc(from)} through ${utc(through)}`;
+  return `${what}: ${fate} (${reason})`;
+}
+
+/** Times as all JSON of this command line has them. */
+function shape(job: JobRecovery): object {
+  if (job.kind === 'refused') return { job: job.job, error: { code: job.code, message: job.problem } };
+  const { inFile, isNew, token, cursor, run, stretches, abandoned } = job;
+  return {
+    job: job.job,
+    ...{ inFile, isNew, token },
+    cursor: { from: iso(cursor.from), to: iso(cursor.to) },
+    run: run === undefined ? null : { runId: run.runId, becomes: run.kind, ...(run.kind === 'ends' ? ended(run) : {}) },
+    dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
+    requests: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
+    abandoned,
+  };
+}
+
+function ended({ fate, reason }: { readonly fate: string; readonly reason: string }): object {
+  return { fate, reason };
+}
+
+function stretchShape({ fate, reason, from, through, count, request }: Stretch): object {
+  if (request !== undefined) return { id: request, time: iso(from), fate, reason };
+  return { from: iso(from), through: iso(through), count, fate, reason };
+}
+
+function iso(instant: number): string {
+  return new Date(instant).toISOString();
+}

@@ -1,0 +1,168 @@
+import type { EpochMs, ETag, LeaseId, Millis, Token } from '../core/brand';
+import type { Clock } from '../core/clock';
+import { marginOf } from '../core/job';
+import { untilAnswered, within } from '../lease/deadline';
+import type { RowStore } from '../lease/store';
+import { StoreError, StoreUnavailableError } from '../lease/store';
+import { elapsedSince, moment, Trust } from '../lease/trust';
+import type { Leader } from './leadership';
+import type { ElectionSettings } from './options';
+import type { ElectionRow } from './row';
+import { decodeElectionRow, encodeElectionRow, newElectionRow } from './row';
+
+const CALL_LIMIT_MS = 5_000;
+/** How long a candidate goes on asking for the lease. */
+const ACQUIRE_LIMIT_MS = 5_000;
+/** How long is spent on giving back a lease that nothing was done under. */
+const GIVE_BACK_LIMIT_MS = 1_000;
+
+/** What an election needs of the world around it. */
+export interface World {
+  readonly store: RowStore;
+  readonly clock: Clock;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** A new GUID. */
+  readonly newId: () => string;
+}
+
+/** What one look at the row has shown. */
+export interface Sighting {
+  readonly row: ElectionRow;
+  readonly etag: ETag;
+  /** Whether the lease may be taken. */
+  readonly free: boolean;
+  /** Who holds it, or may still believe so. Between an acquisition and its claim this is the leader before. */
+  readonly leader: Leader | undefined;
+}
+
+export interface Scout {
+  /** Makes container and row if they are missing. */
+  look(): Promise<Sighting>;
+  /** Only reads. */
+  leader(): Promise<Leader | undefined>;
+}
+
+export function createScout(settings: ElectionSettings, { store, clock }: World): Scout {
+  const { name, leaseMs } = settings;
+  let prepared = false;
+  /** Highest token seen: should somebody delete the row, this process makes it anew from there. */
+  let token = 0 as Token;
+  let broken: { readonly etag: ETag; readonly since: Millis } | undefined;
+
+  const read = async (): Promise<Sighting | undefined> => {
+    const seen = await within(clock, CALL_LIMIT_MS, (signal) => store.readRow(name, { signal }));
+    if (seen === undefined) return undefined;
+    const row = decodeElectionRow(seen.metadata);
+    token = Math.max(token, row.token) as Token;
+    const free = isFree(seen.lease, seen.etag, Math.max(leaseMs, row.leaseMs ?? 0));
+    return { row, etag: seen.etag, free, leader: free ? undefined : leaderOf(row) };
+  };
+  /** A broken lease may be taken once it has been seen so for as long as the old leader may still trust it. */
+  const isFree = (lease: string, etag: ETag, longest: Millis): boolean => {
+    if (lease !== 'broken' && lease !== 'breaking') {
+      broken = undefined;
+      return lease !== 'leased';
+    }
+    if (broken?.etag !== etag) broken = { etag, since: clock.monotonic() };
+    return lease === 'broken' && clock.monotonic() - broken.since >= longest + marginOf(longest);
+  };
+  return {
+    async look() {
+      if (!prepared) {
+        await within(clock, CALL_LIMIT_MS, (signal) => store.prepare({ signal }));
+        prepared = true;
+      }
+      const seen = await read();
+      if (seen !== undefined) return seen;
+      const fresh = encodeElectionRow(newElectionRow(token));
+      await within(clock, CALL_LIMIT_MS, (signal) => store.createRow(name, fresh, { signal }));
+      const made = await read();
+      if (made === undefined) throw new StoreUnavailableError(`the row of election "${name}" was made and is missing`);
+      return made;
+    },
+    leader: async () => (await read())?.leader,
+  };
+}
+
+export function leaderOf({ leader, token, since }: ElectionRow): Leader | undefined {
+  return leader === undefined || since === undefined ? undefined : { id: leader, token, since: new Date(since) };
+}
+
+/** A term that was won: its row names this instance, under its lease. */
+export interface Won {
+  readonly leader: Leader;
+  readonly leaseId: LeaseId;
+  readonly trust: Trust;
+}
+
+/**
+ * One try to lead: acquires the lease if the row is still what was seen, and writes the claim under it.
+ *
+ * @returns undefined when somebody else was faster, or the instance is stopping
+ */
+export async function claim(
+  settings: ElectionSettings,
+  world: World,
+  { row, etag }: Sighting,
+  stopping: AbortSignal,
+): Promise<Won | undefined> {
+  const { store, clock } = world;
+  const { name, leaseMs } = settings;
+  const leaseId = world.newId() as LeaseId;
+  const started = moment(clock);
+  let sent = started;
+  try {
+    const remaining = (): Millis => (stopping.aborted ? 0 : ACQUIRE_LIMIT_MS - elapsedSince(clock, started));
+    // The id is ours, so asking again after a lost answer is a renewal.
+    const acquired = await untilAnswered(world, remaining, (signal) => {
+      sent = moment(clock);
+      return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
+    });
+    if (acquired.kind === 'lost') return undefined;
+    if (!stopping.aborted) {
+      const trust = new Trust(clock, sent, leaseMs - marginOf(leaseMs));
+      const claimed = await writeClaim(settings, world, { row, etag, leaseId, acquiredAt: acquired.date }, trust);
+      if (claimed === undefined) return undefined;
+      return { leader: claimed, leaseId, trust };
+    }
+  } catch (error) {
+    await giveBack(settings, world, leaseId);
+    throw error;
+  }
+  await giveBack(settings, world, leaseId);
+  return undefined;
+}
+
+/** The one write that makes this instance the leader. It raises the token, and everybody else's ETag is stale. */
+async function writeClaim(
+  settings: ElectionSettings,
+  world: World,
+  { row, etag, leaseId, acquiredAt }: { row: ElectionRow; etag: ETag; leaseId: LeaseId; acquiredAt: EpochMs },
+  trust: Trust,
+): Promise<Leader | undefined> {
+  const { store } = world;
+  const { name, leaseMs, id } = settings;
+  const token = (row.token + 1) as Token;
+  const term = world.newId();
+  const metadata = encodeElectionRow({ token, leader: id, since: acquiredAt, term, leaseMs: Math.ceil(leaseMs) });
+  const remaining = (): Millis => trust.remaining();
+  const written = await untilAnswered(world, remaining, (signal) =>
+    store.writeRow(name, metadata, { leaseId, ifMatch: etag }, { signal }),
+  );
+  if (written.kind === 'refused') {
+    // It may be our own write that is in the way: its answer was lost, and it was sent again, here or by the SDK.
+    const seen = await untilAnswered(world, remaining, (signal) => store.readRow(name, { signal }));
+    if (seen === undefined || decodeElectionRow(seen.metadata).term !== term) return undefined;
+  }
+  return { id, token, since: new Date(acquiredAt) };
+}
+
+/** Nothing was done under this lease. One that cannot be given back runs out. */
+async function giveBack({ name }: ElectionSettings, { store, clock }: World, leaseId: LeaseId): Promise<void> {
+  try {
+    await within(clock, GIVE_BACK_LIMIT_MS, (signal) => store.release(name, leaseId, { signal }));
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+  }
+}

@@ -1,0 +1,22 @@
+import type { Clock } from '../core/clock';
+import { within } from '../lease/deadline';
+import type { ElectionSettings } from './options';
+
+export interface HealthProblem {
+  readonly message: string;
+  /** What the check threw, if it did. */
+  readonly cause?: unknown;
+}
+
+/** Asks the health check once. Never rejects: a check that throws, or takes too long, has failed. */
+export async function healthProblem(settings: ElectionSettings, clock: Clock): Promise<HealthProblem | undefined> {
+  const { healthCheck, healthTimeoutMs } = settings;
+  if (healthCheck === undefined) return undefined;
+  try {
+    const healthy = await within(clock, healthTimeoutMs, async () => healthCheck(), 'the health check');
+    return healthy ? undefined : { message: 'the health check failed' };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    return { message: `the health check failed: ${why}`, cause };
+  }
+}

@@ -1,0 +1,223 @@
+import { insteadOf } from '../config/suggest';
+import type { JobName, Millis } from '../core/brand';
+import { formatDuration, parseDuration } from '../core/duration';
+import { marginOf } from '../core/job';
+import { isObject } from '../core/metadata';
+import type { RowContainer } from '../stores/azure-blob/row-container';
+import type { Leadership } from './leadership';
+
+/** `45s`, `10m`, `1h30m`, or a number of milliseconds. */
+export type Duration = string | number;
+
+/** What {@link LeaderElection} takes. Every member is checked by its constructor. */
+export interface LeaderElectionOptions {
+  /** A `ContainerClient` of `@azure/storage-blob`. It is created if it is missing and may be. */
+  readonly container: RowContainer;
+  /** Names the election: 1 to 63 of `a-z 0-9 -`. Its row is the blob `elections/<name>/lease`. */
+  readonly name: string;
+  /**
+   * What the leader does. Called once a term, while this instance leads; the term ends when it returns, throws, or its
+   * signal is aborted.
+   */
+  readonly task: (leadership: Leadership) => unknown;
+  /** How long a leader that died stays leader at most: 15 s to 60 s. Default: `30s`. */
+  readonly lease?: Duration;
+  /** Who this instance is, for those who ask who leads. Default: host name, process id, and something random. */
+  readonly id?: string;
+  /** How often an instance that does not lead looks, give or take a fifth. Default: a third of the lease. */
+  readonly pollInterval?: Duration;
+  /** How long a task may take to obey its signal before the lease is let go without it. Default: `5s`. */
+  readonly grace?: Duration;
+  /** No `progress()` for this long: the leader has stalled, and steps down. Default: never. */
+  readonly stallAfter?: Duration;
+  /** Whether this instance is fit to lead. A leader whose check fails steps down, a candidate does not claim. */
+  readonly healthCheck?: () => boolean | Promise<boolean>;
+  /** How long after one check of a leader the next one follows. Default: `5s`. */
+  readonly healthInterval?: Duration;
+  /** A check that takes longer has failed. Default: `5s`. */
+  readonly healthTimeout?: Duration;
+  /** What follows when the task returns: `campaign` for the next term, or `stop`. Default: `campaign`. */
+  readonly afterTask?: 'campaign' | 'stop';
+  /** How long to stay out after a task that threw; doubled with each one in a row, with jitter. Default: `5s`. */
+  readonly backoff?: Duration;
+  /** Most that {@link backoff} grows to. Default: `1m`. */
+  readonly maxBackoff?: Duration;
+  /** Told of what goes wrong, once for each trouble. Default: `console.error`, unless there is a listener for `error`. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** The options, checked, with every default filled in. */
+export interface ElectionSettings {
+  readonly name: JobName;
+  readonly id: string;
+  readonly task: (leadership: Leadership) => unknown;
+  readonly leaseMs: Millis;
+  readonly pollMs: Millis;
+  readonly graceMs: Millis;
+  readonly stallAfterMs: Millis | undefined;
+  readonly healthCheck: (() => boolean | Promise<boolean>) | undefined;
+  readonly healthIntervalMs: Millis;
+  readonly healthTimeoutMs: Millis;
+  readonly afterTask: 'campaign' | 'stop';
+  readonly backoffMs: Millis;
+  readonly maxBackoffMs: Millis;
+}
+
+/** The options cannot be used. The message has a line for each of them that is wrong. */
+export class ElectionOptionsError extends Error {
+  readonly code = 'ElectionOptions';
+  override readonly name = 'ElectionOptionsError';
+
+  constructor(readonly problems: readonly string[]) {
+    super(`These options of a leader election cannot be used:\n${problems.map((line) => `- ${line}`).join('\n')}`);
+  }
+}
+
+const KNOWN = [
+  'container',
+  'name',
+  'task',
+  'lease',
+  'id',
+  'pollInterval',
+  'grace',
+  'stallAfter',
+  'healthCheck',
+  'healthInterval',
+  'healthTimeout',
+  'afterTask',
+  'backoff',
+  'maxBackoff',
+  'onError',
+] as const satisfies readonly (keyof LeaderElectionOptions)[];
+
+const SECOND = 1_000;
+const DAY = 86_400_000;
+
+/** Everything that callers without types may pass. */
+type Given = Readonly<Record<string, unknown>>;
+
+/** @throws ElectionOptionsError with every problem at once */
+export function checkOptions(options: LeaderElectionOptions, defaultId: () => string): ElectionSettings {
+  if (!isObject(options)) throw new ElectionOptionsError(['pass an object with container, name and task']);
+  const given: Given = options;
+  const problems: string[] = [];
+  const wrong = (member: string, problem: string): void => void problems.push(`${member} ${problem}`);
+
+  for (const member of Object.keys(given)) {
+    if (!KNOWN.some((known) => known === member)) wrong(member, `is not known: ${insteadOf(member, KNOWN)}`);
+  }
+  checkNames(given, wrong);
+  checkFunctions(given, wrong);
+  const read = durationReader(given, wrong);
+  const leaseMs = read('lease', 30 * SECOND, 15 * SECOND, 60 * SECOND);
+  const pollMs = read('pollInterval', leaseMs / 3, SECOND / 2, leaseMs);
+  const graceMs = read('grace', 5 * SECOND, 0, DAY);
+  // While a task winds down its lease is still renewed, at a third of its length: two thirds are sure.
+  const graceLimit = (leaseMs * 2) / 3 - marginOf(leaseMs);
+  if (graceMs >= graceLimit) {
+    const limit = formatDuration(Math.floor(graceLimit));
+    wrong(
+      'grace',
+      `is ${formatDuration(graceMs)}, with which a task could outlive its lease of ${formatDuration(leaseMs)}: use ` +
+        `less than ${limit} (two thirds of the lease, less its margin), or a longer lease`,
+    );
+  }
+  const stallAfterMs = given['stallAfter'] === undefined ? undefined : read('stallAfter', 0, SECOND, DAY);
+  const healthIntervalMs = read('healthInterval', 5 * SECOND, SECOND / 10, DAY);
+  const healthTimeoutMs = read('healthTimeout', 5 * SECOND, SECOND / 100, DAY);
+  for (const member of ['healthInterval', 'healthTimeout']) {
+    if (given[member] !== undefined && given['healthCheck'] === undefined) {
+      wrong(member, 'has no effect without healthCheck: leave it out, or add one');
+    }
+  }
+  const maxBackoffMs = read('maxBackoff', 60 * SECOND, 1, DAY);
+  const backoffMs = read('backoff', Math.min(5 * SECOND, maxBackoffMs), 1, DAY);
+  if (backoffMs > maxBackoffMs) {
+    wrong('backoff', `is ${formatDuration(backoffMs)}, longer than maxBackoff (${formatDuration(maxBackoffMs)})`);
+  }
+  if (problems.length > 0) throw new ElectionOptionsError(problems);
+  return {
+    name: options.name as JobName,
+    id: options.id ?? defaultId(),
+    task: options.task,
+    leaseMs,
+    pollMs,
+    graceMs,
+    stallAfterMs,
+    healthCheck: options.healthCheck,
+    healthIntervalMs,
+    healthTimeoutMs,
+    afterTask: options.afterTask ?? 'campaign',
+    backoffMs,
+    maxBackoffMs,
+  };
+}
+
+type Wrong = (member: string, problem: string) => void;
+
+function checkNames({ name, id, afterTask }: Given, wrong: Wrong): void {
+  if (typeof name !== 'string' || !/^[a-z0-9-]{1,63}$/.test(name)) {
+    wrong('name', `is ${show(name)}: use 1 to 63 of a-z, 0-9 and hyphens`);
+  }
+  // It goes into the row's metadata, which is trimmed and has 8 KB in all.
+  if (id !== undefined && (typeof id !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(id))) {
+    wrong('id', `is ${show(id)}: use 1 to 200 printable ASCII characters without spaces`);
+  }
+  if (afterTask !== undefined && afterTask !== 'campaign' && afterTask !== 'stop') {
+    wrong('afterTask', `is ${show(afterTask)}: use "campaign" or "stop"`);
+  }
+}
+
+function checkFunctions(given: Given, wrong: Wrong): void {
+  const { container } = given;
+  // A client is an object of a class, so that its methods are not its own members.
+  const members: Given = typeof container === 'object' && container !== null ? { ...readMembers(container) } : {};
+  if (typeof members['url'] !== 'string' || typeof members['getBlockBlobClient'] !== 'function') {
+    wrong('container', `is ${show(container)}: use a ContainerClient of @azure/storage-blob`);
+  }
+  if (typeof given['task'] !== 'function') wrong('task', `is ${show(given['task'])}: use a function`);
+  for (const member of ['healthCheck', 'onError']) {
+    if (given[member] !== undefined && typeof given[member] !== 'function') {
+      wrong(member, `is ${show(given[member])}: use a function, or leave it out`);
+    }
+  }
+}
+
+function readMembers(container: object): Given {
+  return {
+    url: 'url' in container ? container.url : undefined,
+    getBlockBlobClient: 'getBlockBlobClient' in container ? container.getBlockBlobClient : undefined,
+  };
+}
+
+function durationReader(
+  given: Given,
+  wrong: Wrong,
+): (member: string, preset: Millis, least: Millis, most: Millis) => Millis {
+  return (member, preset, least, most) => {
+    const value = given[member];
+    if (value === undefined) return preset;
+    const ms = typeof value === 'string' ? parseDuration(value) : value;
+    if (typeof ms !== 'number' || !(ms >= least && ms <= most)) {
+      const limits = `from ${formatDuration(least)} to ${formatDuration(most)}`;
+      wrong(member, `is ${show(value)}: use a duration ${limits}, such as "45s" or a number of milliseconds`);
+      return preset;
+    }
+    return ms;
+  };
+}
+
+function show(value: unknown): string {
+  switch (typeof value) {
+    case 'undefined':
+      return 'missing';
+    case 'string':
+      return JSON.stringify(value);
+    case 'number':
+    case 'boolean':
+      return String(value);
+    default:
+      return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+  }
+}

@@ -1,0 +1,227 @@
+import type { Clock } from '../core/clock';
+import { sleep } from '../core/clock';
+import { within } from '../lease/deadline';
+import { createFence, electionMark, StaleLeaderError } from '../lease/fence';
+import type { ClosableFence } from '../lease/fence';
+import { keepAlive } from '../lease/keep-alive';
+import { StoreError } from '../lease/store';
+import type { Token } from '../core/brand';
+import type { Won, World } from './campaign';
+import { healthProblem } from './health';
+import type { Leader, Leadership, TermEnd } from './leadership';
+import { LeadershipEndedError } from './leadership';
+import type { ElectionSettings } from './options';
+
+const RELEASE_LIMIT_MS = 2_000;
+
+/** How a term ended; the first thing that happened counts. */
+export interface TermOver {
+  readonly reason: TermEnd;
+  /** What the task threw, or the reason of its signal. */
+  readonly error?: unknown;
+}
+
+/** A term of this instance. */
+export interface Term {
+  readonly leader: Leader;
+  /** Whether it may still believe that it leads. */
+  readonly leads: boolean;
+  /** Whether the task is still at work: one that ignores its signal outlives its term. */
+  readonly taskRuns: boolean;
+  end(code: LeadershipEndedError['code'], message: string, cause?: unknown): void;
+  /** The lease is let go, or lost. */
+  readonly over: Promise<TermOver>;
+}
+
+/** Runs the task while the lease is kept alive. Called in the same turn as the claim's answer. */
+export function startTerm(settings: ElectionSettings, world: World, won: Won, report: (error: unknown) => void): Term {
+  const { leader, trust } = won;
+  const aborter = new AbortController();
+  const aborted = Promise.withResolvers<TermOver>();
+  let over = false;
+  let taskRuns = true;
+  const end: Term['end'] = (code, message, cause) => {
+    if (over || aborter.signal.aborted) return;
+    const error = new LeadershipEndedError(code, message, cause === undefined ? undefined : { cause });
+    aborted.resolve({ reason: code, error });
+    aborter.abort(error);
+  };
+  const fence = createFence(electionMark(settings.name), leader.token as Token, trust);
+  const stall = watchProgress(settings, world.clock, end);
+  const { close: _, ...openFence } = fence;
+  const leadership = { ...leader, name: settings.name, signal: aborter.signal, fence: openFence, ...stall.forTask };
+
+  const task = callTask(settings, won, leadership, end).finally(() => {
+    taskRuns = false;
+  });
+  const watches = [keepLease(settings, world, won, end, report), stall, watchHealth(settings, world.clock, end)];
+  const conclude = async (): Promise<TermOver> => {
+    const first = await Promise.race([task, aborted.promise]);
+    over = true;
+    await windDown(settings, world.clock, { first, task, signal: aborter.signal, fence, report });
+    for (const watch of watches) watch.stop();
+    if (trust.holds) await letGo(settings, world, won, report);
+    return first;
+  };
+  return {
+    leader,
+    get leads() {
+      return trust.holds;
+    },
+    get taskRuns() {
+      return taskRuns;
+    },
+    end,
+    over: conclude(),
+  };
+}
+
+type End = Term['end'];
+
+/** Never rejects: what the task throws is an answer. */
+async function callTask(
+  settings: ElectionSettings,
+  { trust }: Won,
+  leadership: Leadership,
+  end: End,
+): Promise<TermOver> {
+  // The election says first that it has won.
+  await Promise.resolve();
+  if (!trust.holds) end('leaseLost', `the lease of election "${settings.name}" ran out before the task was called`);
+  if (leadership.signal.aborted) return { reason: 'completed' };
+  try {
+    await settings.task(leadership);
+    return { reason: 'completed' };
+  } catch (error) {
+    return { reason: 'failed', error };
+  }
+}
+
+/** Gives a task whose signal was aborted its grace; after that its fence is shut, whatever it does. */
+async function windDown(
+  { graceMs }: ElectionSettings,
+  clock: Clock,
+  parts: {
+    readonly first: TermOver;
+    readonly task: Promise<TermOver>;
+    readonly signal: AbortSignal;
+    readonly fence: ClosableFence;
+    readonly report: (error: unknown) => void;
+  },
+): Promise<void> {
+  const { first, task, signal, fence, report } = parts;
+  if (signal.aborted) {
+    const ended = new AbortController();
+    const noted = task.then(({ error }) => {
+      ended.abort();
+      if (error !== undefined && !isEcho(error, signal)) report(error);
+    });
+    if (first.reason !== 'leaseLost') await Promise.race([noted, sleep(clock, graceMs, ended.signal)]);
+  }
+  fence.close();
+}
+
+/** What a task throws because of its signal is no news. */
+function isEcho(error: unknown, { reason }: AbortSignal): boolean {
+  if (error === reason || error instanceof StaleLeaderError) return true;
+  return error instanceof Error && (error.name === 'AbortError' || error.cause === reason);
+}
+
+function keepLease(
+  settings: ElectionSettings,
+  { store, clock, random }: World,
+  { leaseId, trust }: Won,
+  end: End,
+  report: (error: unknown) => void,
+): { stop(): void } {
+  let troubled = false;
+  return keepAlive({
+    store: { renew: (name, id, options) => store.renew(name, id, options) },
+    clock,
+    random,
+    job: settings.name,
+    whose: `election "${settings.name}"`,
+    leaseId,
+    leaseMs: settings.leaseMs,
+    trust,
+    onLost: (why) => {
+      end('leaseLost', why);
+    },
+    onRenewed: () => {
+      troubled = false;
+    },
+    onTrouble: (problem) => {
+      // It is asked again and again: one report until it gets through.
+      if (!troubled) report(problem);
+      troubled = true;
+    },
+  });
+}
+
+function watchProgress(
+  { stallAfterMs, name }: ElectionSettings,
+  clock: Clock,
+  end: End,
+): { readonly forTask: Pick<Leadership, 'progress'>; stop(): void } {
+  if (stallAfterMs === undefined) return { forTask: { progress: () => undefined }, stop: () => undefined };
+  const arm = (note?: string): (() => void) =>
+    clock.after(stallAfterMs, () => {
+      const last = note === undefined ? '' : `; the last was "${note}"`;
+      end(
+        'stalled',
+        `the leader of election "${name}" reported no progress for ${String(stallAfterMs / 1000)} s${last}`,
+      );
+    });
+  let cancel = arm();
+  let over = false;
+  const progress = (note?: string): void => {
+    if (over) return;
+    cancel();
+    cancel = arm(note);
+  };
+  return {
+    forTask: { progress },
+    stop: () => {
+      over = true;
+      cancel();
+    },
+  };
+}
+
+function watchHealth(settings: ElectionSettings, clock: Clock, end: End): { stop(): void } {
+  let over = settings.healthCheck === undefined;
+  let cancel = (): void => undefined;
+  const next = (): void => {
+    if (!over) cancel = clock.after(settings.healthIntervalMs, () => void check());
+  };
+  const check = async (): Promise<void> => {
+    const problem = await healthProblem(settings, clock);
+    if (problem === undefined) next();
+    else if (!over)
+      end('unhealthy', `the leader of election "${settings.name}" steps down: ${problem.message}`, problem.cause);
+  };
+  next();
+  return {
+    stop: () => {
+      over = true;
+      cancel();
+    },
+  };
+}
+
+/** The trust ends first: somebody else may lead before the answer is here. What cannot be let go runs out. */
+async function letGo(
+  { name }: ElectionSettings,
+  { store, clock }: World,
+  { leaseId, trust }: Won,
+  report: (error: unknown) => void,
+): Promise<void> {
+  const limit = Math.min(RELEASE_LIMIT_MS, trust.remaining());
+  trust.end();
+  try {
+    await within(clock, limit, (signal) => store.release(name, leaseId, { signal }));
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    report(error);
+  }
+}

@@ -1,0 +1,169 @@
+import type { EpochMs } from '../../core/brand';
+import { formatDuration } from '../../core/duration';
+import type { JobsFile } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
+import type { Presence } from '../../core/presence';
+import { decodePresence, jobsHash, PRESENCE_EVERY_MS } from '../../core/presence';
+import type { ListedPresence } from '../../lease/store';
+import type { Finding } from './finding';
+import { ok, orOk, problem, warning } from './finding';
+import { SKEW_MS } from './storage';
+
+/** A deployment that ticks has said so twice in this time. */
+const LIVE_MS = 2 * PRESENCE_EVERY_MS + 60_000;
+/** One that has not ticked for so long is gone, and is passed over. */
+const GONE_MS = 7 * 24 * 3_600_000;
+
+export interface Deployment extends Presence {
+  readonly name: string;
+  /** It says that it is there every five minutes, and has done so. */
+  readonly live: boolean;
+}
+
+interface Presences {
+  readonly date: EpochMs;
+  readonly presences: ReadonlyMap<string, ListedPresence>;
+}
+
+/** Those that have ticked in the last week, by name. What cannot be read is in `foreign`. */
+export function deploymentsOf({ date, presences }: Presences): {
+  readonly deployments: readonly Deployment[];
+  readonly foreign: readonly { readonly name: string; readonly error: ForeignMetadataError }[];
+} {
+  const deployments: Deployment[] = [];
+  const foreign: { name: string; error: ForeignMetadataError }[] = [];
+  for (const [name, { metadata }] of presences) {
+    try {
+      const presence = decodePresence(metadata);
+      const age = date - presence.tickedAt;
+      if (age <= GONE_MS) deployments.push({ ...presence, name, live: age <= LIVE_MS });
+    } catch (error) {
+      if (!(error instanceof ForeignMetadataError)) throw error;
+      foreign.push({ name, error });
+    }
+  }
+  return { deployments, foreign };
+}
+
+/** What the deployments have said of themselves, and whether that fits together. */
+export function checkDeployments(listed: Presences, file: JobsFile | undefined): readonly Finding[] {
+  const { deployments, foreign } = deploymentsOf(listed);
+  const live = deployments.filter((deployment) => deployment.live);
+  return [
+    ...foreign.map(({ name, error }) =>
+      problem('metadata', `deployments/${name}`, error.message, 'delete the blob: the deployment writes it anew'),
+    ),
+    ...checkTicks(deployments, listed.date),
+    ...orOk(live.flatMap(checkName), 'names', 'each deployment has a name of its own'),
+    ...orOk(checkHubs(live), 'hubs', 'each deployment has a task hub of its own'),
+    ...orOk(live.flatMap(checkSkew), 'skew', "the deployments' clocks agree with the service's, within 2 s"),
+    ...orOk(checkVersions(live, file), 'versions', 'the deployments run one version and one jobs file'),
+  ];
+}
+
+function checkTicks(deployments: readonly Deployment[], now: EpochMs): readonly Finding[] {
+  if (deployments.length === 0) {
+    return [
+      warning(
+        'deployments',
+        null,
+        'none has said that it ticks in the last week',
+        'deploy one, or start one that is stopped',
+      ),
+    ];
+  }
+  return deployments.map((deployment) => {
+    const { name, tickedAt, version, revision, hub, live } = deployment;
+    const ago = formatDuration(Math.max(0, Math.floor((now - tickedAt) / 1000) * 1000));
+    const facts = `cronlease ${version}, revision ${revision}${hub === undefined ? '' : `, task hub ${hub}`}`;
+    if (live) return { ...ok('deployments', `said ${ago} ago that it ticks: ${facts}`), subject: name };
+    return warning(
+      'deployments',
+      name,
+      `has not said that it ticks for ${ago}: ${facts}`,
+      `start it; if it is gone for good, this warning ends a week after its last tick`,
+    );
+  });
+}
+
+function checkName({ name, hub, instance, rival }: Deployment): readonly Finding[] {
+  if (rival === undefined) return [];
+  const where = rival.hub === hub ? '' : `, one of them with task hub ${rival.hub ?? 'unknown'}`;
+  return [
+    problem(
+      'names',
+      name,
+      `two processes tick under this name, ${instance} and ${rival.instance}${where}`,
+      'give each deployment a CRONLEASE_DEPLOYMENT of its own, and each app that shares a host storage account an ' +
+        'AzureFunctionsWebHost__hostid of its own',
+    ),
+  ];
+}
+
+function checkHubs(live: readonly Deployment[]): readonly Finding[] {
+  return [...groups(live, ({ hub }) => hub)]
+    .filter(([, sharers]) => sharers.length > 1)
+    .map(([hub, sharers]) =>
+      problem(
+        'hubs',
+        sharers.map(({ name }) => name).join(', '),
+        `share task hub ${hub}: an attempt may run in the other app, with its code`,
+        'give each deployment a TASKHUB_NAME of its own, or a host storage account of its own',
+      ),
+    );
+}
+
+function checkSkew({ name, skewMs }: Deployment): readonly Finding[] {
+  if (Math.abs(skewMs) <= SKEW_MS) return [];
+  const size = formatDuration(Math.round(Math.abs(skewMs) / 1000) * 1000);
+  const message = `its clock is ${size} ${skewMs > 0 ? 'ahead of' : 'behind'} the service's, and corrected by that`;
+  return [warning('skew', name, message, 'set the clock of its machine right')];
+}
+
+function checkVersions(live: readonly Deployment[], file: JobsFile | undefined): readonly Finding[] {
+  const findings: Finding[] = [];
+  const versions = [...groups(live, ({ version }) => version)];
+  if (versions.length > 1) {
+    const message = `they run cronlease ${versions.map(([version, who]) => `${version} (${names(who)})`).join(', ')}`;
+    findings.push(warning('versions', null, message, 'finish the deployment, unless it is going on'));
+  }
+  const revisions = [...groups(live, ({ revision }) => String(revision))];
+  if (revisions.length > 1) {
+    const message = `they run revisions ${revisions.map(([revision, who]) => `${revision} (${names(who)})`).join(', ')}`;
+    findings.push(warning('versions', null, message, 'finish the deployment, unless it is going on'));
+  }
+  for (const [revision, who] of revisions) {
+    if (new Set(who.map(({ jobs }) => jobs)).size > 1) {
+      const message = `${names(who)} run different jobs files, and both say revision ${revision}`;
+      findings.push(warning('versions', null, message, 'raise "revision" in the jobs file with each change'));
+    }
+  }
+  if (file !== undefined) findings.push(...checkFile(live, file));
+  return findings;
+}
+
+function checkFile(live: readonly Deployment[], file: JobsFile): readonly Finding[] {
+  const hash = jobsHash(file.jobs);
+  const others = live.filter(({ jobs }) => jobs !== hash);
+  if (others.length === 0) return [];
+  const newer = others.some(({ revision }) => revision > file.revision);
+  const remedy = newer ? 'look with the newer file' : 'deploy this file, if it is meant to be';
+  return [warning('versions', null, `${names(others)} run another jobs file than this one`, remedy)];
+}
+
+function names(deployments: readonly Deployment[]): string {
+  return deployments.map(({ name }) => name).join(' and ');
+}
+
+function groups(
+  deployments: readonly Deployment[],
+  by: (deployment: Deployment) => string | undefined,
+): ReadonlyMap<string, readonly Deployment[]> {
+  const found = new Map<string, Deployment[]>();
+  for (const deployment of deployments) {
+    const key = by(deployment);
+    if (key === undefined) continue;
+    found.set(key, [...(found.get(key) ?? []), deployment]);
+  }
+  return found;
+}

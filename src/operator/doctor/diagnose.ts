@@ -1,0 +1,22 @@
+import type { JobsFile } from '../../core/job';
+import type { LeaseStore } from '../../lease/store';
+import type { Trial } from '../../lease/trial';
+import { checkDeployments } from './deployments';
+import type { Finding } from './finding';
+import { checkJobs, fileRead, noFile } from './jobs';
+import { checkStorage } from './storage';
+
+/** The jobs file, or why there is none. */
+export type FileSeen =
+  | { readonly kind: 'read'; readonly source: string; readonly file: JobsFile }
+  | { readonly kind: 'none' | 'wrong'; readonly reason: string };
+
+/** Everything that can be seen from outside of what may keep the jobs from running. Writes nothing that stays. */
+export async function diagnose(store: LeaseStore, trial: Trial, seen: FileSeen): Promise<readonly Finding[]> {
+  const file = seen.kind === 'read' ? seen.file : undefined;
+  const about = seen.kind === 'read' ? fileRead(seen.source, seen.file) : noFile(seen.reason, seen.kind === 'wrong');
+  const storage = checkStorage(store.location, trial);
+  if (trial.container !== 'there' || trial.failures.has('list')) return [...storage, about];
+  const [listing, presences] = await Promise.all([store.list(), store.listPresences()]);
+  return [...storage, about, ...(await checkJobs({ store, file, listing })), ...checkDeployments(presences, file)];
+}

@@ -1,0 +1,244 @@
+import type { EpochMs, JobName } from '../../core/brand';
+import type { Control } from '../../core/control';
+import { decodeControl, NO_CONTROL, openPause } from '../../core/control';
+import { RESUME_AFTER_MS } from '../../core/decide';
+import { formatDuration } from '../../core/duration';
+import type { JobSpec, JobsFile } from '../../core/job';
+import { actualTime, marginOf } from '../../core/job';
+import { runIdOf } from '../../core/key';
+import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignRecordError } from '../../core/record';
+import type { Row } from '../../core/row';
+import { decodeRow } from '../../core/row';
+import type { LeaseStore, ListedRow, Listing } from '../../lease/store';
+import { inParallel } from '../in-parallel';
+import { currentRun, isForgotten } from '../job-state';
+import type { Finding } from './finding';
+import { ok, orOk, problem, warning } from './finding';
+
+/** A sweep by default, a tick, and as much again. */
+const LONG_MS = 3 * 60_000;
+
+interface Seen {
+  readonly name: JobName;
+  /** Undefined: it is not in the file, or there is none. */
+  readonly spec: JobSpec | undefined;
+  readonly listed: ListedRow;
+  readonly row: Row;
+  readonly control: Control;
+}
+
+interface View {
+  readonly store: LeaseStore;
+  readonly file: JobsFile | undefined;
+  readonly listing: Listing;
+}
+
+/** The rows and controls of all jobs, and what the file says of them. */
+export async function checkJobs(view: View): Promise<readonly Finding[]> {
+  const { file, listing } = view;
+  const { seen, foreign } = readAll(view);
+  const live = seen.filter(({ row }) => row.forgotten === undefined);
+  return [
+    ...orOk(foreign, 'metadata', `${count(seen.length, 'row')} can be read`),
+    ...(file === undefined ? [] : aboutFile(file, listing, live)),
+    ...orOk(await checkLeases(view, live), 'leases', 'none is held for longer than its job may take'),
+    ...orOk(
+      live.flatMap((job) => checkWaiting(job, listing.date)),
+      'waiting',
+      'no run waits for longer than it should',
+    ),
+    ...orOk(
+      live.flatMap((job) => checkDue(job, file, listing.date)),
+      'due',
+      'no due time waits for a claim',
+    ),
+  ];
+}
+
+function readAll({ file, listing }: View): { readonly seen: readonly Seen[]; readonly foreign: readonly Finding[] } {
+  const specs = new Map(file?.jobs.map((spec) => [spec.name, spec]));
+  const seen: Seen[] = [];
+  const foreign: Finding[] = [];
+  for (const [name, { row, control }] of listing.jobs) {
+    const read = <T>(part: 'lease' | 'control', decode: () => T): T | undefined => {
+      try {
+        return decode();
+      } catch (error) {
+        if (!(error instanceof ForeignMetadataError)) throw error;
+        foreign.push(foreignBlob(name, part, error));
+        return undefined;
+      }
+    };
+    const decoded = row && read('lease', () => decodeRow(row.metadata));
+    const wanted = control === undefined ? NO_CONTROL : read('control', () => decodeControl(control.metadata));
+    if (row === undefined || decoded === undefined || wanted === undefined) continue;
+    seen.push({ name, spec: specs.get(name), listed: row, row: decoded, control: wanted });
+  }
+  return { seen, foreign };
+}
+
+function foreignBlob(name: JobName, part: 'lease' | 'control', error: ForeignMetadataError): Finding {
+  const remedy =
+    part === 'lease'
+      ? 'put the metadata back as it was (a version, a snapshot, a backup), or upgrade what is older; never delete ' +
+        'the blob: its token must not go back'
+      : 'put the metadata back as it was, or delete the blob: its pauses and requests are lost then';
+  return problem('metadata', `jobs/${name}/${part}`, `the job is left alone: ${error.message}`, remedy);
+}
+
+function aboutFile(file: JobsFile, listing: Listing, live: readonly Seen[]): readonly Finding[] {
+  const orphans = live
+    .filter(({ spec }) => spec === undefined)
+    .map(({ name }) =>
+      warning(
+        'orphans',
+        name,
+        'has a row and is not in the jobs file',
+        `deploy the file that has it, or "cronlease forget ${name}"`,
+      ),
+    );
+  const unseen = file.jobs
+    .filter(({ name }) => listing.jobs.get(name)?.row === undefined || isForgotten(listing, name))
+    .map(({ name }) =>
+      warning('unseen', name, 'is in the jobs file, and no tick has seen it', 'deploy the file, and see that it ticks'),
+    );
+  return [
+    ...orOk(orphans, 'orphans', 'every row has its job in the jobs file'),
+    ...orOk(unseen, 'unseen', 'every job of the jobs file has its row'),
+    ...orOk(
+      live.flatMap((job) => checkRevision(job, file.revision)),
+      'revision',
+      'the rows follow this jobs file',
+    ),
+  ];
+}
+
+function checkRevision({ name, spec, row }: Seen, revision: number): readonly Finding[] {
+  if (spec === undefined) return [];
+  const isOther = spec.scheduleHash !== row.scheduleHash;
+  if (row.revision > revision) {
+    const message = `follows revision ${row.revision} of the jobs file, and this file has revision ${revision}`;
+    return isOther
+      ? [
+          problem(
+            'revision',
+            name,
+            `${message} with another schedule`,
+            'deploy the newer file: this one never claims it',
+          ),
+        ]
+      : [warning('revision', name, message, 'look with the newer file')];
+  }
+  if (!isOther) return [];
+  return row.revision === revision
+    ? [
+        problem(
+          'revision',
+          name,
+          `has another schedule than this file, and both say revision ${revision}`,
+          'raise "revision" in the jobs file with each change',
+        ),
+      ]
+    : [
+        warning(
+          'revision',
+          name,
+          'has not yet adopted the schedule of this file',
+          'deploy the file, and see that it ticks',
+        ),
+      ];
+}
+
+async function checkLeases({ store, listing }: View, live: readonly Seen[]): Promise<readonly Finding[]> {
+  const found = await inParallel(live, (job) => checkLease(store, job, listing.date));
+  return found.flat();
+}
+
+async function checkLease(store: LeaseStore, job: Seen, now: EpochMs): Promise<readonly Finding[]> {
+  const { name, listed } = job;
+  if (listed.endless) {
+    const message = 'its lease never ends: something else than cronlease holds it';
+    return [problem('leases', name, message, `"cronlease unlock ${name}", and find out who took it`)];
+  }
+  if (listed.lease === 'breaking' || listed.lease === 'broken') return [brokenLease(job)];
+  const limit = longest(job);
+  if (listed.lease !== 'leased' || limit === undefined || now <= limit) return [];
+  try {
+    // A hand-over that goes on shows the last run still.
+    const run = await currentRun(store, name, { row: job.row, lease: 'held' });
+    if (run === undefined) return [];
+    const by = job.row.incumbent ?? 'its holder';
+    const message = `${by} has held it for run ${run} since ${iso(job.row.started ?? 0)}, longer than its timeout and grace allow`;
+    return [
+      problem('leases', name, message, `see what ${by} does; "cronlease unlock ${name}" gives the run to another`),
+    ];
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError)) throw error;
+    return [problem('metadata', name, error.message, 'put the record back as it was, or delete it')];
+  }
+}
+
+/** When the attempt that the row names must be over; undefined: there is no telling. */
+function longest({ spec, row }: Seen): EpochMs | undefined {
+  if (spec?.timeoutMs === undefined || row.started === undefined || row.phase !== 'running') return undefined;
+  return row.started + spec.timeoutMs + spec.graceMs + spec.leaseMs;
+}
+
+function brokenLease({ name, spec, listed }: Seen): Finding {
+  const patience = spec === undefined ? '' : ` (${formatDuration(spec.leaseMs + marginOf(spec.leaseMs))})`;
+  const what = listed.lease === 'breaking' ? 'its lease is being broken' : 'its lease was broken';
+  return warning(
+    'leases',
+    name,
+    what,
+    `wait: a tick takes it once it has seen it so for a lease and its margin${patience}, since the old holder may trust it`,
+  );
+}
+
+/** Its own orchestration goes on with a run that waits, and a tick does 10 s later. */
+function checkWaiting({ name, row, listed }: Seen, now: EpochMs): readonly Finding[] {
+  const waits = (row.phase === 'retrying' || row.phase === 'fanning') && listed.lease !== 'leased';
+  if (!waits || row.run === undefined) return [];
+  const since = row.notBefore === 0 ? (row.past.at(-1)?.end ?? row.started ?? row.run.since) : (row.notBefore ?? 0);
+  if (now - since <= RESUME_AFTER_MS + LONG_MS) return [];
+  const message = `run ${runIdOf(name, row.run.key)} has waited for its next attempt since ${iso(since)}`;
+  return [problem('waiting', name, message, 'see that a deployment with this job ticks and is healthy')];
+}
+
+/** A row that is free, and a due time that nobody takes. */
+function checkDue(
+  { name, spec, row, listed, control }: Seen,
+  file: JobsFile | undefined,
+  now: EpochMs,
+): readonly Finding[] {
+  if (spec === undefined || !spec.enabled || listed.lease !== 'available' || openPause(control) !== undefined)
+    return [];
+  const follows = spec.scheduleHash === row.scheduleHash || (file?.revision ?? 0) > row.revision;
+  if (!follows || row.phase === 'retrying' || row.phase === 'fanning') return [];
+  const due = spec.timetable.next(row.cursor);
+  if (due === undefined || now - actualTime(spec, due) <= LONG_MS) return [];
+  const message = `was due at ${iso(due)}, and nothing has been decided since`;
+  return [warning('due', name, message, 'see that a deployment with this job ticks and is healthy')];
+}
+
+/** Times to be copied into a command. */
+function iso(instant: EpochMs): string {
+  return new Date(instant).toISOString().replace('.000Z', 'Z');
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** Without a file, what it would be compared with stays unseen. */
+export function noFile(reason: string, isWrong: boolean): Finding {
+  const remedy = 'name it with --file, or ask in the folder of the app';
+  return isWrong
+    ? problem('file', null, reason, '"cronlease validate" says what is wrong')
+    : warning('file', null, reason, remedy);
+}
+
+export function fileRead(source: string, { jobs, revision }: JobsFile): Finding {
+  return ok('file', `${source} has ${count(jobs.length, 'job')}, revision ${revision}`);
+}

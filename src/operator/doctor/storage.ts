@@ -1,0 +1,82 @@
+import { formatDuration } from '../../core/duration';
+import type { Trial, TrialStep } from '../../lease/trial';
+import type { Finding } from './finding';
+import { ok, problem, warning } from './finding';
+
+/** Beyond this difference instances correct their clocks by the service's. */
+export const SKEW_MS = 2_000;
+
+const ACTIONS: Readonly<Record<TrialStep, string>> = {
+  list: 'list blobs',
+  read: 'read blobs',
+  create: 'create blobs',
+  lease: 'lease blobs',
+  write: 'write metadata under a lease',
+  release: 'release leases',
+  delete: 'delete blobs',
+};
+
+/** Storage itself: whether it can be reached, what this caller may do there, and what that costs. */
+export function checkStorage(location: string, trial: Trial): readonly Finding[] {
+  const unreachable = trial.failures.get('list');
+  if (unreachable?.code === 'StoreUnavailable') {
+    return [
+      problem('storage', null, unreachable.message, 'check the network, the firewall of the account, and --storage'),
+    ];
+  }
+  if (trial.container === 'missing') {
+    const message = `${location} answers, and there is no such container`;
+    return [
+      problem('storage', null, message, 'start a deployment, which makes it, or check --container'),
+      clock(trial),
+    ];
+  }
+  const took = trial.answeredInMs === undefined ? '' : ` in ${Math.round(trial.answeredInMs)} ms`;
+  return [ok('storage', `${location} answers${took}`), clock(trial), permissions(trial), versioning(trial)];
+}
+
+function clock({ skewMs }: Trial): Finding {
+  if (skewMs === undefined) {
+    return warning('clock', null, 'storage told no time', 'put the permissions right first, then ask again');
+  }
+  if (Math.abs(skewMs) <= SKEW_MS) return ok('clock', "this machine's clock and the service's agree, within 2 s");
+  const direction = skewMs > 0 ? 'ahead of' : 'behind';
+  return warning(
+    'clock',
+    null,
+    `this machine's clock is ${formatDuration(Math.round(Math.abs(skewMs) / 1000) * 1000)} ${direction} the service's`,
+    'set it right if an instance runs here: instances correct what they have seen, and a run may start early or late ' +
+      'until then',
+  );
+}
+
+function permissions({ failures, untried, left }: Trial): Finding {
+  const missing = [...failures.keys()];
+  if (missing.length === 0) return ok('permissions', 'may list, read, create, lease, write and delete blobs');
+  const [first] = failures.values();
+  const names = missing.map((step) => ACTIONS[step]).join(', ');
+  const rest = untried.length === 0 ? '' : ` (not tried for that: ${untried.map((step) => ACTIONS[step]).join(', ')})`;
+  const trace = left === undefined ? '' : `; the blob ${left} is left`;
+  return problem(
+    'permissions',
+    null,
+    `may not ${names}${rest}${trace}: ${first?.message ?? ''}`,
+    'assign the role Storage Blob Data Contributor on the container, or use a key or SAS that allows all this',
+  );
+}
+
+function versioning({ versioned, failures }: Trial): Finding {
+  if (versioned) {
+    return warning(
+      'versioning',
+      null,
+      'the account keeps a version of each blob with each write of its row or record',
+      'turn blob versioning off for this account, or let a lifecycle rule delete versions of jobs/, runs/ and ' +
+        'deployments/ after a day',
+    );
+  }
+  if (failures.has('create')) {
+    return warning('versioning', null, 'could not be seen without creating a blob', 'put the permissions right first');
+  }
+  return ok('versioning', 'writes keep no versions');
+}

@@ -1,0 +1,121 @@
+import type { EpochMs, JobName, Token } from '../core/brand';
+import { pendingRequests } from '../core/control';
+import { lostAttempt } from '../core/decide';
+import { attemptHistory, finalRecord } from '../core/record';
+import type { Row } from '../core/row';
+import { forgottenRow, PAST_ATTEMPTS } from '../core/row';
+import { inParallel } from './in-parallel';
+import { currentRun, stateIn } from './job-state';
+import { OperatorError } from './operator-error';
+import { letGo, takeLease, writeEnd, writeHeld, writeStretches } from './take-lease';
+import type { Desk, Holding } from './take-lease';
+
+const PIECES = 500;
+/** So many others in a row were faster: something is wrong. */
+const ATTEMPTS = 10;
+
+export interface ForgetRequest {
+  readonly job: JobName;
+  /** Of the jobs file that has the job no more: older files do not bring it back. */
+  readonly revision: number;
+  /** A run that is not over is ended as cancelled. */
+  readonly endRun: boolean;
+}
+
+export interface Forgotten {
+  /** By the storage service's clock. */
+  readonly forgottenAt: EpochMs;
+  /** Somebody has done it before. */
+  readonly already: boolean;
+  /** The run that was ended for it. */
+  readonly endedRun: string | undefined;
+}
+
+/**
+ * Forgets a job that is in no file any more: its row keeps token and cursor and says since when, its control is
+ * removed, its ledger stays. Asked again, it finishes what was interrupted.
+ *
+ * @throws OperatorError `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`
+ */
+export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetRequest): Promise<Forgotten> {
+  const listing = await desk.store.list({ job });
+  const seen = listing.jobs.get(job)?.row;
+  const state = stateIn(listing, job);
+  const { row } = state;
+  if (seen === undefined || row === undefined) {
+    if (state.controlEtag === undefined) {
+      throw new OperatorError('Unseen', `there is nothing of job "${job}": no coordinator has seen it`);
+    }
+    await removeControl(desk, job);
+    return { forgottenAt: state.now, already: false, endedRun: undefined };
+  }
+  if (row.forgotten !== undefined) {
+    await removeControl(desk, job);
+    return { forgottenAt: row.forgotten, already: true, endedRun: undefined };
+  }
+  const current = seen.lease === 'leased' ? undefined : await currentRun(desk.store, job, state);
+  if (current !== undefined && !endRun) throw unfinished(job, current);
+
+  const holding = await takeLease(desk, job, seen);
+  const last = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
+  await writeStretches(desk, holding, row.owed);
+  const numbers = pendingRequests(state.control, row.manualTaken).map(({ number }) => number);
+  const manualTaken = Math.max(row.manualTaken, ...numbers);
+  const kept = { ...last, manualTaken, revision: Math.max(row.revision, revision) };
+  await writeHeld(desk, holding, forgottenRow(kept, state.now));
+  await letGo(desk, holding);
+  await removePieces(desk, job);
+  await removeControl(desk, job);
+  return { forgottenAt: state.now, already: false, endedRun: current };
+}
+
+function unfinished(job: JobName, run: string): OperatorError {
+  return new OperatorError(
+    'RunGoesOn',
+    `run ${run} of job "${job}" is not over, and no deployment with this file goes on with it: wait until one that ` +
+      'still has the job has ended it, or ask with --end-run, which records it as cancelled',
+  );
+}
+
+/** As a claim that ends its run: the token grows, and the row is written before the record. */
+async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
+  const { run } = row;
+  if (run === undefined) return row;
+  const past = row.phase === 'running' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
+  const ending: Row = {
+    ...row,
+    token: (row.token + 1) as Token,
+    execution: desk.newId(),
+    phase: 'running',
+    attempt: row.attempt + 1,
+    past,
+    notBefore: undefined,
+  };
+  await writeHeld(desk, holding, ending);
+  const end = { fate: 'cancelled', reason: 'cancelRequested', at: now } as const;
+  const record = finalRecord({ name: holding.job, offsetMs: 0 }, ending, attemptHistory(past, []), end);
+  await writeEnd(desk, holding, run.key, record);
+  return ending;
+}
+
+/** People may write it until it is gone. */
+async function removeControl({ store }: Desk, job: JobName): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const { control } = await store.readControl(job);
+    if (control === undefined || (await store.removeControl(job, control.etag)) === 'removed') return;
+  }
+  throw new OperatorError('Contended', `the control record of job "${job}" is being changed by others: ask again`);
+}
+
+/** What a fan-out run has left. */
+async function removePieces({ store }: Desk, job: JobName): Promise<void> {
+  let continuation: string | undefined;
+  do {
+    const page = await store.listPieces(job, {
+      limit: PIECES,
+      ...(continuation === undefined ? {} : { continuation }),
+    });
+    await inParallel(page.pieces, ({ key, name }) => store.deletePiece(job, key, name));
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+}

@@ -1,0 +1,49 @@
+import type { JobName } from '../core/brand';
+import { MetadataReader } from '../core/metadata';
+import type { ElectionStore, ListedRow } from '../lease/store';
+import { inParallel } from './in-parallel';
+import type { Refusal } from './refusal';
+import { orRefusal } from './refusal';
+import { letGo, takeLease, writeMetadata } from './take-lease';
+import type { Desk } from './take-lease';
+
+/** What becomes, or has become, of one election. */
+export type ElectionRecovery =
+  | {
+      readonly kind: 'recovered';
+      readonly election: JobName;
+      readonly token: { readonly from: number; readonly to: number };
+    }
+  | (Refusal & { readonly election: JobName });
+
+/**
+ * Raises the token of every election in the container after an asynchronous failover of its account. To be called
+ * while no program campaigns.
+ */
+export async function recoverElections(
+  desk: Desk<ElectionStore>,
+  { raiseBy, apply }: { readonly raiseBy: number; readonly apply: boolean },
+): Promise<readonly ElectionRecovery[]> {
+  const rows = await desk.store.listRows();
+  return inParallel(rows, async ([election, row]) => ({
+    election,
+    ...(await orRefusal(() => recoverElection(desk, election, row, raiseBy, apply))),
+  }));
+}
+
+async function recoverElection(
+  desk: Desk<ElectionStore>,
+  election: JobName,
+  row: ListedRow,
+  raiseBy: number,
+  apply: boolean,
+): Promise<Omit<Extract<ElectionRecovery, { kind: 'recovered' }>, 'election'>> {
+  const from = new MetadataReader(row.metadata).whole('token');
+  const to = from + raiseBy;
+  if (apply) {
+    const holding = await takeLease(desk, election, row, undefined, `election "${election}"`);
+    await writeMetadata(desk, holding, { ...row.metadata, token: String(to) });
+    await letGo(desk, holding);
+  }
+  return { kind: 'recovered', token: { from, to } };
+}

@@ -1,0 +1,248 @@
+import type { EpochMs, JobName } from '../core/brand';
+import { pendingRequests } from '../core/control';
+import type { Stretch } from '../core/fate';
+import type { JobSpec, JobsFile } from '../core/job';
+import { parseRecordKey, recordKey, runIdOf } from '../core/key';
+import { attemptHistory, finalRecord } from '../core/record';
+import { recover } from '../core/recover';
+import type { RecordView, RecoverChoices, Recovery, RunRecovery, Wreck } from '../core/recover';
+import type { Row } from '../core/row';
+import { encodeRow, newRow, OWED_STRETCHES } from '../core/row';
+import { readRecord } from '../coordinator/ledger';
+import type { ListedRecord, ListedRow, Listing } from '../lease/store';
+import { inParallel } from './in-parallel';
+import type { JobState } from './job-state';
+import { stateIn } from './job-state';
+import { OperatorError } from './operator-error';
+import { orRefusal } from './refusal';
+import type { Refusal } from './refusal';
+import { letGo, renewHeld, takeLease, writeEnd, writeHeld, writeStretches } from './take-lease';
+import type { Desk, Holding } from './take-lease';
+
+const PAGE = 500;
+/** How many records of a job without a cursor are looked through: what a failover can lose is younger. */
+const RECORDS_WITHOUT_CURSOR = 1_000;
+
+/** What becomes, or has become, of one job. */
+export type JobRecovery =
+  | {
+      readonly kind: 'recovered';
+      readonly job: JobName;
+      /** Whether the file has it: else nobody knows when it was due, and no due time gets a fate. */
+      readonly inFile: boolean;
+      /** Its row was lost, and is made anew. */
+      readonly isNew: boolean;
+      readonly token: Change;
+      readonly cursor: Change;
+      readonly run: (RunRecovery & { readonly runId: string }) | undefined;
+      readonly stretches: readonly Stretch[];
+      /** Ids of runs that were begun, are in no row, and end as `failed`. */
+      readonly abandoned: readonly string[];
+    }
+  | (Refusal & { readonly job: JobName });
+
+interface Change {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface RecoverRequest extends Omit<RecoverChoices, 'until'> {
+  readonly file: JobsFile;
+  /** Undefined: now, by the storage service's time. */
+  readonly until: EpochMs | undefined;
+  /** False: nothing is written, and the answer says what would be. */
+  readonly apply: boolean;
+}
+
+/**
+ * Puts every job right after an asynchronous failover of the storage account. To be called while no deployment ticks.
+ * Asked again, it finishes what was interrupted.
+ *
+ * @throws OperatorError `FutureTime`
+ */
+export async function recoverJobs(
+  desk: Desk,
+  request: RecoverRequest,
+): Promise<{ readonly until: EpochMs; readonly jobs: readonly JobRecovery[] }> {
+  const listing = await desk.store.list();
+  const { until = listing.date } = request;
+  if (until > listing.date) {
+    throw new OperatorError(
+      'FutureTime',
+      `${new Date(until).toISOString()} is yet to come, by the storage service's clock: what was due until then cannot be lost`,
+    );
+  }
+  const specs = new Map(request.file.jobs.map((spec) => [spec.name, spec]));
+  const names = [...new Set([...specs.keys(), ...listing.jobs.keys()])].sort();
+  const jobs = await inParallel(names, async (job) => {
+    const result = await orRefusal(() => recoverJob(desk, { ...request, until }, listing, job, specs.get(job)));
+    return result && { ...result, job };
+  });
+  return { until, jobs: jobs.filter((job) => job !== undefined) };
+}
+
+async function recoverJob(
+  desk: Desk,
+  request: RecoverRequest & { readonly until: EpochMs },
+  listing: Listing,
+  job: JobName,
+  spec: JobSpec | undefined,
+): Promise<JobRecovery | undefined> {
+  const state = stateIn(listing, job);
+  const records = await recordsOf(desk, job, spec, state.row);
+  const row = state.row ?? lostRow(request, spec, records);
+  // Only a control of a job that nobody has: nothing of it can go back.
+  if (row === undefined) return undefined;
+  refuseOlderFile(request.file.revision, spec, row);
+  const wreck = await wreckOf(desk, job, { ...state, row }, spec, records);
+  const recovery = recover(wreck, request);
+  if (request.apply) {
+    const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, row));
+    await carryOut(desk, await takeLease(desk, job, seen, spec?.leaseMs), wreck, recovery);
+  } else if (state.lease === 'held') {
+    throw new OperatorError('LeaseHeld', `the lease of job "${job}" is held: stop every deployment before --apply`);
+  }
+  return {
+    kind: 'recovered',
+    job,
+    inFile: spec !== undefined,
+    isNew: state.row === undefined,
+    token: { from: row.token, to: recovery.row.token },
+    cursor: { from: row.cursor, to: recovery.row.cursor },
+    run: recovery.run && { ...recovery.run, runId: runIdOf(job, row.run?.key ?? '') },
+    stretches: recovery.stretches,
+    abandoned: recovery.abandoned.map((key) => runIdOf(job, key)),
+  };
+}
+
+/** As the row may have been, of which nothing is left: its ledger tells how far it got. */
+function lostRow(
+  { file, until }: { readonly file: JobsFile; readonly until: EpochMs },
+  spec: JobSpec | undefined,
+  records: readonly RecordView[],
+): Row | undefined {
+  if (spec === undefined) return undefined;
+  const oldest = records.findLast((record) => record.request === undefined);
+  return newRow(oldest === undefined ? until : oldest.scheduledFor - 1, file.revision, spec.scheduleHash);
+}
+
+async function createRow({ store }: Desk, job: JobName, row: Row): Promise<ListedRow> {
+  await store.createRow(job, encodeRow(row));
+  const created = await store.readRow(job);
+  if (created === undefined) throw new OperatorError('Contended', `the row of job "${job}" was removed: ask again`);
+  return created;
+}
+
+function refuseOlderFile(revision: number, spec: JobSpec | undefined, row: Row): void {
+  if (spec === undefined || spec.scheduleHash === row.scheduleHash || revision >= row.revision) return;
+  throw new OperatorError(
+    'OlderFile',
+    `job "${spec.name}" follows revision ${row.revision} of the jobs file with another schedule, and this one has ` +
+      `revision ${revision}: ask with the newer file`,
+  );
+}
+
+/** The records after the row's cursor, and one before it; newest first. */
+async function recordsOf(
+  { store }: Desk,
+  job: JobName,
+  spec: JobSpec | undefined,
+  row: Row | undefined,
+): Promise<readonly RecordView[]> {
+  const hasCursor = row !== undefined && (spec === undefined || spec.kind === 'timed');
+  const cursor = hasCursor ? row.cursor : 0;
+  const records: RecordView[] = [];
+  let continuation: string | undefined;
+  do {
+    const page = await store.listRecords(job, { limit: PAGE, ...(continuation === undefined ? {} : { continuation }) });
+    for (const listed of page.records) {
+      const record = viewOf(listed);
+      if (record === undefined) continue;
+      records.push(record);
+      if (record.request === undefined && record.scheduledFor <= cursor) return records;
+      if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
+    }
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return records;
+}
+
+function viewOf({ key, summary }: ListedRecord): RecordView | undefined {
+  const parts = parseRecordKey(key);
+  if (parts === undefined) return undefined;
+  const { state, token, through } = summary;
+  return {
+    key,
+    scheduledFor: parts.scheduledFor,
+    through: through === undefined ? parts.scheduledFor : Date.parse(through),
+    request: parts.request,
+    state: state === 'open' ? 'open' : 'final',
+    token: token === undefined ? undefined : Number(token),
+  };
+}
+
+async function wreckOf(
+  { store }: Desk,
+  job: JobName,
+  { row, control, now }: JobState & { readonly row: Row },
+  spec: JobSpec | undefined,
+  records: readonly RecordView[],
+): Promise<Wreck> {
+  const ofRun = row.run && (await readRecord(store, job, row.run.key));
+  const waiting = pendingRequests(control, row.manualTaken);
+  const recorded = await inParallel(waiting, async ({ id, time }) => {
+    const found = await store.readRecord(job, recordKey(time, id));
+    return found === undefined ? undefined : id;
+  });
+  return {
+    ...{ spec, row, control, records, now },
+    runRecord: ofRun?.record.state ?? 'none',
+    recordedRequests: new Set(recorded.filter((id) => id !== undefined)),
+  };
+}
+
+/**
+ * Row before records, records before release. While a run is ended or abandoned ones are, the cursor stays: asked again
+ * after a crash, all of them are found once more.
+ */
+async function carryOut(desk: Desk, holding: Holding, { spec, row, now }: Wreck, recovery: Recovery): Promise<void> {
+  const { job } = holding;
+  const target: Row = { ...recovery.row, execution: recovery.row.forgotten === undefined ? desk.newId() : undefined };
+  // What an available row owes is written already, but an older row may be available for want of its lease.
+  await writeStretches(desk, holding, row.owed);
+  if (recovery.run?.kind === 'ends' || recovery.abandoned.length > 0) {
+    await writeHeld(desk, holding, { ...target, cursor: row.cursor, manualTaken: row.manualTaken });
+    if (recovery.run?.kind === 'ends' && row.run !== undefined) {
+      const attempts = attemptHistory(target.past, []);
+      const about = { name: job, offsetMs: spec?.offsetMs ?? 0 };
+      await writeEnd(desk, holding, row.run.key, finalRecord(about, target, attempts, { ...recovery.run, at: now }));
+    }
+    await inParallel(recovery.abandoned, (key) => abandon(desk, holding, key, now));
+    await renewHeld(desk, holding);
+  }
+  for (let done = 0; ; done += OWED_STRETCHES) {
+    const owed = recovery.stretches.slice(done, done + OWED_STRETCHES);
+    const isLast = done + OWED_STRETCHES >= recovery.stretches.length;
+    await writeHeld(desk, holding, isLast ? { ...target, owed } : { ...partly(target, row, owed), owed });
+    await writeStretches(desk, holding, owed);
+    if (isLast) break;
+    await renewHeld(desk, holding);
+  }
+  await letGo(desk, holding);
+}
+
+/** The row while only these stretches, and what is older, are decided. Requests that have a record are known by that. */
+function partly(target: Row, row: Row, owed: readonly Stretch[]): Row {
+  const dueTimes = owed.filter(({ request }) => request === undefined);
+  const cursor = Math.max(row.cursor, ...dueTimes.map(({ through }) => through));
+  return { ...target, cursor, manualTaken: row.manualTaken };
+}
+
+/** Ends an open record that no row goes on with: a run was begun, and what became of it is lost. */
+async function abandon(desk: Desk, holding: Holding, key: string, now: EpochMs): Promise<void> {
+  const found = await readRecord(desk.store, holding.job, key);
+  if (found === undefined) return;
+  const endedAt = new Date(now).toISOString();
+  const ended = { state: 'final', outcome: 'failed', reason: 'failedOver', endedAt } as const;
+  await writeEnd(desk, holding, key, { ...found.record, ...ended });
+}

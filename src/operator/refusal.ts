@@ -1,0 +1,26 @@
+import { ForeignMetadataError } from '../core/metadata';
+import { ForeignRecordError } from '../core/record';
+import { StoreError } from '../lease/store';
+import { OperatorError } from './operator-error';
+
+/** Not done, and why. */
+export interface Refusal {
+  readonly kind: 'refused';
+  readonly code: string;
+  readonly problem: string;
+}
+
+/** One of many that cannot be put right does not hold up the others. */
+export async function orRefusal<T>(run: () => Promise<T>): Promise<T | Refusal> {
+  try {
+    return await run();
+  } catch (error) {
+    const known =
+      error instanceof OperatorError ||
+      error instanceof StoreError ||
+      error instanceof ForeignMetadataError ||
+      error instanceof ForeignRecordError;
+    if (!known) throw error;
+    return { kind: 'refused', code: error.code, problem: error.message };
+  }
+}

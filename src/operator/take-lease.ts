@@ -1,0 +1,117 @@
+import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
+import { sleep } from '../core/clock';
+import { marginOf } from '../core/job';
+import type { Stretch } from '../core/fate';
+import type { LedgerRecord } from '../core/record';
+import { storeRecord, stretchRecord } from '../core/record';
+import type { Row } from '../core/row';
+import { encodeRow } from '../core/row';
+import { readRecord } from '../coordinator/ledger';
+import type { LeaseStore, ListedRow, Metadata, RowStore } from '../lease/store';
+import { inParallel } from './in-parallel';
+import { OperatorError } from './operator-error';
+
+/** The shortest that there is: should the command die, others wait no longer than that. */
+const LEASE_MS = 15_000;
+const LONGEST_LEASE_MS = 60_000;
+
+/** What commands that take leases need. Every call is made once: asked again, such a command finishes what it began. */
+export interface Desk<Store extends RowStore = LeaseStore> {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** A new GUID. */
+  readonly newId: () => string;
+  /** Something takes long: why, and how long. */
+  readonly waiting: (why: string, ms: Millis) => void;
+}
+
+/** A row that this command holds. */
+export interface Holding {
+  readonly job: JobName;
+  /** For messages. */
+  readonly whose: string;
+  readonly leaseId: LeaseId;
+  etag: ETag;
+}
+
+/**
+ * Takes the lease of a row that is still what was seen. A broken one is left to its old holder for as long as that may
+ * trust it.
+ *
+ * @param leaseMs the job's lease; undefined: it is not known, and taken for the longest
+ * @param whose for messages
+ * @throws OperatorError `LeaseHeld`, `Contended`
+ */
+export async function takeLease(
+  desk: Desk<RowStore>,
+  job: JobName,
+  seen: ListedRow,
+  leaseMs: Millis = LONGEST_LEASE_MS,
+  whose = `job "${job}"`,
+): Promise<Holding> {
+  const { store, clock } = desk;
+  if (seen.lease === 'leased') throw leaseHeld(whose);
+  if (seen.lease === 'breaking' || seen.lease === 'broken') {
+    const patience = leaseMs + marginOf(leaseMs);
+    desk.waiting(`the lease of ${whose} was broken, and its old holder may trust it`, patience);
+    await sleep(clock, patience);
+  }
+  const leaseId = desk.newId() as LeaseId;
+  const answer = await store.acquire(job, { leaseId, leaseMs: LEASE_MS, ifMatch: seen.etag });
+  if (answer.kind === 'lost') throw contended(whose);
+  return { job, whose, leaseId, etag: seen.etag };
+}
+
+function leaseHeld(whose: string): OperatorError {
+  return new OperatorError(
+    'LeaseHeld',
+    `the lease of ${whose} is held: somebody is at work. A lease that nobody renews ends by itself, within 60 s: ask ` +
+      'again then. If a job\'s holder is stuck, "cronlease unlock" breaks it.',
+  );
+}
+
+function contended(whose: string): OperatorError {
+  return new OperatorError('Contended', `${whose} was changed by others meanwhile: ask again`);
+}
+
+/** Throws `OperatorError` `Contended` when the row is not ours any more. */
+export async function writeHeld(desk: Desk, holding: Holding, row: Row): Promise<void> {
+  await writeMetadata(desk, holding, encodeRow(row));
+}
+
+/** As {@link writeHeld}, for a row of another kind. */
+export async function writeMetadata(desk: Desk<RowStore>, holding: Holding, metadata: Metadata): Promise<void> {
+  const { job, whose, leaseId, etag } = holding;
+  const answer = await desk.store.writeRow(job, metadata, { leaseId, ifMatch: etag });
+  if (answer.kind === 'refused') throw contended(whose);
+  holding.etag = answer.etag;
+}
+
+/** Before another write, where the ones before may have taken long. */
+export async function renewHeld({ store }: Desk, { job, whose, leaseId }: Holding): Promise<void> {
+  if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
+}
+
+/** Everything is written: the row may be seen as settled. */
+export async function letGo({ store }: Desk<RowStore>, { job, leaseId }: Holding): Promise<void> {
+  await store.release(job, leaseId);
+}
+
+/** What the row owes. A record that exists already stands. */
+export async function writeStretches({ store }: Desk, { job }: Holding, stretches: readonly Stretch[]): Promise<void> {
+  await inParallel(stretches, (stretch) => {
+    const { key, record } = stretchRecord(job, stretch);
+    return store.createRecord(job, key, storeRecord(record));
+  });
+}
+
+/** Ends a run in the ledger, unless it has ended there already. */
+export async function writeEnd({ store }: Desk, { job }: Holding, key: string, end: LedgerRecord): Promise<void> {
+  const created = await store.createRecord(job, key, storeRecord(end));
+  while (created.kind === 'exists') {
+    const found = await readRecord(store, job, key);
+    if (found === undefined || found.record.state === 'final') return;
+    if ((await store.replaceRecord(job, key, storeRecord(end), found.etag)).kind === 'replaced') return;
+  }
+}

@@ -1,0 +1,256 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { LeaseId, Token } from '../../src/core/brand';
+import { NO_CONTROL } from '../../src/core/control';
+import type { Situation } from '../../src/core/decide';
+import { decide } from '../../src/core/decide';
+import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
+import type { LeaseStore } from '../../src/lease/store';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { explainTime } from '../../src/operator/explain';
+import { forgetJob } from '../../src/operator/forget';
+import type { Forgotten } from '../../src/operator/forget';
+import { pauseJob } from '../../src/operator/pause';
+import { requestRun } from '../../src/operator/request';
+import { jobSpec } from '../support/job';
+import type { Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const MINUTE = 60_000;
+const T0 = Date.UTC(2026, 0, 1);
+const JOB = jobSpec('a', '* * * * *');
+
+function forget(
+  sim: Simulation,
+  { endRun = false, revision = 0, store = sim.store }: { endRun?: boolean; revision?: number; store?: LeaseStore } = {},
+): Promise<Forgotten> {
+  const newId = (): string => crypto.randomUUID();
+  return forgetJob({ store, clock: sim.clock, newId, waiting: () => undefined }, { job: JOB.name, revision, endRun });
+}
+
+function stopAll(sim: Simulation): void {
+  for (const instance of sim.instances) instance.kill();
+}
+
+describe('a job that was forgotten', () => {
+  const situation = fc.record({
+    cursor: fc.integer({ min: -1_000_000, max: 1_000_000 }),
+    token: fc.nat(),
+    manualTaken: fc.nat(),
+    rowRevision: fc.nat({ max: 3 }),
+    revision: fc.nat({ max: 3 }),
+    lease: fc.constantFrom('available', 'expired', 'held'),
+    schedule: fc.constantFrom(
+      '* * * * *',
+      '@always',
+      '@manual',
+      '@at 2026-01-01T00:05:00Z',
+      '@at 2025-12-31T23:55:00Z',
+    ),
+    fast: fc.nat({ max: 600_000 }),
+  });
+
+  it('is seen for the first time when it is back, and nothing of it goes back', () => {
+    fc.assert(
+      fc.property(situation, ({ cursor, token, manualTaken, rowRevision, revision, lease, schedule, fast }) => {
+        const job = jobSpec('a', schedule);
+        const was = { ...newRow(T0 + cursor, rowRevision, 'h'), token: token as Token, manualTaken };
+        const row = forgottenRow(was, T0 + Math.max(0, cursor));
+        expect(decodeRow(encodeRow(row))).toEqual(row);
+        const seen: Situation = {
+          ...{ job, revision, row, lease, control: NO_CONTROL, listedAt: T0, now: T0 + fast, record: 'unread' },
+          ...{ lookAheadMs: 5_000, sweepIntervalMs: 60_000 },
+        };
+        const decision = decide(seen);
+        const lower = revision < rowRevision;
+        const first = job.at === undefined ? T0 : Math.min(T0, job.at - 1);
+        const back = newRow(Math.max(T0 + cursor, first), revision, job.scheduleHash);
+        if (lower) expect(decision).toEqual({ kind: 'lowerRevision' });
+        else if (lease === 'held') expect(decision.kind).toBe('nothing');
+        else expect(decision).toEqual({ kind: 'record', row: { ...back, token, manualTaken } });
+      }),
+    );
+  });
+
+  it('runs when it is back, from then on, with a higher token', async () => {
+    const sim = simulation({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
+    await pauseJob(sim.store, { name: JOB.name }, { by: 'x', note: 'n' });
+    await sim.clock.advance(10_000);
+    stopAll(sim);
+    expect(await forget(sim)).toEqual({ forgottenAt: T0 + 3 * MINUTE + 20_000, already: false, endedRun: undefined });
+    expect((await sim.store.readControl(JOB.name)).control).toBeUndefined();
+    expect(await sim.row('a')).toMatchObject({ token: 3, phase: 'idle', forgotten: T0 + 3 * MINUTE + 20_000 });
+    expect(await sim.records('a')).toHaveLength(3);
+    await sim.clock.advanceTo(T0 + 7 * MINUTE + 30_000);
+    expect(await explainTime(sim.store, JOB, 0, T0 + 5 * MINUTE)).toMatchObject({ fate: 'notDue' });
+    expect(await forget(sim)).toEqual({ forgottenAt: T0 + 3 * MINUTE + 20_000, already: true, endedRun: undefined });
+    sim.startInstance('d2');
+    await sim.clock.advanceTo(T0 + 9 * MINUTE + 10_000);
+    expect(sim.calls.map(({ scheduledFor, token }) => [(scheduledFor - T0) / MINUTE, token])).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [8, 4],
+      [9, 5],
+    ]);
+    expect((await sim.row('a')).forgotten).toBeUndefined();
+  });
+
+  it('is not brought back by an older file, which says so', async () => {
+    const sim = simulation({ jobs: [JOB], revision: 4 });
+    await sim.clock.advance(20_000);
+    stopAll(sim);
+    await forget(sim, { revision: 5 });
+    const old = sim.startInstance('old', { revision: 4 });
+    await sim.clock.advance(2 * MINUTE);
+    expect([...old.coordinator.health.troubles.values()]).toEqual([
+      expect.stringContaining('was forgotten with revision 5 of the jobs file, and this deployment has revision 4'),
+    ]);
+    expect((await sim.row('a')).forgotten).toBeDefined();
+    sim.startInstance('new', { revision: 5 });
+    await sim.clock.advance(2 * MINUTE);
+    expect((await sim.row('a')).forgotten).toBeUndefined();
+    expect(old.coordinator.health.healthy).toBe(true);
+  });
+
+  it('never takes a request twice, whatever its number', async () => {
+    const job = jobSpec('a', '@manual');
+    const sim = simulation({ jobs: [job] });
+    await sim.clock.advance(20_000);
+    await requestRun(sim.store, job, 'one');
+    await sim.clock.advance(MINUTE);
+    stopAll(sim);
+    await requestRun(sim.store, job, 'two');
+    await forget(sim);
+    await requestRun(sim.store, job, 'three');
+    expect((await sim.row('a')).manualTaken).toBe(2);
+    sim.startInstance('d2');
+    await sim.clock.advance(2 * MINUTE);
+    expect((await sim.records('a')).map(({ runId }) => runId.slice(-5))).toEqual(['three', 'm-one']);
+  });
+});
+
+describe('forget', () => {
+  it('refuses a job that nobody has seen, whose lease is held, or whose run is not over', async () => {
+    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    await expect(forget(sim)).rejects.toMatchObject({ code: 'Unseen' });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    await expect(forget(sim, { endRun: true })).rejects.toMatchObject({ code: 'LeaseHeld' });
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    const before = await sim.store.readRow(JOB.name);
+    await expect(forget(sim)).rejects.toMatchObject({
+      ...{ code: 'RunGoesOn', message: expect.stringContaining('--end-run') as unknown },
+    });
+    expect(await sim.store.readRow(JOB.name)).toEqual(before);
+  });
+
+  it('ends the run of a holder that died, where that is asked for', async () => {
+    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    expect(await forget(sim, { endRun: true })).toMatchObject({ endedRun: 'a-20260101T000100Z' });
+    expect(await sim.records('a')).toMatchObject([
+      { state: 'final', outcome: 'cancelled', reason: 'cancelRequested', attempts: [{ outcome: 'holderLost' }] },
+    ]);
+    expect(await sim.row('a')).toMatchObject({ token: 2, phase: 'idle' });
+  });
+
+  it('ends a run that waits for its next attempt, over its mark', async () => {
+    const sim = simulation({ jobs: [JOB], handler: () => Promise.reject(new Error('no')) });
+    await sim.clock.advanceTo(T0 + MINUTE + 15_000);
+    expect(await sim.row('a')).toMatchObject({ phase: 'retrying', attempt: 2 });
+    stopAll(sim);
+    await forget(sim, { endRun: true });
+    expect(await sim.records('a')).toMatchObject([
+      { outcome: 'cancelled', attempts: [{ attempt: 1 }, { attempt: 2 }] },
+    ]);
+  });
+
+  it('leaves a record that its paused leader has written meanwhile', async () => {
+    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    const late: LeaseStore = {
+      ...sim.store,
+      createRecord: async (job, key, record) => {
+        const { body } = record;
+        await sim.store.createRecord(job, key, { ...record, body: body.replace('"cancelled"', '"succeeded"') });
+        return sim.store.createRecord(job, key, record);
+      },
+    };
+    await forget(sim, { endRun: true, store: late });
+    expect(await sim.records('a')).toMatchObject([{ state: 'final', outcome: 'succeeded' }]);
+  });
+
+  it('writes what the row owes, and removes what a fan-out run left', async () => {
+    const sim = simulation({ jobs: [JOB], deployments: 0 });
+    const from = T0 - 2 * MINUTE;
+    const owed = [{ fate: 'collapsed', reason: 'catchUpLatest', from, through: T0, count: 3 }] as const;
+    await sim.store.createRow(JOB.name, encodeRow({ ...newRow(T0, 0, JOB.scheduleHash), owed }));
+    const row = await sim.store.readRow(JOB.name);
+    if (row === undefined) throw new Error('no row');
+    const leaseId = crypto.randomUUID() as LeaseId;
+    await sim.store.acquire(JOB.name, { leaseId, leaseMs: 15_000, ifMatch: row.etag });
+    await sim.clock.advance(16_000);
+    for (const name of ['p', 'q']) await sim.store.createPiece(JOB.name, 'key', name, { body: '{}', summary: {} });
+    await forget(sim);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'collapsed', count: 3 }]);
+    expect((await sim.store.listPieces(JOB.name, { limit: 10 })).pieces).toEqual([]);
+  });
+
+  it('removes a control without a row', async () => {
+    const sim = simulation({ jobs: [JOB], deployments: 0 });
+    await requestRun(sim.store, JOB, 'one');
+    expect(await forget(sim)).toMatchObject({ already: false });
+    expect((await sim.store.list()).jobs.size).toBe(0);
+  });
+
+  it('waits for a broken lease as long as its old holder may trust it', async () => {
+    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    const { etag } = (await sim.store.readRow(JOB.name)) ?? { etag: undefined };
+    if (etag === undefined) throw new Error('no row');
+    await sim.store.breakLease(JOB.name, etag);
+    const answer = forget(sim, { endRun: true });
+    await sim.clock.advance(65_000);
+    expect((await sim.row('a')).forgotten).toBeUndefined();
+    await sim.clock.advance(2_000);
+    expect(await answer).toMatchObject({ endedRun: 'a-20260101T000100Z' });
+  });
+
+  it('is finished when it is asked for again, wherever it was cut off', async () => {
+    for (let last = 1; last < 14; last += 1) {
+      const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+      await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+      stopAll(sim);
+      await pauseJob(sim.store, { name: JOB.name }, { by: 'x', note: 'n' });
+      await sim.clock.advance(MINUTE);
+      let left = last;
+      const cut = new Proxy(sim.store, {
+        get(target, property: keyof LeaseStore) {
+          const member = target[property];
+          if (typeof member !== 'function') return member;
+          return async (...args: unknown[]) => {
+            left -= 1;
+            if (left < 0) throw new StoreUnavailableError('the process was killed');
+            return (await Reflect.apply(member, target, args)) as unknown;
+          };
+        },
+      });
+      await forget(sim, { endRun: true, store: cut }).catch((error: unknown) => {
+        expect(error).toBeInstanceOf(StoreUnavailableError);
+      });
+      await sim.clock.advance(16_000);
+      await forget(sim, { endRun: true });
+      expect(await sim.records('a')).toMatchObject([{ outcome: 'cancelled' }]);
+      expect((await sim.store.readControl(JOB.name)).control).toBeUndefined();
+      expect(await sim.row('a')).toMatchObject({ phase: 'idle', forgotten: expect.any(Number) as unknown });
+      expect((await sim.store.readRow(JOB.name))?.lease).not.toBe('leased');
+    }
+  });
+});

@@ -1,0 +1,200 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Token } from '../../src/core/brand';
+import { NO_CONTROL } from '../../src/core/control';
+import { recordKey } from '../../src/core/key';
+import { recover } from '../../src/core/recover';
+import type { RecordView, RecoverChoices, Wreck } from '../../src/core/recover';
+import type { Row } from '../../src/core/row';
+import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
+import { jobSpec } from '../support/job';
+
+const START = Date.UTC(2026, 0, 1);
+const MINUTE = 60_000;
+const JOB = jobSpec('a', '* * * * *');
+const CHOICES: RecoverChoices = { until: START + 60 * MINUTE, raiseBy: 1_000_000, runs: 'goOn' };
+
+function view(from: number, through = from, changes: Partial<RecordView> = {}): RecordView {
+  return {
+    ...{ key: recordKey(from), scheduledFor: from, through, request: undefined, state: 'final', token: undefined },
+    ...changes,
+  };
+}
+
+function wreck(changes: Partial<Wreck> = {}): Wreck {
+  return {
+    ...{ spec: JOB, row: row(), control: NO_CONTROL, records: [], runRecord: 'final' },
+    ...{ recordedRequests: new Set(), now: START + 60 * MINUTE },
+    ...changes,
+  };
+}
+
+/** A row whose last run was that of its cursor. */
+function row(changes: Partial<Row> = {}): Row {
+  const run = { key: recordKey(START), scheduledFor: START, trigger: 'schedule', since: START } as const;
+  return {
+    ...newRow(START, 1, JOB.scheduleHash),
+    ...{ run, phase: 'running', attempt: 1, token: 7 as Token, started: START, incumbent: 'east' },
+    ...changes,
+  };
+}
+
+/** The due times of the job in (after, until]. */
+function dueTimes(spec: typeof JOB, after: number, until: number): number[] {
+  const due: number[] = [];
+  for (let at = spec.timetable.next(after); at !== undefined && at <= until; at = spec.timetable.next(at)) due.push(at);
+  return due;
+}
+
+describe('recover', () => {
+  it('gives every due time one fate, whatever of the ledger is lost', () => {
+    const history = fc.array(
+      fc.record({
+        length: fc.integer({ min: 1, max: 5 }),
+        kind: fc.constantFrom('final', 'open', 'stretch', 'lost', 'undecided'),
+      }),
+      { maxLength: 20 },
+    );
+    const setting = fc.record({
+      schedule: fc.constantFrom('* * * * *', '*/7 * * * *', '@every 90s'),
+      offsetMs: fc.constantFrom(0, 30_000),
+      until: fc.integer({ min: 0, max: 120 * MINUTE }),
+    });
+    fc.assert(
+      fc.property(history, setting, (parts, { schedule, offsetMs, until }) => {
+        const spec = jobSpec('a', schedule, { offsetMs });
+        const records: RecordView[] = [];
+        let at = START;
+        const take = (): number => (at = spec.timetable.next(at) ?? at);
+        for (const { length, kind } of parts) {
+          const all = Array.from({ length }, take);
+          if (kind === 'stretch') records.unshift(view(all[0] ?? 0, all.at(-1)));
+          else if (kind === 'final' || kind === 'open') {
+            for (const due of all) records.unshift(view(due, due, { state: kind, token: 9 }));
+          }
+        }
+        const choices = { ...CHOICES, until: START + until };
+        const result = recover(wreck({ spec, records, row: row({ scheduleHash: spec.scheduleHash }) }), choices);
+        const covers = (due: number): number =>
+          records.filter((record) => record.scheduledFor <= due && due <= record.through).length +
+          result.stretches.filter((stretch) => stretch.from <= due && due <= stretch.through).length;
+        for (const due of dueTimes(spec, START, result.row.cursor))
+          expect(covers(due), new Date(due).toISOString()).toBe(1);
+        for (const due of dueTimes(spec, result.row.cursor, at)) expect(covers(due)).toBe(0);
+        for (const stretch of result.stretches) {
+          expect(dueTimes(spec, stretch.from - 1, stretch.through)).toHaveLength(stretch.count);
+          expect(stretch).toMatchObject({ fate: 'expired', reason: 'failedOver' });
+        }
+        const newest = Math.max(START, ...records.map(({ through }) => through));
+        expect(result.row.cursor).toBe(Math.max(newest, START + until - offsetMs));
+        expect(result.row.token).toBeGreaterThan(1_000_000);
+        expect(result.abandoned.toSorted()).toEqual(
+          records
+            .filter(({ state }) => state === 'open')
+            .map(({ key }) => key)
+            .toSorted(),
+        );
+        expect(decodeRow(encodeRow(result.row))).toEqual(result.row);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('raises the token above all that the ledger has seen', () => {
+    const records = [view(START + MINUTE, undefined, { token: 5_000_000 })];
+    expect(recover(wreck({ records }), { ...CHOICES, raiseBy: 3 }).row.token).toBe(5_000_003);
+  });
+
+  it('keeps what a pause, or the file, is known to have held back', () => {
+    const pause = { by: 'x', note: 'n', since: START + 10 * MINUTE, until: START + 20 * MINUTE };
+    const paused = recover(wreck({ control: { ...NO_CONTROL, pauses: [pause] } }), CHOICES);
+    expect(paused.stretches.map(({ reason, count }) => [reason, count])).toEqual([
+      ['failedOver', 9],
+      ['paused', 10],
+      ['failedOver', 41],
+    ]);
+    const disabled = recover(wreck({ spec: { ...JOB, enabled: false } }), CHOICES);
+    expect(disabled.stretches).toMatchObject([{ fate: 'disabled', reason: 'disabled', count: 60 }]);
+  });
+
+  it('leaves due times alone that nobody knows, and those of a forgotten job', () => {
+    const orphan = recover(wreck({ spec: undefined, records: [view(START + MINUTE)] }), CHOICES);
+    expect(orphan).toMatchObject({ row: { token: 1_000_007, cursor: START + MINUTE }, stretches: [] });
+    const gone = forgottenRow(row(), START);
+    expect(recover(wreck({ row: gone }), CHOICES)).toEqual({
+      ...{ row: { ...gone, token: 1_000_007 }, run: undefined, stretches: [], abandoned: [] },
+    });
+  });
+
+  it('takes the requests that the ledger has for taken, and gives up the others', () => {
+    const requests = [
+      { number: 3, id: 'lost', time: START + MINUTE },
+      { number: 4, id: 'ran', time: START + 2 * MINUTE },
+      { number: 5, id: 'later', time: START + 2 * CHOICES.until },
+    ];
+    const result = recover(
+      wreck({ control: { ...NO_CONTROL, requests }, recordedRequests: new Set(['ran']) }),
+      CHOICES,
+    );
+    expect(result.row.manualTaken).toBe(4);
+    expect(result.stretches.filter(({ request }) => request !== undefined)).toEqual([
+      {
+        fate: 'expired',
+        reason: 'failedOver',
+        from: START + MINUTE,
+        through: START + MINUTE,
+        count: 1,
+        request: 'lost',
+      },
+    ]);
+  });
+});
+
+describe('a run that was interrupted', () => {
+  const lost = { attempt: 1, token: 7, deployment: 'east', start: START, end: undefined, outcome: 'holderLost' };
+
+  it('is over where the ledger says so, or where its record may have been dropped', () => {
+    const waiting = row({ phase: 'retrying', notBefore: START + MINUTE });
+    expect(recover(wreck({ row: waiting }), CHOICES)).toMatchObject({
+      ...{ run: { kind: 'settled' }, row: { phase: 'running', notBefore: undefined } },
+    });
+    const old = wreck({ runRecord: 'none', now: START + JOB.keepMs + MINUTE });
+    expect(recover(old, CHOICES).run).toEqual({ kind: 'settled' });
+    expect(recover(wreck({ row: newRow(START, 1, 'h'), runRecord: 'none' }), CHOICES).run).toBeUndefined();
+  });
+
+  it('goes on with its next attempt, unless these are used up', () => {
+    const next = recover(wreck({ runRecord: 'open' }), CHOICES);
+    expect(next.run).toEqual({ kind: 'goesOn' });
+    expect(next.row).toMatchObject({ phase: 'retrying', notBefore: 0, attempt: 1, drained: 0, past: [lost] });
+    const own = wreck({ runRecord: 'open', records: [view(START, undefined, { state: 'open' })] });
+    expect(recover(own, CHOICES)).toMatchObject({ run: { kind: 'goesOn' }, abandoned: [] });
+    const last = wreck({ runRecord: 'none', row: row({ attempt: 3 }) });
+    expect(recover(last, CHOICES).run).toEqual({ kind: 'ends', fate: 'failed', reason: 'holderLost' });
+    expect(recover(last, { ...CHOICES, runs: 'rerun' })).toMatchObject({
+      ...{ run: { kind: 'goesOn' }, row: { phase: 'retrying', notBefore: 0, drained: 1 } },
+    });
+  });
+
+  it('waits as before, if it waited', () => {
+    const waiting = wreck({ runRecord: 'open', row: row({ phase: 'retrying', notBefore: START + MINUTE }) });
+    expect(recover(waiting, CHOICES)).toMatchObject({
+      ...{ run: { kind: 'waits' }, row: { phase: 'retrying', notBefore: START + MINUTE, past: [] } },
+    });
+    expect(recover(waiting, { ...CHOICES, runs: 'rerun' })).toMatchObject({
+      ...{ run: { kind: 'goesOn' }, row: { notBefore: 0, drained: 0 } },
+    });
+    const fanning = wreck({ runRecord: 'open', row: row({ phase: 'fanning', notBefore: START + 90 * MINUTE }) });
+    expect(recover(fanning, CHOICES)).toMatchObject({
+      run: { kind: 'goesOn' },
+      row: { phase: 'retrying', notBefore: 0 },
+    });
+  });
+
+  it('fails where that is asked for, or where a later claim shows that it was over', () => {
+    const ends = { kind: 'ends', fate: 'failed', reason: 'failedOver' };
+    expect(recover(wreck({ runRecord: 'none' }), { ...CHOICES, runs: 'fail' }).run).toEqual(ends);
+    const later = wreck({ runRecord: 'none', records: [view(START + MINUTE, undefined, { token: 8 })] });
+    expect(recover(later, { ...CHOICES, runs: 'rerun' }).run).toEqual(ends);
+  });
+});

@@ -1,0 +1,339 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName, LeaseId } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
+import type { JobSpec } from '../../src/core/job';
+import { recordKey } from '../../src/core/key';
+import type { Row } from '../../src/core/row';
+import { encodeRow } from '../../src/core/row';
+import { StoreUnavailableError } from '../../src/lease/store';
+import type { LeaseStore } from '../../src/lease/store';
+import { recoverJobs } from '../../src/operator/recover';
+import type { JobRecovery, RecoverRequest } from '../../src/operator/recover';
+import { jobSpec } from '../support/job';
+import type { Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const MINUTE = 60_000;
+const T0 = Date.UTC(2026, 0, 1);
+const JOB = jobSpec('a', '* * * * *', { catchUp: 'all' });
+
+let ids = 0;
+
+async function recover(
+  sim: Simulation,
+  changes: Partial<RecoverRequest> & { readonly jobs?: readonly JobSpec[]; readonly store?: LeaseStore } = {},
+): Promise<readonly JobRecovery[]> {
+  const { jobs = [JOB], store = sim.store, ...rest } = changes;
+  const desk = {
+    ...{ store, clock: sim.clock, waiting: () => undefined },
+    newId: () => `aaaaaaaa-0000-4000-8000-${String((ids += 1)).padStart(12, '0')}`,
+  };
+  const choices = { until: undefined, raiseBy: 1_000_000, runs: 'goOn', apply: true } as const;
+  const answer = await recoverJobs(desk, { ...choices, file: { revision: 0, jobs }, ...rest });
+  return answer.jobs;
+}
+
+/** The row as it was once, without its lease. */
+async function putBack({ store }: Simulation, job: string, row: Row): Promise<void> {
+  const name = job as JobName;
+  const now = await store.readRow(name);
+  if (now === undefined) throw new Error(`no row of ${job}`);
+  const leaseId = crypto.randomUUID() as LeaseId;
+  expect(await store.acquire(name, { leaseId, leaseMs: 15_000, ifMatch: now.etag })).toMatchObject({
+    kind: 'acquired',
+  });
+  await store.writeRow(name, encodeRow(row), { leaseId, ifMatch: now.etag });
+  await store.release(name, leaseId);
+}
+
+function stopAll(sim: Simulation): void {
+  for (const instance of sim.instances) instance.kill();
+}
+
+/** Each due time of the span is in exactly one final record, and nothing ran twice. */
+async function expectOneFateEach(sim: Simulation, from: number, until: number): Promise<void> {
+  const records = await sim.records('a');
+  for (let due = from; due <= until; due += MINUTE) {
+    const covering = records.filter(
+      ({ scheduledFor, through = scheduledFor }) => Date.parse(scheduledFor) <= due && due <= Date.parse(through),
+    );
+    expect(
+      covering.map(({ state }) => state),
+      new Date(due).toISOString(),
+    ).toEqual(['final']);
+  }
+  const ran = sim.calls.map(({ scheduledFor, attempt }) => `${String(scheduledFor)} ${String(attempt)}`);
+  expect(new Set(ran).size).toBe(ran.length);
+}
+
+describe('recover', () => {
+  it('goes on where the ledger ends, after a failover to an older row without its lease', async () => {
+    const sim = simulation({ jobs: [JOB], deployments: 2 });
+    await sim.clock.advanceTo(T0 + 5 * MINUTE + 10_000);
+    const older = await sim.row('a');
+    await sim.clock.advanceTo(T0 + 12 * MINUTE + 10_000);
+    const lost = await sim.row('a');
+    stopAll(sim);
+    await putBack(sim, 'a', older);
+    await sim.clock.advanceTo(T0 + 20 * MINUTE + 10_000);
+
+    const dry = await recover(sim, { apply: false });
+    expect(await sim.row('a')).toEqual(older);
+    expect(dry).toEqual(await recover(sim));
+    expect(dry).toMatchObject([
+      {
+        ...{ kind: 'recovered', job: 'a', inFile: true, isNew: false, run: { kind: 'settled' }, abandoned: [] },
+        token: { from: older.token, to: lost.token + 1_000_000 },
+        cursor: { from: T0 + 5 * MINUTE, to: T0 + 20 * MINUTE + 10_000 },
+        stretches: [{ reason: 'failedOver', from: T0 + 13 * MINUTE, through: T0 + 20 * MINUTE, count: 8 }],
+      },
+    ]);
+    const calls = sim.calls.length;
+    sim.startInstance('d3');
+    await sim.clock.advanceTo(T0 + 25 * MINUTE + 10_000);
+    expect(sim.calls.slice(calls).map(({ scheduledFor }) => (scheduledFor - T0) / MINUTE)).toEqual([
+      21, 22, 23, 24, 25,
+    ]);
+    for (const { token } of sim.calls.slice(calls)) expect(token).toBeGreaterThan(lost.token + 1_000_000);
+    await expectOneFateEach(sim, T0 + MINUTE, T0 + 25 * MINUTE);
+  });
+
+  it('would run again what the ledger has, if it were not for it', async () => {
+    const sim = simulation({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + 2 * MINUTE + 10_000);
+    const older = await sim.row('a');
+    await sim.clock.advanceTo(T0 + 4 * MINUTE + 10_000);
+    stopAll(sim);
+    await putBack(sim, 'a', older);
+    sim.startInstance('d2');
+    await sim.clock.advance(MINUTE);
+    expect(sim.calls.filter(({ scheduledFor }) => scheduledFor === T0 + 3 * MINUTE)).toHaveLength(2);
+  });
+
+  it('lets what came after the failover time be caught up', async () => {
+    const sim = simulation({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + 2 * MINUTE + 10_000);
+    stopAll(sim);
+    await sim.clock.advanceTo(T0 + 10 * MINUTE);
+    await expect(recover(sim, { until: T0 + 11 * MINUTE })).rejects.toMatchObject({ code: 'FutureTime' });
+    const [job] = await recover(sim, { until: T0 + 6 * MINUTE + 30_000 });
+    expect(job).toMatchObject({ stretches: [{ from: T0 + 3 * MINUTE, through: T0 + 6 * MINUTE, count: 4 }] });
+    sim.startInstance('d2');
+    await sim.clock.advanceTo(T0 + 11 * MINUTE + 30_000);
+    expect(sim.calls.map(({ scheduledFor }) => (scheduledFor - T0) / MINUTE)).toEqual([1, 2, 7, 8, 9, 10, 11]);
+    await expectOneFateEach(sim, T0 + MINUTE, T0 + 11 * MINUTE);
+  });
+
+  it('has an interrupted run tried again by the first tick, with a token of its own', async () => {
+    const sim = simulation({
+      jobs: [JOB],
+      handler: ({ attempt }) => (attempt === 1 ? new Promise(() => undefined) : 1),
+    });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    const running = await sim.row('a');
+    stopAll(sim);
+    // The failover took the lease along: the row looks settled.
+    await sim.clock.advance(2 * MINUTE);
+    await putBack(sim, 'a', running);
+    const [job] = await recover(sim);
+    expect(job).toMatchObject({ run: { kind: 'goesOn', runId: 'a-20260101T000100Z' } });
+    sim.startInstance('d2');
+    await sim.clock.advance(20_000);
+    expect(sim.calls.slice(0, 2)).toMatchObject([
+      { attempt: 1, token: 1 },
+      { attempt: 2, token: 1_000_002, scheduledFor: T0 + MINUTE },
+    ]);
+    const record = (await sim.records('a')).find(({ scheduledFor }) => scheduledFor === '2026-01-01T00:01:00.000Z');
+    expect(record).toMatchObject({ outcome: 'succeeded', attempts: [{ outcome: 'holderLost', endedAt: null }, {}] });
+    await expectOneFateEach(sim, T0 + MINUTE, T0 + 3 * MINUTE);
+  });
+
+  it('ends an interrupted run where that is asked for, and runs that no row goes on with', async () => {
+    const handler = ({ attempt }: { attempt: number }): Promise<never> =>
+      attempt === 1 ? Promise.reject(new Error('no')) : new Promise(() => undefined);
+    const sim = simulation({ jobs: [JOB], handler });
+    await sim.clock.advanceTo(T0 + 30_000);
+    const first = await sim.row('a');
+    // The second attempt leaves its mark, which is all that is left of it.
+    await sim.clock.advanceTo(T0 + MINUTE + 20_000);
+    const second = await sim.row('a');
+    expect(second).toMatchObject({ phase: 'running', attempt: 2 });
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    await putBack(sim, 'a', first);
+    expect(await recover(sim)).toMatchObject([{ run: undefined, abandoned: ['a-20260101T000100Z'] }]);
+    expect((await sim.records('a')).at(-1)).toMatchObject({
+      ...{ state: 'final', outcome: 'failed', reason: 'failedOver', scheduledFor: '2026-01-01T00:01:00.000Z' },
+    });
+
+    await putBack(sim, 'a', { ...second, run: { ...(second.run ?? never()), key: recordKey(T0 - MINUTE) } });
+    await recover(sim, { runs: 'fail' });
+    expect((await sim.records('a')).at(-1)).toMatchObject({
+      ...{ outcome: 'failed', reason: 'failedOver', attempts: [{ attempt: 1 }, { attempt: 2, outcome: 'holderLost' }] },
+    });
+    expect(await sim.row('a')).toMatchObject({ phase: 'running' });
+    expect((await sim.store.readRow('a' as JobName))?.lease).toBe('available');
+  });
+
+  it('makes a row anew that is gone, with a token above those of its ledger', async () => {
+    const sim = simulation({ jobs: [JOB], deployments: 0, start: T0 + 30 * MINUTE });
+    for (const minute of [3, 5, 6]) {
+      const summary = { state: 'final', token: String(minute) };
+      await sim.store.createRecord(JOB.name, recordKey(T0 + minute * MINUTE), { body: '{}', summary });
+    }
+    const never = jobSpec('never', '@hourly');
+    const [job, other] = await recover(sim, { jobs: [JOB, never] });
+    expect(job).toMatchObject({ isNew: true, token: { to: 1_000_006 }, cursor: { to: T0 + 30 * MINUTE } });
+    expect(job).toMatchObject({ stretches: [{ count: 1 }, { from: T0 + 7 * MINUTE, count: 24 }] });
+    expect(other).toMatchObject({ isNew: true, token: { to: 1_000_000 }, stretches: [] });
+    expect(await sim.row('a')).toMatchObject({ token: 1_000_006, cursor: T0 + 30 * MINUTE });
+  });
+
+  it('goes on with the others where one job cannot be put right', async () => {
+    const names = ['held', 'foreign', 'newer', 'orphan', 'well'];
+    const jobs = names.map((name) => jobSpec(name, '@hourly'));
+    const sim = simulation({ jobs, revision: 3 });
+    await sim.clock.advance(20_000);
+    stopAll(sim);
+    const held = await sim.store.readRow('held' as JobName);
+    const leaseId = crypto.randomUUID() as LeaseId;
+    await sim.store.acquire('held' as JobName, { leaseId, leaseMs: 60_000, ifMatch: held?.etag ?? never() });
+    await sim.store.createRow('odd' as JobName, { format: '9' });
+    const file = {
+      revision: 2,
+      jobs: [
+        ...jobs.filter(({ name }) => name !== 'orphan' && name !== 'newer'),
+        jobSpec('newer', '@daily'),
+        jobSpec('odd', '@daily'),
+      ],
+    };
+    const answer = await recover(sim, { file });
+    expect(answer.map((job) => [job.job, job.kind === 'refused' ? job.code : job.inFile])).toEqual([
+      ['foreign', true],
+      ['held', 'LeaseHeld'],
+      ['newer', 'OlderFile'],
+      ['odd', 'ForeignMetadata'],
+      ['orphan', false],
+      ['well', true],
+    ]);
+    expect((await recover(sim, { file, apply: false })).filter(({ kind }) => kind === 'refused')).toHaveLength(3);
+    expect((await sim.row('well')).token).toBe(1_000_000);
+    expect((await sim.row('newer')).token).toBe(0);
+  });
+
+  it('waits for a broken lease as long as its old holder may trust it', async () => {
+    const sim = simulation({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + 50_000);
+    stopAll(sim);
+    const row = await sim.store.readRow(JOB.name);
+    const request = { leaseId: crypto.randomUUID() as LeaseId, leaseMs: 30_000, ifMatch: row?.etag ?? never() };
+    await sim.store.acquire(JOB.name, request);
+    await sim.store.breakLease(JOB.name, request.ifMatch);
+    const answer = recover(sim);
+    await sim.clock.advance(31_000);
+    expect((await sim.row('a')).token).toBe(0);
+    await sim.clock.advance(2_000);
+    expect(await answer).toMatchObject([{ kind: 'recovered', token: { to: 1_000_000 } }]);
+  });
+});
+
+describe('recover that is interrupted', () => {
+  /** More gaps than a row may owe: what ran every other minute is known. */
+  async function wrecked(): Promise<Simulation> {
+    const sim = simulation({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + 30_000);
+    stopAll(sim);
+    const summary = { state: 'final' };
+    for (let minute = 2; minute <= 80; minute += 2) {
+      await sim.store.createRecord(JOB.name, recordKey(T0 + minute * MINUTE), { body: '{}', summary });
+    }
+    const open = { ...{ job: 'a', scheduledFor: new Date(T0 + MINUTE).toISOString(), state: 'open', attempts: [] } };
+    await sim.store.createRecord(JOB.name, recordKey(T0 + MINUTE), {
+      ...{ body: JSON.stringify(open), summary: { state: 'open', token: '4' } },
+    });
+    for (let id = 0; id < 20; id += 1) {
+      await sim.control('a', (control) => ({
+        ...control,
+        requests: [...control.requests, { number: id + 1, id: `r${String(id)}`, time: T0 + 40_000 + id }],
+      }));
+    }
+    await sim.clock.advanceTo(T0 + 81 * MINUTE + 10_000);
+    return sim;
+  }
+
+  const summaries = async (sim: Simulation): Promise<string[]> => {
+    const { records } = await sim.store.listRecords(JOB.name, { limit: 500 });
+    return records.map(({ key, summary: { state, outcome, reason, count, through } }) =>
+      [key, state, outcome, reason, count, through].join(' '),
+    );
+  };
+
+  it('keeps its lease while storage is slow', async () => {
+    const sim = await wrecked();
+    const slow = new Proxy(sim.store, {
+      get(target, property: keyof LeaseStore) {
+        const member = target[property];
+        if (typeof member !== 'function') return member;
+        return async (...args: unknown[]) => {
+          const answer: unknown = await Reflect.apply(member, target, args);
+          await sleep(sim.clock, 3_000);
+          return answer;
+        };
+      },
+    });
+    const answer = recover(sim, { store: slow });
+    await sim.clock.advance(10 * MINUTE);
+    expect(await answer).toMatchObject([{ kind: 'recovered' }]);
+  });
+
+  it('is finished when it is asked for again, wherever it was cut off', async () => {
+    const whole = await wrecked();
+    let calls = 0;
+    const counted = new Proxy(whole.store, {
+      get(target, property: keyof LeaseStore) {
+        const member = target[property];
+        if (typeof member !== 'function') return member;
+        return (...args: unknown[]) => {
+          calls += 1;
+          return Reflect.apply(member, target, args) as unknown;
+        };
+      },
+    });
+    await recover(whole, { store: counted });
+    const expected = await summaries(whole);
+    expect(expected).toHaveLength(101);
+    expect(expected.filter((text) => text.includes('open'))).toEqual([]);
+    expect(await whole.row('a')).toMatchObject({ cursor: T0 + 81 * MINUTE + 10_000, manualTaken: 20 });
+
+    for (let last = 1; last < calls; last += 7) {
+      const sim = await wrecked();
+      let left = last;
+      const cut = new Proxy(sim.store, {
+        get(target, property: keyof LeaseStore) {
+          const member = target[property];
+          if (typeof member !== 'function') return member;
+          return async (...args: unknown[]) => {
+            left -= 1;
+            if (left < 0) throw new StoreUnavailableError('the process was killed');
+            return (await Reflect.apply(member, target, args)) as unknown;
+          };
+        },
+      });
+      const first = await recover(sim, { store: cut, until: T0 + 81 * MINUTE + 10_000 }).catch(
+        (error: unknown) => error,
+      );
+      if (Array.isArray(first)) expect(first).toMatchObject([{ kind: 'refused', code: 'StoreUnavailable' }]);
+      else expect(first).toBeInstanceOf(StoreUnavailableError);
+      const token = (await sim.row('a')).token;
+      await sim.clock.advance(16_000);
+      expect(await recover(sim, { until: T0 + 81 * MINUTE + 10_000 })).toMatchObject([{ kind: 'recovered' }]);
+      expect(await summaries(sim), `cut off at call ${String(last)}`).toEqual(expected);
+      expect((await sim.row('a')).token).toBeGreaterThan(token);
+      expect((await sim.row('a')).manualTaken).toBe(20);
+    }
+  });
+});
+
+function never(): never {
+  throw new Error('it is there');
+}
