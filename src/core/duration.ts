@@ -36,3 +36,19 @@ export function formatDuration(ms: Millis): string {
   }
   return rest > 0 || text === '' ? `${text}${rest / SECOND}s` : text;
 }
+
+/**
+ * Reads a .NET time span as `host.json` has it: `hh:mm:ss` or `d.hh:mm:ss`.
+ * @returns milliseconds; undefined when the text is neither.
+ */
+export function parseTimeSpan(text: string): Millis | undefined {
+  const match = /^(?:(\d+)\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?$/.exec(text);
+  if (match === null) return undefined;
+  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = match;
+  return Number(days) * DAY + Number(hours) * HOUR + Number(minutes) * MINUTE + Number(seconds) * SECOND;
+}
+
+/** How `host.json` says that functions have no time limit. */
+export function isUnlimited(timeSpan: unknown): boolean {
+  return timeSpan === '-1' || timeSpan === '-00:00:01';
+}

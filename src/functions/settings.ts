@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import JSON5 from 'json5';
 import path from 'node:path';
 import type { EpochMs, Millis } from '../core/brand';
-import { parseDuration } from '../core/duration';
+import { isUnlimited, parseDuration, parseTimeSpan } from '../core/duration';
 import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
@@ -85,11 +85,12 @@ export function deploymentName(env: Environment): string {
 /** host.json's functionTimeout, as the host will enforce it; 30 minutes where it says nothing, or "unlimited". */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
-  if (text === undefined || text === '-1') return DEFAULT_FUNCTION_TIMEOUT_MS;
-  const match = /^(?:(\d+)\.)?(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
-  if (match === null) throw new SettingError('functionTimeout (host.json)', text, 'use hh:mm:ss, such as "00:30:00"');
-  const [days, hours, minutes, seconds] = match.slice(1).map((part) => Number(part ?? 0));
-  return ((((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60 + (seconds ?? 0)) * 1000;
+  if (text === undefined || isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
+  const limit = parseTimeSpan(text);
+  if (limit === undefined || limit === 0) {
+    throw new SettingError('functionTimeout (host.json)', text, 'use hh:mm:ss, such as "00:30:00"');
+  }
+  return limit;
 }
 
 /**

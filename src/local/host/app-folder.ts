@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import JSON5 from 'json5';
 import path from 'node:path';
+import { isUnlimited, parseTimeSpan } from '../../core/duration';
 
 /** The app cannot be loaded: its files are wrong, or its code threw. The message says which and why. */
 export class AppLoadError extends Error {
@@ -105,18 +106,10 @@ export function resolveSettings(text: string, where: string, env: NodeJS.Process
   });
 }
 
-/** `hh:mm:ss` or `d.hh:mm:ss` in milliseconds; undefined if it is neither. */
-function parseTimeSpan(text: string): number | undefined {
-  const match = /^(?:(\d+)\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?$/.exec(text);
-  if (match === null) return undefined;
-  const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = match;
-  return (((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
-}
-
 function functionTimeout(value: unknown, file: string): number | undefined {
   // Core Tools and Flex Consumption: 30 minutes unless said otherwise.
   if (value === undefined) return 30 * 60_000;
-  if (value === '-1' || value === '-00:00:01') return undefined;
+  if (isUnlimited(value)) return undefined;
   const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
   if (parsed === undefined || parsed === 0) {
     throw new AppLoadError(
