@@ -48,6 +48,8 @@ export interface Coordinator {
   readonly running: Set<RunningCall>;
   /** Set for good once the instance is being shut down: nothing more is claimed. */
   stopping: boolean;
+  /** Monotonic: when a tick was here last. */
+  tickedAt?: Millis;
 }
 
 /** What only the place where things are put together knows of this process. */

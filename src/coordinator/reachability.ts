@@ -3,6 +3,8 @@ import type { StoreError } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 
 const RENEWING = 'renewing ';
+/** No tick for so long: the timer fires elsewhere. */
+const TICKS_WITHIN_MS = 180_000;
 
 /** What of storage is in trouble, and what is said when it is over. */
 const ANSWERS = {
@@ -45,6 +47,16 @@ export function renewalAnswers(coordinator: Coordinator, job: JobName, report: R
 /** The lease is not renewed any more, one way or the other. */
 export function renewalEnded({ health }: Coordinator, job: JobName): void {
   health.over(RENEWING + job);
+}
+
+/**
+ * Whether the instance is well. What its ticks ran into tells nothing any more once they have gone to another instance
+ * of the app.
+ */
+export function isWell(coordinator: Coordinator): boolean {
+  const { health, tickedAt, clock } = coordinator;
+  const ticks = tickedAt !== undefined && clock.monotonic() - tickedAt < TICKS_WITHIN_MS;
+  return ticks ? health.healthy : !renewingTroubled(coordinator);
 }
 
 function renewingTroubled({ health }: Coordinator): boolean {

@@ -1,5 +1,6 @@
 import type { HttpHandler } from '@azure/functions';
 import type { Coordinator } from '../coordinator/coordinator';
+import { isWell } from '../coordinator/reachability';
 import { within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 
@@ -21,9 +22,7 @@ export function healthCheck(coordinator: () => Coordinator): HttpHandler {
   return async () => {
     const current = coordinator();
     const answers = await storageAnswers(current);
-    // What the last tick here ran into is over, whether or not another instance ticks by now.
-    if (answers) current.health.over('storage');
-    const healthy = answers && current.health.healthy && !current.stopping;
+    const healthy = answers && isWell(current) && !current.stopping;
     return {
       status: healthy ? 200 : 503,
       headers: { 'cache-control': 'no-store' },
