@@ -69,6 +69,15 @@ export class Board {
     return due;
   }
 
+  /** The time was corrected: what was noted by the old one would come too early, or much too late. */
+  lookAgain(): void {
+    for (const notes of this.#notes.values()) {
+      notes.seen = undefined;
+      notes.holdUntil = undefined;
+      if (notes.lookAt !== undefined) notes.lookAt = 0;
+    }
+  }
+
   /** When the next job wants to be looked at. */
   nextLook(): EpochMs {
     let next = Infinity;

@@ -37,6 +37,8 @@ const WATCH_AT_MOST_MS = 2_000;
 const STORE_AGAIN_FIRST_MS = 500;
 const STORE_AGAIN_MS = 2_000;
 const LISTING_LIMIT_MS = 10_000;
+/** What was noted by a time that was this far off is not waited for. */
+const TIME_MOVED_MS = 2_000;
 /** Rows and controls in one page of a listing: below this many pages a listing of all is cheaper than one a job. */
 const JOBS_PER_PAGE = 250;
 const PURGE_EVERY_MS = 3_600_000;
@@ -58,6 +60,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
   let lastSweep: Millis | undefined;
   let lastPurge: Millis | undefined;
   let going = 0;
+  /** The correction of time under which the board's instants were noted. */
+  let notedSkew: Millis = 0;
   /** Counts the fires that were served. */
   let fires = 0;
   /** Wakes the tick: an action that is over has set when to look again. */
@@ -72,6 +76,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     let again = newBackOff();
     fires += 1;
     while (!coordinator.stopping) {
+      coordinator.tickedAt = clock.monotonic();
       if (untilFire() <= RETURN_BEFORE_MS) {
         if (going > 0) await settleDown();
         if (untilFire() > 0) break;
@@ -133,6 +138,10 @@ export function createTicker(coordinator: Coordinator): Ticker {
       coordinator.store.list(job === undefined ? { signal } : { job, signal }),
     );
     serviceTime.observe(listing.date, sent);
+    if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
+      notedSkew = serviceTime.skewMs;
+      board.lookAgain();
+    }
     return listing;
   }
 

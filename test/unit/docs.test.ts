@@ -6,7 +6,14 @@ import { jobSchema } from '../../src/config/schema';
 import { RUN_FATES, UNRUN_FATES } from '../../src/core/fate';
 
 const root = path.join(__dirname, '../..');
-const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const DOCUMENTS = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'examples/README.md',
+  ...readdirSync(path.join(root, 'docs')).map((file) => `docs/${file}`),
+];
 
 function read(file: string): string {
   return readFileSync(path.join(root, file), 'utf8');

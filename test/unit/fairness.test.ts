@@ -41,10 +41,18 @@ function numbers(seed: number): () => number {
   };
 }
 
+/** Clocks and timers differ from one minute to the next, so that now one, now another deployment looks first. */
+async function minutesThatDiffer(sim: Simulation, minutes: number, random: () => number): Promise<void> {
+  for (let minute = 0; minute < minutes; minute += 1) {
+    for (const instance of sim.instances) instance.skewMs = Math.round(random() * 200 - 100);
+    await sim.clock.advance(MINUTE);
+  }
+}
+
 describe('the incumbent', () => {
   it('goes first, and wins as long as it is there', async () => {
     const sim = contested();
-    await sim.clock.advance(60 * MINUTE);
+    await minutesThatDiffer(sim, 60, numbers(3));
     const first = sim.calls[0]?.deployment;
     expect(winners(sim, 60)).toEqual(Array(60).fill(first));
   });
@@ -88,12 +96,7 @@ describe('a job without an incumbent', () => {
       jobSpec(`a${String(index)}`, `@at ${new Date(T0 + (index + 1) * MINUTE).toISOString()}`),
     );
     const sim = simulation({ jobs, deployments: 3, latencyMs: 10 });
-    const random = numbers(1);
-    for (let minute = 0; minute < 61; minute += 1) {
-      // As clocks and timers differ from one minute to the next.
-      for (const instance of sim.instances) instance.skewMs = Math.round(random() * 200 - 100);
-      await sim.clock.advance(MINUTE);
-    }
+    await minutesThatDiffer(sim, 61, numbers(1));
     expect(sim.calls).toHaveLength(60);
     const wins = new Map(sim.instances.map(({ deployment }) => [deployment, 0]));
     for (const { deployment } of sim.calls) wins.set(deployment, (wins.get(deployment) ?? 0) + 1);

@@ -79,21 +79,4 @@ describe('an outage of storage', () => {
     ]);
     expect(sim.events.filter(({ event }) => event === 'takenOver')).toEqual([]);
   });
-
-  it('is no trouble of an instance whose ticks have gone to another one', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@every 5s')] });
-    const storage = breakable(sim);
-    await sim.clock.advance(60 * SECOND);
-    storage.away('refuses');
-    await sim.clock.advance(40 * SECOND);
-    const [{ coordinator } = {} as Instance] = sim.instances;
-    expect(isWell(coordinator)).toBe(false);
-    // The timer fires elsewhere from now on, so nothing here finds out that storage is back.
-    coordinator.stopping = true;
-    await sim.clock.advance(170 * SECOND);
-    expect(isWell(coordinator)).toBe(false);
-    await sim.clock.advance(20 * SECOND);
-    expect(coordinator.health.healthy).toBe(false);
-    expect(isWell(coordinator)).toBe(true);
-  });
 });
