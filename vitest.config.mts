@@ -1,8 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 const shared = { testTimeout: 120_000, hookTimeout: 120_000 };
-/** What it measures would mean little beside others. */
-const alone = ['test/e2e/load.test.ts'];
+/** They use every core by themselves. */
+const simulation = ['test/simulation/histories.test.ts', 'test/simulation/planted.test.ts'];
+/** What they measure would mean little beside others. */
+const alone = ['test/e2e/load.test.ts', 'test/chaos/chaos.test.ts'];
 
 export default defineConfig({
   test: {
@@ -15,13 +17,14 @@ export default defineConfig({
           ...shared,
           name: 'suite',
           include: ['test/**/*.test.ts'],
-          exclude: alone,
+          exclude: [...simulation, ...alone],
           // The end-to-end tests mostly wait.
           maxWorkers: 4,
           sequence: { groupOrder: 0 },
         },
       },
-      { test: { ...shared, name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'simulation', include: simulation, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } } },
     ],
   },
 });

@@ -1,5 +1,8 @@
-import type { ETag, JobName } from '../core/brand';
+import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { Stretch } from '../core/fate';
+import { parseRecordKey } from '../core/key';
+import type { Mentions } from '../core/overdue';
+import { mentionOf } from '../core/overdue';
 import type { LedgerRecord } from '../core/record';
 import { parseRecord, storeRecord, stretchRecord } from '../core/record';
 import type { CallOptions, LeaseStore } from '../lease/store';
@@ -44,4 +47,37 @@ export async function writeOwed(
       ...(stretch.count > 1 ? { through: stretch.through, count: stretch.count } : {}),
     });
   }
+}
+
+const SUMMARIES_A_PAGE = 500;
+
+/**
+ * Looks for the newest success, by summaries alone: one page of them holds 500 records, and mostly is enough.
+ *
+ * @param pages how many at most
+ * @param since what is older says nothing new
+ * @param ask makes one storage call, in its own time limit
+ */
+export async function lastSuccess(
+  store: LeaseStore,
+  job: JobName,
+  { pages, since = -Infinity }: { readonly pages: number; readonly since?: EpochMs | undefined },
+  ask: <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T> = (call) => call(),
+): Promise<Mentions> {
+  const found = { succeeded: -Infinity, excused: -Infinity, oldest: Infinity };
+  let continuation: string | undefined;
+  let left = pages;
+  do {
+    const request = { limit: SUMMARIES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
+    for (const { key, summary } of page.records) {
+      found.oldest = Math.min(found.oldest, parseRecordKey(key)?.scheduledFor ?? Infinity);
+      const mention = mentionOf(key, summary);
+      if (mention !== undefined) found[mention.kind] = Math.max(found[mention.kind], mention.at);
+    }
+    continuation = page.continuation;
+    left -= 1;
+  } while (continuation !== undefined && left > 0 && found.succeeded === -Infinity && found.oldest > since);
+  const known = (instant: EpochMs): EpochMs | undefined => (Number.isFinite(instant) ? instant : undefined);
+  return { succeeded: known(found.succeeded), excused: known(found.excused), oldest: known(found.oldest) };
 }

@@ -13,7 +13,7 @@ const STANDS_STILL_MS = 60_000;
 /**
  * Says in storage that this deployment is there, for `cronlease doctor`: one write with the first tick and one every
  * five minutes, and two calls more where another process has spoken for the deployment meanwhile. No tick waits for it,
- * and nothing but a warning, once, comes of its failing.
+ * and nothing but a warning, once, comes of its failing. As often the log is told of a clock that is wrong.
  */
 export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) => void {
   const { clock, presence: facts } = coordinator;
@@ -31,6 +31,10 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
     tickedAt = now;
     if (now < writeAt) return;
     writeAt = now + PRESENCE_EVERY_MS;
+    const { serviceTime } = coordinator;
+    if (serviceTime.skewMs !== 0) {
+      report.event({ event: 'clockSkew', at: serviceTime.now(), skewMs: serviceTime.skewMs });
+    }
     const presence: Presence = { ...presenceOf(coordinator, facts, hub), jobs };
     write(coordinator, presence, etag).then(
       (written) => {

@@ -164,11 +164,17 @@ function newsOf(held: Held, end: RunEnd): Row | undefined {
   const { spec } = held.job;
   const failures = failuresAfter(row.failures, end.fate);
   const due = spec.timetable.next(row.cursor);
-  const passed = due !== undefined && actualTime(spec, due) <= end.at;
+  // By another file's schedule nobody can tell here what passed.
+  const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= end.at);
   // A leader job's next term counts its back-off from here.
   const waits = spec.kind === 'always' && failures > 0;
   if (!passed && !waits && failures === row.failures) return undefined;
-  return { ...row, failures, ...(passed || waits ? { busyUntil: end.at } : {}) };
+  return {
+    ...row,
+    failures,
+    ...(passed || waits ? { busyUntil: end.at } : {}),
+    ...(end.fate === 'succeeded' ? { succeeded: end.at } : {}),
+  };
 }
 
 async function writeFinal(coordinator: Coordinator, held: Held, mark: Mark, record: LedgerRecord): Promise<Settled> {

@@ -21,6 +21,7 @@ import type { Held } from './held';
 import { hubWatch } from './hub-watch';
 import { look } from './look';
 import type { Looked } from './look';
+import { overdueWatch } from './overdue';
 import { announcer } from './presence';
 import { storageAnswers, storageTroubled } from './reachability';
 import { writeOwedOf } from './settle';
@@ -56,6 +57,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   const gate = createGate(CLAIMS_AT_ONCE);
   const watch = hubWatch(coordinator);
   const announce = announcer(coordinator);
+  const overdue = overdueWatch(coordinator);
   let prepared = false;
   let lastSweep: Millis | undefined;
   let lastPurge: Millis | undefined;
@@ -156,6 +158,17 @@ export function createTicker(coordinator: Coordinator): Ticker {
     }
     lastSweep = askedAt;
     await Promise.all([...coordinator.jobs.values()].map((job) => decideOn(hub, job, listing, askedAt, report)));
+    const check = overdue.check(listing, report);
+    if (check !== undefined) goesOn(check);
+  }
+
+  /** The tick looks on meanwhile, and does not end before it: what is said belongs to this call of it. */
+  function goesOn(action: Promise<unknown>): void {
+    going += 1;
+    void action.finally(() => {
+      going -= 1;
+      actionOver.abort();
+    });
   }
 
   async function lookAtOne(hub: Hub, name: JobName, report: Report): Promise<void> {
@@ -192,6 +205,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const version = `${seen.row.etag} ${seen.row.lease} ${seen.control?.etag ?? ''}`;
     const calm = seen.row.lease === 'available' && (notes.lookAt ?? Infinity) > serviceTime.now();
     if (calm && notes.seen === version) return;
+    // Should the look fail, the next try begins with this job, and does not wait for a sweep.
+    notes.lookAt = serviceTime.now();
     const looked = await look(
       coordinator,
       job,
@@ -280,7 +295,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const action = gate(async () => {
       const leaseId = leaseIdFor(notes, etag, lease);
       if (decision.kind === 'record') return writeDecided(job, decision.row, etag, leaseId, report);
-      const won = await handOver(coordinator, hub, job, { claim: decision.claim, etag, lease, leaseId });
+      const claim = { ...decision.claim, row: overdue.told(job.spec.name, decision.claim.row) };
+      const won = await handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
       if (won) watch.handedOver(notes, etag);
       return won;
     });

@@ -10,6 +10,7 @@ import type { CoordinatorEvent } from '../../src/core/event';
 import { hubAccount } from '../../src/functions/settings';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';
+import { moment } from '../../src/lease/trust';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { VERSION } from '../../src/version';
@@ -41,7 +42,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
   const tick = (): void => {
     announce(asHub, report);
   };
-  return { tick, events };
+  return { tick, events, serviceTime: coordinator.serviceTime };
 }
 
 /** A store of which nothing but writes of presences is counted. */
@@ -84,6 +85,18 @@ describe('a deployment that ticks', () => {
     expect(calls).toEqual(['writePresence', 'writePresence', 'writePresence']);
     expect((await said(store)).tickedAt).toBe(started + 600_000);
     expect(one.events).toEqual([]);
+  });
+
+  it('says in the log, as often, that its clock is wrong, and by how much', async () => {
+    const one = process('one', memoryService(clock).open());
+    const at = clock.now() - 5_000;
+    // The Date of an answer is cut off to whole seconds: half of one is allowed for.
+    one.serviceTime.observe(at - 500, moment(clock));
+    await tickFor(6 * 60_000, one);
+    expect(one.events).toMatchObject([
+      { event: 'clockSkew', at, skewMs: 5_000 },
+      { event: 'clockSkew', skewMs: 5_000 },
+    ]);
   });
 
   it('tells another process that ticks under its name, with another hub or the same', async () => {

@@ -1,0 +1,42 @@
+// Plays faults against real processes: npm run chaos -- --help.
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { build } from 'esbuild';
+
+const root = path.join(import.meta.dirname, '..');
+const scratch = path.join(root, '.tmp');
+mkdirSync(scratch, { recursive: true });
+const folder = mkdtempSync(path.join(scratch, 'chaos-build-'));
+const chaos = path.join(root, 'test/chaos');
+const cluster = path.join(root, 'src/local/cluster');
+
+const common = {
+  absWorkingDir: root,
+  outdir: folder,
+  bundle: true,
+  platform: 'node',
+  format: 'cjs',
+  logLevel: 'warning',
+  // The Functions host provides the first; the storage SDK never needs the second here.
+  external: ['@azure/functions-core', 'apache-arrow', 'azurite'],
+};
+try {
+  await build({
+    ...common,
+    // Processes look for each other's files in their own folder.
+    entryPoints: {
+      main: path.join(chaos, 'main.ts'),
+      'shift-clock': path.join(chaos, 'app/shift-clock.ts'),
+      ...Object.fromEntries(
+        ['host-process', 'guard-process', 'azurite-process'].map((name) => [name, path.join(cluster, `${name}.ts`)]),
+      ),
+    },
+  });
+  await build({ ...common, entryPoints: { app: path.join(chaos, 'app/app.ts') }, minify: true, keepNames: true });
+  cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
+  const { main } = createRequire(import.meta.url)(path.join(folder, 'main.js'));
+  process.exitCode = await main(process.argv.slice(2), scratch);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

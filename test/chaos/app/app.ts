@@ -1,0 +1,120 @@
+import { BlobServiceClient } from '@azure/storage-blob';
+import { appendFileSync } from 'node:fs';
+import type { JobContext } from '../../../src/index';
+import { defineJob, registerCoordinator } from '../../../src/index';
+import { trueNow } from '../time';
+import type { Note } from './note';
+
+type Extra = Pick<Note, 'code' | 'trustedAt' | 'begunAt'>;
+
+function note(what: Note['what'], { job, scheduledFor, attempt, trigger, fence }: JobContext, extra: Extra = {}): void {
+  const line: Note = {
+    what,
+    job,
+    scheduledFor: scheduledFor.getTime(),
+    attempt,
+    trigger,
+    token: fence.token,
+    deployment: process.env['CRONLEASE_DEPLOYMENT'] ?? '',
+    pid: process.pid,
+    at: trueNow(),
+    ...extra,
+  };
+  appendFileSync(process.env['CHAOS_NOTES'] ?? '', `${JSON.stringify(line)}\n`);
+}
+
+let service: BlobServiceClient | undefined;
+const INTO = 'fenced';
+
+/** A fenced write, whose fate is noted. */
+async function write(context: JobContext): Promise<void> {
+  service ??= BlobServiceClient.fromConnectionString(process.env['CRONLEASE_STORAGE'] ?? '');
+  const blob = service.getContainerClient(INTO).getBlockBlobClient(context.job);
+  const begunAt = trueNow();
+  try {
+    await context.fence.write(blob, `attempt ${String(context.attempt)} at ${String(begunAt)}`);
+    note('wrote', context, { begunAt });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'StaleLeader') note('refused', context);
+    // Storage that cannot be reached, or an attempt that is over, is neither accepted nor refused.
+  }
+}
+
+/** Runs `work`, and notes its start, its abort, its end and how long it saw its fence trust. */
+async function noted(context: JobContext, work: (stillTrusts: () => boolean) => Promise<void> | void): Promise<void> {
+  let trustedAt = trueNow();
+  note('started', context);
+  context.signal.addEventListener('abort', () => {
+    const { reason } = context.signal as { reason: unknown };
+    const code = reason instanceof Error && 'code' in reason ? String(reason.code) : 'unknown';
+    note('aborted', context, { code });
+  });
+  const stillTrusts = (): boolean => {
+    try {
+      context.fence.check();
+      trustedAt = trueNow();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  try {
+    await work(stillTrusts);
+    stillTrusts();
+  } finally {
+    note('ended', context, { trustedAt });
+  }
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+const LOOK_MS = 100;
+const WRITE_EVERY = 10;
+
+interface Long {
+  /** How long the first attempt takes. */
+  readonly ms: number;
+  /** How long a later one takes. */
+  readonly laterMs: number;
+  /** The first attempt keeps the event loop from running for so long, half a second after its start. */
+  readonly blockMs?: number;
+}
+
+/**
+ * Works for long, looks at its fence all the time, and writes under it now and then. It ignores its signal, but for
+ * one last fenced write: what a stale leader must not get away with.
+ */
+async function long(context: JobContext, { ms, laterMs, blockMs }: Long): Promise<void> {
+  await noted(context, async (stillTrusts) => {
+    const end = performance.now() + (context.attempt === 1 ? ms : laterMs);
+    if (blockMs !== undefined && context.attempt === 1) {
+      await wait(500);
+      stillTrusts();
+      const until = performance.now() + blockMs;
+      while (performance.now() < until);
+      note('unblocked', context);
+      await write(context);
+    }
+    for (let turn = 0; performance.now() < end && !context.signal.aborted; turn += 1) {
+      if (!stillTrusts() || turn % WRITE_EVERY === 0) await write(context);
+      await wait(LOOK_MS);
+    }
+    if (context.signal.aborted) await write(context);
+  });
+}
+
+const handlers = {
+  quick: defineJob({ run: (context) => noted(context, () => undefined) }),
+  work: defineJob<{ ms: number }>({ run: (context, { ms }) => noted(context, () => wait(ms)) }),
+  flaky: defineJob({
+    run: (context) =>
+      noted(context, () => {
+        if (context.attempt === 1) throw new Error('the first attempt fails');
+      }),
+  }),
+  long: defineJob<Long>({ run: long }),
+};
+
+registerCoordinator({ jobs: 'jobs.json', handlers });

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import { jobSpec } from '../support/job';
+import type { Note } from './app/note';
+import type { Answered, Call } from './calls';
+import type { Evidence, Fault, LedgerLine } from './evidence';
+import { recoveryIn } from './recovery';
+import { rowOf } from './row';
+import { violationsIn } from './safety';
+import { type Scenario, USUAL } from './scenario';
+import { markdownTable, plainTable } from './table';
+
+const T0 = Date.UTC(2026, 0, 1);
+const at = (second: number): number => T0 + second * 1000;
+
+function note(what: Note['what'], second: number, more: Partial<Note> = {}): Note {
+  const scheduledFor = at(Math.floor(second / 2) * 2);
+  const base = { job: 'a', attempt: 1, trigger: 'schedule', token: second, deployment: 'd1', pid: 1 };
+  return { what, scheduledFor, at: at(second), ...base, ...more };
+}
+
+function answered(call: Call, second: number, deployment = 'd1', status = 201): Answered {
+  return { deployment, call, status, sentAt: at(second), at: at(second) };
+}
+
+function line(second: number, through = second): LedgerLine {
+  return { job: 'a', scheduledFor: at(second), through: at(through), state: 'final', outcome: 'succeeded' };
+}
+
+const acquire = (second: number, deployment = 'd1'): Answered =>
+  answered({ kind: 'acquire', job: 'a', leaseId: 'x' }, second, deployment);
+const record = (second: number, written: number): Answered => {
+  const key = `${String(1e13 - at(second))}-s`;
+  return answered({ kind: 'record', job: 'a', key, state: 'final', through: undefined }, written);
+};
+const killed: Fault = { kind: 'killed', deployment: 'd1', pid: 1, from: at(5), until: at(5) };
+const stopped: Fault = { ...killed, kind: 'stopped', until: at(25) };
+
+/** The job `a`, due every 2 s from 2 to 8, each due time run once by d1: as it should be. */
+function evidence(changes: Partial<Evidence> = {}): Evidence {
+  return {
+    jobs: [jobSpec('a', '@every 2s')],
+    span: { from: at(1), until: at(8) },
+    notes: [2, 4, 6, 8].flatMap((second) => [
+      note('started', second),
+      note('ended', second + 0.1, { token: second, trustedAt: at(second + 0.1) }),
+    ]),
+    events: [],
+    ledger: [2, 4, 6, 8].map((second) => line(second)),
+    traffic: [2, 4, 6, 8].map((second) => record(second, second + 0.2)),
+    faults: [],
+    ...changes,
+  };
+}
+
+describe('the judge of safety', () => {
+  it('finds nothing where every due time ran once', () => {
+    expect(Object.values(violationsIn(evidence())).flat()).toEqual([]);
+  });
+
+  it('sees an attempt that ran twice', () => {
+    const { notes } = evidence();
+    const { duplicates } = violationsIn(evidence({ notes: [...notes, note('started', 6.05, { pid: 2, token: 7 })] }));
+    expect(duplicates).toContain('a 00:00:06 attempt 1 ran twice');
+  });
+
+  it('sees a handler that was called after its run had ended', () => {
+    const { notes } = evidence();
+    const late = note('started', 7, { scheduledFor: at(4), attempt: 2, token: 9 });
+    expect(violationsIn(evidence({ notes: [...notes, late] })).duplicates).toContain(
+      'a 00:00:04 attempt 2 ran after the run had ended',
+    );
+  });
+
+  it('sees a run that ended twice', () => {
+    const end = { event: 'succeeded', at: new Date(at(4)).toISOString(), deployment: 'd1', pid: 1, runId: 'a-4' };
+    expect(violationsIn(evidence({ events: [end, { ...end, pid: 2 }] })).duplicates).toEqual(['a-4 ended twice']);
+  });
+
+  it('sees two executions that trusted their leases at one time, of whom one may have been killed', () => {
+    const older = note('started', 2, { token: 1, pid: 1 });
+    const newer = note('started', 4, { token: 2, pid: 2 });
+    const until = (trustedAt: number): Note => note('ended', 9, { token: 1, scheduledFor: at(2), trustedAt });
+    const together = ['a had tokens 1 and 2 at one time'];
+    const of = (notes: readonly Note[], faults: readonly Fault[] = []): readonly string[] =>
+      violationsIn(evidence({ notes, faults })).duplicates;
+    expect(of([older, newer, until(at(4.5))])).toEqual(together);
+    expect(of([older, newer, until(at(3.5))])).toEqual([]);
+    expect(of([older, newer], [killed])).toEqual(together);
+    expect(of([older, newer], [{ ...killed, from: at(3) }])).toEqual([]);
+  });
+
+  it('sees a due time with no fate, with an open one, and with two', () => {
+    const losses = (ledger: readonly LedgerLine[]): readonly string[] => violationsIn(evidence({ ledger })).losses;
+    expect(losses([line(2), line(4), line(8)])).toEqual(['a 00:00:06 has no fate']);
+    expect(losses([line(2), line(4), { ...line(6), state: 'open' }, line(8)])).toEqual(['a 00:00:06 has no fate']);
+    expect(losses([line(2, 6), line(8)])).toEqual([]);
+    expect(losses([line(2, 6), line(6), line(8)])).toEqual(['a 00:00:06 has succeeded and succeeded']);
+  });
+
+  it('sees a fenced write that went over a newer one, or came after the successor', () => {
+    const fenced = (token: number): Answered => answered({ kind: 'fenced', blob: 'a', token }, token);
+    const { staleWrites } = violationsIn(evidence({ traffic: [fenced(3), fenced(2)] }));
+    expect(staleWrites).toEqual(['a: token 2 wrote over 3']);
+    const wrote = note('wrote', 7, { token: 2, begunAt: at(6.5) });
+    const { notes } = evidence();
+    expect(violationsIn(evidence({ notes: [...notes, wrote] })).staleWrites).toHaveLength(1);
+    const before = { ...wrote, begunAt: at(3) };
+    expect(violationsIn(evidence({ notes: [...notes, before] })).staleWrites).toEqual([]);
+  });
+
+  it('forgives only what the emulator forgot', () => {
+    const { notes, traffic } = evidence();
+    const twice = [...notes, note('started', 6.05, { pid: 2, token: 6 })];
+    const claim: Call = { kind: 'row', job: 'a', phase: 'running', attempt: 1, token: 6, ends: false };
+    const forgotSince = (from: number): Evidence =>
+      evidence({
+        notes: twice,
+        traffic: [...traffic.slice(0, 2), answered(claim, 5.5, 'd1', 200)],
+        forgotten: { from: at(from), until: at(9) },
+      });
+    expect(violationsIn(forgotSince(5))).toMatchObject({
+      duplicates: [],
+      forgiven: ['a 00:00:06 attempt 1 ran twice'],
+    });
+    expect(violationsIn(forgotSince(5.6))).toMatchObject({
+      duplicates: ['a 00:00:06 attempt 1 ran twice'],
+      forgiven: [],
+    });
+  });
+});
+
+describe('a due time whose stretch found a record in its way', () => {
+  const stretch: Call = { kind: 'record', job: 'a', key: `${String(1e13 - at(4))}-s`, state: 'final', through: at(6) };
+  const without = { ledger: [line(2), line(4), line(8)], traffic: [answered(stretch, 9, 'd1', 409)] };
+
+  it('is forgiven after the emulator forgot, and only then', () => {
+    const forgotten = { from: at(1), until: at(5) };
+    const lost = ['a 00:00:06 has no fate'];
+    expect(violationsIn(evidence({ ...without, forgotten }))).toMatchObject({ losses: [], forgivenLosses: lost });
+    expect(violationsIn(evidence(without))).toMatchObject({ losses: lost, forgivenLosses: [] });
+  });
+});
+
+describe('the judge of recovery', () => {
+  it('tells gaps of jobs that a victim held from others', () => {
+    const notes = [2, 4, 20].map((second) => note('started', second, { pid: second === 20 ? 2 : 1 }));
+    const span = { from: at(1), until: at(20) };
+    const held = recoveryIn(evidence({ notes, span, traffic: [acquire(4)], faults: [killed] }));
+    expect(held).toMatchObject({ gapHeldMs: 14_000, gapOthersMs: 0, takeOverMs: 15_000 });
+    const others = recoveryIn(evidence({ notes, span, traffic: [acquire(4, 'd2')], faults: [killed] }));
+    expect(others).toMatchObject({ gapOthersMs: 14_000, gapHeldMs: undefined, takeOverMs: undefined });
+  });
+
+  it('counts a lease as given back by its release, and a run that waits for its retry as held', () => {
+    const notes = [note('started', 20, { pid: 2 })];
+    const release = answered({ kind: 'release', job: 'a', leaseId: 'x' }, 4.5, 'd1', 200);
+    const waits = answered({ kind: 'row', job: 'a', phase: 'retrying', attempt: 1, token: 1, ends: false }, 4.4);
+    const takeOver = (traffic: readonly Answered[]): number | undefined =>
+      recoveryIn(evidence({ notes, traffic, faults: [killed] })).takeOverMs;
+    expect(takeOver([acquire(4)])).toBe(15_000);
+    expect(takeOver([acquire(4), release])).toBeUndefined();
+    expect(takeOver([acquire(4), waits, release])).toBe(15_000);
+  });
+
+  it('sees a handler that starts before its due time', () => {
+    expect(recoveryIn(evidence()).earlyMs).toBe(0);
+    expect(recoveryIn(evidence({ notes: [note('started', 4, { scheduledFor: at(6) })] })).earlyMs).toBe(2_000);
+  });
+
+  it('says so when nobody goes on', () => {
+    expect(recoveryIn(evidence({ notes: [], traffic: [acquire(4)], faults: [killed] })).takeOverMs).toBe(Infinity);
+  });
+
+  it('measures from waking until the old leader is told, which may be never', () => {
+    const started = note('started', 4, { token: 1 });
+    const told = (...later: Note[]): number | undefined =>
+      recoveryIn(evidence({ notes: [started, ...later], faults: [stopped] })).toldMs;
+    expect(told(note('aborted', 25.05, { token: 1 }))).toBeCloseTo(50);
+    expect(told(note('ended', 4.5, { token: 1 }))).toBeUndefined();
+    expect(told(note('ended', 26, { token: 1 }))).toBe(Infinity);
+  });
+
+  it('measures until all that was due in an outage has started, or has its fate', () => {
+    const outage: Fault = { ...killed, kind: 'outage', from: at(3), until: at(7) };
+    const notes = [note('started', 8, { scheduledFor: at(4) }), note('started', 9, { scheduledFor: at(6) })];
+    expect(recoveryIn(evidence({ notes, traffic: [], faults: [outage] })).caughtUpMs).toBe(2_000);
+    expect(recoveryIn(evidence({ notes, traffic: [record(6, 7.5)], faults: [outage] })).caughtUpMs).toBe(1_000);
+    expect(recoveryIn(evidence({ notes: [], traffic: [], faults: [outage] })).caughtUpMs).toBe(Infinity);
+  });
+});
+
+describe('a row of the table', () => {
+  const scenario: Scenario = {
+    name: 'some',
+    shows: 'something',
+    targets: { ...USUAL, toldMs: 200, caughtUpMs: 5_000 },
+    act: () => Promise.reject(new Error('not played')),
+  };
+
+  it('names every target that was missed', () => {
+    const row = rowOf(scenario, evidence({ ledger: [], notes: [], traffic: [acquire(4)], faults: [killed] }), 1);
+    expect(row.misses).toEqual([
+      '4 losses: a 00:00:02 has no fate; a 00:00:04 has no fate; a 00:00:06 has no fate; a 00:00:08 has no fate',
+      'the take-over took for ever, more than 32.0 s',
+      'no old leader was left to be told',
+      'no fenced write of the old leader was refused',
+      'nothing was due in the outage',
+    ]);
+  });
+
+  it('is marked in both tables when it misses, and when it could not be played', () => {
+    const rows = [rowOf(scenario, undefined, 3, 'no start')];
+    expect(plainTable(rows)).toMatch(/^some .* MISSED$/m);
+    expect(plainTable(rows)).toContain('some: it could not be played: no start');
+    expect(markdownTable(rows)).toMatch(/^\| something `some` \| 0 \| .* \| MISSED \|$/m);
+    const good = { ...scenario, targets: USUAL };
+    expect(plainTable([rowOf(good, evidence(), 3)])).toMatch(/^some +4 +0 +0 .* ok$/m);
+  });
+});

@@ -1,0 +1,288 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { NO_CONTROL } from '../../src/core/control';
+import type { Control } from '../../src/core/control';
+import { recordKey } from '../../src/core/key';
+import { mentionOf, overdueBy } from '../../src/core/overdue';
+import { decodeRow, encodeRow, newRow } from '../../src/core/row';
+import { NonRetryableError } from '../../src/coordinator/handler';
+import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { jobSpec } from '../support/job';
+import type { Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const T0 = Date.UTC(2026, 0, 1);
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+function paused(since: number, until?: number): Control {
+  return { ...NO_CONTROL, pauses: [{ by: 'ada', note: 'x', since, until }] };
+}
+
+describe('whether a job is overdue', () => {
+  const instant = fc.integer({ min: T0, max: T0 + 100 * 24 * HOUR });
+  const span = fc.integer({ min: 1_000, max: 40 * 24 * HOUR });
+  const hourly = (alertAfterMs: number) => jobSpec('a', '@hourly', { alertAfterMs });
+
+  it('is whether its last success is older than alertAfter, and by how much', () => {
+    fc.assert(
+      fc.property(instant, span, span, (from, alertAfterMs, age) => {
+        const expected = age > alertAfterMs ? age : undefined;
+        expect(overdueBy(hourly(alertAfterMs), NO_CONTROL, from, from + age)).toBe(expected);
+      }),
+    );
+  });
+
+  it('is never so while it is paused or disabled, nor without alertAfter', () => {
+    fc.assert(
+      fc.property(instant, instant, span, (from, now, alertAfterMs) => {
+        const job = hourly(alertAfterMs);
+        expect(overdueBy(job, paused(from), from, now)).toBeUndefined();
+        expect(overdueBy({ ...job, enabled: false }, NO_CONTROL, from, now)).toBeUndefined();
+        expect(overdueBy({ ...job, alertAfterMs: undefined }, NO_CONTROL, from, now)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('counts from the end of a pause as from a success', () => {
+    fc.assert(
+      fc.property(instant, instant, instant, span, (from, until, now, alertAfterMs) => {
+        const job = hourly(alertAfterMs);
+        const asSucceeded = overdueBy(job, NO_CONTROL, Math.max(from, until), now);
+        expect(overdueBy(job, paused(T0, until), from, now)).toBe(asSucceeded);
+      }),
+    );
+  });
+
+  it('is never found out too late by a bound that is too early', () => {
+    fc.assert(
+      fc.property(instant, span, instant, span, (from, earlier, now, alertAfterMs) => {
+        const job = hourly(alertAfterMs);
+        if (overdueBy(job, NO_CONTROL, from, now) !== undefined) {
+          expect(overdueBy(job, NO_CONTROL, from - earlier, now)).toBeGreaterThan(alertAfterMs);
+        }
+      }),
+    );
+  });
+
+  it('counts an @at job from its due time, until it has succeeded', () => {
+    const at = T0 + 10 * 24 * HOUR;
+    const job = jobSpec('a', `@at ${new Date(at).toISOString()}`, { alertAfterMs: HOUR });
+    expect(overdueBy(job, NO_CONTROL, T0, at + HOUR)).toBeUndefined();
+    expect(overdueBy(job, NO_CONTROL, T0, at + HOUR + 1)).toBe(HOUR + 1);
+    expect(overdueBy(job, NO_CONTROL, at + 1, at + 1000 * HOUR)).toBeUndefined();
+    const far = jobSpec('a', '@at 2040-01-01T00:00:00Z', { alertAfterMs: HOUR });
+    expect(overdueBy(far, NO_CONTROL, T0, T0 + 2 * HOUR)).toBeUndefined();
+    expect(overdueBy(far, NO_CONTROL, T0, Date.UTC(2040, 0, 1, 2))).toBe(2 * HOUR);
+  });
+
+  it('is so for leader jobs and jobs on request as well', () => {
+    for (const schedule of ['@always', '@manual']) {
+      expect(overdueBy(jobSpec('a', schedule, { alertAfterMs: HOUR }), NO_CONTROL, T0, T0 + 2 * HOUR)).toBe(2 * HOUR);
+    }
+  });
+
+  it('is told by summaries of successes, and of due times that nobody could expect one of', () => {
+    const key = recordKey(T0);
+    const ended = new Date(T0 + 5_000).toISOString();
+    const through = new Date(T0 + HOUR).toISOString();
+    expect(mentionOf(key, { outcome: 'succeeded', ended })).toEqual({ kind: 'succeeded', at: T0 + 5_000 });
+    expect(mentionOf(key, { outcome: 'paused', through })).toEqual({ kind: 'excused', at: T0 + HOUR });
+    expect(mentionOf(key, { outcome: 'disabled' })).toEqual({ kind: 'excused', at: T0 });
+    for (const outcome of ['failed', 'expired', 'overlapped', 'cancelled']) {
+      expect(mentionOf(key, { outcome, ended })).toBeUndefined();
+    }
+    expect(mentionOf(key, { state: 'open' })).toBeUndefined();
+  });
+
+  it('is not asked of a row in vain: one without the field can be read', () => {
+    const { succeeded: _, ...older } = encodeRow(newRow(T0, 0, 'hash'));
+    expect(decodeRow(older).succeeded).toBeUndefined();
+    expect(decodeRow(encodeRow(newRow(T0, 0, 'hash'))).succeeded).toBe(T0);
+  });
+});
+
+const overdueOf = ({ events }: Simulation) => events.filter(({ event }) => event === 'overdue');
+
+describe('a coordinator', () => {
+  /** Fails while it is told to. */
+  function minutely(deployments = 1, sweepIntervalMs = MINUTE) {
+    const state = { fails: false };
+    const world = simulation({
+      jobs: [jobSpec('a', '* * * * *', { alertAfterMs: 5 * MINUTE })],
+      start: T0,
+      deployments,
+      sweepIntervalMs,
+      handler: () => {
+        if (state.fails) throw new NonRetryableError('no');
+      },
+    });
+    return { world, state };
+  }
+  const listings = ({ instances }: Simulation): number => instances[0]?.calls.get('listRecords') ?? 0;
+
+  it('says nothing of a job that succeeds, and asks the ledger once in alertAfter', async () => {
+    const { world } = minutely();
+    await world.clock.advance(60 * MINUTE);
+    expect(overdueOf(world)).toEqual([]);
+    expect(listings(world)).toBeGreaterThan(0);
+    expect(listings(world)).toBeLessThanOrEqual(12);
+  });
+
+  it('says at each sweep that a job fails for too long, until it succeeds', async () => {
+    const { world, state } = minutely();
+    await world.clock.advance(10 * MINUTE);
+    state.fails = true;
+    const lastSuccess = Date.parse((await world.records('a'))[0]?.endedAt ?? '');
+    await world.clock.advance(4 * MINUTE);
+    expect(overdueOf(world)).toEqual([]);
+    await world.clock.advance(10 * MINUTE);
+    const said = overdueOf(world);
+    expect(said.length).toBeGreaterThanOrEqual(7);
+    expect(said.length).toBeLessThanOrEqual(10);
+    for (const { at, ageMs = 0, job } of said) {
+      expect(job).toBe('a');
+      expect(at - ageMs).toBe(lastSuccess);
+      expect(ageMs).toBeGreaterThan(5 * MINUTE);
+    }
+    state.fails = false;
+    await world.clock.advance(2 * MINUTE);
+    const until = overdueOf(world).length;
+    await world.clock.advance(20 * MINUTE);
+    expect(overdueOf(world)).toHaveLength(until);
+    expect(world.instances[0]?.coordinator.health.healthy).toBe(true);
+  });
+
+  it('asks the ledger no more while nothing has changed', async () => {
+    const world = simulation({
+      jobs: [jobSpec('a', '@daily', { alertAfterMs: HOUR })],
+      start: T0 + HOUR,
+    });
+    await world.clock.advance(3 * HOUR);
+    expect(overdueOf(world).length).toBeGreaterThan(100);
+    expect(listings(world)).toBe(1);
+    const first = overdueOf(world)[0];
+    // It counts from when it was first seen.
+    expect((first?.at ?? 0) - (first?.ageMs ?? 0)).toBeLessThan(T0 + HOUR + MINUTE);
+  });
+
+  it('says it once a sweep interval, however often it looks', async () => {
+    const world = simulation({
+      jobs: [
+        jobSpec('a', '@daily', { alertAfterMs: MINUTE }),
+        jobSpec('b', '@every 1s'),
+        jobSpec('c', '@every 2s', { leaseMs: 15_000 }),
+      ],
+      start: T0 + HOUR,
+    });
+    await world.clock.advance(11 * MINUTE);
+    expect(overdueOf(world).length).toBeGreaterThanOrEqual(6);
+    expect(overdueOf(world).length).toBeLessThanOrEqual(10);
+  });
+
+  it('says so in each deployment, by one account', async () => {
+    const { world, state } = minutely(2);
+    state.fails = true;
+    await world.clock.advance(15 * MINUTE);
+    const said = overdueOf(world);
+    expect(new Set(said.map(({ deployment }) => deployment))).toEqual(new Set(['d1', 'd2']));
+    expect(new Set(said.map(({ at, ageMs = 0 }) => at - ageMs)).size).toBe(1);
+  });
+
+  it('says nothing while the job is paused, and counts anew from the end of the pause', async () => {
+    const { world, state } = minutely();
+    await world.clock.advance(3 * MINUTE);
+    state.fails = true;
+    const since = world.clock.now();
+    await world.control('a', () => paused(since));
+    await world.clock.advance(HOUR);
+    expect(overdueOf(world)).toEqual([]);
+    const until = world.clock.now();
+    await world.control('a', () => paused(since, until));
+    await world.clock.advance(4 * MINUTE);
+    expect(overdueOf(world)).toEqual([]);
+    // An operator's next write drops the pause: its record in the ledger says enough.
+    await world.control('a', () => NO_CONTROL);
+    await world.clock.advance(20_000);
+    expect(overdueOf(world)).toEqual([]);
+    await world.clock.advance(4 * MINUTE);
+    expect(overdueOf(world).length).toBeGreaterThan(0);
+  });
+
+  it('finds the success in the ledger that no row was told of', async () => {
+    const { world } = minutely();
+    await world.clock.advance(10 * MINUTE);
+    expect((await world.row('a')).succeeded).toBeLessThan(T0 + 6 * MINUTE);
+    // A new process knows what the row says.
+    world.instances[0]?.kill();
+    const second = world.startInstance('d1');
+    await world.clock.advance(10 * MINUTE);
+    expect(overdueOf(world)).toEqual([]);
+    expect((await world.row('a')).succeeded).toBeGreaterThan(T0 + 10 * MINUTE);
+    expect(second.calls.get('listRecords')).toBeLessThanOrEqual(4);
+  });
+
+  it('leaves jobs without alertAfter, and of a newer file, to others', async () => {
+    const world = simulation({ jobs: [jobSpec('a', '@daily')], start: T0 + HOUR, revision: 2 });
+    await world.clock.advance(HOUR);
+    world.startInstance('d2', { jobs: [jobSpec('a', '@hourly', { alertAfterMs: MINUTE })], revision: 1 });
+    await world.clock.advance(3 * HOUR);
+    expect(overdueOf(world)).toEqual([]);
+    expect(world.instances.map(({ calls }) => calls.get('listRecords') ?? 0)).toEqual([0, 0]);
+  });
+
+  it('is not kept from its work by a ledger that fails, and tells as soon as it can', async () => {
+    const { world, state } = minutely();
+    state.fails = true;
+    const store = world.instances[0]?.coordinator.store;
+    if (store === undefined) throw new Error('no instance');
+    const { listRecords } = store;
+    Object.assign(store, { listRecords: () => Promise.reject(new StoreUnavailableError('down')) });
+    await world.clock.advance(12 * MINUTE);
+    expect(world.calls.length).toBeGreaterThanOrEqual(10);
+    expect(overdueOf(world)).toEqual([]);
+    Object.assign(store, { listRecords });
+    await world.clock.advance(2 * MINUTE);
+    expect(overdueOf(world).length).toBeGreaterThan(0);
+  });
+});
+
+describe('cronlease dev', () => {
+  const base = { deployment: 'local-1', pid: 1, job: 'a' };
+  const event = (name: string, second: number, more: object = {}) => ({
+    ...base,
+    event: name,
+    at: new Date(T0 + second * 1000).toISOString(),
+    ...more,
+  });
+  const EVENTS = [
+    event('overdue', 100, { ageMs: 60_000 }),
+    event('overdue', 101, { ageMs: 61_000, deployment: 'local-2' }),
+    event('overdue', 102, { ageMs: 62_000 }),
+    event('succeeded', 103),
+    // It had looked before.
+    event('overdue', 104, { ageMs: 64_000, deployment: 'local-2' }),
+    event('overdue', 164, { ageMs: 61_000 }),
+  ];
+
+  it('prints to people when it begins and when it ends', () => {
+    const lines: string[] = [];
+    const printer = humanPrinter({ out: (text) => lines.push(text), err: () => undefined, color: false });
+    for (const one of EVENTS) printer.event(one);
+    expect(lines.map((line) => line.slice(14).trim().replaceAll(/\s+/g, ' '))).toEqual([
+      'local-1 a overdue no success for 1m',
+      'local-1 a succeeded',
+      'local-1 a overdue no more',
+      'local-1 a overdue no success for 1m1s',
+    ]);
+  });
+
+  it('prints to programs what there is', () => {
+    const lines: string[] = [];
+    const printer = jsonPrinter({ out: (text) => lines.push(text), err: () => undefined, color: false });
+    for (const one of EVENTS) printer.event(one);
+    expect(lines).toHaveLength(EVENTS.length);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ event: 'overdue', job: 'a', ageMs: 60_000 });
+  });
+});
