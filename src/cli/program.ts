@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { VERSION } from '../version';
 import type { DevArguments } from './dev';
 import type { DoctorOptions } from './doctor';
+import type { DrillArguments } from './drill';
 import type { ForgetOptions } from './forget';
 import type { FileOptions } from './jobs-file';
 import type { NextOptions } from './next';
@@ -22,8 +23,9 @@ Examples:
   cronlease why nightly-report 2026-03-29T02:30:00+01:00
                                                what became of that due time
 
-Storage: --storage, or else CRONLEASE_STORAGE (a connection string) or CRONLEASE_STORAGE__blobServiceUri (a URL, for an
-identity), or else that of "cronlease dev" where it runs in the current folder. Container: --container, or else
+Storage: --storage (a connection string, or https://ACCOUNT.blob.core.windows.net, for whoever is signed in with "az
+login"), or else CRONLEASE_STORAGE (a connection string) or CRONLEASE_STORAGE__blobServiceUri (a URL, for an identity),
+or else that of "cronlease dev" where it runs in the current folder. Container: --container, or else
 CRONLEASE_CONTAINER, or else "cronlease". local.settings.json is not read.
 
 With --json standard output is one JSON document; a command that says no prints {"error": {"code", "message"}}.
@@ -54,6 +56,7 @@ export function createProgram(done: Done): Command {
   addMending(program, done);
   addRecover(program, done);
   addDev(program, done);
+  addDrill(program, done);
   return program;
 }
 
@@ -263,6 +266,26 @@ function addDev(program: Command, done: Done): void {
     .action(async (options: DevArguments) => done(await (await import('./dev.js')).dev(options)));
 }
 
+function addDrill(program: Command, done: Done): void {
+  program
+    .command('drill')
+    .usage('[options]')
+    .summary('kill a deployment on this machine, and report what came of it')
+    .description(
+      `Starts deployments on this machine, on storage of their own, kills the one that runs a job, watches until its work is done elsewhere, starts it again, and writes a report. None of your jobs is run, unless you ask for it. Takes about two minutes. Exit code ${NO} when a target was missed.`,
+    )
+    .option('--report <FILE>', 'where the report goes; what is there is replaced', 'drill-report.md')
+    .option('--instances <N>', 'how many deployments, 2 to 20', wholeNumber(2, 20), 3)
+    .option('--target <SPAN>', 'what the take-over may take (default: the longest lease, a tick and 2s)')
+    .option('--with-jobs', 'run the jobs of an app instead: what its handlers do is done')
+    .option('--app <DIR>', 'with --with-jobs: folder of that app (default: this one)')
+    .option('--file <PATH>', 'with --with-jobs: its jobs file (default: jobs.json in that folder)')
+    .option('--wait <SPAN>', 'how long to wait for a run to interrupt, and for its end', '2m')
+    .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
+    .addHelpText('after', examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md'))
+    .action(async (options: DrillArguments) => done(await (await import('./drill.js')).drill(options)));
+}
+
 function command(program: Command, name: string, usage: string, summary: string, description: string): Command {
   return program
     .command(name)
@@ -278,7 +301,7 @@ function acting(program: Command, name: string, summary: string, description: st
 
 function withStorage(to: Command): Command {
   return to
-    .option('--storage <CONNECTION_STRING>', 'where the jobs are coordinated (default: see cronlease --help)')
+    .option('--storage <WHERE>', 'connection string, or URL of a blob service (default: see cronlease --help)')
     .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)');
 }
 

@@ -4,7 +4,7 @@ import { readDevFile } from '../local/cluster/dev-file';
 import type { ElectionStore, LeaseStore } from '../lease/store';
 import type { Trial } from '../lease/trial';
 import type { Desk } from '../operator/take-lease';
-import { connectContainer, DEFAULT_CONTAINER, StorageSettingsError } from '../stores/azure-blob/connection';
+import { callerOf, connectContainer, DEFAULT_CONTAINER, StorageSettingsError } from '../stores/azure-blob/connection';
 import type { Settings } from '../stores/azure-blob/connection';
 import { azureBlobElectionRows, azureBlobStore } from '../stores/azure-blob/store';
 import { azureBlobTrial } from '../stores/azure-blob/trial';
@@ -14,14 +14,17 @@ import { CliError, UsageError } from './cli-error';
 import { warn } from './output';
 
 export interface StorageOptions {
-  /** Connection string. */
+  /** Connection string, or the URL of a blob service, for whoever is signed in. */
   readonly storage?: string | undefined;
   readonly container?: string | undefined;
 }
 
 /** A person waits. */
 const CALL_TIMEOUT_MS = 8_000;
+/** The first call of an identity waits for its token, which the Azure CLI takes some seconds to tell. */
+const IDENTITY_TIMEOUT_MS = 20_000;
 const SETTING = 'CRONLEASE_STORAGE';
+const SERVICE_URI = `${SETTING}__blobServiceUri`;
 
 /**
  * The coordination container that the command line names, or else the environment, or else a cluster of
@@ -33,7 +36,8 @@ export function openStore(options: StorageOptions): LeaseStore {
 
 /** Tries out what whoever calls may do there. */
 export function tryStorage(options: StorageOptions): Promise<Trial> {
-  return azureBlobTrial({ ...openContainer(options), id: randomUUID() });
+  const { settings } = whichStorage(options);
+  return azureBlobTrial({ ...openContainer(options), id: randomUUID(), whoCalls: () => callerOf(settings) });
 }
 
 /** For commands that take leases. */
@@ -53,7 +57,7 @@ function openContainer(options: StorageOptions) {
     return {
       container: connectContainer(settings, container),
       clock: systemClock,
-      callTimeoutMs: CALL_TIMEOUT_MS,
+      callTimeoutMs: settings[SERVICE_URI] ? IDENTITY_TIMEOUT_MS : CALL_TIMEOUT_MS,
     };
   } catch (error) {
     if (!(error instanceof StorageSettingsError)) throw error;
@@ -61,17 +65,30 @@ function openContainer(options: StorageOptions) {
       throw new UsageError(`--container: ${error.message}`);
     }
     if (error.code !== 'ContainerNameInvalid' && options.storage !== undefined) {
-      throw new UsageError(`--storage: ${error.message}`);
+      throw new UsageError(`--storage: ${error.message.replace(SERVICE_URI, 'the URL')}`);
     }
     throw error;
   }
+}
+
+/** What `--storage` says. An identity's further settings in the environment are an app's, and not for whoever asks. */
+function named(storage: string): Settings {
+  if (!/^https?:\/\//i.test(storage.trim())) return { [SETTING]: storage };
+  const url = URL.parse(storage.trim());
+  if (url !== null && /\.blob\./.test(url.hostname) && url.pathname !== '/') {
+    const container = url.pathname.split('/')[1] ?? '';
+    throw new UsageError(
+      `--storage: the URL names more than a service; write --storage ${url.origin} --container ${container}`,
+    );
+  }
+  return { [SERVICE_URI]: storage };
 }
 
 function whichStorage(options: StorageOptions): { readonly settings: Settings; readonly container: string } {
   const { env } = process;
   const container = options.container ?? (env['CRONLEASE_CONTAINER'] || undefined);
   if (options.storage !== undefined) {
-    return { settings: { [SETTING]: options.storage }, container: container ?? DEFAULT_CONTAINER };
+    return { settings: named(options.storage), container: container ?? DEFAULT_CONTAINER };
   }
   const isSet = Object.entries(env).some(
     ([name, value]) => (name === SETTING || name.startsWith(`${SETTING}__`)) && value,
@@ -81,7 +98,8 @@ function whichStorage(options: StorageOptions): { readonly settings: Settings; r
   if (dev !== undefined) return { settings: { [SETTING]: dev.storage }, container: container ?? dev.container };
   throw new CliError(
     'NoStorage',
-    'no storage is named. Name it in one of three ways: --storage CONNECTION_STRING; the environment variable ' +
+    'no storage is named. Name it in one of three ways: --storage with a connection string, or with the URL of a ' +
+      'blob service if you are signed in to Azure; the environment variable ' +
       `${SETTING} (a connection string) or ${SETTING}__blobServiceUri (a URL, for an identity); or run "cronlease dev" ` +
       'in this folder, whose storage is then used.',
   );

@@ -18,6 +18,8 @@ export type EventName =
   | 'expired'
   | 'paused'
   | 'disabled'
+  | 'overdue'
+  | 'clockSkew'
   | 'unhealthy'
   | 'healthy'
   | 'warning';
@@ -36,6 +38,10 @@ export interface CoordinatorEvent {
   readonly count?: number;
   /** How late the handler started, for `started`. */
   readonly latenessMs?: number;
+  /** For how long the job has been without a success, for `overdue`. */
+  readonly ageMs?: number;
+  /** How far this machine's clock is ahead of the storage service's, for `clockSkew`. */
+  readonly skewMs?: number;
 }
 
 /** Where the coordinator says what happens. */

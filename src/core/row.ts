@@ -75,6 +75,11 @@ export interface Row {
   readonly incumbent: string | undefined;
   /** Failed runs in a row. */
   readonly failures: number;
+  /**
+   * When the job last succeeded, was paused or disabled, or was first seen, as far as its row was told: the ledger may
+   * know of a later success. Undefined: an older version wrote the row.
+   */
+  readonly succeeded: EpochMs | undefined;
   readonly revision: number;
   readonly scheduleHash: string;
   /** Number of the last manual request that was taken. */
@@ -100,6 +105,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     notBefore: undefined,
     incumbent: undefined,
     failures: 0,
+    succeeded: cursor,
     revision,
     scheduleHash,
     manualTaken: 0,
@@ -151,6 +157,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     notbefore: isoOrUndefined(row.notBefore),
     incumbent: row.incumbent,
     failures: row.failures,
+    succeeded: isoOrUndefined(row.succeeded),
     revision: row.revision,
     hash: row.scheduleHash,
     manualtaken: row.manualTaken,
@@ -178,6 +185,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     notBefore: read.optionalInstant('notbefore'),
     incumbent: read.optionalText('incumbent'),
     failures: read.whole('failures'),
+    succeeded: read.optionalInstant('succeeded'),
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),
     manualTaken: read.whole('manualtaken'),

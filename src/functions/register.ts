@@ -115,7 +115,7 @@ function reportTo(context: InvocationContext, { deployment }: Coordinator): Repo
     warn: context.warn.bind(context),
     error: context.error.bind(context),
   };
-  const troubled = new Set(['failed', 'timedOut', 'stalled', 'unhealthy', 'warning']);
+  const troubled = new Set(['failed', 'timedOut', 'stalled', 'overdue', 'clockSkew', 'unhealthy', 'warning']);
   return {
     event: (event) => {
       levels[troubled.has(event.event) ? 'warn' : 'info'](formatEvent(event, deployment));

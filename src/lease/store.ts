@@ -231,8 +231,20 @@ export class StoreUnavailableError extends StoreError {
   }
 }
 
+/**
+ * Why the service refused the caller, where that is known. `noToken`: it has no identity that could be used.
+ * `credentials`: the service does not know it. `role`: it may not do this. `network`: from here nobody may.
+ */
+export type Denial = 'noToken' | 'credentials' | 'role' | 'network';
+
 /** The service refused the caller: wrong credentials, or a role that is missing. */
 export class StoreDeniedError extends StoreError {
   readonly code = 'StoreDenied';
   override readonly name = 'StoreDeniedError';
+  readonly why: Denial | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly why?: Denial | undefined } = {}) {
+    super(message, options);
+    this.why = options.why;
+  }
 }

@@ -5,6 +5,15 @@ import type { StoreError } from './store';
 export const TRIAL_STEPS = ['list', 'read', 'create', 'lease', 'write', 'release', 'delete'] as const;
 export type TrialStep = (typeof TRIAL_STEPS)[number];
 
+/** Whose token the calls were made with. */
+export interface Caller {
+  readonly kind: 'user' | 'application';
+  /** As people know it: a user's sign-in name, or an application's id. */
+  readonly name: string;
+  readonly objectId: string;
+  readonly tenant: string;
+}
+
 /** What came of doing all that coordination does, once, with a blob of its own. */
 export interface Trial {
   readonly container: 'there' | 'missing' | 'unknown';
@@ -20,4 +29,6 @@ export interface Trial {
   readonly skewMs: Millis | undefined;
   /** A blob that could not be removed. */
   readonly left: string | undefined;
+  /** Where an identity's token was refused: whose. */
+  readonly caller?: Caller | undefined;
 }

@@ -32,15 +32,21 @@ export function createTarget(written: (token: number) => void): TargetBlob {
   };
 }
 
-/** @param over makes a call over the network */
+/**
+ * @param over makes a call over the network
+ * @param sent called with the token of each write as its process sends it
+ */
 export function blobOver(
   target: TargetBlob,
   over: <T>(kind: string, apply: () => Promise<T>) => Promise<T>,
+  sent: (token: number) => void,
 ): FencedBlob {
   return {
     url: 'simulated://target',
     getProperties: () => over('getProperties', () => target.read()),
-    upload: (_body, _length, options) =>
-      over('upload', () => target.write(options?.metadata ?? {}, options?.conditions ?? {})),
+    upload: (_body, _length, options) => {
+      sent(Number(options?.metadata?.['cronleasetoken']));
+      return over('upload', () => target.write(options?.metadata ?? {}, options?.conditions ?? {}));
+    },
   };
 }

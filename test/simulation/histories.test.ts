@@ -1,34 +1,36 @@
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { describe as inWords, replayLine } from './explain';
 import { runHistory } from './history';
 import { planOf } from './plan';
+import { searchHistories, withWorker } from './search';
 
-/** Replays one history, with its trace. */
-const only = process.env['SIMULATION_SEED'];
-const first = Number(only ?? process.env['SIMULATION_FIRST'] ?? 1);
-const histories = only === undefined ? Number(process.env['SIMULATION_HISTORIES'] ?? 300) : 1;
-const TRACE_LINES = 4_000;
+const ROOT = path.join(__dirname, '../..');
+const HISTORIES = 5_000;
 
 describe('every history of simulated faults', () => {
-  it(`keeps the promises: ${String(histories)} from seed ${String(first)}`, { timeout: 3_600_000 }, async () => {
-    const failed: string[] = [];
-    for (let seed = first; seed < first + histories; seed += 1) {
-      const plan = planOf(seed);
-      const { violations, trace } = await runHistory(plan);
-      if (violations.length === 0) continue;
-      failed.push(
-        `SIMULATION_SEED=${String(seed)} npx vitest run test/simulation: ${violations.slice(0, 3).join('; ')}`,
-      );
-      if (only === undefined) continue;
-      const job = violations[0]?.split(':')[0];
-      console.log(JSON.stringify(plan, undefined, 1));
-      console.log(trace(TRACE_LINES, job === 'all' ? undefined : job).join('\n'));
-    }
-    expect(failed).toEqual([]);
+  it(`keeps the promises: ${String(HISTORIES)} of them`, { timeout: 900_000 }, async () => {
+    const { histories, failures } = await withWorker(ROOT, undefined, (bundle) =>
+      searchHistories(bundle, { first: 1, histories: HISTORIES, stopAtFirst: false }),
+    );
+    expect(failures.map(({ seed, violations }) => `${replayLine(seed)}  ${inWords(violations)}`)).toEqual([]);
+    expect(histories).toBe(HISTORIES);
   });
 
-  it('is the same history again for the same seed', async () => {
-    const [once, again] = [await runHistory(planOf(7)), await runHistory(planOf(7))];
+  it('is the same history again for the same seed, and for the faults that struck in it', async () => {
+    const plan = planOf(12);
+    const once = await runHistory(plan, true);
     expect(once.trace(Infinity).length).toBeGreaterThan(100);
-    expect(again.trace(Infinity)).toEqual(once.trace(Infinity));
+    expect(once.struck.length).toBeGreaterThan(0);
+    expect((await runHistory(plan, true)).trace(Infinity)).toEqual(once.trace(Infinity));
+
+    const told = { ...plan, faults: { kind: 'listed', faults: once.struck } } as const;
+    expect((await runHistory(told, true)).trace(Infinity)).toEqual(once.trace(Infinity));
+  });
+
+  it('is the same whether anybody reads it or not', async () => {
+    const [read, unread] = [await runHistory(planOf(9), true), await runHistory(planOf(9))];
+    expect(unread.counts).toEqual(read.counts);
+    expect(unread.trace(Infinity)).toEqual([]);
   });
 });

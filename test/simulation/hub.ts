@@ -1,7 +1,7 @@
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
 import type { Hub } from '../../src/coordinator/coordinator';
 import { orchestrateRun } from '../../src/functions/orchestrator';
-import type { HubFault } from './plan';
+import type { Fault, FaultStream, HubFault } from './faults';
 import type { SimulatedProcess } from './process';
 import type { Random } from './random';
 import type { Timeline } from './timeline';
@@ -36,10 +36,9 @@ interface Orchestration {
 interface TaskHubOptions {
   readonly name: string;
   readonly timeline: Timeline;
-  readonly trace: Trace;
-  readonly random: Random;
+  readonly trace: Trace | undefined;
+  readonly messages: FaultStream;
   readonly start: number;
-  readonly rate: (fault: HubFault) => number;
   readonly workers: () => readonly Worker[];
 }
 
@@ -47,39 +46,46 @@ type Action =
   { readonly kind: 'activity'; readonly input: AttemptInput } | { readonly kind: 'timer'; readonly at: Date };
 
 export function createTaskHub(options: TaskHubOptions): TaskHub {
-  const { timeline, trace, random, workers, rate } = options;
+  const { timeline, trace, workers } = options;
   const orchestrations = new Map<string, Orchestration>();
-  const strikes = (fault: HubFault): boolean => random.chance(rate(fault));
+  const next = (kinds: readonly HubFault[], about: string): { fault: Fault | undefined; random: Random } => {
+    const { fault, random } = options.messages.next(kinds);
+    if (fault !== undefined) trace?.add(options.name, `${about}: fault ${fault.kind}, ${String(fault.ms)} ms`);
+    return { fault, random };
+  };
 
   const hub: TaskHub = {
     dead: false,
     wipe: () => {
-      trace.add(options.name, 'hub wiped');
+      trace?.add(options.name, 'hub wiped');
       orchestrations.clear();
     },
     for: (process) => ({
-      start: (id, input) => reach(process, () => start(id, input)),
-      status: (id) => reach(process, () => orchestrations.get(id)?.status ?? 'unknown'),
+      start: (id, input) =>
+        reach(process, `start of ${id}`, () => {
+          start(id, input);
+        }),
+      status: (id) => reach(process, `status of ${id}`, () => orchestrations.get(id)?.status ?? 'unknown'),
       purge: async () => undefined,
     }),
   };
   return hub;
 
-  function reach<T>(process: SimulatedProcess, apply: () => T): Promise<T> {
+  function reach<T>(process: SimulatedProcess, about: string, apply: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      const refused = strikes('startRefused');
-      const answerLost = strikes('startAnswerLost');
-      const delay = strikes('startSlow') ? random.whole(500, 40_000) : random.whole(2, 20);
-      timeline.after(delay, () => {
-        const answer = refused ? undefined : apply();
-        timeline.after(random.whole(1, 10), () => {
-          process.enter(() => {
-            if (answer === undefined && (refused || answerLost)) reject(new Error('simulated: the hub refused'));
-            else if (answerLost) reject(new Error("simulated: the hub's answer was lost"));
-            else resolve(answer as T);
-          });
+      const { fault, random } = next(['startRefused', 'startAnswerLost', 'startSlow'], about);
+      const back = random.whole(1, 10);
+      timeline.after(fault?.kind === 'startSlow' ? fault.ms : random.whole(2, 20), () => {
+        const settle =
+          fault?.kind === 'startRefused' ? () => reject(new Error('simulated: the hub refused')) : answerOf(apply());
+        timeline.after(back, () => {
+          process.enter(settle);
         });
       });
+      const answerOf = (answer: T) => (): void => {
+        if (fault?.kind === 'startAnswerLost') reject(new Error("simulated: the hub's answer was lost"));
+        else resolve(answer);
+      };
     });
   }
 
@@ -95,26 +101,27 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     };
     const orchestration: Orchestration = { id, status: 'pending', steps: orchestrateRun(context as never), step: 0 };
     orchestrations.set(id, orchestration);
-    if (!id.includes('probe')) trace.add(options.name, `orchestration ${id} starts`);
+    if (!id.includes('probe')) trace?.add(options.name, `orchestration ${id} starts`);
     advance(orchestration, undefined);
   }
 
   function advance(orchestration: Orchestration, result: AttemptResult | undefined): void {
-    const next = orchestration.steps.next(result as AttemptResult);
+    const yielded = orchestration.steps.next(result as AttemptResult);
     orchestration.step += 1;
-    if (next.done === true) {
+    if (yielded.done === true) {
       orchestration.status = 'completed';
       return;
     }
     // What the orchestrator yields is what this hub's own context gave it, whatever Durable calls its type.
-    const action = next.value as unknown as Action;
+    const action = yielded.value as unknown as Action;
     if (action.kind === 'activity') {
       send(orchestration, action.input);
       return;
     }
     // Durable timers are cut to whole seconds.
     const at = Math.floor(action.at.getTime() / 1000) * 1000 - options.start;
-    timeline.after(Math.max(0, at - timeline.now()) + random.whole(0, 2_000), () => {
+    const late = next([], orchestration.id).random.whole(0, 2_000);
+    timeline.after(Math.max(0, at - timeline.now()) + late, () => {
       whenAlive(() => {
         if (isCurrent(orchestration)) advance(orchestration, undefined);
       });
@@ -127,19 +134,18 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
 
   function send(orchestration: Orchestration, input: AttemptInput): void {
     const { step } = orchestration;
-    if (strikes('dropped')) {
-      trace.add(options.name, `activity of ${orchestration.id} dropped`);
-      return;
+    const { fault, random } = next(['dropped', 'late'], orchestration.id);
+    const once = next(['again'], orchestration.id);
+    if (fault?.kind !== 'dropped') {
+      timeline.after(fault?.kind === 'late' ? fault.ms : random.whole(3, 40), () => {
+        deliver(orchestration, step, input, random);
+      });
     }
-    const delay = strikes('late') ? random.whole(500, 90_000) : random.whole(3, 40);
-    timeline.after(delay, () => {
-      deliver(orchestration, step, input);
-    });
-    if (!strikes('twice')) return;
-    timeline.after(random.whole(0, 60_000), () => {
-      trace.add(options.name, `activity of ${orchestration.id} delivered once more`);
-      deliver(orchestration, step, input);
-    });
+    if (once.fault !== undefined) {
+      timeline.after(once.fault.ms, () => {
+        deliver(orchestration, step, input, once.random);
+      });
+    }
   }
 
   function whenAlive(run: () => void): void {
@@ -150,11 +156,11 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     else run();
   }
 
-  function deliver(orchestration: Orchestration, step: number, input: AttemptInput): void {
+  function deliver(orchestration: Orchestration, step: number, input: AttemptInput, random: Random): void {
     if (!isCurrent(orchestration) || orchestration.step !== step) return;
     const again = (delay: number): void => {
       timeline.after(delay, () => {
-        deliver(orchestration, step, input);
+        deliver(orchestration, step, input, random);
       });
     };
     // A process that has just been stopped may have fetched the message before.
@@ -173,7 +179,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const guard = (): void => {
       timeline.after(redeliverAfter, () => {
         if (over) return;
-        if (worker.process.dead) deliver(orchestration, step, input);
+        if (worker.process.dead) deliver(orchestration, step, input, random);
         else guard();
       });
     };
@@ -190,7 +196,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
         },
         (error: unknown) => {
           over = true;
-          trace.add(options.name, `activity of ${orchestration.id} threw: ${String(error)}`);
+          trace?.add(options.name, `activity of ${orchestration.id} threw: ${String(error)}`);
           orchestration.status = 'failed';
         },
       );

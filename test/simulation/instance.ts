@@ -19,8 +19,9 @@ export interface Deployment {
   readonly hub: TaskHub;
   readonly instances: Instance[];
   ticking: Instance | undefined;
-  revision: 0 | 1;
-  endsDead: boolean;
+  revision: number;
+  /** Since when its task hub delivers nothing, for good. */
+  deadSince: number | undefined;
 }
 
 /** One host process with the real coordinator in it. */
@@ -41,7 +42,7 @@ export interface InstanceOptions {
   readonly specs: readonly JobSpec[];
   readonly store: LeaseStore;
   readonly random: Random;
-  readonly trace: Trace;
+  readonly trace: Trace | undefined;
   readonly handler: (context: JobContext, instance: Instance) => unknown;
   /** What must not happen. */
   readonly broken: (what: string) => void;
@@ -72,7 +73,7 @@ export function startInstance(options: InstanceOptions): Instance {
   };
   const report: Report = {
     event: ({ event, job, reason, token, attempt }) => {
-      trace.add(
+      trace?.add(
         process.id,
         `${job ?? ''} event ${event} token ${String(token)} attempt ${String(attempt)} ${reason ?? ''}`,
       );
@@ -95,7 +96,7 @@ export function startInstance(options: InstanceOptions): Instance {
     drain: () => drain(coordinator),
   };
   deployment.instances.push(instance);
-  void tickLoop().catch((error: unknown) => {
+  tickLoop().catch((error: unknown) => {
     broken(`a tick threw ${text(error)}`);
   });
   return instance;

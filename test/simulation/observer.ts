@@ -1,331 +1,340 @@
-import type { ETag, JobName } from '../../src/core/brand';
-import type { Stretch } from '../../src/core/fate';
+import type { ETag, JobName, LeaseId } from '../../src/core/brand';
+import { decodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
-import { parseRecordKey, recordKey } from '../../src/core/key';
-import type { LedgerRecord } from '../../src/core/record';
-import { parseRecord } from '../../src/core/record';
+import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { decodeRow } from '../../src/core/row';
-import type { LeaseStore, Metadata, StoredRecord } from '../../src/lease/store';
+import type { LeaseStore, Listing, Metadata, StoredRecord } from '../../src/lease/store';
 import type { JobContext } from '../../src/coordinator/handler';
-import type { SimulatedProcess } from './process';
+import { handlerStarted } from './check-handler';
+import { recordWritten } from './check-record';
+import { released, rowWritten } from './check-row';
+import { checkTrust, trustLimit } from './check-trust';
+import type { Acquisition, Actor, Execution, JobFacts, Violation } from './facts';
+import { isFinal, keyText, marginOf, newFacts, short } from './facts';
+import type { Timeline } from './timeline';
 import type { Trace } from './trace';
 
-/** One handler at work. */
-export interface Execution {
-  readonly context: JobContext;
-  readonly process: SimulatedProcess;
-  running: boolean;
-}
-
-/** What the observer knows of one job. */
-export interface JobHistory {
-  readonly name: JobName;
-  row: Row | undefined;
-  etag: ETag | undefined;
-  /** When its row was created, in the service's time: the first cursor. */
-  firstCursor: number | undefined;
-  readonly records: Map<string, { record: LedgerRecord; etag: ETag }>;
-  /** Claims by run and attempt, with their tokens. */
-  readonly claims: Map<string, number>;
-  readonly started: Map<string, number>;
-  readonly executions: Set<Execution>;
-  fencedToken: number;
-}
-
 export interface Observer {
-  readonly violations: string[];
-  readonly jobs: ReadonlyMap<JobName, JobHistory>;
+  readonly violations: readonly Violation[];
+  readonly jobs: ReadonlyMap<JobName, JobFacts>;
   /** The service's store, watched: every call that is applied is looked at. */
-  watch(store: LeaseStore): LeaseStore;
-  handlerStarted(execution: Execution): void;
+  watch(store: LeaseStore, actor: Actor): LeaseStore;
+  /** A process sends a call. */
+  sent(actor: Actor, method: string, parameters: readonly unknown[]): void;
+  /** A listing arrives at a process. */
+  listed(actor: Actor, listing: Listing): void;
+  leaseBroken(job: JobName, periodMs: number): void;
+  handlerStarted(execution: Omit<Execution, 'leaseId' | 'running'>): Execution;
+  handlerEnded(execution: Execution, returned: boolean): void;
+  /** A write through a fence is sent by its process, or applied by the service. */
+  fencedWriteSent(job: string, token: number): void;
   fencedWrite(job: string, token: number): void;
-  /** Of all handlers at work at this instant. */
-  checkTrust(): void;
-  violation(job: string, what: string): void;
+  /** Whatever holds at each instant. */
+  check(): void;
+  report(kind: string, job: string, text: string): void;
 }
 
 /** Looks at every write that storage applies, and at every handler, independently of what the coordinator believes. */
-export function createObserver(specs: ReadonlyMap<JobName, readonly JobSpec[]>, trace: Trace): Observer {
-  const violations: string[] = [];
-  const jobs = new Map<JobName, JobHistory>();
-  for (const name of specs.keys()) {
-    jobs.set(name, {
-      name,
-      row: undefined,
-      etag: undefined,
-      firstCursor: undefined,
-      records: new Map(),
-      claims: new Map(),
-      started: new Map(),
-      executions: new Set(),
-      fencedToken: 0,
-    });
-  }
-  const historyOf = (name: string): JobHistory => {
-    const history = jobs.get(name as JobName);
-    if (history === undefined) throw new Error(`unknown job ${name}`);
-    return history;
+export function createObserver(
+  specs: ReadonlyMap<JobName, readonly JobSpec[]>,
+  timeline: Timeline,
+  start: number,
+  trace: Trace | undefined,
+): Observer {
+  const violations: Violation[] = [];
+  const jobs = new Map([...specs].map(([name, revisions]) => [name, newFacts(name, revisions)]));
+  const all = [...jobs.values()];
+  const madeAt = new WeakMap<Listing, number>();
+  const now = (): number => start + timeline.now();
+  const factsOf = (name: string): JobFacts => {
+    const facts = jobs.get(name as JobName);
+    if (facts === undefined) throw new Error(`unknown job ${name}`);
+    return facts;
   };
-  const violation = (job: string, what: string): void => {
-    violations.push(`${job}: ${what}`);
-    trace.add('!!!', `${job}: ${what}`);
+  const report = (kind: string, job: string, text: string): void => {
+    violations.push({ kind, job, text });
+    trace?.add('!!!', `${job}: ${text}`);
+  };
+  const check = (): void => {
+    for (const facts of all) checkTrust(facts, now(), report);
   };
 
   return {
     violations,
     jobs,
-    violation,
-    watch: (store) => ({
-      ...store,
-      async createRow(job, metadata, options) {
-        const answer = await store.createRow(job, metadata, options);
-        if (answer === 'created') {
-          const history = historyOf(job);
-          history.row = decodeRow(metadata);
-          history.firstCursor = history.row.cursor;
-          trace.add('store', `${job} created, cursor ${short(history.row.cursor)}`);
-        }
-        return answer;
-      },
-      async acquire(job, request, options) {
-        const answer = await store.acquire(job, request, options);
-        trace.add('store', `${job} acquire ${request.leaseId.slice(0, 8)} ${answer.kind}`);
-        return answer;
-      },
-      async renew(job, leaseId, options) {
-        const answer = await store.renew(job, leaseId, options);
-        if (answer === 'lost') trace.add('store', `${job} renew ${leaseId.slice(0, 8)} lost`);
-        return answer;
-      },
-      async writeRow(job, metadata, guard, options) {
-        const answer = await store.writeRow(job, metadata, guard, options);
-        trace.add('store', `${job} writeRow ${guard.leaseId.slice(0, 8)} ${answer.kind} ${describeRow(metadata)}`);
-        if (answer.kind === 'written') rowWritten(historyOf(job), decodeRow(metadata));
-        return answer;
-      },
-      async release(job, leaseId, options) {
-        const answer = await store.release(job, leaseId, options);
-        trace.add('store', `${job} release ${leaseId.slice(0, 8)} ${answer}`);
-        if (answer === 'released') released(historyOf(job));
-        return answer;
-      },
-      async createRecord(job, key, record, options) {
-        const answer = await store.createRecord(job, key, record, options);
-        if (answer.kind === 'created') recordWritten(historyOf(job), key, record, answer.etag);
-        else trace.add('store', `${job} createRecord ${keyText(key)} exists`);
-        return answer;
-      },
-      async replaceRecord(job, key, record, ifMatch, options) {
-        const answer = await store.replaceRecord(job, key, record, ifMatch, options);
-        if (answer.kind === 'replaced') recordWritten(historyOf(job), key, record, answer.etag);
-        else trace.add('store', `${job} replaceRecord ${keyText(key)} refused`);
-        return answer;
-      },
-    }),
-    handlerStarted(execution) {
-      const { context } = execution;
-      const history = historyOf(context.job);
-      const run = runOf(context);
-      const attempt = `${run} attempt ${String(context.attempt)}`;
-      if (history.records.get(run)?.record.state === 'final') {
-        violation(context.job, `handler of ${keyText(run)} started although its final record exists`);
+    report,
+    check,
+    watch: (store, actor) => watchStore(store, { actor, factsOf, madeAt, now, report, trace, proven }),
+    sent(actor, method, parameters) {
+      if (method !== 'acquire') return;
+      const [job, { leaseId, leaseMs }] = parameters as Parameters<LeaseStore['acquire']>;
+      const { acquisitions } = factsOf(job);
+      const asked = acquisitions.get(leaseId);
+      // Asked again under the same id: after a lost answer, or by a later decision.
+      if (asked !== undefined) {
+        asked.sentAt = now();
+        asked.skewed ||= actor.skewed();
+        asked.errors = [Math.min(asked.errors[0], actor.error()), Math.max(asked.errors[1], actor.error())];
+        return;
       }
-      try {
-        context.fence.check();
-      } catch {
-        violation(context.job, `handler of ${keyText(run)} started without trust in its lease`);
+      acquisitions.set(leaseId, {
+        actor,
+        leaseMs,
+        viewAt: actor.views.get(job) ?? now(),
+        sentAt: now(),
+        errors: [actor.error(), actor.error()],
+        skewed: actor.skewed(),
+        at: undefined,
+        lastAt: 0,
+        provenAt: -Infinity,
+        used: false,
+      });
+    },
+    listed(actor, listing) {
+      const at = madeAt.get(listing) ?? listing.date;
+      for (const job of listing.jobs.keys()) actor.views.set(job, at);
+    },
+    leaseBroken(job, periodMs) {
+      const facts = factsOf(job);
+      if (facts.lease === undefined) return;
+      facts.lease = { ...facts.lease, until: Math.min(facts.lease.until, now() + periodMs), broken: true };
+    },
+    handlerStarted(started) {
+      const facts = factsOf(started.context.job);
+      const leaseId = facts.claimOf.get(started.context.fence.token)?.leaseId;
+      const execution: Execution = { ...started, leaseId, running: true };
+      handlerStarted(facts, execution, runKeyOf(started.context), now(), report);
+      facts.executions.add(execution);
+      probe(facts, execution);
+      return execution;
+    },
+    handlerEnded(execution, returned) {
+      const facts = factsOf(execution.context.job);
+      execution.running = false;
+      facts.executions.delete(execution);
+      if (returned) facts.returned.add(execution.context.fence.token);
+    },
+    fencedWriteSent(job, token) {
+      const facts = factsOf(job);
+      const key = facts.claimOf.get(token)?.row.run?.key ?? '';
+      const waits = facts.row?.token === token && facts.row.phase !== 'running';
+      if (waits || facts.records.get(key)?.record.state === 'final') {
+        report('wroteAfterEnd', job, `token ${String(token)} writes through its fence after its run was settled`);
       }
-      if (history.started.has(attempt)) violation(context.job, `handler of ${attempt} was called twice`);
-      if (history.claims.get(attempt) !== context.fence.token) {
-        violation(
-          context.job,
-          `handler of ${attempt} started with token ${String(context.fence.token)}, not its claim's`,
-        );
-      }
-      history.started.set(attempt, context.fence.token);
-      history.executions.add(execution);
     },
     fencedWrite(job, token) {
-      const history = historyOf(job);
-      if (token < history.fencedToken) {
-        violation(job, `a fenced write of token ${String(token)} landed after one of ${String(history.fencedToken)}`);
+      const facts = factsOf(job);
+      if (token < facts.fencedToken) {
+        const what = `a fenced write of token ${String(token)} landed after one of ${String(facts.fencedToken)}`;
+        report('fencedWentBack', job, what);
       }
-      history.fencedToken = token;
-    },
-    checkTrust() {
-      for (const history of jobs.values()) {
-        if (history.executions.size < 2) continue;
-        const trusting = [...history.executions].filter(({ running, process, context }) => {
-          if (!running || process.dead || process.paused) return false;
-          try {
-            context.fence.check();
-            return true;
-          } catch {
-            return false;
-          }
-        });
-        if (trusting.length < 2) continue;
-        const tokens = trusting.map(({ context, process }) => `${String(context.fence.token)} on ${process.id}`);
-        violation(history.name, `two executions trust their lease: ${tokens.join(', ')}`);
-      }
+      facts.fencedToken = token;
     },
   };
 
-  function rowWritten(history: JobHistory, row: Row): void {
-    const { name, row: before } = history;
-    history.row = row;
-    if (before === undefined) return;
-    if (row.cursor < before.cursor)
-      violation(name, `cursor went back from ${short(before.cursor)} to ${short(row.cursor)}`);
-    if (row.manualTaken < before.manualTaken) violation(name, 'the last manual request taken went back');
-    if (row.token < before.token)
-      violation(name, `token went back from ${String(before.token)} to ${String(row.token)}`);
-    for (const stretch of before.owed) {
-      if (!row.owed.some((other) => sameStretch(other, stretch)) && !isWritten(history, stretch)) {
-        violation(name, `owed record of ${short(stretch.from)} was dropped unwritten`);
+  /** Looks at the very instant at which the trust must be over. */
+  function probe(facts: JobFacts, execution: Execution): void {
+    const left = trustLimit(facts, execution) - now();
+    if (left >= 0 && Number.isFinite(left)) timeline.after(left + 1, () => undefined);
+  }
+
+  function proven(facts: JobFacts, acquisition: Acquisition): void {
+    acquisition.provenAt = now();
+    for (const execution of facts.executions) probe(facts, execution);
+  }
+}
+
+/** How often a process may take one job's lease in vain. */
+const HAND_OVERS_LOST = 1;
+
+interface Watching {
+  readonly actor: Actor;
+  readonly factsOf: (name: string) => JobFacts;
+  readonly madeAt: WeakMap<Listing, number>;
+  readonly now: () => number;
+  readonly report: Observer['report'];
+  readonly trace: Trace | undefined;
+  readonly proven: (facts: JobFacts, acquisition: Acquisition) => void;
+}
+
+function watchStore(store: LeaseStore, watching: Watching): LeaseStore {
+  return { ...store, ...watchRows(store, watching), ...watchLeases(store, watching), ...watchRecords(store, watching) };
+}
+
+function watchRows(
+  store: LeaseStore,
+  { actor, factsOf, madeAt, now, report, trace }: Watching,
+): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl'> {
+  return {
+    async list(options) {
+      const at = now();
+      const listing = await store.list(options);
+      madeAt.set(listing, at);
+      return listing;
+    },
+    async createRow(job, metadata, options) {
+      const answer = await store.createRow(job, metadata, options);
+      if (answer === 'created') {
+        const facts = factsOf(job);
+        facts.row = decodeRow(metadata);
+        facts.etag = (await store.readRow(job))?.etag;
+        facts.firstCursor = facts.row.cursor;
+        trace?.add('store', `${job} created, cursor ${short(facts.row.cursor)}`);
       }
-    }
-    if (row.token === before.token) return;
-    const { run } = row;
-    if (run === undefined) {
-      violation(name, 'a claim without a run');
-      return;
-    }
-    if (row.token !== before.token + 1)
-      violation(name, `token jumped from ${String(before.token)} to ${String(row.token)}`);
-    const attempt = `${run.key} attempt ${String(row.attempt)}`;
-    if (history.claims.has(attempt))
-      violation(name, `${keyText(run.key)} attempt ${String(row.attempt)} was claimed twice`);
-    if (row.attempt === 1) {
-      if (history.records.has(run.key)) violation(name, `${keyText(run.key)} was claimed although its record exists`);
-      if (
-        run.trigger !== 'manual' &&
-        row.run?.scheduledFor !== undefined &&
-        before.cursor >= run.scheduledFor &&
-        isTimed(name)
-      ) {
-        violation(name, `${short(run.scheduledFor)} was claimed although the cursor is past it`);
-      }
-      const settled = before.run === undefined || before.phase === 'idle' || isFinal(history, before.run.key);
-      if (!settled)
-        violation(name, `${keyText(run.key)} was claimed while run ${keyText(before.run?.key ?? '')} is unfinished`);
-    } else if (before.run?.key !== run.key || row.attempt !== before.attempt + 1) {
-      violation(name, `attempt ${String(row.attempt)} of ${keyText(run.key)} does not follow the row`);
-    }
-    history.claims.set(attempt, row.token);
-  }
-
-  function isTimed(name: JobName): boolean {
-    return specs.get(name)?.[0]?.kind === 'timed';
-  }
-
-  function released(history: JobHistory): void {
-    const { row, name } = history;
-    if (row === undefined) return;
-    if (row.phase === 'running' && row.run !== undefined && !isFinal(history, row.run.key)) {
-      violation(name, `released over unfinished run ${keyText(row.run.key)}`);
-    }
-    for (const stretch of row.owed) {
-      if (!isWritten(history, stretch)) violation(name, `released over owed record of ${short(stretch.from)}`);
-    }
-  }
-
-  function recordWritten(history: JobHistory, key: string, stored: StoredRecord, etag: ETag): void {
-    const { name, records } = history;
-    const record = parseRecord(name, key, stored.body);
-    const before = records.get(key)?.record;
-    trace.add(
-      'store',
-      `${name} record ${keyText(key)} ${record.outcome ?? record.state} token ${String(record.token)}` +
-        (record.through === undefined ? '' : ` through ${record.through.slice(11, 19)}`),
-    );
-    if (before?.state === 'final') violation(name, `final record ${keyText(key)} was overwritten`);
-    if (before !== undefined && (record.token ?? 0) < (before.token ?? 0)) {
-      violation(
-        name,
-        `record ${keyText(key)} of token ${String(before.token)} was overwritten by ${String(record.token)}`,
+      return answer;
+    },
+    async writeRow(job, metadata, guard, options) {
+      const answer = await store.writeRow(job, metadata, guard, options);
+      const facts = factsOf(job);
+      trace?.add(
+        'store',
+        `${job} writeRow ${guard.leaseId.slice(0, 8)} ${answer.kind} ${describeRow(decodeRow(metadata))}`,
       );
-    }
-    if (before === undefined) {
-      const [from, through] = spanOf(record);
-      for (const [other, { record: others }] of records) {
-        if (isRequest(key) || isRequest(other)) continue;
-        const [otherFrom, otherThrough] = spanOf(others);
-        if (from <= otherThrough && otherFrom <= through) {
-          violation(
-            name,
-            `record ${keyText(key)} (${String(record.outcome)}) overlaps record ${keyText(other)} (${String(others.outcome)})`,
-          );
-        }
+      if (answer.kind === 'written') {
+        facts.etag = answer.etag;
+        rowWritten(facts, decodeRow(metadata), guard.leaseId, actor, now(), report);
       }
-      if (record.through !== undefined && !fitsSchedule(name, record)) {
-        violation(
-          name,
-          `stretch ${keyText(key)} counts ${String(record.count)} due times, and its schedule has others`,
-        );
+      return answer;
+    },
+    async writeControl(job, metadata, ifMatch, options) {
+      const answer = await store.writeControl(job, metadata, ifMatch, options);
+      if (answer === 'written') {
+        factsOf(job).controls.push({ at: now(), control: decodeControl(metadata) });
+        trace?.add('store', `${job} control ${controlText(metadata)}`);
       }
-    }
-    records.set(key, { record, etag });
+      return answer;
+    },
+  };
+}
+
+function watchLeases(
+  store: LeaseStore,
+  { actor, factsOf, now, report, trace, proven }: Watching,
+): Pick<LeaseStore, 'acquire' | 'renew' | 'release'> {
+  return {
+    async acquire(job, request, options) {
+      const answer = await store.acquire(job, request, options);
+      const { leaseId } = request;
+      trace?.add('store', `${job} acquire ${leaseId.slice(0, 8)} by ${actor.id} ${answer.kind}`);
+      if (answer.kind === 'acquired') acquired(factsOf(job), request, now(), report, proven);
+      return answer;
+    },
+    async renew(job, leaseId, options) {
+      const answer = await store.renew(job, leaseId, options);
+      if (answer === 'lost') trace?.add('store', `${job} renew ${leaseId.slice(0, 8)} lost`);
+      const facts = factsOf(job);
+      const acquisition = facts.acquisitions.get(leaseId);
+      if (answer === 'renewed' && facts.lease?.id === leaseId && !facts.lease.broken && acquisition !== undefined) {
+        facts.lease = { id: leaseId, until: now() + acquisition.leaseMs, broken: false };
+        proven(facts, acquisition);
+      }
+      return answer;
+    },
+    async release(job, leaseId, options) {
+      const answer = await store.release(job, leaseId, options);
+      trace?.add('store', `${job} release ${leaseId.slice(0, 8)} ${answer}`);
+      if (answer === 'released') {
+        const facts = factsOf(job);
+        facts.lease = undefined;
+        released(facts, report);
+      }
+      return answer;
+    },
+  };
+}
+
+function watchRecords(
+  store: LeaseStore,
+  { factsOf, now, report, trace }: Watching,
+): Pick<LeaseStore, 'createRecord' | 'replaceRecord'> {
+  const written = (job: JobName, key: string, stored: StoredRecord): void => {
+    recordWritten(factsOf(job), key, stored, now(), report);
+    trace?.add('store', `${job} record ${keyText(key)} ${Object.values(stored.summary).slice(0, 4).join(' ')}`);
+  };
+  return {
+    async createRecord(job, key, record, options) {
+      const answer = await store.createRecord(job, key, record, options);
+      if (answer.kind === 'created') written(job, key, record);
+      else trace?.add('store', `${job} createRecord ${keyText(key)} exists`);
+      return answer;
+    },
+    async replaceRecord(job, key, record, ifMatch: ETag, options) {
+      const answer = await store.replaceRecord(job, key, record, ifMatch, options);
+      if (answer.kind === 'replaced') written(job, key, record);
+      else trace?.add('store', `${job} replaceRecord ${keyText(key)} refused`);
+      return answer;
+    },
+  };
+}
+
+/** A lease was given: the service's own rules say whether it could be. */
+function acquired(
+  facts: JobFacts,
+  { leaseId, leaseMs, ifMatch }: { readonly leaseId: LeaseId; readonly leaseMs: number; readonly ifMatch: ETag },
+  now: number,
+  report: Observer['report'],
+  proven: Watching['proven'],
+): void {
+  const { lease, name } = facts;
+  if (facts.etag !== ifMatch) {
+    report('staleAcquired', name, 'a row was leased that had changed since that was decided');
   }
-
-  function fitsSchedule(name: JobName, record: LedgerRecord): boolean {
-    const [from, through] = spanOf(record);
-    return (specs.get(name) ?? []).some(({ timetable }) => {
-      let counted = 0;
-      for (let due = timetable.next(from - 1); due !== undefined && due <= through; due = timetable.next(due))
-        counted += 1;
-      return counted === (record.count ?? 1);
-    });
+  if (lease !== undefined && lease.id !== leaseId && now < lease.until) {
+    report('leasedTwice', name, 'a lease was given while another one goes on');
   }
+  // One whose attempt has let the run wait, or has recorded it, does not trust any more.
+  const atWork = facts.row?.phase === 'running' && !isFinal(facts, facts.row.run?.key ?? '');
+  const last = lease?.broken === true && lease.id !== leaseId ? facts.acquisitions.get(lease.id) : undefined;
+  if (atWork && last?.used === true && now < last.provenAt + last.leaseMs - marginOf(last.leaseMs)) {
+    report('brokenTaken', name, 'a broken lease was taken while its holder may still trust it');
+  }
+  facts.lease = { id: leaseId, until: now + leaseMs, broken: false };
+  const acquisition = facts.acquisitions.get(leaseId);
+  if (acquisition === undefined) return;
+  acquisition.at ??= now;
+  acquisition.lastAt = now;
+  proven(facts, acquisition);
+  checkHub(facts, acquisition, report);
 }
 
-export function spanOf(record: LedgerRecord): readonly [number, number] {
-  return [Date.parse(record.scheduledFor), Date.parse(record.through ?? record.scheduledFor)];
-}
-
-export function isRequest(key: string): boolean {
-  return parseRecordKey(key)?.request !== undefined;
-}
-
-export function isFinal({ records }: JobHistory, key: string): boolean {
-  return records.get(key)?.record.state === 'final';
-}
-
-function isWritten(history: JobHistory, stretch: Stretch): boolean {
-  return isFinal(history, recordKey(stretch.from, stretch.request));
-}
-
-function sameStretch(a: Stretch, b: Stretch): boolean {
-  return a.from === b.from && a.through === b.through && a.fate === b.fate && a.request === b.request;
+/** A process whose hub is dead learns so from its first hand-over that comes to nothing, and then keeps out. */
+function checkHub({ acquisitions, name }: JobFacts, { actor }: Acquisition, report: Observer['report']): void {
+  const deadSince = actor.hubDeadSince();
+  if (deadSince === undefined) return;
+  let inVain = 0;
+  for (const other of acquisitions.values()) {
+    if (other.actor === actor && other.at !== undefined && other.sentAt > deadSince && !other.used) inVain += 1;
+  }
+  // This one may be for a row write that needs no hub.
+  if (inVain - 1 > HAND_OVERS_LOST) {
+    report('racedUnproven', name, `${actor.id} took the lease ${String(inVain)} times in vain after its hub had died`);
+  }
 }
 
 /** The run's key, from what its handler is told. */
-function runOf(context: JobContext): string {
+function runKeyOf(context: JobContext): string {
   const request = /-m-([0-9a-z]+)$/.exec(context.runId)?.[1];
   return recordKey(context.scheduledFor.getTime(), request);
 }
 
-export function short(instant: number): string {
-  return new Date(instant).toISOString().slice(11, 23).replace('.000', '');
+function controlText(metadata: Metadata): string {
+  const { pauses, cancel, requests } = metadata;
+  return [pauses && `pauses ${pauses}`, cancel && `cancel ${cancel}`, requests && `requests ${requests}`]
+    .filter((part) => part !== undefined)
+    .join(', ');
 }
 
-export function keyText(key: string): string {
-  const parts = parseRecordKey(key);
-  return parts === undefined
-    ? key
-    : short(parts.scheduledFor) + (parts.request === undefined ? '' : `(${parts.request})`);
-}
-
-function describeRow(metadata: Metadata): string {
-  const { token, cursor, run, phase, attempt, owed, busyuntil, notbefore } = metadata;
+function describeRow({ token, cursor, run, phase, attempt, owed, busyUntil, notBefore }: Row): string {
   return [
     `token ${String(token)}`,
-    `cursor ${String(cursor).slice(11, 19)}`,
-    `run ${keyText(run ?? '')}`,
-    `${String(phase)} ${String(attempt)}`,
-    ...(owed === undefined || owed === '[]' ? [] : [`owes ${owed}`]),
-    ...(busyuntil === undefined ? [] : [`busy until ${busyuntil.slice(11, 23)}`]),
-    ...(notbefore === undefined ? [] : [`not before ${notbefore.slice(11, 23)}`]),
+    `cursor ${short(cursor)}`,
+    `run ${keyText(run?.key ?? '')}`,
+    `${phase} ${String(attempt)}`,
+    ...(owed.length === 0
+      ? []
+      : [`owes ${owed.map(({ fate, from, count }) => `${fate} ${short(from)} x${String(count)}`).join(' ')}`]),
+    ...(busyUntil === undefined ? [] : [`busy until ${short(busyUntil)}`]),
+    ...(notBefore === undefined ? [] : [`not before ${short(notBefore)}`]),
   ].join(', ');
 }

@@ -27,7 +27,18 @@ export function seeded(seed: number): Random {
 
 /** A source of its own for each name, so that leaving one thing out of a history does not change the others. */
 export function seededBy(seed: number, ...name: readonly (string | number)[]): Random {
+  return seeded(seedOf(seed, ...name));
+}
+
+export function seedOf(seed: number, ...name: readonly (string | number)[]): number {
   let hash = seed ^ 0x9e3779b9;
   for (const character of name.join('/')) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
-  return seeded(hash ^ (hash >>> 13));
+  return hash ^ (hash >>> 13);
+}
+
+/** A source of its own for the n-th thing of a kind. */
+export function seededAt(seed: number, n: number): Random {
+  let hash = Math.imul(seed ^ n, 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 15) ^ n, 0xc2b2ae35);
+  return seeded(hash ^ (hash >>> 16));
 }

@@ -31,26 +31,48 @@ export function createTimeline(): Timeline {
         event.run = undefined;
       };
     },
-    async runUntil(instant, afterEach) {
-      await rest();
-      for (let event = heap[0]; event !== undefined && event.at <= instant; event = heap[0]) {
-        pop(heap);
-        const { run } = event;
-        if (run === undefined) continue;
-        now = event.at;
-        run();
-        await rest();
-        if (!afterEach()) return;
-      }
-      now = instant;
+    runUntil(instant, afterEach) {
+      const nextBy = (): Event | undefined => {
+        for (let event = heap[0]; event !== undefined && event.at <= instant; event = heap[0]) {
+          pop(heap);
+          if (event.run !== undefined) return event;
+        }
+        return undefined;
+      };
+      return new Promise((resolve, reject) => {
+        const step = (): void => {
+          try {
+            const event = nextBy();
+            now = event?.at ?? instant;
+            if (event === undefined) {
+              resolve();
+              return;
+            }
+            event.run?.();
+            whenAtRest(() => {
+              if (afterEach()) step();
+              else resolve();
+            });
+          } catch (error) {
+            reject(error instanceof Error ? error : new Error(String(error)));
+          }
+        };
+        whenAtRest(step);
+      });
     },
   };
 }
 
-/** Every chain of promises that needs no further event has come to its end when the event loop turns. */
-function rest(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
+const SETTLED = Promise.resolve();
+
+/**
+ * Calls once every chain of promises that needs no further event has come to its end: Node runs what was put on its
+ * tick queue by a promise when no promise has anything left to do. A turn of the event loop would do too, and costs
+ * ten times as much.
+ */
+function whenAtRest(run: () => void): void {
+  void SETTLED.then(() => {
+    process.nextTick(run);
   });
 }
 

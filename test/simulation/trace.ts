@@ -1,6 +1,7 @@
-/** What happened, in order, as a person can read it. */
+/** What happened, in order, as a person can read it. Kept only where somebody is going to read it. */
 export interface Trace {
   add(who: string, what: string): void;
+  /** The last lines, of one job and of everybody where `about` names one. */
   lines(last: number, about?: string): string[];
 }
 

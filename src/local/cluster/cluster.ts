@@ -38,12 +38,18 @@ export interface Cluster {
   readonly azuritePid: number | undefined;
   /** Those that answer now. */
   instances(): readonly ClusterInstance[];
+  /** Starts a deployment again whose instance has ended. Rejects with {@link ClusterError}. */
+  start(deployment: string): Promise<void>;
   /** Drains all instances, then ends Azurite. */
   stop(): Promise<void>;
   /** Ends everything at once. */
   kill(): Promise<void>;
   /** Rejects with {@link ClusterError} when the cluster cannot go on. Never resolves. */
   readonly failed: Promise<never>;
+}
+
+function nameOf(index: number): string {
+  return `local-${index + 1}`;
 }
 
 /** Settings by which each instance is a deployment of its own, on the shared storage. */
@@ -80,7 +86,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const storage = options.storage ?? azurite?.connectionString ?? '';
   const guard = startGuard();
   const deployments = Array.from({ length: options.instances }, (_, index) => {
-    const name = `local-${index + 1}`;
+    const name = nameOf(index);
     const anyPort = options.port === 0;
     return createDeployment({
       name,
@@ -104,6 +110,10 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     azuritePid: azurite?.pid,
     instances: () => deployments.flatMap((deployment) => deployment.answering() ?? []),
     failed,
+    async start(name) {
+      const index = deployments.findIndex((_, position) => nameOf(position) === name);
+      await deployments[index]?.start();
+    },
     async stop() {
       stopping = true;
       await Promise.all(deployments.map((deployment) => deployment.stop()));

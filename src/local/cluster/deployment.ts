@@ -20,6 +20,8 @@ export interface ClusterEvent {
   readonly through?: string;
   readonly count?: number;
   readonly latenessMs?: number;
+  readonly ageMs?: number;
+  readonly skewMs?: number;
 }
 
 export interface ClusterInstance {

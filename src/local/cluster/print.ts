@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { formatDuration } from '../../core/duration';
 import type { LogLine } from '../host/core-api';
 import type { Cluster } from './cluster';
 import type { ClusterEvent } from './deployment';
@@ -40,6 +41,8 @@ const STYLES: Readonly<Record<string, Style>> = {
   overlapped: 'yellow',
   collapsed: 'yellow',
   expired: 'yellow',
+  overdue: 'red',
+  clockSkew: 'yellow',
   unhealthy: 'red',
   healthy: 'green',
   warning: 'yellow',
@@ -72,11 +75,38 @@ function details(event: ClusterEvent): string {
     event.attempt === undefined ? undefined : `attempt ${event.attempt}`,
     event.token === undefined ? undefined : `token ${event.token}`,
     event.latenessMs === undefined ? undefined : `${event.latenessMs} ms late`,
+    event.ageMs === undefined ? undefined : `no success for ${formatDuration(Math.floor(event.ageMs / 1000) * 1000)}`,
+    event.skewMs === undefined ? undefined : `its clock is ${event.skewMs} ms ahead`,
     event.job === undefined ? `process ${event.pid}` : undefined,
     event.reason,
   ];
   const span = [due, through, count].filter((part) => part !== undefined).join(' ');
   return [span, ...facts].filter((part) => part !== undefined && part !== '').join(', ');
+}
+
+/**
+ * Every deployment says at each sweep that a job is overdue. People read it once, and then that it is over.
+ *
+ * @returns what to print of an event: nothing, it, or it and more
+ */
+function overdueNews(): (event: ClusterEvent) => readonly ClusterEvent[] {
+  /** By job: since when it has been without a success, as last told. One that looked before a success may tell late. */
+  const told = new Map<string, number>();
+  const overdue = new Set<string>();
+  return (event) => {
+    const { job, ageMs } = event;
+    if (job === undefined) return [event];
+    if (event.event === 'overdue' && ageMs !== undefined) {
+      const since = Date.parse(event.at) - ageMs;
+      if (since <= (told.get(job) ?? -Infinity)) return [];
+      told.set(job, since);
+      overdue.add(job);
+      return [event];
+    }
+    if (event.event !== 'succeeded' || !overdue.delete(job)) return [event];
+    const { at, deployment, pid } = event;
+    return [event, { event: 'overdue', at, deployment, pid, job, reason: 'no more' }];
+  };
 }
 
 /** The storage account, without its key. */
@@ -111,6 +141,17 @@ export function humanPrinter({ out, err, color }: Output): Printer {
     return paint(DEPLOYMENT_STYLES[number % DEPLOYMENT_STYLES.length] ?? 'blue', deployment.padEnd(width));
   };
   let jobWidth = 12;
+  const print = (event: ClusterEvent): void => {
+    const job = event.job ?? '';
+    jobWidth = Math.min(40, Math.max(jobWidth, job.length));
+    const style = STYLES[event.event] ?? 'reset';
+    const text = details(event);
+    out(
+      `${paint('dim', timeOfDay(new Date(event.at)))}  ${name(event.deployment, 8)}  ${job.padEnd(jobWidth)}  ` +
+        `${paint(style, event.event.padEnd(11))}  ${event.event === 'claimed' ? paint('dim', text) : text}\n`,
+    );
+  };
+  const newsOf = overdueNews();
   return {
     ready(cluster, { app, container, data }) {
       const [first] = cluster.instances();
@@ -132,16 +173,7 @@ export function humanPrinter({ out, err, color }: Output): Printer {
           'Ctrl+C stops everything.\n\n',
       );
     },
-    event(event) {
-      const job = event.job ?? '';
-      jobWidth = Math.min(40, Math.max(jobWidth, job.length));
-      const style = STYLES[event.event] ?? 'reset';
-      const text = details(event);
-      out(
-        `${paint('dim', timeOfDay(new Date(event.at)))}  ${name(event.deployment, 8)}  ${job.padEnd(jobWidth)}  ` +
-          `${paint(style, event.event.padEnd(11))}  ${event.event === 'claimed' ? paint('dim', text) : text}\n`,
-      );
-    },
+    event: (event) => newsOf(event).forEach(print),
     log({ level, message, functionName }, deployment) {
       const style: Style = level === 'warning' ? 'yellow' : level === 'error' || level === 'critical' ? 'red' : 'dim';
       const head = `${paint('dim', timeOfDay(new Date()))}  ${name(deployment, 8)}  `;

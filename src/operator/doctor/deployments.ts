@@ -6,7 +6,7 @@ import type { Presence } from '../../core/presence';
 import { decodePresence, jobsHash, PRESENCE_EVERY_MS } from '../../core/presence';
 import type { ListedPresence } from '../../lease/store';
 import type { Finding } from './finding';
-import { ok, orOk, problem, warning } from './finding';
+import { okAbout, orOk, problem, warning } from './finding';
 import { SKEW_MS } from './storage';
 
 /** A deployment that ticks has said so twice in this time. */
@@ -76,7 +76,7 @@ function checkTicks(deployments: readonly Deployment[], now: EpochMs): readonly 
     const { name, tickedAt, version, revision, hub, live } = deployment;
     const ago = formatDuration(Math.max(0, Math.floor((now - tickedAt) / 1000) * 1000));
     const facts = `cronlease ${version}, revision ${revision}${hub === undefined ? '' : `, task hub ${hub}`}`;
-    if (live) return { ...ok('deployments', `said ${ago} ago that it ticks: ${facts}`), subject: name };
+    if (live) return okAbout('deployments', name, `said ${ago} ago that it ticks: ${facts}`);
     return warning(
       'deployments',
       name,

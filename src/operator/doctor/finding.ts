@@ -25,6 +25,7 @@ export type Check =
   | 'leases'
   | 'waiting'
   | 'due'
+  | 'overdue'
   | 'deployments'
   | 'names'
   | 'hubs'
@@ -41,6 +42,11 @@ export function warning(check: Check, subject: string | null, message: string, r
 
 export function problem(check: Check, subject: string | null, message: string, remedy: string): Finding {
   return { check, status: 'problem', subject, message, remedy };
+}
+
+/** About one job or deployment. */
+export function okAbout(check: Check, subject: string, message: string): Finding {
+  return { ...ok(check, message), subject };
 }
 
 /** What was found, or that all is well. */

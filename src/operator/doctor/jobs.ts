@@ -13,6 +13,7 @@ import { decodeRow } from '../../core/row';
 import type { LeaseStore, ListedRow, Listing } from '../../lease/store';
 import { inParallel } from '../in-parallel';
 import { currentRun, isForgotten } from '../job-state';
+import { checkAlerts } from './alerts';
 import type { Finding } from './finding';
 import { ok, orOk, problem, warning } from './finding';
 
@@ -53,6 +54,7 @@ export async function checkJobs(view: View): Promise<readonly Finding[]> {
       'due',
       'no due time waits for a claim',
     ),
+    ...(file === undefined ? [] : await checkAlerts(view.store, live, listing.date)),
   ];
 }
 

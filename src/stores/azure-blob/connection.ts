@@ -8,6 +8,8 @@ import {
   type StoragePipelineOptions,
   StorageSharedKeyCredential,
 } from '@azure/storage-blob';
+import type { Caller } from '../../lease/trial';
+import { callerIn } from './caller';
 
 /** Settings by name, as an app's environment has them. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -84,6 +86,21 @@ export function connectService(settings: Settings, { policies = [], ...options }
   const pipeline = newPipeline(credential, { retryOptions: { maxTries: 1 }, ...options });
   pipeline.factories.push(...policies);
   return new BlobServiceClient(url, pipeline);
+}
+
+/** For storage of any account. */
+const STORAGE_SCOPE = 'https://storage.azure.com/.default';
+
+/** Whose token the settings lead to; undefined: calls are made with a key or SAS, or there is no token to be had. */
+export async function callerOf(settings: Settings): Promise<Caller | undefined> {
+  const { credential } = resolve(settings);
+  if (!('getToken' in credential)) return undefined;
+  try {
+    return callerIn((await credential.getToken(STORAGE_SCOPE))?.token ?? '');
+  } catch {
+    // That there is no token is told by every call; this only adds a name to what it says.
+    return undefined;
+  }
 }
 
 interface Connection {

@@ -1,5 +1,5 @@
 import { isRestError, type RestError } from '@azure/storage-blob';
-import { StoreDeniedError, StoreUnavailableError } from '../../lease/store';
+import { type Denial, StoreDeniedError, StoreUnavailableError } from '../../lease/store';
 
 const BLOB_GONE = ['BlobNotFound', 'ResourceNotFound'];
 const CHANGED = ['ConditionNotMet'];
@@ -50,6 +50,7 @@ export function failure(error: unknown, where: string): StoreDeniedError | Store
     const said = `${where}: no token could be had for the identity of this app: ${firstLine(error.message)}`;
     return new StoreDeniedError(`${said}. Give the app a managed identity, or sign in where it runs.`, {
       cause: error,
+      why: 'noToken',
     });
   }
   const message = error instanceof Error ? firstLine(error.message) : String(error);
@@ -59,7 +60,9 @@ export function failure(error: unknown, where: string): StoreDeniedError | Store
 function refusal(error: RestError, status: number, where: string): StoreDeniedError | StoreUnavailableError {
   const code = codeOf(error);
   const said = `${where}: ${[status, code].filter(Boolean).join(' ')}`;
-  if (status === 401 || status === 403) return new StoreDeniedError(`${said}. ${deniedRemedy(code)}`, { cause: error });
+  if (status === 401 || status === 403) {
+    return new StoreDeniedError(`${said}. ${deniedRemedy(code)}`, { cause: error, why: denialOf(status, code) });
+  }
   return new StoreUnavailableError(`${said}. ${unavailableRemedy(code) ?? firstLine(error.message)}`, {
     cause: error,
     retryAfterMs: retryAfter(error),
@@ -70,6 +73,13 @@ function refusal(error: RestError, status: number, where: string): StoreDeniedEr
 function retryAfter(error: RestError): number | undefined {
   const seconds = Number(error.response?.headers.get('retry-after') ?? NaN);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
+}
+
+function denialOf(status: number, code: string | undefined): Denial | undefined {
+  if (code === 'AuthorizationPermissionMismatch') return 'role';
+  // What a firewall answers, and accounts without public access.
+  if (code === 'AuthorizationFailure') return 'network';
+  return status === 401 || code === 'AuthenticationFailed' ? 'credentials' : undefined;
 }
 
 function deniedRemedy(code: string | undefined): string {

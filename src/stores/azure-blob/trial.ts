@@ -1,8 +1,8 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import { StoreError } from '../../lease/store';
-import type { Trial, TrialStep } from '../../lease/trial';
+import { StoreDeniedError, StoreError } from '../../lease/store';
+import type { Caller, Trial, TrialStep } from '../../lease/trial';
 import { TRIAL_STEPS } from '../../lease/trial';
 import { type Ask, asker } from './ask';
 import { download } from './download';
@@ -17,12 +17,14 @@ interface TrialOptions {
   readonly callTimeoutMs: Millis;
   /** A GUID: names the blob, and is the id of its lease. */
   readonly id: string;
+  /** Tells who was refused. */
+  readonly whoCalls?: () => Promise<Caller | undefined>;
 }
 
 type Step = () => Promise<unknown>;
 
 /** Tries, with a blob of its own, all that coordination does, and removes it. Never rejects with a `StoreError`. */
-export async function azureBlobTrial({ container, clock, callTimeoutMs, id }: TrialOptions): Promise<Trial> {
+export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoCalls }: TrialOptions): Promise<Trial> {
   const ask = asker({ location: container.url.split('?', 1)[0] ?? '', clock, callTimeoutMs });
   const failures = new Map<TrialStep, StoreError>();
   const tried = new Set<TrialStep>();
@@ -54,8 +56,10 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id }: Tr
       await attempt('delete', steps.delete);
     }
   }
+  const isDenied = [...failures.values()].some((error) => error instanceof StoreDeniedError && error.why !== 'noToken');
   return {
     ...first,
+    caller: isDenied ? await whoCalls?.() : undefined,
     failures,
     untried: TRIAL_STEPS.filter((step) => !tried.has(step)),
     versioned,

@@ -1,0 +1,75 @@
+import type { EpochMs, Millis } from './brand';
+import type { Control } from './control';
+import { openPause } from './control';
+import type { JobSpec } from './job';
+import { actualTime } from './job';
+import { parseRecordKey } from './key';
+import type { Row } from './row';
+
+type AlertedJob = Pick<JobSpec, 'kind' | 'at' | 'timetable' | 'offsetMs' | 'alertAfterMs' | 'enabled'>;
+
+/**
+ * For how long the job has been without a success, if that is longer than its `alertAfter`; else undefined. A job that
+ * is disabled or paused is never overdue, nor is one that has succeeded after its last due time of all. The end of a
+ * pause counts as a success would, and an `@at` job's due time does.
+ *
+ * @param from when it last succeeded, or was excused from it, or was first seen. One that is too early finds jobs
+ *   overdue that are not, and never the other way round
+ */
+export function overdueBy(job: AlertedJob, control: Control, from: EpochMs, now: EpochMs): Millis | undefined {
+  if (job.alertAfterMs === undefined || !job.enabled || openPause(control) !== undefined) return undefined;
+  const resumed = control.pauses.flatMap(({ until }) => (until === undefined ? [] : [until]));
+  const since = Math.max(from, ...resumed);
+  if (job.kind === 'timed' && isFinished(job, since, now)) return undefined;
+  const age = now - (job.at === undefined ? since : Math.max(since, actualTime(job, job.at)));
+  return age > job.alertAfterMs ? age : undefined;
+}
+
+/** Nothing is due any more, and nothing has been since then. */
+function isFinished({ timetable, offsetMs }: AlertedJob, since: EpochMs, now: EpochMs): boolean {
+  const last = timetable.previous(now - offsetMs + 1);
+  return timetable.next(now - offsetMs) === undefined && (last === undefined || last + offsetMs <= since);
+}
+
+/** What one ledger record says about how long its job has gone without a success. */
+export type Mention = { readonly kind: 'succeeded' | 'excused'; readonly at: EpochMs } | undefined;
+
+/**
+ * Reads a record's summary. Due times in a pause, or of a disabled job, excuse it: nobody could expect a success.
+ *
+ * @param summary as a listing of the ledger shows it
+ */
+export function mentionOf(key: string, summary: Readonly<Record<string, string>>): Mention {
+  const { outcome, ended, through } = summary;
+  const instant = (text: string | undefined): EpochMs => {
+    const parsed = Date.parse(text ?? '');
+    return Number.isNaN(parsed) ? (parseRecordKey(key)?.scheduledFor ?? 0) : parsed;
+  };
+  if (outcome === 'succeeded') return { kind: 'succeeded', at: instant(ended) };
+  if (outcome === 'paused' || outcome === 'disabled') return { kind: 'excused', at: instant(through) };
+  return undefined;
+}
+
+/** What the newest ledger records of a job mention. Instants; undefined: nothing. */
+export interface Mentions {
+  readonly succeeded: EpochMs | undefined;
+  /** The newest due time in a pause, or while the job was disabled. */
+  readonly excused: EpochMs | undefined;
+  /** The oldest due time that was looked at. */
+  readonly oldest: EpochMs | undefined;
+}
+
+/**
+ * From when {@link overdueBy} counts.
+ *
+ * @param before what was found out earlier
+ */
+export function countsFrom(
+  row: Pick<Row, 'succeeded' | 'cursor'>,
+  { succeeded, excused, oldest }: Mentions,
+  before?: EpochMs,
+): EpochMs {
+  const known = [row.succeeded, succeeded, excused, before].filter((instant) => instant !== undefined);
+  // A row of an older version, and a job that has never succeeded.
+  return known.length > 0 ? Math.max(...known) : (oldest ?? row.cursor);
+}

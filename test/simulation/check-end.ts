@@ -1,0 +1,183 @@
+import { recordKey } from '../../src/core/key';
+import type { JobSpec } from '../../src/core/job';
+import type { JobFacts } from './facts';
+import { isFinal, isRequest, keyText, short } from './facts';
+import { firstSpec } from './plan-job';
+import { START } from './world';
+import type { World } from './world';
+
+/** With clocks up to 2 s off, and other deployments' hold-back. */
+const LATENESS_MS = 4_000;
+/** What is due so near the end may still be on its way. */
+const ON_ITS_WAY_MS = 20_000;
+/** A job that is due this often is late by itself. */
+const BUSY_MS = 5_000;
+const TICK_MS = 15_000;
+const SWEEP_MS = 60_000;
+/** How long a term, or a job that is due all the time, may be away. */
+const ALWAYS_WITHIN_MS = 2 * TICK_MS + 10_000;
+
+interface Phases {
+  /** When the faults ended. */
+  readonly quietFrom: number;
+  /** When all that they left was settled. */
+  readonly calmFrom: number;
+}
+
+/** Whether all that was claimed or due while there were faults has come to its end. */
+export function isSettled(world: World, quietFrom: number): boolean {
+  return world.plan.jobs.every((job) => {
+    const facts = world.observer.jobs.get(firstSpec(job).name);
+    const spec = currentSpec(world, job.index);
+    if (facts?.row === undefined || spec === undefined) return false;
+    return isJobSettled(facts, spec, quietFrom, START + world.timeline.now());
+  });
+}
+
+function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: number): boolean {
+  const { row } = facts;
+  if (row === undefined || row.scheduleHash !== spec.scheduleHash) return false;
+  if (row.run !== undefined && row.run.since < quietFrom && row.phase !== 'idle' && !isFinal(facts, row.run.key)) {
+    return false;
+  }
+  for (const [key, { writtenAt, record }] of facts.records) {
+    if (record.state === 'open' && writtenAt < quietFrom && key !== row.run?.key) return false;
+  }
+  // Only a sweep shows that a pause is over.
+  const changedAt = facts.controls.at(-1)?.at ?? 0;
+  if (spec.enabled && now - changedAt < SWEEP_MS + TICK_MS) return false;
+  const last = facts.controls.at(-1)?.control;
+  if (last?.pauses.some(({ until }) => until === undefined) === true) return false;
+  if ((last?.requests ?? []).some(({ number, time }) => number > row.manualTaken && time < quietFrom)) return false;
+  if (spec.kind !== 'timed' || !spec.enabled) return true;
+  const due = spec.timetable.next(row.cursor);
+  return due === undefined || due + spec.offsetMs >= quietFrom;
+}
+
+/** What must hold once the faults have ended and it was quiet for a while. */
+export function checkEnd(world: World, phases: Phases): void {
+  const end = START + world.timeline.now();
+  for (const job of world.plan.jobs) {
+    const facts = world.observer.jobs.get(firstSpec(job).name);
+    const spec = currentSpec(world, job.index);
+    if (facts === undefined || spec === undefined) continue;
+    if (facts.row === undefined) {
+      world.observer.report('noRow', facts.name, 'its row was never created');
+      continue;
+    }
+    if (phases.calmFrom === Infinity && isJobSettled(facts, spec, phases.quietFrom, end)) continue;
+    checkSettled(world, facts, phases);
+    checkFates(world, facts, spec, phases);
+    if (phases.calmFrom < Infinity) checkPunctual(world, facts, spec, phases, end);
+  }
+}
+
+function currentSpec(world: World, index: number): JobSpec | undefined {
+  const newest = Math.max(...world.deployments.map(({ revision }) => revision));
+  return world.plan.jobs.find((job) => job.index === index)?.specs[newest];
+}
+
+function checkSettled({ observer }: World, facts: JobFacts, { quietFrom }: Phases): void {
+  const { name, row, records, claims } = facts;
+  for (const [key, { record, writtenAt }] of records) {
+    if (record.state === 'open' && writtenAt < quietFrom) {
+      observer.report('leftOpen', name, `record ${keyText(key)} is still open`);
+    }
+  }
+  for (const { row: claimed } of claims.values()) {
+    const { run } = claimed;
+    if (run === undefined || run.since >= quietFrom || isFinal(facts, run.key)) continue;
+    const phase = row?.run?.key === run.key ? row.phase : 'behind';
+    observer.report('leftOpen', name, `run ${keyText(run.key)} is left ${phase} and has no final record`);
+    return;
+  }
+  const waiting =
+    facts.controls.at(-1)?.control.requests.filter(({ number }) => number > (row?.manualTaken ?? 0)) ?? [];
+  for (const { id, time } of waiting) {
+    if (time < quietFrom) observer.report('requestForgotten', name, `request ${id} of ${short(time)} was never taken`);
+  }
+}
+
+/** Every due time up to the end of the faults has exactly one fate. */
+function checkFates({ observer }: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
+  const { name, records, firstCursor, row, specs } = facts;
+  const oneSchedule = specs.every(({ scheduleHash }) => scheduleHash === specs[0]?.scheduleHash);
+  if (spec.kind !== 'timed' || row === undefined) return;
+  if (spec.enabled) {
+    const undecided = spec.timetable.next(row.cursor);
+    if (undecided !== undefined && undecided + spec.offsetMs < quietFrom) {
+      observer.report('undecided', name, `due time ${short(undecided)} is not decided`);
+    }
+  }
+  if (!oneSchedule || !spec.enabled) return;
+  const spans = [...records].filter(([key]) => !isRequest(key)).map(([, { span }]) => span);
+  for (let due = spec.timetable.next(firstCursor); due !== undefined; due = spec.timetable.next(due)) {
+    if (due > row.cursor || due + spec.offsetMs >= quietFrom) break;
+    const at = due;
+    const fates = spans.filter(([from, through]) => from <= at && at <= through).length;
+    // What is owed since the last claim is written with the next one, or by a sweep.
+    const owed = row.owed.some(({ from, through }) => from <= at && at <= through);
+    if (fates !== 1 && !owed) {
+      observer.report('notOneFate', name, `due time ${short(due)} (${recordKey(due)}) has ${String(fates)} fates`);
+    }
+  }
+}
+
+/** Nothing disturbs any more: every due time runs, and on time. */
+function checkPunctual(
+  world: World,
+  facts: JobFacts,
+  spec: JobSpec,
+  { quietFrom, calmFrom }: Phases,
+  end: number,
+): void {
+  const { observer } = world;
+  const { name } = facts;
+  if (!spec.enabled) return;
+  const excused = excusesOf(facts, quietFrom);
+  if (isBusy(spec)) {
+    const last = Math.max(...[...facts.started.values()].map(({ at }) => at));
+    if (last < end - ALWAYS_WITHIN_MS && !excused(end)) {
+      observer.report('notPunctual', name, `its last handler started at ${short(last)}, and it is ${short(end)}`);
+    }
+    return;
+  }
+  if (spec.kind !== 'timed') return;
+  const from = calmFrom + TICK_MS;
+  for (let due = spec.timetable.next(from - spec.offsetMs); due !== undefined; due = spec.timetable.next(due)) {
+    const actual = due + spec.offsetMs;
+    if (actual > end - ON_ITS_WAY_MS) break;
+    if (excused(actual)) continue;
+    const record = facts.records.get(recordKey(due))?.record;
+    const started = facts.started.get(`${recordKey(due)} 1`)?.at;
+    if (record?.outcome !== 'succeeded' || started === undefined) {
+      const what = record === undefined ? 'has no record' : `is ${String(record.outcome)} (${String(record.reason)})`;
+      observer.report('notPunctual', name, `${short(due)} ${what} although nothing disturbs`);
+    } else if (started - actual > LATENESS_MS) {
+      const late = `${short(due)} ran ${(started - actual).toFixed(0)} ms late although nothing disturbs`;
+      observer.report('notPunctual', name, late);
+    }
+  }
+}
+
+function isBusy({ kind, timetable }: JobSpec): boolean {
+  if (kind !== 'timed') return kind === 'always';
+  const first = timetable.next(START);
+  const second = first === undefined ? undefined : timetable.next(first);
+  return first !== undefined && second !== undefined && second - first <= BUSY_MS;
+}
+
+/**
+ * What is due while a lease runs that came to nothing is late: one that a request took which was on its way when the
+ * faults ended, or one that was won by a deployment which had not yet seen that its hub is dead.
+ */
+function excusesOf(facts: JobFacts, quietFrom: number): (instant: number) => boolean {
+  const idle = [...facts.acquisitions.values()].filter(
+    ({ actor, sentAt, at }) => at !== undefined && (sentAt < quietFrom || actor.hubDeadSince() !== undefined),
+  );
+  return (instant) =>
+    idle.some(
+      ({ at = 0, provenAt, leaseMs }) =>
+        instant >= at - TICK_MS && instant <= provenAt + leaseMs + TICK_MS + LATENESS_MS,
+    );
+}

@@ -1,0 +1,77 @@
+import type { Random } from './random';
+import type { Theme } from './themes';
+
+/** What is done to the whole of it at one instant, each by itself: leaving one out changes no other. */
+export type Disturbance = { readonly at: number } & (
+  | { readonly kind: 'kill'; readonly instance: number; readonly back: number }
+  | { readonly kind: 'drain'; readonly instance: number; readonly back: number }
+  | { readonly kind: 'pause'; readonly instance: number; readonly lasts: number; readonly asleep: boolean }
+  | { readonly kind: 'setClock'; readonly instance: number; readonly skewMs: number }
+  | { readonly kind: 'denied'; readonly instance: number; readonly lasts: number }
+  | { readonly kind: 'hubDead'; readonly deployment: number; readonly lasts: number }
+  | { readonly kind: 'hubWiped'; readonly deployment: number }
+  | { readonly kind: 'appGone'; readonly deployment: number; readonly lasts: number }
+  | { readonly kind: 'deploy'; readonly deployment: number }
+  | { readonly kind: 'outage'; readonly lasts: number; readonly how: OutageKind }
+  | { readonly kind: 'pauseJob'; readonly job: number; readonly lasts: number }
+  | { readonly kind: 'request'; readonly job: number }
+  | { readonly kind: 'cancel'; readonly job: number }
+  | { readonly kind: 'breakLease'; readonly job: number; readonly period: number }
+);
+
+/** `fades`: it gets slow, and then hangs. */
+export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
+
+export type DisturbanceKind = Disturbance['kind'];
+
+/** How far a wall clock may be off. */
+export const SKEWS = [
+  ...([0, 0, 0, 0, 150, -150, 1_900, 1_900, -1_900, -1_900, -1_900] as const),
+  ...([2_500, -2_500, 30_000, -30_000, 300_000, -300_000] as const),
+] as const;
+
+/** Longer than any history. */
+export const FOR_GOOD = 1e9;
+
+export interface Counts {
+  readonly jobs: number;
+  readonly instances: number;
+  readonly deployments: number;
+}
+
+export function drawDisturbance(random: Random, { kinds, outages }: Theme, until: number, counts: Counts): Disturbance {
+  const at = random.whole(0, until);
+  const instance = random.whole(0, counts.instances - 1);
+  const deployment = random.whole(0, counts.deployments - 1);
+  const job = random.whole(0, counts.jobs - 1);
+  const back = random.pick([0, 5_000, 60_000, 200_000]);
+  const lasts = random.pick([3_000, 20_000, 40_000, 90_000]);
+  const kind = kinds[random.whole(0, kinds.length - 1)] ?? 'kill';
+  switch (kind) {
+    case 'kill':
+    case 'drain':
+      return { at, kind, instance, back };
+    case 'pause':
+      return { at, kind, instance, lasts, asleep: random.chance(0.3) };
+    case 'setClock':
+      return { at, kind, instance, skewMs: random.pick(SKEWS) };
+    case 'denied':
+      return { at, kind, instance, lasts };
+    case 'hubDead':
+      return { at, kind, deployment, lasts: random.pick([20_000, 100_000, FOR_GOOD]) };
+    case 'hubWiped':
+    case 'deploy':
+      return { at, kind, deployment };
+    case 'appGone':
+      return { at, kind, deployment, lasts };
+    case 'outage':
+      return { at, kind, lasts, how: random.pick([...outages]) };
+    case 'pauseJob':
+      return { at, kind, job, lasts: random.pick([1_000, 30_000, 150_000]) };
+    case 'request':
+    case 'cancel':
+      return { at, kind, job };
+    case 'breakLease':
+      return { at, kind, job, period: random.pick([0, 0, 15_000, 60_000]) };
+  }
+}

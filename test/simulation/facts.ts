@@ -1,0 +1,152 @@
+import type { ETag, JobName, LeaseId } from '../../src/core/brand';
+import type { Control } from '../../src/core/control';
+import type { JobSpec } from '../../src/core/job';
+import { parseRecordKey } from '../../src/core/key';
+import type { LedgerRecord } from '../../src/core/record';
+import type { Row } from '../../src/core/row';
+import type { JobContext } from '../../src/coordinator/handler';
+import type { SimulatedProcess } from './process';
+
+/** A promise that was broken. `kind` stays the same however the history around it is shortened. */
+export interface Violation {
+  readonly kind: string;
+  readonly job: string;
+  readonly text: string;
+}
+
+/** One process as the observer knows it. All times are true ones, in ms since 1970. */
+export interface Actor {
+  readonly id: string;
+  readonly deployment: string;
+  readonly revision: number;
+  readonly spec: (job: JobName) => JobSpec | undefined;
+  /** How far its idea of the service's time is ahead. */
+  readonly error: () => number;
+  /** Its machine's wall clock is wrong. */
+  readonly skewed: () => boolean;
+  /** Its task hub delivers nothing, since then and for good. */
+  readonly hubDeadSince: () => number | undefined;
+  /** When the last listing of a job that has reached it was made. */
+  readonly views: Map<JobName, number>;
+}
+
+/** A lease as one process asked for it. */
+export interface Acquisition {
+  readonly actor: Actor;
+  readonly leaseMs: number;
+  /** When the listing was made that it was first decided on, and when it was sent last. */
+  readonly viewAt: number;
+  sentAt: number;
+  /** How far off its process's idea of the time was, at least and at most. */
+  errors: readonly [number, number];
+  skewed: boolean;
+  /** When it took effect first; undefined: not yet. */
+  at: number | undefined;
+  /** When it took effect last. */
+  lastAt: number;
+  /** When it, or a renewal, took effect last. */
+  provenAt: number;
+  /** The row was written under it. */
+  used: boolean;
+}
+
+export interface ClaimFact {
+  readonly token: number;
+  readonly leaseId: LeaseId;
+  readonly before: Row;
+  /** How far off the clock of the writer of `before` was. */
+  readonly beforeError: number;
+  readonly row: Row;
+}
+
+/** One handler at work. */
+export interface Execution {
+  readonly context: JobContext;
+  readonly process: SimulatedProcess;
+  readonly actor: Actor;
+  readonly leaseId: LeaseId | undefined;
+  running: boolean;
+}
+
+export interface RecordFact {
+  readonly record: LedgerRecord;
+  /** First and last due time. */
+  readonly span: readonly [number, number];
+  readonly writtenAt: number;
+}
+
+/** What the observer knows of one job. */
+export interface JobFacts {
+  readonly name: JobName;
+  /** By revision. */
+  readonly specs: readonly JobSpec[];
+  row: Row | undefined;
+  etag: ETag | undefined;
+  /** How far off the clock of the row's last writer was. */
+  writerError: number;
+  /** When its row was created, in the service's time: the first cursor. */
+  firstCursor: number;
+  readonly records: Map<string, RecordFact>;
+  /** Claims by run and attempt, and by token. */
+  readonly claims: Map<string, ClaimFact>;
+  readonly claimOf: Map<number, ClaimFact>;
+  readonly started: Map<string, { readonly key: string; readonly token: number; readonly at: number }>;
+  /** Tokens whose handler returned. */
+  readonly returned: Set<number>;
+  readonly executions: Set<Execution>;
+  readonly acquisitions: Map<LeaseId, Acquisition>;
+  /** Who has the lease by the service's rules, and until when. */
+  lease: { readonly id: LeaseId; readonly until: number; readonly broken: boolean } | undefined;
+  /** Every version of the control, with when it was written. */
+  readonly controls: { readonly at: number; readonly control: Control }[];
+  /** Unrun stretches that the row has ever owed, by record key. */
+  readonly owed: Map<string, string>;
+  fencedToken: number;
+}
+
+export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
+  return {
+    name,
+    specs,
+    row: undefined,
+    etag: undefined,
+    writerError: 0,
+    firstCursor: 0,
+    records: new Map(),
+    claims: new Map(),
+    claimOf: new Map(),
+    started: new Map(),
+    returned: new Set(),
+    executions: new Set(),
+    acquisitions: new Map(),
+    lease: undefined,
+    controls: [],
+    owed: new Map(),
+    fencedToken: 0,
+  };
+}
+
+export type Report = (kind: string, job: string, text: string) => void;
+
+export function isRequest(key: string): boolean {
+  return key.includes('-m-');
+}
+
+export function isFinal({ records }: JobFacts, key: string): boolean {
+  return records.get(key)?.record.state === 'final';
+}
+
+/** As the protocol has it; not the product's own reckoning, which may be what is wrong. */
+export function marginOf(leaseMs: number): number {
+  return Math.max(2_000, leaseMs / 10);
+}
+
+export function short(instant: number): string {
+  return new Date(instant).toISOString().slice(11, 23).replace('.000', '');
+}
+
+export function keyText(key: string): string {
+  const parts = parseRecordKey(key);
+  if (parts === undefined) return key;
+  return short(parts.scheduledFor) + (parts.request === undefined ? '' : `(${parts.request})`);
+}

@@ -1,0 +1,89 @@
+import type { JobSpec } from '../../src/core/job';
+import { jobSpec } from '../support/job';
+import type { Random } from './random';
+import { seededBy } from './random';
+import type { Theme } from './themes';
+
+export const BEHAVIOURS = ['quick', 'long', 'throws', 'throwsLate', 'ignores', 'never', 'final'] as const;
+export type Behaviour = (typeof BEHAVIOURS)[number];
+
+/** Revisions of the jobs file: what a deployment gets with its first, second and third version. */
+export const REVISIONS = 3;
+
+export interface PlannedJob {
+  /** Its place in the plan, also once others are left out. */
+  readonly index: number;
+  /** By revision. */
+  readonly specs: readonly JobSpec[];
+  readonly behaviours: Readonly<Record<Behaviour, number>>;
+}
+
+export function firstSpec({ specs }: PlannedJob): JobSpec {
+  const [first] = specs;
+  if (first === undefined) throw new Error('a job without a revision');
+  return first;
+}
+
+const SCHEDULES = [
+  ...(['@every 20s', '@every 20s', '@every 45s', '* * * * *', '* * * * *', '@every 10s'] as const),
+  ...(['@every 2s', '@every 5s', '@always', '@manual', '@at'] as const),
+] as const;
+
+export function planJob(seed: number, index: number, theme: Theme): PlannedJob {
+  const random = seededBy(seed, 'job', index);
+  const drawn = theme.changing ? random.pick(['@every 10s', '@every 5s']) : random.pick([...SCHEDULES]);
+  const at = new Date(Date.UTC(2026, 0, 1) + random.whole(-60, 200) * 1000).toISOString();
+  const schedule = drawn === '@at' ? `@at ${at}` : drawn;
+  const name = `j${String(index)}`;
+  const settings = settingsOf(random, schedule, theme);
+  const changed = schedule.startsWith('@every') && (random.chance(0.6) || theme.changing) ? '@every 15s' : schedule;
+  // What says when the job is due is part of the row's hash, `enabled` too.
+  const enabled = random.pick([
+    [true, true, true],
+    [true, true, true],
+    [true, false, true],
+    [true, true, false],
+  ]);
+  const specs = [schedule, changed, changed].map((text, revision) =>
+    jobSpec(name, text, {
+      ...settings,
+      enabled: enabled[revision] ?? true,
+      scheduleHash: `hash of ${text} ${String(enabled[revision])}`,
+    }),
+  );
+  const rate = random.pick([0, 0.05, 0.2]);
+  return {
+    index,
+    specs,
+    behaviours: {
+      quick: 1,
+      long: theme.longRuns ? 2 : theme.changing ? 0 : random.pick([0, 0.2, 0.6]),
+      throws: rate,
+      throwsLate: random.pick([0, 0.1]),
+      ignores: random.pick([0, 0.1, 0.3]),
+      never: random.pick([0, 0.05]),
+      final: random.pick([0, 0.03]),
+    },
+  };
+}
+
+function settingsOf(random: Random, schedule: string, theme: Theme): Partial<JobSpec> {
+  return {
+    offsetMs: theme.changing ? 0 : random.pick([0, 0, 0, 7_000]),
+    catchUp: random.pick(['latest', 'all', 'none']),
+    catchUpWindowMs: random.pick([60_000, 600_000, 3_600_000]),
+    overlap: random.pick(['skip', 'queue', 'cancel']),
+    graceMs: random.pick([1_000, 5_000]),
+    leaseMs: theme.leaseMs ?? random.pick([15_000, 15_000, 30_000, 60_000]),
+    stallAfterMs: random.pick([undefined, undefined, 8_000]),
+    pauseAfterFailures: random.pick([undefined, undefined, undefined, 1, 3]),
+    timeoutMs: schedule === '@always' ? undefined : random.pick([20_000, 60_000, 120_000]),
+    retry: {
+      attempts: random.pick([1, 2, 3, 5]),
+      backoffMs: random.pick([1_000, 10_000, 40_000]),
+      factor: 2,
+      maxBackoffMs: 60_000,
+      jitter: random.pick(['none', 'full']),
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import type { Planted } from './planted';
+
+/** Rules of what a tick decides, and of cursor and owed records. */
+export const DECISION_FAULTS: readonly Planted[] = [
+  {
+    name: 'no-cursor',
+    what: 'the claim does not move the cursor',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: 'row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),',
+        to: 'row: freshRun(base),',
+      },
+    ],
+  },
+  {
+    name: 'cursor-not-maximum',
+    what: 'an adopted schedule sets the cursor, and not to the maximum',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: 'const until = Math.max(base.cursor, Math.min(s.now, s.listedAt + 1000));',
+        to: 'const until = Math.min(s.now, s.listedAt + 1000);',
+      },
+      {
+        file: 'core/fates.ts',
+        from: 'cursor: Math.max(reached, until), complete: true',
+        to: 'cursor: until, complete: true',
+      },
+    ],
+  },
+  {
+    name: 'retrying-read-as-settled',
+    what: 'an expired row that is retrying is taken for a settled one',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: "if (row.run === undefined || row.phase === 'idle') return undefined;",
+        to: "if (row.run === undefined || row.phase === 'idle' || (row.phase === 'retrying' && s.lease === 'expired')) return undefined;",
+      },
+    ],
+  },
+  {
+    name: 'retrying-forgotten',
+    what: 'an expired row that is retrying is never resumed',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: 'const cancel = cancelReason(s);',
+        to: "if (row.phase === 'retrying' && s.lease === 'expired') return { kind: 'nothing', lookAt: undefined };\n  const cancel = cancelReason(s);",
+      },
+    ],
+  },
+  {
+    name: 'expired-read-as-settled',
+    what: "an expired row is taken for settled, and its holder's death is not seen",
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: "if (s.lease === 'available' || s.record",
+        to: "if (s.lease !== 'held' || s.record",
+      },
+    ],
+  },
+  {
+    name: 'owed-dropped',
+    what: 'what an expired row owes is dropped',
+    edits: [{ file: 'core/decide.ts', from: "owed: s.lease === 'expired' ? row.owed : [],", to: 'owed: [],' }],
+  },
+  {
+    name: 'no-fast-clock-cap',
+    what: "what is due is decided past the listing's limit",
+    edits: [{ file: 'core/decide.ts', from: 'limit: listedBy + lookAheadMs', to: 'limit: Infinity' }],
+  },
+  {
+    name: 'busy-until-forgotten',
+    what: 'the row does not say until when the last run went on',
+    edits: [
+      {
+        file: 'coordinator/settle.ts',
+        from: '...(passed || waits ? { busyUntil: end.at } : {})',
+        to: '...{}',
+      },
+    ],
+  },
+  {
+    name: 'pause-ignored',
+    what: 'a pause holds nothing back',
+    edits: [
+      {
+        file: 'core/fates.ts',
+        from: 'const pause = pauseAt(control, actual);',
+        to: 'const pause = pauseAt({ ...control, pauses: [] }, actual);',
+      },
+      {
+        file: 'core/fates.ts',
+        from: 'if (openPause(control) !== undefined) return end(',
+        to: 'if (openPause(control) !== undefined && false) return end(',
+      },
+    ],
+  },
+  {
+    name: 'young-collapsed',
+    what: 'due times collapse before they are 30 s old',
+    edits: [{ file: 'core/fates.ts', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' }],
+  },
+  {
+    name: 'window-ignored',
+    what: 'what is older than catchUpWindow runs all the same',
+    edits: [
+      {
+        file: 'core/fates.ts',
+        from: "if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');",
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'missed-runs',
+    what: 'catchUp "none" runs what was missed',
+    edits: [
+      { file: 'core/fates.ts', from: "if (job.catchUp === 'none')", to: "if (job.catchUp === 'none' && age < 0)" },
+    ],
+  },
+  {
+    name: 'lower-revision-decides',
+    what: 'an older jobs file decides over a newer schedule',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: "if (otherHash && revision < row.revision) return { kind: 'lowerRevision' };",
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'disabled-runs',
+    what: 'a disabled job runs',
+    edits: [
+      { file: 'core/fates.ts', from: "if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };", to: '' },
+    ],
+  },
+  {
+    name: 'request-taken-twice',
+    what: 'the row does not remember the last request that was taken',
+    edits: [{ file: 'core/decide.ts', from: ', manualTaken: request.number })', to: ' })' }],
+  },
+  {
+    name: 'attempts-not-counted',
+    what: 'a take-over does not count as an attempt',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: 'const usedUp = s.row.attempt - s.row.drained >= s.job.retry.attempts;',
+        to: 'const usedUp = false;',
+      },
+    ],
+  },
+  {
+    name: 'cursor-skips',
+    what: 'the cursor moves on over a due time that was given no fate',
+    edits: [
+      {
+        file: 'core/fates.ts',
+        from: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });",
+        to: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });\n    if (verdict.reason === 'catchUpLatest') {\n      cursor = scheduledFor;\n      continue;\n    }",
+      },
+    ],
+  },
+];

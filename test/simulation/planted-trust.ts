@@ -1,0 +1,104 @@
+import type { Planted } from './planted';
+
+/** Rules of trust, renewal, fence and handler. */
+export const TRUST_FAULTS: readonly Planted[] = [
+  {
+    name: 'proof-is-the-end',
+    what: 'a renewal counts from its end, not from its start',
+    edits: [
+      { file: 'lease/keep-alive.ts', from: 'trust.extend(start, length)', to: 'trust.extend(moment(clock), length)' },
+    ],
+  },
+  {
+    name: 'no-margin',
+    what: 'no margin at the end of a lease',
+    edits: [{ file: 'core/job.ts', from: 'return Math.max(2000, leaseMs / 10);', to: 'return 0;' }],
+  },
+  {
+    name: 'no-second-off',
+    what: 'no second off the first trust, for the resolution of the Dates',
+    edits: [{ file: 'coordinator/claim.ts', from: ' - 1000 - marginOf(leaseMs);', to: ' - marginOf(leaseMs);' }],
+  },
+  {
+    name: 'first-trust-from-claim',
+    what: 'the first trust counts from the claim, not from the acquisition',
+    edits: [
+      {
+        file: 'coordinator/claim.ts',
+        from: 'leaseMs - (written.date - lease.acquiredAt) - 1000',
+        to: 'leaseMs - 1000',
+      },
+    ],
+  },
+  {
+    name: 'monotonic-only',
+    what: 'trust is measured by the monotonic clock only',
+    edits: [
+      {
+        file: 'lease/trust.ts',
+        from: 'return Math.max(clock.now() - start.wall, clock.monotonic() - start.monotonic);',
+        to: 'return clock.monotonic() - start.monotonic;',
+      },
+    ],
+  },
+  {
+    name: 'no-look-before-handler',
+    what: 'trust is not looked at before the handler is called',
+    edits: [
+      {
+        file: 'coordinator/execute.ts',
+        from: "if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
+        to: "if (!held.trust.holds && false) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
+      },
+    ],
+  },
+  {
+    name: 'handler-not-held-back',
+    what: 'the handler is called when its claim is made, before its due time',
+    edits: [{ file: 'coordinator/execute.ts', from: 'await holdBack(coordinator, due, aborter.signal);', to: '' }],
+  },
+  {
+    name: 'fence-open-at-settle',
+    what: 'the fence is not closed before the run is settled',
+    edits: [
+      {
+        file: 'coordinator/attempt.ts',
+        from: "fence.close();\n    if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
+        to: "if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
+      },
+    ],
+  },
+  {
+    name: 'foreign-renewal-believed',
+    what: "a renewal is believed whatever lease id the service answers with, the holder's or not",
+    edits: [
+      {
+        file: 'stores/memory/store.ts',
+        from: "if (row === undefined || lease === undefined) return 'lost';",
+        to: "if (row === undefined) return 'lost';\n      if (lease === undefined) return 'renewed';",
+      },
+    ],
+  },
+  {
+    name: 'broken-is-expired',
+    what: 'a broken lease is taken for an expired one',
+    edits: [
+      {
+        file: 'coordinator/look.ts',
+        from: "return lease === 'broken' && seenFor >=",
+        to: "return lease === 'broken' || seenFor >=",
+      },
+    ],
+  },
+  {
+    name: 'cancelled-calls-handler',
+    what: 'a claim that is to end a waiting run calls its handler',
+    edits: [
+      {
+        file: 'coordinator/attempt.ts',
+        from: 'end === null ? await perform(',
+        to: 'end === null || true ? await perform(',
+      },
+    ],
+  },
+];

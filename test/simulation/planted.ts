@@ -1,0 +1,25 @@
+import { CLAIM_FAULTS } from './planted-claims';
+import { DECISION_FAULTS } from './planted-decisions';
+import { TRUST_FAULTS } from './planted-trust';
+
+/** One text of a source file under `src`, which must be there exactly once, and what is put in its place. */
+export interface Edit {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** A rule of the product, left out. */
+export interface Planted {
+  /** As `--plant` takes it. */
+  readonly name: string;
+  /** What was changed, in a phrase. */
+  readonly what: string;
+  readonly edits: readonly Edit[];
+}
+
+export const PLANTED: readonly Planted[] = [...CLAIM_FAULTS, ...TRUST_FAULTS, ...DECISION_FAULTS];
+
+export function plantedBy(name: string): Planted | undefined {
+  return PLANTED.find((planted) => planted.name === name);
+}

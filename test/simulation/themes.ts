@@ -1,0 +1,63 @@
+import type { DisturbanceKind, OutageKind } from './disturbance';
+import type { Rates } from './faults';
+
+/**
+ * What a history is mostly about. Some faults only show where a few kinds come together often, and so some themes also
+ * say what is otherwise drawn.
+ */
+export interface Theme {
+  readonly kinds: readonly DisturbanceKind[];
+  readonly outages: readonly [OutageKind, ...OutageKind[]];
+  /** How often calls and messages fail, where this is not drawn. */
+  readonly rates?: Partial<Rates>;
+  /** All leases are this long. */
+  readonly leaseMs?: number;
+  /** Handlers take long. */
+  readonly longRuns?: true;
+  /** Every job is due often and gets another schedule, first where the clocks are a little slow; nothing else fails. */
+  readonly changing?: true;
+  /** Clocks are set while storage is away. */
+  readonly clocksInOutages?: true;
+}
+
+const ALL_OUTAGES = ['refuses', 'throttles', 'hangs', 'fades'] as const;
+
+const theme = (...kinds: DisturbanceKind[]): Theme => ({ kinds, outages: ALL_OUTAGES });
+
+const usual = theme(
+  ...([
+    'kill',
+    'kill',
+    'drain',
+    'drain',
+    'pause',
+    'pause',
+    'pause',
+    'setClock',
+    'denied',
+    'hubDead',
+    'hubWiped',
+  ] as const),
+  ...(['appGone', 'deploy', 'outage', 'outage', 'pauseJob', 'pauseJob', 'request', 'cancel', 'breakLease'] as const),
+);
+
+const twice = (one: Theme): readonly Theme[] => [one, one];
+
+export const THEMES: readonly [Theme, ...Theme[]] = [
+  usual,
+  usual,
+  usual,
+  theme('pause', 'pause', 'kill', 'outage'),
+  theme('outage', 'outage', 'denied', 'setClock', 'pause'),
+  theme('deploy', 'deploy', 'kill', 'pauseJob', 'request'),
+  theme('pauseJob', 'request', 'cancel', 'pauseJob', 'kill', 'appGone'),
+  { ...theme('breakLease', 'breakLease', 'breakLease', 'pause', 'outage'), longRuns: true },
+  theme('hubDead', 'hubDead', 'hubWiped', 'kill'),
+  theme('drain', 'drain', 'kill', 'appGone'),
+  // Storage gets slow, then does not answer, while handlers are at work.
+  { kinds: ['outage', 'outage', 'setClock'], outages: ['fades'], longRuns: true, clocksInOutages: true },
+  // What the dead and the stopped have sent arrives when a successor is about to begin, or is at it.
+  { ...theme('kill', 'pause'), rates: { lastRecord: 0.3, crashSent: 0.01, late: 0.05 }, longRuns: true },
+  ...twice({ ...theme('kill', 'pause'), rates: { lastRecord: 0.4, lastLook: 0.5, late: 0.1 }, leaseMs: 30_000 }),
+  ...twice({ ...theme('deploy', 'deploy', 'deploy', 'kill'), changing: true }),
+];

@@ -1,0 +1,63 @@
+import { parentPort } from 'node:worker_threads';
+import type { Explained } from './explain';
+import { explain } from './explain';
+import type { Violation } from './facts';
+import { runHistory } from './history';
+import { planOf } from './plan';
+
+/** What a core is asked to do. */
+export type Request =
+  | {
+      readonly kind: 'search';
+      readonly first: number;
+      readonly count: number;
+      /** Goes no further than the first history that fails. */
+      readonly stopAtFirst: boolean;
+    }
+  /** Replays one history, and shrinks it where it fails. */
+  | { readonly kind: 'explain'; readonly seed: number; readonly planted?: string | undefined };
+
+export interface Failure {
+  readonly seed: number;
+  readonly violations: readonly Violation[];
+}
+
+export interface Found {
+  /** How many histories were let happen. */
+  readonly histories: number;
+  readonly failures: readonly Failure[];
+  /** What there is to read of one history. */
+  readonly text?: string | undefined;
+  readonly shrunk?: Explained['shrunk'];
+}
+
+async function search({ first, count, stopAtFirst }: Extract<Request, { kind: 'search' }>): Promise<Found> {
+  const failures: Failure[] = [];
+  let histories = 0;
+  for (let seed = first; seed < first + count; seed += 1) {
+    histories += 1;
+    const { violations } = await runHistory(planOf(seed));
+    if (violations.length === 0) continue;
+    failures.push({ seed, violations });
+    if (stopAtFirst) break;
+  }
+  return { histories, failures };
+}
+
+async function answer(request: Request): Promise<Found> {
+  if (request.kind === 'search') return search(request);
+  const { violations, text, shrunk } = await explain(request.seed, request.planted);
+  return { histories: 1, failures: violations.length === 0 ? [] : [{ seed: request.seed, violations }], text, shrunk };
+}
+
+// The errors of a simulated world are many, and nobody reads their stacks.
+Error.stackTraceLimit = 0;
+parentPort?.on('message', (request: Request) => {
+  answer(request).then(
+    (found) => parentPort?.postMessage(found, []),
+    (error: unknown) => {
+      // Ends the worker: whoever waits for it is told.
+      throw error;
+    },
+  );
+});

@@ -1,0 +1,308 @@
+import type { JobName } from '../../src/core/brand';
+import type { JobContext } from '../../src/coordinator/handler';
+import { OperatorError } from '../../src/operator/operator-error';
+import type { LeaseStore } from '../../src/lease/store';
+import type { MemoryService } from '../../src/stores/memory/store';
+import { memoryService } from '../../src/stores/memory/store';
+import type { TargetBlob } from './blob';
+import { blobOver, createTarget } from './blob';
+import type { Actor } from './facts';
+import type { Faults } from './faults';
+import { createFaults } from './faults';
+import { behave } from './handlers';
+import { createTaskHub } from './hub';
+import type { Deployment, Instance } from './instance';
+import { startInstance } from './instance';
+import type { Network, Outage } from './network';
+import { callOver, storeOver } from './network';
+import type { Observer } from './observer';
+import { createObserver } from './observer';
+import type { Plan, PlannedInstance } from './plan';
+import { firstSpec } from './plan-job';
+import { createProcess } from './process';
+import { seededBy, seededAt, seedOf } from './random';
+import type { Timeline } from './timeline';
+import { createTimeline } from './timeline';
+import type { Trace } from './trace';
+import { createTrace } from './trace';
+
+/** The history's first instant. */
+export const START = Date.UTC(2026, 0, 1);
+/** Storage calls of one instance in a minute, for each job: beyond this it loops hot. */
+const CALLS_A_MINUTE = 1_200;
+/** A clock that is off by less than this is right. */
+const CLOCK_IS_RIGHT_MS = 50;
+/** The host's timer lock passes on from an instance that is stuck. */
+const TIMER_PASSES_ON_MS = 60_000;
+
+/** Everything that a history happens in. */
+export interface World {
+  readonly plan: Plan;
+  readonly timeline: Timeline;
+  readonly trace: Trace | undefined;
+  readonly observer: Observer;
+  readonly faults: Faults;
+  readonly service: MemoryService;
+  /** As operators reach it. */
+  readonly store: LeaseStore;
+  readonly deployments: readonly Deployment[];
+  /** Who runs in each place, by the place's index: the dead until somebody follows them. */
+  readonly places: Map<number, Instance>;
+  readonly targets: ReadonlyMap<string, TargetBlob>;
+  readonly counts: { calls: number; handlers: number; events: number };
+  /** How often an instance was started in each place. */
+  readonly starts: Map<number, number>;
+  /** Until when the service refuses the process in a place. */
+  readonly deniedUntil: Map<number, number>;
+  outage: Outage | undefined;
+  troubled: boolean;
+}
+
+export function createWorld(plan: Plan, traced: boolean): World {
+  const timeline = createTimeline();
+  const trace = traced ? createTrace(timeline.now) : undefined;
+  const faults = createFaults(plan.seed, plan.faults);
+  const observer = createObserver(
+    new Map(plan.jobs.map((job) => [firstSpec(job).name, job.specs])),
+    timeline,
+    START,
+    trace,
+  );
+  const service = memoryService({
+    now: () => START + Math.floor(timeline.now()),
+    monotonic: timeline.now,
+    after: timeline.after,
+  });
+  return {
+    plan,
+    timeline,
+    trace,
+    observer,
+    faults,
+    service,
+    store: observer.watch(service.open(), OPERATOR),
+    deployments: Array.from({ length: plan.deployments }, (_, index) =>
+      createDeployment(`d${String(index)}`, timeline, trace, faults),
+    ),
+    places: new Map(),
+    targets: new Map(
+      plan.jobs.map((job) => {
+        const { name } = firstSpec(job);
+        return [
+          name,
+          createTarget((token) => {
+            observer.fencedWrite(name, token);
+          }),
+        ];
+      }),
+    ),
+    counts: { calls: 0, handlers: 0, events: 0 },
+    starts: new Map(),
+    deniedUntil: new Map(),
+    outage: undefined,
+    troubled: true,
+  };
+}
+
+/** People, whose calls do not fail here. */
+const OPERATOR: Actor = {
+  id: 'operator',
+  deployment: '',
+  revision: 0,
+  spec: () => undefined,
+  error: () => 0,
+  skewed: () => false,
+  hubDeadSince: () => undefined,
+  views: new Map(),
+};
+
+function createDeployment(name: string, timeline: Timeline, trace: Trace | undefined, faults: Faults): Deployment {
+  const instances: Instance[] = [];
+  const hub = createTaskHub({
+    name,
+    timeline,
+    trace,
+    messages: faults.stream(name),
+    start: START,
+    workers: () => instances.filter(({ process }) => !process.dead),
+  });
+  return { name, hub, instances, ticking: undefined, revision: 0, deadSince: undefined };
+}
+
+/** Starts an instance in its place, with the newest jobs file that its deployment has. */
+export function start(world: World, place: PlannedInstance): void {
+  const { plan, timeline, trace, observer } = world;
+  const deployment = world.deployments[place.deployment];
+  if (deployment === undefined) return;
+  const times = (world.starts.get(place.index) ?? 0) + 1;
+  world.starts.set(place.index, times);
+  const id = `${deployment.name}.${String(place.index)}#${String(times)}`;
+  const process = createProcess(id, timeline, START, place.clock);
+  const network = networkOf(world, place, id);
+  const specs = plan.jobs.flatMap((job) => job.specs[deployment.revision] ?? []);
+  const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  const actor: Actor = {
+    id,
+    deployment: deployment.name,
+    revision: deployment.revision,
+    spec: (job) => byName.get(job),
+    error: () => instance.coordinator.serviceTime.now() - (START + timeline.now()),
+    skewed: () => Math.abs(process.clock.now() - (START + timeline.now())) > CLOCK_IS_RIGHT_MS,
+    hubDeadSince: () => deployment.deadSince,
+    views: new Map(),
+  };
+  const passing = {
+    sent: (method: string, parameters: readonly unknown[]) => {
+      observer.sent(actor, method, parameters);
+    },
+    listed: (listing: Parameters<Observer['listed']>[1]) => {
+      observer.listed(actor, listing);
+    },
+  };
+  const instance = startInstance({
+    process,
+    deployment,
+    specs,
+    store: storeOver(network, process, observer.watch(world.service.open(), actor), passing),
+    random: seededAt(seedOf(plan.seed, 'process', place.index), times),
+    trace,
+    handler: (context, on) => handle(world, context, on, actor, network),
+    broken: (what) => {
+      observer.report('threw', 'all', `${id}: ${what}`);
+    },
+    mayTick: (asking) => mayTick(asking, timeline.now()),
+  });
+  world.places.set(place.index, instance);
+  trace?.add(id, 'started');
+}
+
+/** A deployment's tick timer fires on one of its instances, as long as that one is well. */
+function mayTick(asking: Instance, now: number): boolean {
+  const { deployment } = asking;
+  const { ticking } = deployment;
+  const gone = ticking === undefined || ticking.process.dead || ticking.leaving;
+  const stuck = ticking?.pausedSince !== undefined && now - ticking.pausedSince > TIMER_PASSES_ON_MS;
+  if (gone || stuck) deployment.ticking = asking;
+  return deployment.ticking === asking;
+}
+
+function networkOf(world: World, place: PlannedInstance, id: string): Network {
+  const { timeline, trace, counts, faults, plan, observer } = world;
+  let minute = 0;
+  let called = 0;
+  return {
+    timeline,
+    trace,
+    calls: faults.stream(id),
+    outage: () => world.outage,
+    denied: () => (world.deniedUntil.get(place.index) ?? 0) > timeline.now(),
+    crash: (back) => {
+      kill(world, place, back);
+    },
+    pause: (lasts, asleep) => {
+      pause(world, place, lasts, asleep);
+    },
+    called: () => {
+      counts.calls += 1;
+      const now = Math.floor(timeline.now() / 60_000);
+      if (now !== minute) called = 0;
+      minute = now;
+      called += 1;
+      if (called === CALLS_A_MINUTE * (plan.jobs.length + 1)) {
+        observer.report('loopsHot', 'all', `${id} makes ${String(called)} calls in a minute`);
+      }
+    },
+  };
+}
+
+async function handle(
+  world: World,
+  context: JobContext,
+  { process }: Instance,
+  actor: Actor,
+  network: Network,
+): Promise<unknown> {
+  const { plan, observer, trace } = world;
+  const { job, attempt, runId } = context;
+  const target = world.targets.get(job);
+  if (target === undefined) throw new Error(`no target of ${job}`);
+  const execution = observer.handlerStarted({ context, process, actor });
+  world.counts.handlers += 1;
+  trace?.add(
+    process.id,
+    `${job} handler of ${runId} attempt ${String(attempt)} starts (${context.trigger}, token ${String(context.fence.token)})`,
+  );
+  const blob = blobOver(
+    target,
+    (kind, apply) => callOver(network, process, { kind: `${job} ${kind}`, apply }),
+    (token) => {
+      observer.fencedWriteSent(job, token);
+    },
+  );
+  const random = seededBy(plan.seed, 'handler', job, runId, attempt);
+  const planned = world.troubled ? plan.jobs.find((one) => firstSpec(one).name === (job as JobName)) : undefined;
+  let returned = false;
+  try {
+    const result = await behave(context, process.clock, blob, random, planned);
+    returned = true;
+    return result;
+  } finally {
+    observer.handlerEnded(execution, returned);
+    trace?.add(process.id, `${job} handler of ${runId} attempt ${String(attempt)} ${returned ? 'returns' : 'throws'}`);
+  }
+}
+
+export function restart(world: World, place: PlannedInstance, back: number): void {
+  world.timeline.after(back, () => {
+    if (world.places.get(place.index)?.process.dead !== false) start(world, place);
+  });
+}
+
+/** As `kill -9`. */
+export function kill(world: World, place: PlannedInstance, back: number): void {
+  const instance = world.places.get(place.index);
+  if (instance === undefined || instance.process.dead) return;
+  instance.process.kill();
+  world.trace?.add(instance.process.id, 'killed');
+  for (const { executions } of world.observer.jobs.values()) {
+    for (const execution of executions) if (execution.process.dead) executions.delete(execution);
+  }
+  restart(world, place, back);
+}
+
+export function pause(world: World, place: PlannedInstance, lasts: number, asleep: boolean): void {
+  const instance = world.places.get(place.index);
+  if (instance === undefined || instance.process.dead || instance.process.paused) return;
+  instance.process.pause(asleep);
+  instance.pausedSince = world.timeline.now();
+  world.trace?.add(instance.process.id, asleep ? 'sleeps' : 'stopped');
+  world.timeline.after(lasts, () => {
+    wake(world, instance);
+  });
+}
+
+export function wake(world: World, instance: Instance): void {
+  if (!instance.process.paused || instance.process.dead) return;
+  world.trace?.add(instance.process.id, 'wakes');
+  instance.process.wake();
+  instance.pausedSince = undefined;
+}
+
+/** The host is told to stop: 5 s for its shutdown hook, then it is gone. */
+export function leave(world: World, place: PlannedInstance, back: number): void {
+  const instance = world.places.get(place.index);
+  if (instance === undefined || instance.process.dead || instance.leaving) return;
+  world.trace?.add(instance.process.id, 'drains');
+  instance.process.enter(() => void instance.drain());
+  world.timeline.after(5_000, () => {
+    if (!instance.process.dead && world.places.get(place.index) === instance) kill(world, place, back);
+  });
+}
+
+/** What a person does. Being refused is an answer. */
+export function operate(world: World, act: () => Promise<unknown>): void {
+  act().catch((error: unknown) => {
+    if (error instanceof OperatorError) return;
+    world.observer.report('operatorFailed', 'all', `an operator's call failed: ${String(error)}`);
+  });
+}
