@@ -94,6 +94,11 @@ function fateView(s: Situation): FateView {
   return { job, row: { ...s.row, busyUntil }, control, now, lookAheadMs, limit: listedBy + lookAheadMs };
 }
 
+/** What time it is at the most: the service's Date says when a clock is ahead whose correction is not seen yet. */
+function seenBy({ now, listedAt }: Situation): EpochMs {
+  return Math.min(now, listedAt + 1000);
+}
+
 /** A settled row says nothing; a run that is not settled is taken over, resumed, ended, or waited for. */
 function decideUnfinished(s: Situation): Decision | undefined {
   const { row, job } = s;
@@ -109,7 +114,9 @@ function decideUnfinished(s: Situation): Decision | undefined {
   }
   const notBefore = row.notBefore ?? 0;
   const resumeAt = notBefore === 0 ? 0 : notBefore + RESUME_AFTER_MS;
-  if (s.now >= resumeAt) return { kind: 'claim', claim: resume(s) };
+  if (seenBy(s) >= resumeAt) return { kind: 'claim', claim: resume(s) };
+  // Its time has come by our clock, but not by the service's.
+  if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
   const due = cancellingDueTime(s);
   if (due === undefined) return { kind: 'nothing', lookAt: resumeAt };
   const dueAt = actualTime(job, due);
@@ -144,8 +151,7 @@ function cancelReason(s: Situation): Reason | undefined {
   if (job.overlap !== 'cancel') return undefined;
   if (pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
   const due = cancellingDueTime(s);
-  const seenBy = Math.min(s.now, s.listedAt + 1000);
-  return due !== undefined && actualTime(job, due) <= seenBy ? 'overlapCancel' : undefined;
+  return due !== undefined && actualTime(job, due) <= seenBy(s) ? 'overlapCancel' : undefined;
 }
 
 function takeOver(s: Situation): Claim {
@@ -204,7 +210,7 @@ function carry(s: Situation): Row {
 /** A higher revision's schedule counts from now: what it would have had due before is recorded as disabled. */
 function adopt(s: Situation): Row {
   const base = carry(s);
-  const until = Math.max(base.cursor, Math.min(s.now, s.listedAt + 1000));
+  const until = Math.max(base.cursor, seenBy(s));
   const change = scheduleChange(s.job, base.cursor, until);
   return {
     ...base,
@@ -221,6 +227,7 @@ function decideTerm(s: Situation): Decision {
   if (row.failures > 0 && row.busyUntil !== undefined) {
     const from = row.busyUntil + backoff(job.retry, row.failures, 1);
     if (now < from) return { kind: 'nothing', lookAt: from };
+    if (seenBy(s) < from) return { kind: 'wait', until: from + HELD_WATCH_MS };
   }
   const base = carry(s);
   return {
@@ -283,7 +290,7 @@ function takeRequests(s: Situation): TakenRequests {
   const stretches: Stretch[] = [];
   let { manualTaken } = s.row;
   for (const request of pendingRequests(s.control, manualTaken)) {
-    if (s.now - request.time <= s.job.catchUpWindowMs) {
+    if (seenBy(s) - request.time <= s.job.catchUpWindowMs) {
       return { stretches, manualTaken, next: request };
     }
     if (stretches.length >= OWED_STRETCHES / 2) break;

@@ -26,6 +26,13 @@ interface Phases {
 
 /** Whether all that was claimed or due while there were faults has come to its end. */
 export function isSettled(world: World, quietFrom: number): boolean {
+  // An instance that is still leaving will be gone for a while, and a probe that was lost is sent anew after another.
+  const served = world.deployments.some(({ deadSince, instances, ticking }) => {
+    const there = instances.filter(({ process, leaving }) => !process.dead && !leaving);
+    const proven = there.every((one) => one !== ticking || !one.coordinator.health.troubles.has('hub'));
+    return deadSince === undefined && there.length > 0 && proven;
+  });
+  if (!served) return false;
   return world.plan.jobs.every((job) => {
     const facts = world.observer.jobs.get(firstSpec(job).name);
     const spec = currentSpec(world, job.index);

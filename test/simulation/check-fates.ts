@@ -22,7 +22,7 @@ const DUE_TIMES = 500;
 /** What was known when a decision was made. */
 interface View {
   readonly spec: JobSpec;
-  /** By the decider's own idea of the time, no earlier and no later. */
+  /** By the decider's own idea of the time, but for a clock that is ahead of the listing: no earlier and no later. */
   readonly from: number;
   readonly to: number;
   /** The control as it was at some time in between. */
@@ -61,8 +61,8 @@ function viewOf(facts: JobFacts, before: Row, spec: JobSpec, { viewAt, sentAt, e
   const slack = skewed ? CORRECTED_MS : EPSILON_MS;
   return {
     spec,
-    from: viewAt + errors[0] - slack,
-    to: sentAt + errors[1] + slack,
+    from: Math.min(viewAt + errors[0] - slack, viewAt),
+    to: Math.min(sentAt + errors[1] + slack, sentAt + 1_000 + EPSILON_MS),
     controls: [
       ...(since < 0 ? [{ pauses: [], cancel: undefined, requests: [] }] : []),
       ...known.map((at) => at.control),

@@ -57,7 +57,7 @@ function checkTimes(facts: JobFacts, before: Row, row: Row, actor: Actor, now: n
   if (busyUntil === undefined || busyUntil === before.busyUntil) return;
   const endedAt = facts.records.get(run?.key ?? '')?.record.endedAt;
   if (typeof endedAt === 'string' && Date.parse(endedAt) === busyUntil) return;
-  if (busyUntil > now + Math.max(0, actor.error()) + CORRECTED_MS) {
+  if (busyUntil > now + Math.max(actor.error(), actor.mostError()) + CORRECTED_MS) {
     report('wrongBusyUntil', facts.name, `busy until ${short(busyUntil)}, and it is ${short(now)}`);
   }
 }

@@ -22,6 +22,8 @@ export interface Actor {
   readonly spec: (job: JobName) => JobSpec | undefined;
   /** How far its idea of the service's time is ahead. */
   readonly error: () => number;
+  /** The most that it was seen to be ahead: a clock may have been set since. */
+  readonly mostError: () => number;
   /** Its machine's wall clock is wrong. */
   readonly skewed: () => boolean;
   /** Its task hub delivers nothing, since then and for good. */

@@ -111,6 +111,7 @@ const OPERATOR: Actor = {
   revision: 0,
   spec: () => undefined,
   error: () => 0,
+  mostError: () => 0,
   skewed: () => false,
   hubDeadSince: () => undefined,
   views: new Map(),
@@ -141,12 +142,18 @@ export function start(world: World, place: PlannedInstance): void {
   const network = networkOf(world, place, id);
   const specs = plan.jobs.flatMap((job) => job.specs[deployment.revision] ?? []);
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  let mostError = 0;
   const actor: Actor = {
     id,
     deployment: deployment.name,
     revision: deployment.revision,
     spec: (job) => byName.get(job),
-    error: () => instance.coordinator.serviceTime.now() - (START + timeline.now()),
+    error: () => {
+      const error = instance.coordinator.serviceTime.now() - (START + timeline.now());
+      mostError = Math.max(mostError, error);
+      return error;
+    },
+    mostError: () => mostError,
     skewed: () => Math.abs(process.clock.now() - (START + timeline.now())) > CLOCK_IS_RIGHT_MS,
     hubDeadSince: () => deployment.deadSince,
     views: new Map(),
