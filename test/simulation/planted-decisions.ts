@@ -19,7 +19,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
-        from: 'const until = Math.max(base.cursor, Math.min(s.now, s.listedAt + 1000));',
+        from: 'const until = Math.max(base.cursor, seenBy(s));',
         to: 'const until = Math.min(s.now, s.listedAt + 1000);',
       },
       {
