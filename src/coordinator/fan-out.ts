@@ -72,10 +72,9 @@ export async function fanOutStage(
   }
   const left = plan.filter(({ index }) => !states.has(index));
   if (left.length === 0) {
-    const execution = await call(async (context) => {
-      const outcomes = await readOutcomes(coordinator, held, plan);
-      return handler.gather(context, outcomes as never, input);
-    });
+    // Before the call: trust is looked at right before the handler, and reading takes a while.
+    const outcomes = await readOutcomes(coordinator, held, plan);
+    const execution = await call((context) => handler.gather(context, outcomes as never, input));
     return { execution, items: [] };
   }
   if (!afterItems) return { execution: undefined, items: left };

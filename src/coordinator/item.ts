@@ -76,6 +76,8 @@ async function attemptItem(coordinator: Coordinator, item: Item, report: Report)
   const { job, handler, input, trust, again } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
+  // This process may have stood still since it looked.
+  if (!trust.holds) return { kind: 'item', state: 'stopped' };
   if (attempt > retry.attempts) {
     // Its calls ended without an answer: with them, so did the processes that made them.
     const message = `item ${String(input.index)} was lost with its instance, ${String(retry.attempts)} times`;

@@ -14,6 +14,8 @@ import { createGate } from './gate';
 import { lastSuccess } from './ledger';
 
 const CALL_LIMIT_MS = 5_000;
+/** Sweeps do not come to the millisecond. */
+const SWEEP_SHARE = 0.9;
 /** Beside the claims, which are more urgent. */
 const LOOKS_AT_ONCE = 4;
 /** How far a process looks back in the ledger when it first meets a job; from then on it looks at one page. */
@@ -54,13 +56,16 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
   const { clock, settings, serviceTime, revision } = coordinator;
   const alerted = [...coordinator.jobs.values()].filter(({ spec }) => spec.alertAfterMs !== undefined);
   const known = new Map<JobName, Known>();
+  /** So that rows are not read again while they stay as they are. */
+  const read = new Map<JobName, Seen>();
   const gate = createGate(LOOKS_AT_ONCE);
   let checkedAt: Millis | undefined;
 
   return {
     check(listing, report) {
       const now = clock.monotonic();
-      if (alerted.length === 0 || (checkedAt !== undefined && now - checkedAt < settings.sweepIntervalMs)) return;
+      const isEarly = checkedAt !== undefined && now - checkedAt < settings.sweepIntervalMs * SWEEP_SHARE;
+      if (alerted.length === 0 || isEarly) return undefined;
       checkedAt = now;
       const unsure = alerted.flatMap(({ spec }) => {
         const seen = seenIn(listing, spec);
@@ -79,11 +84,16 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
   function seenIn({ jobs }: Listing, spec: JobSpec): Seen | undefined {
     const { row: listed, control } = jobs.get(spec.name) ?? {};
     if (listed === undefined) return undefined;
+    const version = `${listed.etag} ${listed.lease} ${control?.etag ?? ''}`;
+    const before = read.get(spec.name);
+    if (before?.version === version) return before;
     try {
       const row = decodeRow(listed.metadata);
       if (row.forgotten !== undefined || (row.revision > revision && row.scheduleHash !== spec.scheduleHash)) return;
       const wanted = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
-      return { spec, row, control: wanted, version: `${listed.etag} ${listed.lease}` };
+      const seen = { spec, row, control: wanted, version };
+      read.set(spec.name, seen);
+      return seen;
     } catch (error) {
       // The tick has said so.
       if (error instanceof ForeignMetadataError) return undefined;
@@ -107,6 +117,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
   }
 
   async function look(seen: Seen, report: Report): Promise<void> {
+    if (coordinator.stopping) return;
     const { spec, row, version } = seen;
     const before = known.get(spec.name);
     const since = Math.max(row.succeeded ?? 0, before?.from ?? 0);

@@ -118,11 +118,14 @@ function decideUnfinished(s: Situation): Decision | undefined {
   // Its time has come by our clock, but not by the service's.
   if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
   const due = cancellingDueTime(s);
-  if (due === undefined) return { kind: 'nothing', lookAt: resumeAt };
-  const dueAt = actualTime(job, due);
+  const dueAt = due === undefined ? Infinity : actualTime(job, due);
   // Due by our clock, but past what the listing allows to decide.
   if (dueAt <= s.now) return { kind: 'wait', until: dueAt + HELD_WATCH_MS };
-  return { kind: 'nothing', lookAt: Math.min(resumeAt, dueAt) };
+  const lookAt = Math.min(resumeAt, dueAt);
+  if (row.phase !== 'fanning') return { kind: 'nothing', lookAt };
+  // Items that run keep others waiting as a lease does.
+  const watched = watchHeld(s);
+  return watched.kind === 'nothing' ? { kind: 'nothing', lookAt: earliest(watched.lookAt, lookAt) } : watched;
 }
 
 /**

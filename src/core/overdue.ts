@@ -20,9 +20,9 @@ export function overdueBy(job: AlertedJob, control: Control, from: EpochMs, now:
   if (job.alertAfterMs === undefined || !job.enabled || openPause(control) !== undefined) return undefined;
   const resumed = control.pauses.flatMap(({ until }) => (until === undefined ? [] : [until]));
   const since = Math.max(from, ...resumed);
-  if (job.kind === 'timed' && isFinished(job, since, now)) return undefined;
   const age = now - (job.at === undefined ? since : Math.max(since, actualTime(job, job.at)));
-  return age > job.alertAfterMs ? age : undefined;
+  if (age <= job.alertAfterMs) return undefined;
+  return job.kind === 'timed' && isFinished(job, since, now) ? undefined : age;
 }
 
 /** Nothing is due any more, and nothing has been since then. */

@@ -1,11 +1,15 @@
+import type { FanOutHandler, ItemOutcome } from '../../src/coordinator/define-fan-out';
 import { NonRetryableError } from '../../src/coordinator/handler';
 import type { JobContext } from '../../src/coordinator/handler';
 import { sleep } from '../../src/core/clock';
 import type { Clock } from '../../src/core/clock';
 import type { FencedBlob } from '../../src/lease/fence';
-import type { Behaviour, PlannedJob } from './plan-job';
+import type { Behaviour, PlannedFanOut, PlannedJob } from './plan-job';
 import { BEHAVIOURS } from './plan-job';
+import type { SimulatedProcess } from './process';
 import type { Random } from './random';
+import { seededBy } from './random';
+import type { World } from './world';
 
 /** A handler that does not obey its signal still wants to get done: it writes this often, one after another. */
 const HURRIED_WRITES = 40;
@@ -42,6 +46,43 @@ export async function behave(
   if (behaviour === 'throws' || behaviour === 'throwsLate') throw new Error('simulated');
   if (behaviour === 'final') throw new NonRetryableError('simulated');
   return { by: context.fence.token };
+}
+
+/** A handler that fans out: its plan and its gathering behave as any handler does, its items take a while or throw. */
+export function fanOutHandler(
+  world: World,
+  planned: PlannedFanOut,
+  { clock, id }: SimulatedProcess,
+  run: (context: JobContext) => Promise<unknown>,
+): FanOutHandler {
+  const { concurrency, deadlineMs, onItemFailure, attempts } = planned;
+  const all = Array.from({ length: planned.items }, (_, index) => index);
+  const retry = { attempts, backoffMs: 1_000, factor: 2, maxBackoffMs: 8_000, jitter: 'full' } as const;
+  return {
+    policy: { concurrency, deadlineMs, onItemFailure, retry, maxItems: 10, itemTimeoutMs: 20_000 },
+    plan: async (context) => {
+      await run(context);
+      return all;
+    },
+    each: async ({ job, runId, index, attempt, signal }) => {
+      const random = seededBy(world.plan.seed, 'item', job, runId, index, attempt);
+      const slow = world.troubled && random.chance(planned.slow);
+      world.trace?.add(id, `${job} item ${String(index)} of ${runId} attempt ${String(attempt)} starts`);
+      await sleep(clock, slow ? random.whole(5_000, 40_000) : random.whole(0, world.troubled ? 1_500 : 100), signal);
+      if (signal.aborted) throw signal.reason;
+      if (world.troubled && random.chance(planned.throws)) throw new Error('simulated');
+      return index;
+    },
+    gather: async (context, outcomes: readonly ItemOutcome<number, number>[]) => {
+      const places = outcomes.map(({ index }) => index);
+      const failed = outcomes.some(({ state }) => state === 'failed');
+      if (places.join() !== all.join() || (failed && onItemFailure === 'failFast')) {
+        world.observer.report('wronglyGathered', context.job, `run ${context.runId} gathered items ${places.join()}`);
+      }
+      // Without items it is part of the attempt that planned.
+      return all.length === 0 ? undefined : run(context);
+    },
+  };
 }
 
 function draw(random: Random, { behaviours }: PlannedJob): Behaviour {

@@ -1,6 +1,6 @@
-import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
+import type { AttemptInput, AttemptResult, Lane } from '../../src/coordinator/message';
 import type { Hub } from '../../src/coordinator/coordinator';
-import { orchestrateRun } from '../../src/functions/orchestrator';
+import { orchestrateItems, orchestrateRun } from '../../src/functions/orchestrator';
 import type { Fault, FaultStream, HubFault } from './faults';
 import type { SimulatedProcess } from './process';
 import type { Random } from './random';
@@ -28,9 +28,13 @@ export interface TaskHub {
 interface Orchestration {
   readonly id: string;
   status: 'pending' | 'completed' | 'failed';
-  readonly steps: ReturnType<typeof orchestrateRun>;
+  readonly steps: Generator<unknown, unknown, unknown>;
   /** Number of the activity that it waits for. */
   step: number;
+  /** Whose sub-orchestration it is, and at which place among those that run side by side. */
+  readonly parent: { readonly orchestration: Orchestration; readonly step: number; readonly place: number } | undefined;
+  /** What its sub-orchestrations have come to; how many are left. */
+  children: { readonly results: unknown[]; left: number };
 }
 
 interface TaskHubOptions {
@@ -43,7 +47,10 @@ interface TaskHubOptions {
 }
 
 type Action =
-  { readonly kind: 'activity'; readonly input: AttemptInput } | { readonly kind: 'timer'; readonly at: Date };
+  | { readonly kind: 'activity'; readonly input: AttemptInput }
+  | { readonly kind: 'timer'; readonly at: Date }
+  | { readonly kind: 'lane'; readonly lane: Lane }
+  | { readonly kind: 'all'; readonly actions: readonly Action[] };
 
 export function createTaskHub(options: TaskHubOptions): TaskHub {
   const { timeline, trace, workers } = options;
@@ -91,39 +98,72 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
 
   function start(id: string, input: AttemptInput): void {
     if (orchestrations.has(id)) return;
-    const message = copy(input);
-    const context = {
-      df: {
-        getInput: () => message,
-        callActivity: (_name: string, next: AttemptInput): Action => ({ kind: 'activity', input: copy(next) }),
-        createTimer: (at: Date): Action => ({ kind: 'timer', at }),
-      },
-    };
-    const orchestration: Orchestration = { id, status: 'pending', steps: orchestrateRun(context as never), step: 0 };
-    orchestrations.set(id, orchestration);
     if (!id.includes('probe')) trace?.add(options.name, `orchestration ${id} starts`);
+    begin(id, orchestrateRun(contextOf(input) as never), undefined);
+  }
+
+  function begin(id: string, steps: Orchestration['steps'], parent: Orchestration['parent']): void {
+    const children = { results: [], left: 0 };
+    const orchestration: Orchestration = { id, status: 'pending', steps, step: 0, parent, children };
+    orchestrations.set(id, orchestration);
     advance(orchestration, undefined);
   }
 
-  function advance(orchestration: Orchestration, result: AttemptResult | undefined): void {
-    const yielded = orchestration.steps.next(result as AttemptResult);
+  function advance(orchestration: Orchestration, result: unknown): void {
+    const yielded = orchestration.steps.next(result);
     orchestration.step += 1;
     if (yielded.done === true) {
       orchestration.status = 'completed';
+      tellParent(orchestration, yielded.value);
       return;
     }
     // What the orchestrator yields is what this hub's own context gave it, whatever Durable calls its type.
-    const action = yielded.value as unknown as Action;
-    if (action.kind === 'activity') {
-      send(orchestration, action.input);
-      return;
+    const action = yielded.value as Action;
+    switch (action.kind) {
+      case 'activity':
+        send(orchestration, action.input);
+        return;
+      case 'timer':
+        sendTimer(orchestration, action.at);
+        return;
+      case 'lane':
+        throw new Error('a lane is begun beside others only');
+      case 'all':
+        beginLanes(orchestration, action.actions);
     }
+  }
+
+  function sendTimer(orchestration: Orchestration, instant: Date): void {
     // Durable timers are cut to whole seconds.
-    const at = Math.floor(action.at.getTime() / 1000) * 1000 - options.start;
+    const at = Math.floor(instant.getTime() / 1000) * 1000 - options.start;
     const late = next([], orchestration.id).random.whole(0, 2_000);
     timeline.after(Math.max(0, at - timeline.now()) + late, () => {
       whenAlive(() => {
         if (isCurrent(orchestration)) advance(orchestration, undefined);
+      });
+    });
+  }
+
+  function beginLanes(orchestration: Orchestration, actions: readonly Action[]): void {
+    orchestration.children = { results: [], left: actions.length };
+    for (const [place, action] of actions.entries()) {
+      if (action.kind !== 'lane') throw new Error(`${action.kind} is not begun beside others`);
+      const id = `${orchestration.id}:${String(orchestration.step)}:${String(place)}`;
+      const parent = { orchestration, step: orchestration.step, place };
+      begin(id, orchestrateItems(contextOf(action.lane) as never), parent);
+    }
+  }
+
+  function tellParent({ parent }: Orchestration, value: unknown): void {
+    if (parent === undefined) return;
+    const { orchestration, step, place } = parent;
+    const { random } = next([], orchestration.id);
+    timeline.after(random.whole(2, 20), () => {
+      whenAlive(() => {
+        if (!isCurrent(orchestration) || orchestration.step !== step) return;
+        orchestration.children.results[place] = value;
+        orchestration.children.left -= 1;
+        if (orchestration.children.left === 0) advance(orchestration, orchestration.children.results);
       });
     });
   }
@@ -202,6 +242,20 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
       );
     });
   }
+}
+
+/** What an orchestrator sees of Durable. */
+function contextOf(input: unknown): object {
+  const message = copy(input);
+  return {
+    df: {
+      getInput: () => message,
+      callActivity: (_name: string, given: AttemptInput): Action => ({ kind: 'activity', input: copy(given) }),
+      createTimer: (at: Date): Action => ({ kind: 'timer', at }),
+      callSubOrchestrator: (_name: string, lane: Lane): Action => ({ kind: 'lane', lane: copy(lane) }),
+      Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },
+    },
+  };
 }
 
 /** What goes through Durable is JSON. */

@@ -1,9 +1,9 @@
 import { runAttempt } from '../../src/coordinator/attempt';
-import type { Coordinator, Report } from '../../src/coordinator/coordinator';
+import type { Coordinator, Report, RunnableJob } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { drain } from '../../src/coordinator/drain';
-import type { JobContext } from '../../src/coordinator/handler';
 import { createTicker } from '../../src/coordinator/tick';
+import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
 import { serviceTime } from '../../src/lease/service-time';
@@ -43,7 +43,7 @@ export interface InstanceOptions {
   readonly store: LeaseStore;
   readonly random: Random;
   readonly trace: Trace | undefined;
-  readonly handler: (context: JobContext, instance: Instance) => unknown;
+  readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
   /** What must not happen. */
   readonly broken: (what: string) => void;
   /** Whether this instance's timer is the one that fires. */
@@ -63,7 +63,13 @@ export function startInstance(options: InstanceOptions): Instance {
     jobs: new Map(
       options.specs.map((spec) => [
         spec.name,
-        { spec, input: undefined, handler: { run: (context: JobContext) => options.handler(context, instance) } },
+        {
+          spec,
+          input: undefined,
+          get handler() {
+            return options.handlerOf(spec.name, instance);
+          },
+        },
       ]),
     ),
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 150_000 },

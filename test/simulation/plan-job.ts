@@ -16,6 +16,19 @@ export interface PlannedJob {
   /** By revision. */
   readonly specs: readonly JobSpec[];
   readonly behaviours: Readonly<Record<Behaviour, number>>;
+  /** It fans out. */
+  readonly fanOut: PlannedFanOut | undefined;
+}
+
+export interface PlannedFanOut {
+  readonly items: number;
+  readonly concurrency: number;
+  readonly deadlineMs: number;
+  readonly onItemFailure: 'failFast' | 'collect';
+  readonly attempts: number;
+  /** How likely it is that a call for an item throws, and that it takes long. */
+  readonly throws: number;
+  readonly slow: number;
 }
 
 export function firstSpec({ specs }: PlannedJob): JobSpec {
@@ -55,6 +68,7 @@ export function planJob(seed: number, index: number, theme: Theme): PlannedJob {
   return {
     index,
     specs,
+    fanOut: schedule === '@always' ? undefined : planFanOut(seed, index, theme),
     behaviours: {
       quick: 1,
       long: theme.longRuns ? 2 : theme.changing ? 0 : random.pick([0, 0.2, 0.6]),
@@ -64,6 +78,21 @@ export function planJob(seed: number, index: number, theme: Theme): PlannedJob {
       never: random.pick([0, 0.05]),
       final: random.pick([0, 0.03]),
     },
+  };
+}
+
+/** Drawn apart, so that the other jobs of a seed stay what they are. */
+function planFanOut(seed: number, index: number, theme: Theme): PlannedFanOut | undefined {
+  const random = seededBy(seed, 'fanOut', index);
+  if (!random.chance(theme.wide === true ? 1 : 0.15)) return undefined;
+  return {
+    items: random.pick([0, 1, 3, 6]),
+    concurrency: random.pick([1, 2, 3]),
+    deadlineMs: random.pick([15_000, 30_000, 90_000]),
+    onItemFailure: random.pick(['failFast', 'collect']),
+    attempts: random.pick([1, 2, 3]),
+    throws: random.pick([0, 0, 0.2]),
+    slow: random.pick([0, 0.1, 0.4]),
   };
 }
 

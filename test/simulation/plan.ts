@@ -8,7 +8,7 @@ import type { ClockFault } from './process';
 import type { Random } from './random';
 import { seededBy } from './random';
 import type { Theme } from './themes';
-import { THEMES } from './themes';
+import { themeOf } from './themes';
 
 export interface PlannedInstance {
   /** Its place in the plan, also once others are left out. */
@@ -32,7 +32,7 @@ export interface Plan {
 
 export function planOf(seed: number): Plan {
   const random = seededBy(seed, 'plan');
-  const theme = random.pick([...THEMES]);
+  const theme = themeOf(seed, (themes) => random.pick([...themes]));
   const deployments = theme.changing ? 2 : random.pick([1, 1, 2, 2, 3]);
   const count = random.whole(Math.max(2, deployments), 4);
   const troubledMs = theme.leaseMs === undefined ? random.pick([90_000, 150_000, 150_000, 300_000]) : 300_000;

@@ -53,6 +53,22 @@ export const TRUST_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'gather-reads-late',
+    what: 'a fan-out reads its results between the look at the trust and the gathering',
+    edits: [
+      {
+        file: 'coordinator/fan-out.ts',
+        from: 'const outcomes = await readOutcomes(coordinator, held, plan);',
+        to: '',
+      },
+      {
+        file: 'coordinator/fan-out.ts',
+        from: 'const execution = await call((context) => handler.gather(context, outcomes as never, input));',
+        to: 'const execution = await call(async (context) => handler.gather(context, (await readOutcomes(coordinator, held, plan)) as never, input));',
+      },
+    ],
+  },
+  {
     name: 'handler-not-held-back',
     what: 'the handler is called when its claim is made, before its due time',
     edits: [{ file: 'coordinator/execute.ts', from: 'await holdBack(coordinator, due, aborter.signal);', to: '' }],

@@ -16,6 +16,8 @@ export interface Theme {
   readonly longRuns?: true;
   /** Every job is due often and gets another schedule, first where the clocks are a little slow; nothing else fails. */
   readonly changing?: true;
+  /** Every job fans out. */
+  readonly wide?: true;
   /** Clocks are set while storage is away. */
   readonly clocksInOutages?: true;
 }
@@ -43,7 +45,22 @@ const usual = theme(
 
 const twice = (one: Theme): readonly Theme[] => [one, one];
 
-export const THEMES: readonly [Theme, ...Theme[]] = [
+/** Runs that fan out lose instances, or these stand still between two calls. */
+const WIDE: Theme = {
+  ...theme('kill', 'pause', 'drain', 'cancel'),
+  rates: { pauseAfter: 0.03, sleepAfter: 0.01 },
+  leaseMs: 15_000,
+  wide: true,
+};
+/** One history in so many is about them. */
+const WIDE_EVERY = 10;
+
+/** @param pick draws one */
+export function themeOf(seed: number, pick: (themes: readonly [Theme, ...Theme[]]) => Theme): Theme {
+  return seed % WIDE_EVERY === 2 ? WIDE : pick(THEMES);
+}
+
+const THEMES: readonly [Theme, ...Theme[]] = [
   usual,
   usual,
   usual,

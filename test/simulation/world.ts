@@ -1,5 +1,6 @@
 import type { JobName } from '../../src/core/brand';
 import type { JobContext } from '../../src/coordinator/handler';
+import type { RunnableJob } from '../../src/coordinator/coordinator';
 import { OperatorError } from '../../src/operator/operator-error';
 import type { LeaseStore } from '../../src/lease/store';
 import type { MemoryService } from '../../src/stores/memory/store';
@@ -9,7 +10,7 @@ import { blobOver, createTarget } from './blob';
 import type { Actor } from './facts';
 import type { Faults } from './faults';
 import { createFaults } from './faults';
-import { behave } from './handlers';
+import { behave, fanOutHandler } from './handlers';
 import { createTaskHub } from './hub';
 import type { Deployment, Instance } from './instance';
 import { startInstance } from './instance';
@@ -173,7 +174,7 @@ export function start(world: World, place: PlannedInstance): void {
     store: storeOver(network, process, observer.watch(world.service.open(), actor), passing),
     random: seededAt(seedOf(plan.seed, 'process', place.index), times),
     trace,
-    handler: (context, on) => handle(world, context, on, actor, network),
+    handlerOf: (job, on) => handlerOf(world, job, on, { actor, network }),
     broken: (what) => {
       observer.report('threw', 'all', `${id}: ${what}`);
     },
@@ -222,12 +223,22 @@ function networkOf(world: World, place: PlannedInstance, id: string): Network {
   };
 }
 
+interface Place {
+  readonly actor: Actor;
+  readonly network: Network;
+}
+
+function handlerOf(world: World, job: JobName, on: Instance, place: Place): RunnableJob['handler'] {
+  const fanOut = world.plan.jobs.find((planned) => firstSpec(planned).name === job)?.fanOut;
+  const run = (context: JobContext): Promise<unknown> => handle(world, context, on, place);
+  return fanOut === undefined ? { run } : fanOutHandler(world, fanOut, on.process, run);
+}
+
 async function handle(
   world: World,
   context: JobContext,
   { process }: Instance,
-  actor: Actor,
-  network: Network,
+  { actor, network }: Place,
 ): Promise<unknown> {
   const { plan, observer, trace } = world;
   const { job, attempt, runId } = context;
