@@ -64,7 +64,7 @@ export interface Verdict {
 
 /** What a drill has shown, against what it is to show. */
 export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targetMs: Millis): Verdict {
-  const { events, stopped, records, span, backAt } = drilled;
+  const { events, stopped, records, span, backAt, caughtUpAt } = drilled;
   const interrupted = goingOn(events, stopped.deployment, stopped.at)
     .filter((claim) => !settledItself(records, claim))
     .map((claim) => interruptedRun(drilled, claim));
@@ -78,6 +78,12 @@ export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targe
       target: 'every run',
       measured: `${interrupted.filter(({ outcome }) => outcome !== null).length} of ${interrupted.length}`,
       ok: interrupted.every(({ outcome }) => outcome !== null),
+    },
+    {
+      name: 'catch-up',
+      target: 'every due time',
+      measured: caughtUpAt === undefined ? 'not all' : `${formatDuration(caughtUpAt - stopped.at)} after the kill`,
+      ok: caughtUpAt !== undefined,
     },
     { name: 'duplicates', target: '0', measured: String(duplicates.length), ok: duplicates.length === 0 },
     { name: 'losses', target: '0', measured: String(losses.length), ok: losses.length === 0 },

@@ -2,14 +2,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** The job whose run is interrupted. */
+/** The job whose run is interrupted: its lease outlives it, and it is due again meanwhile. */
 export const LONG_JOB = 'drill-long';
 
-/** One that is quick, one whose due times pass while it runs, and one that is long enough to be interrupted. */
 const JOBS = {
   'drill-quick': { schedule: '@every 5s', handler: 'wait', lease: '15s', input: { ms: 100 } },
-  'drill-queue': { schedule: '@every 5s', handler: 'wait', lease: '15s', overlap: 'queue', input: { ms: 3_000 } },
-  [LONG_JOB]: { schedule: '@every 20s', handler: 'wait', lease: '15s', input: { ms: 6_000 } },
+  [LONG_JOB]: { schedule: '@every 10s', handler: 'wait', lease: '15s', overlap: 'queue', input: { ms: 6_000 } },
 };
 
 const HOST = {
@@ -39,6 +37,6 @@ export function createProbeApp(): ProbeApp {
   write('package.json', JSON.stringify({ name: 'cronlease-drill', main: 'app.js' }));
   write('host.json', JSON.stringify(HOST));
   write('app.js', `require(${JSON.stringify(path.join(__dirname, '..', 'drill-app.js'))});\n`);
-  const jobsFile = write('jobs.json', JSON.stringify({ jobs: JOBS }));
+  const jobsFile = write('jobs.json', JSON.stringify({ revision: 1, jobs: JOBS }));
   return { folder, jobsFile, remove: () => fs.rmSync(folder, { recursive: true, force: true }) };
 }

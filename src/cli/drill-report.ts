@@ -56,6 +56,7 @@ export function reportText(report: DrillReport): string {
     list([
       'take-over: from the kill until another deployment had claimed the run. Its target is the lease of the job, one ' +
         'gap between two ticks, and 2 s.',
+      'catch-up: from the kill until every due time that came before the end of the interrupted run had its fate.',
       "gap: from the kill until the run's handler worked again.",
       'duplicate: an attempt that was started twice, a run that was started again after its end, or ended twice, or a ' +
         'due time with two fates. An interrupted run is tried again, as its next attempt: that is no duplicate.',

@@ -123,6 +123,7 @@ function ledgerOf(storage: string, { jobs }: JobsFile): DrillLedger<Records> {
     }));
   };
   return {
+    prepare: () => store.prepare(),
     read,
     undecided: async (within) => undecided(jobs, within, await read()).length,
     async ticking() {
@@ -137,7 +138,7 @@ function tell(file: string, subject: Subject, drilled: Drilled<Records>, targetM
   const verdict = judge(drilled, subject.jobs.jobs, targetMs);
   const iso = (instant: number): string => new Date(instant).toISOString();
   const report: DrillReport = {
-    ok: verdict.ok,
+    ...verdict,
     report: file,
     app: subject.said,
     machine: `${os.hostname()} (${os.type()} ${os.release()})`,
@@ -147,7 +148,6 @@ function tell(file: string, subject: Subject, drilled: Drilled<Records>, targetM
     stopped: { ...stopped, at: iso(stopped.at) },
     span: { from: iso(span.from), until: iso(span.until) },
     steps: steps.map(stepShape),
-    ...verdict,
   };
   fs.writeFileSync(file, reportText(report));
   if (asJson) printJson(report);

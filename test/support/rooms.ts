@@ -20,6 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   version: [],
   index: ['core', 'lease', 'coordinator', 'functions', 'election'],
   app: ['index', 'jobs'],
+  'drill-app': ['index'],
 };
 
 /** Packages that only some rooms may use. */

@@ -178,7 +178,7 @@ describe('a coordinator', () => {
     });
     await world.clock.advance(11 * MINUTE);
     expect(overdueOf(world).length).toBeGreaterThanOrEqual(6);
-    expect(overdueOf(world).length).toBeLessThanOrEqual(10);
+    expect(overdueOf(world).length).toBeLessThanOrEqual(12);
   });
 
   it('says so in each deployment, by one account', async () => {
@@ -213,7 +213,7 @@ describe('a coordinator', () => {
   it('finds the success in the ledger that no row was told of', async () => {
     const { world } = minutely();
     await world.clock.advance(10 * MINUTE);
-    expect((await world.row('a')).succeeded).toBeLessThan(T0 + 6 * MINUTE);
+    expect((await world.row('a')).succeeded).toBeLessThanOrEqual(T0 + 6 * MINUTE);
     // A new process knows what the row says.
     world.instances[0]?.kill();
     const second = world.startInstance('d1');
@@ -221,6 +221,18 @@ describe('a coordinator', () => {
     expect(overdueOf(world)).toEqual([]);
     expect((await world.row('a')).succeeded).toBeGreaterThan(T0 + 10 * MINUTE);
     expect(second.calls.get('listRecords')).toBeLessThanOrEqual(4);
+  });
+
+  it('tells the row of a success with a write that is made anyway', async () => {
+    const { world, state } = minutely();
+    state.fails = true;
+    await world.clock.advance(2.5 * MINUTE);
+    state.fails = false;
+    await world.clock.advance(MINUTE);
+    const [newest] = await world.records('a');
+    expect(newest?.outcome).toBe('succeeded');
+    expect((await world.row('a')).succeeded).toBe(Date.parse(newest?.endedAt ?? ''));
+    expect(listings(world)).toBe(0);
   });
 
   it('leaves jobs without alertAfter, and of a newer file, to others', async () => {

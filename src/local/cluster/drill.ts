@@ -7,6 +7,8 @@ import type { ClusterEvent } from './deployment';
 
 /** What the drill asks storage, which this room does not know. */
 export interface DrillLedger<Records> {
+  /** Before anything is asked. */
+  prepare(): Promise<void>;
   /** The deployments that have said that they tick, each with the process that said so. */
   ticking(): Promise<ReadonlyMap<string, string>>;
   /** How many due times of a span have no fate yet. */
@@ -49,6 +51,8 @@ export interface Drilled<Records> {
   readonly steps: readonly Step[];
   readonly events: readonly ClusterEvent[];
   readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: EpochMs };
+  /** When every due time that came before the end of what was interrupted had its fate; undefined: never. */
+  readonly caughtUpAt: EpochMs | undefined;
   /** When the deployment that was stopped ticked again; undefined: it did not. */
   readonly backAt: EpochMs | undefined;
   /** Due times in it are judged. */
@@ -104,6 +108,7 @@ export async function playDrill<Records>(options: DrillOptions<Records>): Promis
     data: undefined,
     restart: false,
     inspect: false,
+    prepare: (storage) => options.ledger(storage).prepare(),
     onEvent: (event) => void events.push(event),
     onLog: () => undefined,
     signal: options.signal,
@@ -118,40 +123,73 @@ export async function playDrill<Records>(options: DrillOptions<Records>): Promis
   }
 }
 
+/** What every part of a drill needs. */
+interface Scene<Records> {
+  readonly options: DrillOptions<Records>;
+  readonly cluster: Cluster;
+  readonly events: readonly ClusterEvent[];
+  readonly ledger: DrillLedger<Records>;
+  /** Notes a step, and returns when that was. */
+  readonly say: (what: string) => EpochMs;
+  /** Looks until there is something, or the time is over. */
+  readonly look: <T>(limit: Millis, seen: () => T | undefined | Promise<T | undefined>) => Promise<T | undefined>;
+}
+
 async function play<Records>(
   options: DrillOptions<Records>,
   cluster: Cluster,
   events: readonly ClusterEvent[],
 ): Promise<Drilled<Records>> {
-  const { job, waitMs, patienceMs, signal } = options;
-  const ledger = options.ledger(cluster.storage);
   const steps: Step[] = [];
-  const say = (what: string): EpochMs => {
-    const step = { at: Date.now(), what };
-    steps.push(step);
-    options.onStep(step);
-    return step.at;
+  const scene: Scene<Records> = {
+    ...{ options, cluster, events, ledger: options.ledger(cluster.storage) },
+    say(what) {
+      const step = { at: Date.now(), what };
+      steps.push(step);
+      options.onStep(step);
+      return step.at;
+    },
+    async look(limit, seen) {
+      const deadline = performance.now() + limit;
+      for (;;) {
+        if (options.signal.aborted) throw new ClusterError('The drill was given up.');
+        const found = await seen();
+        if (found !== undefined || performance.now() > deadline) return found;
+        await sleep(LOOK_EVERY_MS);
+      }
+    },
   };
-  /** Looks until there is something, or the time is over. */
-  const look = async <T>(limit: Millis, seen: () => T | undefined | Promise<T | undefined>): Promise<T | undefined> => {
-    const deadline = performance.now() + limit;
-    for (;;) {
-      if (signal.aborted) throw new ClusterError('The drill was given up.');
-      const found = await seen();
-      if (found !== undefined || performance.now() > deadline) return found;
-      await sleep(LOOK_EVERY_MS);
-    }
-  };
+  const { ledger, say, look } = scene;
+  const { deployments, ticking, from } = await untilAllTick(scene);
+  const stopped = await interrupt(scene, from);
+  const caughtUpAt = await watchTakeOver(scene, stopped, from);
+  const backAt = await startAgain(scene, stopped.deployment, ticking.get(stopped.deployment));
+  const span: Span = { from, until: Date.now() + AFTERWARDS_MS };
+  await look(AFTERWARDS_MS, () => undefined);
+  say((await decided(scene, span)) === undefined ? 'some due times have no fate' : 'every due time has its fate');
+  return { deployments, steps, events, stopped, caughtUpAt, backAt, span, records: await ledger.read() };
+}
 
-  const names = cluster.instances().map(({ deployment }) => deployment);
-  say(`${names.join(', ')} started, each a process of its own`);
+async function untilAllTick<Records>({ cluster, ledger, say, look }: Scene<Records>): Promise<{
+  readonly deployments: readonly string[];
+  readonly ticking: ReadonlyMap<string, string>;
+  readonly from: EpochMs;
+}> {
+  const deployments = cluster.instances().map(({ deployment }) => deployment);
+  say(`${deployments.join(', ')} started, each a process of its own`);
   const ticking = await look(TICKS_WITHIN_MS, async () => {
     const found = await ledger.ticking();
-    return names.every((name) => found.has(name)) ? found : undefined;
+    return deployments.every((name) => found.has(name)) ? found : undefined;
   });
   if (ticking === undefined) throw new ClusterError('The deployments started, and not all of them tick.');
-  const from = say('all deployments tick, and their task hubs are proven');
+  return { deployments, ticking, from: say('all deployments tick, and their task hubs are proven') };
+}
 
+/** Kills the deployment that runs a job. */
+async function interrupt<Records>(
+  { options: { job, waitMs }, events, say, look }: Scene<Records>,
+  from: EpochMs,
+): Promise<Drilled<Records>['stopped']> {
   const run = await look(waitMs, () => runToInterrupt(events, job, from));
   if (run === undefined) {
     throw new ClusterError(
@@ -160,34 +198,42 @@ async function play<Records>(
   }
   const { deployment, pid, runId = '' } = run;
   process.kill(pid, 'SIGKILL');
-  const stoppedAt = say(`${deployment} was killed (SIGKILL, process ${pid}) while it held run ${runId}`);
+  const at = say(`${deployment} was killed (SIGKILL, process ${pid}) while it held run ${runId}`);
   // What it had still to say is said by then.
   await look(KILLED_WITHIN_MS, () => events.find((event) => event.event === 'instanceExited' && event.pid === pid));
-  const claims = goingOn(events, deployment, stoppedAt);
+  return { deployment, pid, at };
+}
 
+/** Until what was interrupted has ended, and what came due meanwhile is decided. Returns when that was. */
+async function watchTakeOver<Records>(
+  scene: Scene<Records>,
+  stopped: Drilled<Records>['stopped'],
+  from: EpochMs,
+): Promise<EpochMs | undefined> {
+  const { events, say, look } = scene;
+  const { waitMs, patienceMs } = scene.options;
+  const claims = goingOn(events, stopped.deployment, stopped.at);
   for (const claim of claims) {
+    const { runId = '' } = claim;
     const next = await look(patienceMs, () => nextClaim(events, claim));
-    if (next === undefined) say(`run ${claim.runId ?? ''} was not taken over within ${patienceMs / 1000} s`);
-    else say(`run ${claim.runId ?? ''} was taken over by ${next.deployment}, token ${next.token ?? 0}`);
+    if (next === undefined) say(`run ${runId} was not taken over within ${patienceMs / 1000} s`);
+    else say(`run ${runId} was taken over by ${next.deployment}, token ${next.token ?? 0}`);
   }
   const isOver = ({ runId }: ClusterEvent): boolean =>
     events.some((event) => event.runId === runId && RUN_ENDS.includes(event.event));
   const over = await look(waitMs, () => (claims.every(isOver) ? true : undefined));
-  say(over === true ? 'what was interrupted has ended' : `what was interrupted had not ended after ${waitMs / 1000} s`);
+  const had = over === true ? 'has ended' : `had not ended after ${waitMs / 1000} s`;
+  const caughtUpAt = await decided(scene, { from, until: say(`what was interrupted ${had}`) });
+  say(`what was due until then ${caughtUpAt === undefined ? 'has not got all its fates' : 'has its fate'}`);
+  return caughtUpAt;
+}
 
-  const backAt = await startAgain(cluster, deployment, say, () =>
-    look(TICKS_WITHIN_MS, async () => {
-      const instance = (await ledger.ticking()).get(deployment);
-      return instance === ticking.get(deployment) ? undefined : instance;
-    }),
-  );
-  const span: Span = { from, until: Date.now() + AFTERWARDS_MS };
-  await look(AFTERWARDS_MS, () => undefined);
-  const decided = await look(patienceMs, async () => ((await ledger.undecided(span)) === 0 ? true : undefined));
-  say(decided === true ? 'every due time has its fate' : 'some due times have no fate yet');
-  const records = await ledger.read();
-  const stopped = { deployment, pid, at: stoppedAt };
-  return { deployments: names, steps, events, stopped, backAt, span, records };
+/** When everything that was due in a span has its fate; undefined: not in time. */
+function decided<Records>(
+  { options: { patienceMs }, ledger, look }: Scene<Records>,
+  span: Span,
+): Promise<EpochMs | undefined> {
+  return look(patienceMs, async () => ((await ledger.undecided(span)) === 0 ? Date.now() : undefined));
 }
 
 /** A run that has gone on for a moment. */
@@ -207,11 +253,11 @@ function runToInterrupt(
   );
 }
 
-async function startAgain(
-  cluster: Cluster,
+/** Returns when it ticked again; undefined: it does not. */
+async function startAgain<Records>(
+  { cluster, ledger, say, look }: Scene<Records>,
   deployment: string,
-  say: (what: string) => EpochMs,
-  ticksAgain: () => Promise<string | undefined>,
+  before: string | undefined,
 ): Promise<EpochMs | undefined> {
   try {
     await cluster.start(deployment);
@@ -221,9 +267,10 @@ async function startAgain(
     return undefined;
   }
   say(`${deployment} was started again`);
-  if ((await ticksAgain()) === undefined) {
-    say(`${deployment} does not tick`);
-    return undefined;
-  }
-  return say(`${deployment} ticks again`);
+  const ticks = await look(TICKS_WITHIN_MS, async () => {
+    const instance = (await ledger.ticking()).get(deployment);
+    return instance === before ? undefined : instance;
+  });
+  const at = say(ticks === undefined ? `${deployment} does not tick` : `${deployment} ticks again`);
+  return ticks === undefined ? undefined : at;
 }

@@ -47,8 +47,8 @@ export function failure(error: unknown, where: string): StoreDeniedError | Store
   if (error instanceof StoreUnavailableError) return error;
   if (isRestError(error) && error.statusCode !== undefined) return refusal(error, error.statusCode, where);
   if (isCredentialFailure(error)) {
-    const said = `${where}: no token could be had for the identity of this app: ${firstLine(error.message)}`;
-    return new StoreDeniedError(`${said}. Give the app a managed identity, or sign in where it runs.`, {
+    const said = `${where}: no token could be had: ${firstLine(error.message)}`;
+    return new StoreDeniedError(`${said}. Give the app a managed identity; a person signs in with "az login".`, {
       cause: error,
       why: 'noToken',
     });

@@ -1,0 +1,209 @@
+// Everything that the coordinator needs: one coordination account, one place for logs and alerts, and one app for each
+// region. Each region has a resource group of its own, so that nothing of one region hangs on another.
+targetScope = 'subscription'
+
+@description('Part of every name. Lowercase letters and digits, beginning with a letter.')
+@minLength(3)
+@maxLength(9)
+param name string = 'cronlease'
+
+@description('The Azure regions to run in, such as northeurope. Add at the end; the order gives the address ranges.')
+@minLength(1)
+param regions string[]
+
+@description('Where the coordination account, the logs and the alerts are.')
+param location string = regions[0]
+
+@description('Redundancy of the coordination account: zones of one region, or a copy in the paired region as well.')
+param coordinationRedundancy 'Standard_ZRS' | 'Standard_GZRS' = 'Standard_ZRS'
+
+@description('Containers in the coordination account that the jobs write to.')
+param jobContainers string[] = []
+
+@description('Memory of an instance.')
+param instanceMemoryMB 512 | 2048 | 4096 = 2048
+
+@description('The most instances that each app may have.')
+@minValue(1)
+@maxValue(1000)
+param maximumInstanceCount int = 40
+
+@description('Client id of the Entra application for the API. Empty: the API is closed to everybody.')
+param authClientId string = ''
+
+@description('The tenant whose users may call the API.')
+param authTenantId string = subscription().tenantId
+
+@description('Object ids of Entra groups whose members may use the cronlease command on the coordination container.')
+param operatorGroups string[] = []
+
+@description('Object ids of Entra groups whose members may read the coordination container.')
+param viewerGroups string[] = []
+
+@description('Whom alerts are mailed to.')
+param alertEmails string[] = []
+
+@description('Storage is reached through private endpoints only; its public access is off.')
+param privateNetwork bool = false
+
+@description('The range that each region takes a /24 of. Used only with privateNetwork.')
+param addressSpace string = '10.70.0.0/16'
+
+@description('Tags on everything.')
+param tags { *: string } = {}
+
+func keepOf(job object) string => job.?keep ?? '90d'
+
+func secondsIn(unit string) int => unit == 'd' ? 86400 : unit == 'h' ? 3600 : unit == 'm' ? 60 : 1
+
+func secondsOf(part string) int => int(substring(part, 0, length(part) - 1)) * secondsIn(last(part))
+
+// A duration as jobs.json has it, such as 90d or 1h30m, in whole days; what is begun counts.
+func daysOf(duration string) int =>
+  (86399 + reduce(
+    split(trim(replace(replace(replace(duration, 'd', 'd '), 'h', 'h '), 'm', 'm ')), ' '),
+    0,
+    (sum, part) => sum + secondsOf(part)
+  )) / 86400
+
+// Names are made here, and not by the modules, so that a what-if can tell what a deployment will do.
+var coordinationAccountName = 'st${name}${uniqueString(subscription().id, name)}'
+var apps = [
+  for region in regions: 'func-${name}-${region}-${take(uniqueString(subscription().id, name, region), 6)}'
+]
+
+var containerName = 'cronlease'
+var jobs = loadJsonContent('../jobs.json').jobs
+var overdueJobs = map(filter(items(jobs), job => contains(job.value, 'alertAfter')), job => job.key)
+var keepDays = reduce(map(items(jobs), job => daysOf(keepOf(job.value))), 1, (most, days) => max(most, days))
+
+resource sharedGroup 'Microsoft.Resources/resourceGroups@2024-11-01' = {
+  name: 'rg-${name}'
+  location: location
+  tags: tags
+}
+
+resource regionGroups 'Microsoft.Resources/resourceGroups@2024-11-01' = [
+  for region in regions: {
+    name: 'rg-${name}-${region}'
+    location: region
+    tags: tags
+  }
+]
+
+module monitoring 'modules/monitoring.bicep' = {
+  scope: sharedGroup
+  params: {
+    name: name
+    location: location
+    tags: tags
+  }
+}
+
+module coordination 'modules/coordination.bicep' = {
+  scope: sharedGroup
+  params: {
+    location: location
+    accountName: coordinationAccountName
+    redundancy: coordinationRedundancy
+    containerName: containerName
+    jobContainers: jobContainers
+    keepDays: keepDays
+    privateNetwork: privateNetwork
+    workspaceId: monitoring.outputs.workspaceId
+    tags: tags
+  }
+}
+
+// One region after another, so that a change that is wrong meets one of them.
+@batchSize(1)
+module deployments 'modules/region.bicep' = [
+  for (region, i) in regions: {
+    scope: regionGroups[i]
+    params: {
+      name: name
+      location: region
+      appName: apps[i]
+      coordinationGroupName: sharedGroup.name
+      coordinationAccountName: coordinationAccountName
+      coordinationUri: coordination.outputs.blobUri
+      containerName: containerName
+      jobContainers: jobContainers
+      instanceMemoryMB: instanceMemoryMB
+      maximumInstanceCount: maximumInstanceCount
+      authClientId: authClientId
+      authTenantId: authTenantId
+      privateNetwork: privateNetwork
+      addressPrefix: cidrSubnet(addressSpace, 24, i)
+      workspaceId: monitoring.outputs.workspaceId
+      tags: tags
+    }
+  }
+]
+
+// People need it for the cronlease command: pause, run, unlock write to the container as the app does.
+module operatorRoles 'modules/coordination-roles.bicep' = [
+  for group in operatorGroups: {
+    scope: sharedGroup
+    params: {
+      accountName: coordinationAccountName
+      containerNames: [containerName]
+      principalId: group
+      principalType: 'Group'
+      access: 'contribute'
+    }
+    dependsOn: [coordination]
+  }
+]
+
+// For cronlease runs, why and doctor, which read.
+module viewerRoles 'modules/coordination-roles.bicep' = [
+  for group in viewerGroups: {
+    scope: sharedGroup
+    params: {
+      accountName: coordinationAccountName
+      containerNames: [containerName]
+      principalId: group
+      principalType: 'Group'
+      access: 'read'
+    }
+    dependsOn: [coordination]
+  }
+]
+
+module alerts 'modules/alerts.bicep' = {
+  scope: sharedGroup
+  params: {
+    name: name
+    location: location
+    workspaceId: monitoring.outputs.workspaceId
+    apps: [
+      for (app, i) in apps: {
+        name: app
+        componentId: deployments[i].outputs.componentId
+        webTestId: deployments[i].outputs.webTestId
+      }
+    ]
+    overdueJobs: overdueJobs
+    emails: alertEmails
+    tags: tags
+  }
+}
+
+@description('The function apps, in the order of the regions.')
+output appNames string[] = apps
+
+@description('The resource group of each app, in the same order.')
+output appGroups string[] = [for (region, i) in regions: regionGroups[i].name]
+
+@description('The host name of each app, in the same order.')
+output hostNames string[] = [for (region, i) in regions: deployments[i].outputs.hostName]
+
+@description('The first of the apps, which azd deploys to itself.')
+output firstAppName string = apps[0]
+
+@description('The resource group of the first app.')
+output firstAppGroup string = regionGroups[0].name
+
+@description('The blob service of the coordination account, as CRONLEASE_STORAGE__blobServiceUri takes it.')
+output coordinationUri string = coordination.outputs.blobUri

@@ -1,0 +1,245 @@
+// Who is told, and of what.
+
+@description('An app and what watches it.')
+type watchedApp = {
+  @description('The function app.')
+  name: string
+
+  @description('Its Application Insights.')
+  componentId: string
+
+  @description('Its availability test.')
+  webTestId: string
+}
+
+@description('Part of every name.')
+@minLength(3)
+@maxLength(9)
+param name string
+
+@description('Where the rules are.')
+param location string
+
+@description('The workspace that all apps log to.')
+param workspaceId string
+
+@description('The apps.')
+param apps watchedApp[]
+
+@description('The jobs that have alertAfter.')
+param overdueJobs string[]
+
+@description('Whom to mail.')
+param emails string[]
+
+@description('Tags on everything.')
+param tags { *: string }
+
+// The app's own events: README, "Logs and health".
+var events = '''
+AppTraces
+| where Message startswith 'cronlease {'
+| extend entry = parse_json(substring(Message, 10))
+| project TimeGenerated, event = tostring(entry.event), job = tostring(entry.job), deployment = tostring(entry.deployment)
+'''
+
+var eventRules = [
+  {
+    name: 'failed'
+    title: 'A run failed'
+    description: 'A run has ended, and its last attempt failed, timed out or stalled. cronlease why tells more.'
+    filter: 'event in (\'failed\', \'timedOut\', \'stalled\')'
+    dimension: 'job'
+    moreThan: 0
+    window: 'PT15M'
+  }
+  {
+    name: 'take-overs'
+    title: 'Take-overs above normal'
+    description: 'Holders die more often than deployments and scaling explain. Look for restarts, memory and blocked event loops.'
+    filter: 'event == \'takenOver\''
+    dimension: 'job'
+    moreThan: 3
+    window: 'PT1H'
+  }
+  {
+    name: 'clock-skew'
+    title: 'Clock skew'
+    description: 'The clock of a deployment is more than 2 s off the storage service\'s. Runs are not doubled by it, but may be late.'
+    filter: 'event == \'clockSkew\''
+    dimension: 'deployment'
+    moreThan: 0
+    window: 'PT15M'
+  }
+]
+
+resource people 'Microsoft.Insights/actionGroups@2023-01-01' = {
+  name: 'ag-${name}'
+  location: 'global'
+  tags: tags
+  properties: {
+    enabled: true
+    groupShortName: name
+    emailReceivers: [
+      for email in emails: {
+        name: email
+        emailAddress: email
+        useCommonAlertSchema: true
+      }
+    ]
+  }
+}
+
+// The app says which jobs are overdue, at each sweep: a log query looks back two days at most, and alertAfter may be longer.
+resource overdue 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = if (!empty(overdueJobs)) {
+  name: 'alert-${name}-overdue'
+  location: location
+  tags: tags
+  kind: 'LogAlert'
+  properties: {
+    displayName: 'cronlease: a job is overdue'
+    description: 'The job has had no success for longer than its alertAfter.'
+    severity: 1
+    enabled: true
+    scopes: [workspaceId]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT15M'
+    criteria: {
+      allOf: [
+        {
+          query: '${events}| where event == \'overdue\''
+          timeAggregation: 'Count'
+          operator: 'GreaterThan'
+          threshold: 0
+          dimensions: [
+            {
+              name: 'job'
+              operator: 'Include'
+              values: overdueJobs
+            }
+          ]
+          failingPeriods: {
+            numberOfEvaluationPeriods: 1
+            minFailingPeriodsToAlert: 1
+          }
+        }
+      ]
+    }
+    autoMitigate: true
+    // A new workspace has no such table until the first app logs.
+    skipQueryValidation: true
+    actions: {
+      actionGroups: [people.id]
+    }
+  }
+}
+
+resource eventAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
+  for rule in eventRules: {
+    name: 'alert-${name}-${rule.name}'
+    location: location
+    tags: tags
+    kind: 'LogAlert'
+    properties: {
+      displayName: 'cronlease: ${rule.title}'
+      description: rule.description
+      severity: 2
+      enabled: true
+      scopes: [workspaceId]
+      evaluationFrequency: 'PT15M'
+      windowSize: rule.window
+      criteria: {
+        allOf: [
+          {
+            query: '${events}| where ${rule.filter}'
+            timeAggregation: 'Count'
+            operator: 'GreaterThan'
+            threshold: rule.moreThan
+            dimensions: [
+              {
+                name: rule.dimension
+                operator: 'Include'
+                values: ['*']
+              }
+            ]
+            failingPeriods: {
+              numberOfEvaluationPeriods: 1
+              minFailingPeriodsToAlert: 1
+            }
+          }
+        ]
+      }
+      autoMitigate: true
+      skipQueryValidation: true
+      actions: {
+        actionGroups: [people.id]
+      }
+    }
+  }
+]
+
+// One for each app: what is silent has no dimension to be split by.
+resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
+  for app in apps: {
+    name: 'alert-${app.name}-silent'
+    location: location
+    tags: tags
+    kind: 'LogAlert'
+    properties: {
+      displayName: 'cronlease: no tick from ${app.name}'
+      description: 'The app has not ticked for 10 minutes, or its logs do not arrive. The others run its jobs.'
+      severity: 2
+      enabled: true
+      scopes: [workspaceId]
+      evaluationFrequency: 'PT5M'
+      windowSize: 'PT10M'
+      criteria: {
+        allOf: [
+          {
+            query: 'AppRequests | where Name == \'cronleaseTick\' and AppRoleName =~ \'${app.name}\''
+            timeAggregation: 'Count'
+            operator: 'LessThan'
+            threshold: 1
+            failingPeriods: {
+              numberOfEvaluationPeriods: 1
+              minFailingPeriodsToAlert: 1
+            }
+          }
+        ]
+      }
+      autoMitigate: true
+      skipQueryValidation: true
+      actions: {
+        actionGroups: [people.id]
+      }
+    }
+  }
+]
+
+resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
+  for app in apps: {
+    name: 'alert-${app.name}-unhealthy'
+    location: 'global'
+    tags: tags
+    properties: {
+      description: 'manage/health does not answer 200 to two of three places: an unhealthy line in the log says why.'
+      severity: 1
+      enabled: true
+      scopes: [app.webTestId, app.componentId]
+      evaluationFrequency: 'PT5M'
+      windowSize: 'PT15M'
+      criteria: {
+        'odata.type': 'Microsoft.Azure.Monitor.WebtestLocationAvailabilityCriteria'
+        webTestId: app.webTestId
+        componentId: app.componentId
+        failedLocationCount: 2
+      }
+      autoMitigate: true
+      actions: [
+        {
+          actionGroupId: people.id
+        }
+      ]
+    }
+  }
+]

@@ -1,0 +1,58 @@
+// Access of one principal to containers of the coordination account, and to nothing else in it.
+
+@description('The coordination account.')
+param accountName string
+
+@description('The containers.')
+param containerNames string[]
+
+@description('Object id of an identity or a group.')
+param principalId string
+
+@description('What the principal is.')
+param principalType 'ServicePrincipal' | 'Group'
+
+@description('Read, or read and write.')
+param access 'contribute' | 'read'
+
+var storageBlobDataContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
+var storageBlobDataReader = '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1'
+
+var role = access == 'contribute'
+  ? {
+      id: storageBlobDataContributor
+      reason: 'Takes leases, and writes rows, controls, ledger records and what the jobs produce.'
+    }
+  : {
+      id: storageBlobDataReader
+      reason: 'Reads rows and the ledger, and writes nothing.'
+    }
+
+resource account 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
+  name: accountName
+}
+
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' existing = {
+  parent: account
+  name: 'default'
+}
+
+resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' existing = [
+  for container in containerNames: {
+    parent: blobs
+    name: container
+  }
+]
+
+resource assignments 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (container, i) in containerNames: {
+    scope: containers[i]
+    name: guid(containers[i].id, principalId, role.id)
+    properties: {
+      principalId: principalId
+      principalType: principalType
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role.id)
+      description: role.reason
+    }
+  }
+]

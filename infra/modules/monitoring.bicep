@@ -1,0 +1,29 @@
+// Where all regions send their logs: alerts look at all of them at once.
+
+@description('Part of every name.')
+param name string
+
+@description('Where the workspace is.')
+param location string
+
+@description('Tags on everything.')
+param tags { *: string }
+
+resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
+  name: 'log-${name}'
+  location: location
+  tags: tags
+  properties: {
+    sku: {
+      name: 'PerGB2018'
+    }
+    // What is kept this long costs nothing beyond its ingestion.
+    retentionInDays: 30
+    features: {
+      disableLocalAuth: true
+    }
+  }
+}
+
+@description('The workspace.')
+output workspaceId string = workspace.id

@@ -1,0 +1,181 @@
+// One region's network: storage is reached through it and from nowhere else. Each region has endpoints and DNS zones of
+// its own, for the coordination account too, so that no region needs another's network.
+
+@description('Part of every name.')
+param name string
+
+@description('The region.')
+param location string
+
+@description('A /24.')
+param addressPrefix string
+
+@description('The app\'s host account.')
+param hostAccountId string
+
+@description('The coordination account.')
+param coordinationAccountId string
+
+@description('Tags on everything.')
+param tags { *: string }
+
+var appRange = cidrSubnet(addressPrefix, 26, 0)
+var endpointRange = cidrSubnet(addressPrefix, 26, 1)
+var services = ['blob', 'queue', 'table']
+var targets = [
+  { name: 'coordination', accountId: coordinationAccountId, service: 'blob' }
+  { name: 'host-blob', accountId: hostAccountId, service: 'blob' }
+  { name: 'host-queue', accountId: hostAccountId, service: 'queue' }
+  { name: 'host-table', accountId: hostAccountId, service: 'table' }
+]
+
+resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
+  name: 'nsg-${name}-${location}'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: [
+      {
+        name: 'app-to-storage'
+        properties: {
+          description: 'The app calls storage over HTTPS.'
+          direction: 'Inbound'
+          access: 'Allow'
+          priority: 100
+          protocol: 'Tcp'
+          sourceAddressPrefix: appRange
+          sourcePortRange: '*'
+          destinationAddressPrefix: endpointRange
+          destinationPortRange: '443'
+        }
+      }
+      {
+        name: 'nothing-else'
+        properties: {
+          description: 'Nobody else, whatever this network is peered with.'
+          direction: 'Inbound'
+          access: 'Deny'
+          priority: 4096
+          protocol: '*'
+          sourceAddressPrefix: '*'
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '*'
+        }
+      }
+    ]
+  }
+}
+
+resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
+  name: 'vnet-${name}-${location}'
+  location: location
+  tags: tags
+  properties: {
+    addressSpace: {
+      addressPrefixes: [addressPrefix]
+    }
+    subnets: [
+      {
+        name: 'app'
+        properties: {
+          addressPrefix: appRange
+          delegations: [
+            {
+              name: 'flex-consumption'
+              properties: {
+                serviceName: 'Microsoft.App/environments'
+              }
+            }
+          ]
+        }
+      }
+      {
+        name: 'endpoints'
+        properties: {
+          addressPrefix: endpointRange
+          // Without it the rules would not hold for private endpoints.
+          privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
+          networkSecurityGroup: {
+            id: endpointRules.id
+          }
+        }
+      }
+    ]
+  }
+
+  resource appSubnet 'subnets' existing = {
+    name: 'app'
+  }
+
+  resource endpointSubnet 'subnets' existing = {
+    name: 'endpoints'
+  }
+}
+
+resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
+  for service in services: {
+    name: 'privatelink.${service}.${environment().suffixes.storage}'
+    location: 'global'
+    tags: tags
+  }
+]
+
+resource zoneLinks 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [
+  for (service, i) in services: {
+    parent: zones[i]
+    name: network.name
+    location: 'global'
+    tags: tags
+    properties: {
+      registrationEnabled: false
+      virtualNetwork: {
+        id: network.id
+      }
+    }
+  }
+]
+
+// One after another: an account takes one change of its endpoints at a time.
+@batchSize(1)
+resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
+  for target in targets: {
+    name: 'pe-${name}-${location}-${target.name}'
+    location: location
+    tags: tags
+    properties: {
+      subnet: {
+        id: network::endpointSubnet.id
+      }
+      privateLinkServiceConnections: [
+        {
+          name: target.name
+          properties: {
+            privateLinkServiceId: target.accountId
+            groupIds: [target.service]
+          }
+        }
+      ]
+    }
+  }
+]
+
+resource endpointZones 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05-01' = [
+  for (target, i) in targets: {
+    parent: endpoints[i]
+    name: 'default'
+    properties: {
+      privateDnsZoneConfigs: [
+        {
+          name: target.service
+          properties: {
+            privateDnsZoneId: zones[indexOf(services, target.service)].id
+          }
+        }
+      ]
+    }
+  }
+]
+
+@description('The subnet for the app.')
+output appSubnetId string = network::appSubnet.id

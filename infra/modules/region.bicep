@@ -1,0 +1,332 @@
+// One region: an app with an identity, a host account and a plan of its own.
+
+@description('Part of every name.')
+@minLength(3)
+@maxLength(9)
+param name string
+
+@description('The region.')
+param location string
+
+@description('The function app.')
+param appName string
+
+@description('The resource group of the coordination account.')
+param coordinationGroupName string
+
+@description('The coordination account.')
+param coordinationAccountName string
+
+@description('Its blob service.')
+param coordinationUri string
+
+@description('The coordination container.')
+param containerName string
+
+@description('Further containers in the coordination account, which the jobs write to.')
+param jobContainers string[]
+
+@description('Memory of an instance.')
+param instanceMemoryMB 512 | 2048 | 4096
+
+@description('The most instances that the app may have.')
+param maximumInstanceCount int
+
+@description('Client id of the Entra application for the API. Empty: closed to everybody.')
+param authClientId string
+
+@description('The tenant whose users may call the API.')
+param authTenantId string
+
+@description('Storage is reached through private endpoints only.')
+param privateNetwork bool
+
+@description('The range of the region\'s network.')
+param addressPrefix string
+
+@description('The workspace that logs go to.')
+param workspaceId string
+
+@description('Tags on everything.')
+param tags { *: string }
+
+var healthPath = '/api/manage/health'
+
+resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: 'id-${name}-${location}'
+  location: location
+  tags: tags
+}
+
+resource hostAccount 'Microsoft.Storage/storageAccounts@2025-06-01' = {
+  name: 'st${name}${uniqueString(subscription().id, name, location)}'
+  location: location
+  tags: tags
+  sku: {
+    name: 'Standard_LRS'
+  }
+  kind: 'StorageV2'
+  properties: {
+    accessTier: 'Hot'
+    allowBlobPublicAccess: false
+    allowCrossTenantReplication: false
+    allowSharedKeyAccess: false
+    defaultToOAuthAuthentication: true
+    minimumTlsVersion: 'TLS1_2'
+    supportsHttpsTrafficOnly: true
+    publicNetworkAccess: privateNetwork ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      bypass: 'None'
+      defaultAction: privateNetwork ? 'Deny' : 'Allow'
+    }
+  }
+}
+
+resource hostBlobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' = {
+  parent: hostAccount
+  name: 'default'
+}
+
+resource packageContainer 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' = {
+  parent: hostBlobs
+  name: 'app-package'
+  properties: {
+    publicAccess: 'None'
+  }
+}
+
+resource component 'Microsoft.Insights/components@2020-02-02' = {
+  name: 'appi-${name}-${location}'
+  location: location
+  tags: tags
+  kind: 'web'
+  properties: {
+    Application_Type: 'web'
+    WorkspaceResourceId: workspaceId
+    DisableLocalAuth: true
+  }
+}
+
+module hostRoles 'host-roles.bicep' = {
+  params: {
+    accountName: hostAccount.name
+    componentName: component.name
+    principalId: identity.properties.principalId
+  }
+}
+
+module coordinationRoles 'coordination-roles.bicep' = {
+  scope: resourceGroup(coordinationGroupName)
+  params: {
+    accountName: coordinationAccountName
+    containerNames: concat([containerName], jobContainers)
+    principalId: identity.properties.principalId
+    principalType: 'ServicePrincipal'
+    access: 'contribute'
+  }
+}
+
+resource coordinationAccount 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
+  scope: resourceGroup(coordinationGroupName)
+  name: coordinationAccountName
+}
+
+module network 'network.bicep' = if (privateNetwork) {
+  params: {
+    name: name
+    location: location
+    addressPrefix: addressPrefix
+    hostAccountId: hostAccount.id
+    coordinationAccountId: coordinationAccount.id
+    tags: tags
+  }
+}
+
+resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
+  name: 'plan-${name}-${location}'
+  location: location
+  tags: tags
+  kind: 'functionapp'
+  sku: {
+    name: 'FC1'
+    tier: 'FlexConsumption'
+  }
+  properties: {
+    reserved: true
+  }
+}
+
+resource app 'Microsoft.Web/sites@2025-03-01' = {
+  name: appName
+  location: location
+  tags: tags
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${identity.id}': {}
+    }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    virtualNetworkSubnetId: network.?outputs.appSubnetId
+    // The host's /admin is closed to everybody. The published types lack the property; it is documented at
+    // https://learn.microsoft.com/azure/azure-functions/functions-app-settings#functionsruntimeadminisolationenabled
+    #disable-next-line BCP037
+    functionsRuntimeAdminIsolationEnabled: true
+    functionAppConfig: {
+      runtime: {
+        name: 'node'
+        version: '24'
+      }
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: '${hostAccount.properties.primaryEndpoints.blob}${packageContainer.name}'
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identity.id
+          }
+        }
+      }
+      scaleAndConcurrency: {
+        instanceMemoryMB: instanceMemoryMB
+        maximumInstanceCount: maximumInstanceCount
+        // Attempts are handed over from the tick's instance to one of these: with none ready a run would start late.
+        alwaysReady: [
+          {
+            name: 'durable'
+            instanceCount: 1
+          }
+        ]
+      }
+    }
+    siteConfig: {
+      minTlsVersion: '1.2'
+      scmMinTlsVersion: '1.2'
+      http20Enabled: true
+      appSettings: [
+        { name: 'AzureWebJobsStorage__blobServiceUri', value: hostAccount.properties.primaryEndpoints.blob }
+        { name: 'AzureWebJobsStorage__queueServiceUri', value: hostAccount.properties.primaryEndpoints.queue }
+        { name: 'AzureWebJobsStorage__tableServiceUri', value: hostAccount.properties.primaryEndpoints.table }
+        { name: 'AzureWebJobsStorage__credential', value: 'managedidentity' }
+        { name: 'AzureWebJobsStorage__clientId', value: identity.properties.clientId }
+        { name: 'APPLICATIONINSIGHTS_CONNECTION_STRING', value: component.properties.ConnectionString }
+        {
+          name: 'APPLICATIONINSIGHTS_AUTHENTICATION_STRING'
+          value: 'ClientId=${identity.properties.clientId};Authorization=AAD'
+        }
+        { name: 'CRONLEASE_STORAGE__blobServiceUri', value: coordinationUri }
+        { name: 'CRONLEASE_STORAGE__credential', value: 'managedidentity' }
+        { name: 'CRONLEASE_STORAGE__clientId', value: identity.properties.clientId }
+        { name: 'CRONLEASE_CONTAINER', value: containerName }
+        { name: 'CRONLEASE_DEPLOYMENT', value: appName }
+        { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
+        { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
+        { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
+        { name: 'TASKHUB_NAME', value: '${name}${location}' }
+      ]
+    }
+  }
+  // The host reads storage as soon as it starts.
+  dependsOn: [hostRoles, coordinationRoles]
+}
+
+// Nobody publishes with a name and a password: Entra does for both doors.
+resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
+  parent: app
+  name: 'ftp'
+  properties: {
+    allow: false
+  }
+}
+
+resource scmPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
+  parent: app
+  name: 'scm'
+  properties: {
+    allow: false
+  }
+}
+
+// What asks without a token of the tenant gets 401. Without an application nobody has such a token.
+resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
+  parent: app
+  name: 'authsettingsV2'
+  properties: {
+    platform: {
+      enabled: true
+    }
+    globalValidation: {
+      requireAuthentication: true
+      unauthenticatedClientAction: 'Return401'
+      // It needs no token, and says no more than healthy or unhealthy.
+      excludedPaths: [healthPath]
+    }
+    httpSettings: {
+      requireHttps: true
+    }
+    login: {
+      tokenStore: {
+        enabled: false
+      }
+    }
+    identityProviders: {
+      azureActiveDirectory: empty(authClientId)
+        ? {
+            enabled: false
+          }
+        : {
+            enabled: true
+            registration: {
+              clientId: authClientId
+              openIdIssuer: '${environment().authentication.loginEndpoint}${authTenantId}/v2.0'
+            }
+            validation: {
+              allowedAudiences: [authClientId, 'api://${authClientId}']
+            }
+          }
+    }
+  }
+}
+
+// Flex Consumption has no health check of its own.
+resource availability 'Microsoft.Insights/webtests@2022-06-15' = {
+  name: 'health-${appName}'
+  location: location
+  tags: union(tags, { 'hidden-link:${component.id}': 'Resource' })
+  kind: 'standard'
+  properties: {
+    SyntheticMonitorId: 'health-${appName}'
+    Name: 'health-${appName}'
+    Kind: 'standard'
+    Enabled: true
+    Frequency: 300
+    Timeout: 30
+    RetryEnabled: true
+    Locations: [
+      { Id: 'emea-nl-ams-azr' }
+      { Id: 'us-va-ash-azr' }
+      { Id: 'apac-sg-sin-azr' }
+    ]
+    Request: {
+      RequestUrl: 'https://${app.properties.defaultHostName}${healthPath}'
+      HttpVerb: 'GET'
+      ParseDependentRequests: false
+    }
+    ValidationRules: {
+      ExpectedHttpStatusCode: 200
+      SSLCheck: true
+    }
+  }
+}
+
+@description('The host name of the app.')
+output hostName string = app.properties.defaultHostName
+
+@description('Its Application Insights.')
+output componentId string = component.id
+
+@description('Its availability test.')
+output webTestId string = availability.id

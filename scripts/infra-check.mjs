@@ -1,0 +1,75 @@
+// Checks infra/: the tests of the templates, and, where the Bicep compiler is on the PATH, its build, lint and snapshot
+// of every file, of which no warning is taken. "npm test" has the tests too; the compiler it does not ask for.
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const root = path.join(import.meta.dirname, '..');
+/** As the compiler writes them: FILE(LINE,COLUMN) : Warning CODE: … */
+const DIAGNOSTIC = /\) : (?:Error|Warning|Info) /;
+
+function run(command, args, options = {}) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: root, encoding: 'utf8', ...options });
+  return { code: error === undefined ? status : undefined, error, stdout: stdout ?? '', stderr: stderr ?? '' };
+}
+
+function testsPass() {
+  const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
+  return run(process.execPath, [vitest, 'run', 'test/infra'], { stdio: 'inherit' }).code === 0;
+}
+
+/** Runs the compiler, and says what it has to say. Returns whether it had nothing. */
+function compilerIsContent(args, folder) {
+  const { code, stdout, stderr } = run('bicep', args, { cwd: folder });
+  // What is built goes to standard output.
+  const lines = `${stderr}\n${args.includes('--stdout') ? '' : stdout}`
+    .split('\n')
+    .filter((line) => DIAGNOSTIC.test(line));
+  const isContent = code === 0 && lines.length === 0;
+  console.log(`${isContent ? 'ok   ' : 'wrong'}  bicep ${args.join(' ')}`);
+  if (!isContent) console.log(lines.length > 0 ? lines.join('\n') : stderr.trim());
+  return isContent;
+}
+
+/** In a copy, since a snapshot is written beside its parameter file. */
+function compile() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-infra-'));
+  try {
+    cpSync(path.join(root, 'infra'), path.join(folder, 'infra'), { recursive: true });
+    cpSync(path.join(root, 'jobs.json'), path.join(folder, 'jobs.json'));
+    const parameterFiles = readdirSync(path.join(root, 'infra'))
+      .filter((file) => file.endsWith('.bicepparam'))
+      .map((file) => `infra/${file}`);
+    const calls = [
+      ['build', 'infra/main.bicep', '--stdout'],
+      ['lint', 'infra/main.bicep'],
+      ...parameterFiles.flatMap((file) => [
+        ['build-params', file, '--stdout'],
+        ['lint', file],
+        ['snapshot', file, '--mode', 'overwrite'],
+      ]),
+    ];
+    const results = calls.map((args) => compilerIsContent(args, folder));
+    if (!results.every(Boolean)) return false;
+    for (const file of parameterFiles) {
+      const snapshot = path.join(folder, file.replace(/\.bicepparam$/, '.snapshot.json'));
+      const { predictedResources } = JSON.parse(readFileSync(snapshot, 'utf8'));
+      console.log(`${file} deploys ${predictedResources.length} resources`);
+    }
+    return true;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const version = run('bicep', ['--version']);
+let passed = testsPass();
+if (version.error?.code === 'ENOENT') {
+  console.log('\nThere is no "bicep" on the PATH: nothing was compiled, linted or snapshot.');
+  console.log('https://learn.microsoft.com/azure/azure-resource-manager/bicep/install says how to get it.');
+} else {
+  console.log(`\n${version.stdout.trim()}`);
+  passed = compile() && passed;
+}
+process.exitCode = passed ? 0 : 1;

@@ -1,0 +1,246 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { DEFAULT_TICK } from '../../src/functions/settings';
+import { DEFAULT_CONTAINER } from '../../src/stores/azure-blob/connection';
+import type { Node } from 'web-tree-sitter';
+import { childrenOf, literal, member, membersOf, nodesOf, ROOT } from './bicep';
+import { type Check, resourcesOfType } from './checks';
+import type { Templates } from './bicep';
+import { evaluate } from './evaluate';
+
+/**
+ * What Flex Consumption refuses or ignores:
+ * https://learn.microsoft.com/azure/azure-functions/functions-app-settings#flex-consumption-plan-deprecations
+ */
+const REFUSED_SETTINGS = [
+  'ENABLE_ORYX_BUILD',
+  'FUNCTIONS_EXTENSION_VERSION',
+  'FUNCTIONS_MAX_HTTP_CONCURRENCY',
+  'FUNCTIONS_WORKER_PROCESS_COUNT',
+  'FUNCTIONS_WORKER_RUNTIME',
+  'FUNCTIONS_WORKER_RUNTIME_VERSION',
+  'SCM_DO_BUILD_DURING_DEPLOYMENT',
+  'WEBSITE_CONTENTAZUREFILECONNECTIONSTRING',
+  'WEBSITE_CONTENTOVERVNET',
+  'WEBSITE_CONTENTSHARE',
+  'WEBSITE_DNS_SERVER',
+  'WEBSITE_MAX_DYNAMIC_APPLICATION_SCALE_OUT',
+  'WEBSITE_NODE_DEFAULT_VERSION',
+  'WEBSITE_RUN_FROM_PACKAGE',
+  'WEBSITE_SKIP_CONTENTSHARE_VALIDATION',
+  'WEBSITE_TIME_ZONE',
+  'WEBSITE_VNET_ROUTE_ALL',
+];
+const REFUSED_PROPERTIES = [
+  'alwaysOn',
+  'containerSize',
+  'ftpsState',
+  'functionAppScaleLimit',
+  'healthCheckPath',
+  'isXenon',
+  'linuxFxVersion',
+  'minimumElasticInstanceCount',
+  'netFrameworkVersion',
+  'nodeVersion',
+  'preWarmedInstanceCount',
+  'use32BitWorkerProcess',
+  'vnetRouteAllEnabled',
+  'websiteTimeZone',
+  'windowsFxVersion',
+];
+
+/** Read by the host, not by cronlease: identity-based storage, telemetry. */
+const OF_THE_HOST = [
+  'AzureWebJobsStorage__blobServiceUri',
+  'AzureWebJobsStorage__queueServiceUri',
+  'AzureWebJobsStorage__tableServiceUri',
+  'AzureWebJobsStorage__credential',
+  'AzureWebJobsStorage__clientId',
+  'APPLICATIONINSIGHTS_CONNECTION_STRING',
+  'APPLICATIONINSIGHTS_AUTHENTICATION_STRING',
+];
+/** Read by the code, and rightly not set. */
+const LEFT_OUT = new Map([
+  ['CRONLEASE_STORAGE', 'is a connection string, which has a key'],
+  ['WEBSITE_SITE_NAME', 'is set by Azure'],
+  ['WEBSITE_SLOT_NAME', 'is set by Azure, and Flex Consumption has no slots'],
+  ['AzureFunctionsWebHost__hostid', 'is made by the host: no two apps share a host account'],
+  ['AzureFunctionsJobHost__functionTimeout', 'is in host.json'],
+]);
+
+const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
+
+/** The app settings that the deployed code reads, by itself and through host.json. */
+function settingsRead(): string[] {
+  const files = ['src/functions', 'src/stores', 'src/jobs'].flatMap((folder) =>
+    readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => read(path.join(folder, file))),
+  );
+  const code = files.join('\n').replaceAll('${CONNECTION}', 'CRONLEASE_STORAGE');
+  const ours = [...code.matchAll(/CRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
+  const theirs = [...code.matchAll(/env\['(\w+)'\]/g)].map(([, name]) => name ?? '');
+  const ofHostJson = [...read('host.json').matchAll(/%(\w+)%/g)].map(([, name]) => name ?? '');
+  return [...new Set([...ours, ...theirs, ...ofHostJson])];
+}
+
+/** Names and values, as they stand there. */
+function settingsOf(site: Node): [string, Node | undefined][] {
+  const entries = childrenOf(member(site, 'properties', 'siteConfig', 'appSettings'));
+  return entries.map((entry) => [literal(member(entry, 'name')) ?? '', member(entry, 'value')]);
+}
+
+function sites(templates: Templates): { file: string; body: Node }[] {
+  return resourcesOfType(templates, 'Microsoft.Web/sites').map(({ template, resource }) => ({
+    file: template.file,
+    body: resource.body,
+  }));
+}
+
+/** Each setting that is read is set, and none that is not. */
+export const settings: Check = ({ templates }) =>
+  sites(templates).flatMap(({ file, body }) => {
+    const set = settingsOf(body).map(([name]) => name);
+    const wanted = [...settingsRead().filter((name) => !LEFT_OUT.has(name)), ...OF_THE_HOST];
+    return [
+      ...wanted.filter((name) => !set.includes(name)).map((name) => `${file}: ${name} is not set`),
+      ...set.filter((name) => !wanted.includes(name)).map((name) => `${file}: ${name} is read by nobody`),
+      ...set.filter((name, index) => set.indexOf(name) !== index).map((name) => `${file}: ${name} is set twice`),
+    ];
+  });
+
+/** What is set is what the code takes without it: the templates change nothing unseen. */
+export const presets: Check = ({ templates }) => {
+  const main = templates.get('infra/main.bicep');
+  const container = main?.variables.get('containerName');
+  const register = read('src/functions/register.ts');
+  const preset = (name: string): string =>
+    `${Number(new RegExp(`'${name}', ([\\d_]+)`).exec(register)?.[1]?.replaceAll('_', '')) / 1000}s`;
+  const wanted = new Map([
+    ['CRONLEASE_TICK', DEFAULT_TICK],
+    ...['CRONLEASE_LOOK_AHEAD', 'CRONLEASE_SWEEP_INTERVAL'].map((name): [string, string] => [name, preset(name)]),
+  ]);
+  return [
+    ...(literal(container) === DEFAULT_CONTAINER ? [] : [`the container is not ${DEFAULT_CONTAINER}`]),
+    ...sites(templates).flatMap(({ body }) =>
+      [...wanted].flatMap(([name, value]) => {
+        const found = literal(new Map(settingsOf(body)).get(name));
+        return found === value ? [] : [`${name} is ${found ?? 'computed'}, and ${value} in the code`];
+      }),
+    ),
+  ];
+};
+
+/** Storage is reached as the app's own identity, and each app has a hub, a host account and a name of its own. */
+export const identity: Check = ({ templates }) =>
+  sites(templates).flatMap(({ file, body }) => {
+    const given = new Map(settingsOf(body));
+    const text = (name: string): string => literal(given.get(name)) ?? given.get(name)?.text ?? '';
+    const names = templates.get('infra/main.bicep')?.variables.get('apps')?.text ?? '';
+    const wrong = (problem: string, isWrong: boolean): string[] => (isWrong ? [`${file}: ${problem}`] : []);
+    return [
+      ...['AzureWebJobsStorage', 'CRONLEASE_STORAGE'].flatMap((connection) => [
+        ...wrong(`${connection} has a key`, text(`${connection}__credential`) !== 'managedidentity'),
+        ...wrong(
+          `${connection} has no client id`,
+          !/^identity\.properties\.clientId$/.test(text(`${connection}__clientId`)),
+        ),
+      ]),
+      ...wrong(
+        'telemetry is sent without the identity',
+        !/^'ClientId=\$\{identity\.properties\.clientId\};Authorization=AAD'$/.test(
+          text('APPLICATIONINSIGHTS_AUTHENTICATION_STRING'),
+        ),
+      ),
+      ...wrong(
+        'the coordination account is the host account',
+        text('CRONLEASE_STORAGE__blobServiceUri') !== 'coordinationUri',
+      ),
+      ...wrong('apps of two regions share a hub', !text('TASKHUB_NAME').includes('${location}')),
+      ...wrong('apps of two regions share a name', !names.includes('${region}')),
+      ...wrong('the deployment is not called as the app', text('CRONLEASE_DEPLOYMENT') !== 'appName'),
+      ...wrong(
+        'the package is fetched without the identity',
+        literal(member(body, 'properties', 'functionAppConfig', 'deployment', 'storage', 'authentication', 'type')) !==
+          'UserAssignedIdentity',
+      ),
+    ];
+  });
+
+/** A Flex Consumption app on Node 24 with one instance always ready for Durable, and nothing that the plan refuses. */
+export const flexConsumption: Check = ({ templates }) => {
+  const plans = resourcesOfType(templates, 'Microsoft.Web/serverfarms');
+  const sku = plans.map(({ resource }) => literal(member(resource.body, 'sku', 'name')));
+  const problems = sites(templates).flatMap(({ file, body }) => {
+    const config = member(body, 'properties', 'functionAppConfig');
+    const runtime = ['name', 'version'].map((name) => literal(member(config, 'runtime', name))).join(' ');
+    const ready = member(config, 'scaleAndConcurrency', 'alwaysReady');
+    const template = templates.get(file);
+    const instances = ready === undefined || template === undefined ? undefined : evaluate(template, ready);
+    const refused = REFUSED_SETTINGS.filter((name) => new Map(settingsOf(body)).has(name));
+    const properties = [
+      ...membersOf(member(body, 'properties')).keys(),
+      ...membersOf(member(body, 'properties', 'siteConfig')).keys(),
+    ].filter((name) => REFUSED_PROPERTIES.includes(name));
+    const one = JSON.stringify([{ name: 'durable', instanceCount: 1 }]);
+    return [
+      ...(runtime === 'node 24' ? [] : [`${file}: runs ${runtime}`]),
+      ...(JSON.stringify(instances) === one ? [] : [`${file}: always ready is ${JSON.stringify(instances)}`]),
+      ...[...refused, ...properties].map((name) => `${file}: Flex Consumption refuses ${name}`),
+    ];
+  });
+  const slots = [...templates.values()].flatMap(({ resources }) =>
+    resources.filter(({ type }) => type.startsWith('Microsoft.Web/sites/slots')).map(() => 'there are no slots'),
+  );
+  return [
+    ...(sku.every((name) => name === 'FC1') && sku.length > 0 ? [] : ['the plan is not FC1']),
+    ...problems,
+    ...slots,
+  ];
+};
+
+/** Health is open to all, at the path that the code serves, and is asked for from outside. */
+export const health: Check = ({ templates }) => {
+  const route = /route: '([^']+)'/.exec(read('src/functions/register.ts'))?.[1] ?? '';
+  const tests = resourcesOfType(templates, 'Microsoft.Insights/webtests');
+  return [
+    ...(tests.length === 0 ? ['nobody asks for the health'] : []),
+    ...tests.flatMap(({ template, resource }) => {
+      const at = literal(template.variables.get('healthPath'));
+      const url = member(resource.body, 'properties', 'Request', 'RequestUrl')?.text;
+      return [
+        ...(at === `/api/${route}` ? [] : [`${template.file}: health is at /api/${route}, not at ${at ?? 'nowhere'}`]),
+        ...(url === "'https://${app.properties.defaultHostName}${healthPath}'" ? [] : [`asks for ${url ?? 'nothing'}`]),
+      ];
+    }),
+  ];
+};
+
+/** The outputs that pipelines and people need, and no further ones. */
+export const outputs: Check = ({ templates }) => {
+  const found = [...(templates.get('infra/main.bicep')?.outputs.keys() ?? [])];
+  const wanted = ['appNames', 'appGroups', 'firstAppName', 'firstAppGroup', 'hostNames', 'coordinationUri'];
+  return [
+    ...wanted.filter((name) => !found.includes(name)).map((name) => `there is no output ${name}`),
+    ...found.filter((name) => !wanted.includes(name)).map((name) => `output ${name} is not known`),
+  ];
+};
+
+/** At most 15 lines for one region, and a line for each further one. */
+export const parameterFiles: Check = ({ templates }) => {
+  const files = [...templates.values()].filter(({ using }) => using !== undefined);
+  return files.flatMap((template) => {
+    const { file, source, parameters, root } = template;
+    const regions = parameters.get('regions')?.value;
+    const more = Math.max(0, childrenOf(regions).length - 1);
+    const lines = source.trim().split('\n').length;
+    const spanned = (regions?.endPosition.row ?? 0) - (regions?.startPosition.row ?? 0) - 2;
+    return [
+      ...(lines - 2 * more > 15 ? [`${file}: has ${lines} lines for ${more + 1} regions`] : []),
+      ...(spanned > 2 * more ? [`${file}: a region takes ${spanned / Math.max(1, more)} lines`] : []),
+      ...nodesOf(root)
+        .filter(({ type }) => type === 'call_expression')
+        .map(({ text }) => `${file}: calls ${text}`),
+    ];
+  });
+};

@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { loadJobs } from '../../src/config/load';
+import { EVENT_PREFIX } from '../../src/core/event';
+import type { Node } from 'web-tree-sitter';
+import { childrenOf, literal, member, nodesOf, ROOT, type Template } from './bicep';
+import { type Check, type Infra, resourcesOfType } from './checks';
+import { evaluate, NotEvaluatedError, type Value } from './evaluate';
+
+const DAY = 86_400_000;
+
+function main({ templates }: Infra): Template {
+  const template = templates.get('infra/main.bicep');
+  if (template === undefined) throw new Error('there is no infra/main.bicep');
+  return template;
+}
+
+/** What main.bicep gives to a module's parameter, evaluated with this jobs file: as JSON, or why not. */
+function given(infra: Infra, symbol: string, parameter: string): string {
+  const template = main(infra);
+  const call = template.modules.find((module) => module.symbol === symbol);
+  const value = member(call?.body, 'params', parameter);
+  if (value === undefined) return 'nothing';
+  try {
+    // Through JSON, as the compiler reads it.
+    const jobs = JSON.parse(JSON.stringify(infra.jobs)) as Value;
+    return JSON.stringify(evaluate(template, value, { '../jobs.json': jobs }));
+  } catch (error) {
+    if (error instanceof NotEvaluatedError) return error.message;
+    throw error;
+  }
+}
+
+/** The overdue rule is one rule, split by job, and its list is exactly the jobs with `alertAfter`. */
+export const overdue: Check = (infra) => {
+  const { jobs } = loadJobs(infra.jobs).jobsFile;
+  const wanted = jobs
+    .flatMap(({ name, alertAfterMs }) => (alertAfterMs === undefined ? [] : [String(name)]))
+    .toSorted();
+  const found = given(infra, 'alerts', 'overdueJobs');
+  const rules = resourcesOfType(infra.templates, 'Microsoft.Insights/scheduledQueryRules').filter(({ resource }) =>
+    nodesOf(resource.body).some((node) => node.type === 'identifier' && node.text === 'overdueJobs'),
+  );
+  const split = rules.flatMap(({ template, resource }) =>
+    criteriaOf(resource.body).flatMap((rule) =>
+      childrenOf(member(rule, 'dimensions')).map((dimension) => {
+        const [name, operator, values] = ['name', 'operator', 'values'].map((part) => member(dimension, part));
+        return `${template.file} ${literal(name) ?? ''} ${literal(operator) ?? ''} ${values?.text ?? ''}`;
+      }),
+    ),
+  );
+  const as = JSON.stringify(split) === JSON.stringify(['infra/modules/alerts.bicep job Include overdueJobs']);
+  return [
+    ...(found === JSON.stringify(wanted)
+      ? []
+      : [`the overdue rule has ${found}, and alertAfter is set for ${wanted.join(', ') || 'none'}`]),
+    ...(as ? [] : [`the overdue rule is split by ${split.join(' and ') || 'nothing'}`]),
+  ];
+};
+
+function criteriaOf(rule: Node): Node[] {
+  return childrenOf(member(rule, 'properties', 'criteria', 'allOf'));
+}
+
+/** One lifecycle rule, for the ledger alone, that waits for as long as the longest `keep`; no versions; soft delete. */
+export const lifecycle: Check = (infra) => {
+  const { jobs } = loadJobs(infra.jobs).jobsFile;
+  const longest = Math.max(1, ...jobs.map(({ keepMs }) => Math.ceil(keepMs / DAY)));
+  const days = given(infra, 'coordination', 'keepDays');
+  const policies = resourcesOfType(infra.templates, 'Microsoft.Storage/storageAccounts/managementPolicies');
+  const rules = policies.flatMap(({ template, resource }) =>
+    childrenOf(member(resource.body, 'properties', 'policy', 'rules')).map((rule) => ({ template, rule })),
+  );
+  const container = literal(main(infra).variables.get('containerName')) ?? '';
+  const problems = rules.flatMap(({ template, rule }) => {
+    const prefixes = member(rule, 'definition', 'filters', 'prefixMatch');
+    const found = prefixes && JSON.stringify(evaluate(template, prefixes, { containerName: container }));
+    const wait = member(rule, 'definition', 'actions', 'baseBlob', 'delete', 'daysAfterModificationGreaterThan')?.text;
+    return [
+      ...(found === '["cronlease/runs/"]' ? [] : [`the lifecycle rule is for ${found ?? 'everything'}`]),
+      ...(wait === 'keepDays' ? [] : [`the lifecycle rule waits ${wait ?? 'for nothing'}`]),
+    ];
+  });
+  const services = resourcesOfType(infra.templates, 'Microsoft.Storage/storageAccounts/blobServices').filter(
+    ({ template }) => policies.some((policy) => policy.template === template),
+  );
+  return [
+    ...(days === String(longest) ? [] : [`the lifecycle rule waits ${days} days, and the longest keep is ${longest}`]),
+    ...(rules.length === 1 ? [] : [`there are ${rules.length} lifecycle rules`]),
+    ...problems,
+    ...services.flatMap(({ resource }) => {
+      const text = (...names: string[]): string | undefined => member(resource.body, 'properties', ...names)?.text;
+      return [
+        ...(text('isVersioningEnabled') === 'false' ? [] : ['each write of a row makes a version']),
+        ...(text('deleteRetentionPolicy', 'enabled') === 'true' ? [] : ['what is deleted is gone']),
+        ...(text('containerDeleteRetentionPolicy', 'enabled') === 'true' ? [] : ['a deleted container is gone']),
+      ];
+    }),
+  ];
+};
+
+/** Writes to the coordination account are logged, and nothing that is not wanted. */
+export const writesAreLogged: Check = ({ templates }) => {
+  const found = resourcesOfType(templates, 'Microsoft.Insights/diagnosticSettings').flatMap(({ resource }) =>
+    childrenOf(member(resource.body, 'properties', 'logs')).map((log) =>
+      ['category', 'enabled'].map((name) => literal(member(log, name)) ?? member(log, name)?.text).join(' '),
+    ),
+  );
+  const wanted = 'StorageWrite true, StorageDelete true';
+  return found.join(', ') === wanted ? [] : [`logs of the coordination account: ${found.join(', ')}, not ${wanted}`];
+};
+
+/** What the queries look for is what the app logs. */
+export const queries: Check = ({ templates }) => {
+  const rules = templates.get('infra/modules/alerts.bicep');
+  const texts = nodesOf(rules?.root ?? neverMind()).flatMap((node) =>
+    node.type === 'string' ? [literal(node) ?? node.text] : [],
+  );
+  const all = texts.join('\n').replaceAll("\\'", "'");
+  const source = readFileSync(path.join(ROOT, 'src/core/event.ts'), 'utf8');
+  const union = /export type EventName =(.*?);/s.exec(source)?.[1] ?? '';
+  const events = [...union.matchAll(/'(\w+)'/g)].map(([, name]) => name ?? '');
+  const asked = [...all.matchAll(/\bevent (?:==|in) \(?((?:'\w+'(?:, )?)+)/g)].flatMap(([, names = '']) => [
+    ...[...names.matchAll(/'(\w+)'/g)].map(([, name]) => name ?? ''),
+  ]);
+  const wanted = ['failed', 'timedOut', 'stalled', 'takenOver', 'clockSkew', 'overdue'];
+  const register = readFileSync(path.join(ROOT, 'src/functions/register.ts'), 'utf8');
+  const timer = /app\.timer\('(\w+)'/.exec(register)?.[1] ?? '';
+  return [
+    ...asked.filter((name) => !events.includes(name)).map((name) => `nothing logs ${name}`),
+    ...wanted.filter((name) => !asked.includes(name)).map((name) => `no alert is for ${name}`),
+    ...(all.includes(`startswith '${EVENT_PREFIX}{'`) ? [] : [`lines begin with ${EVENT_PREFIX}{`]),
+    ...(all.includes(`substring(Message, ${EVENT_PREFIX.length})`) ? [] : ['the JSON begins elsewhere']),
+    ...(all.includes(`Name == '${timer}'`) ? [] : [`the tick is called ${timer}`]),
+  ];
+};
+
+function neverMind(): never {
+  throw new Error('there is no infra/modules/alerts.bicep');
+}
+
+/** Every rule tells somebody. */
+export const alerts: Check = ({ templates }) =>
+  ['Microsoft.Insights/scheduledQueryRules', 'Microsoft.Insights/metricAlerts'].flatMap((type) => {
+    const rules = resourcesOfType(templates, type);
+    const silent = rules.filter(
+      ({ resource }) => !/\bpeople\.id\b/.test(member(resource.body, 'properties', 'actions')?.text ?? ''),
+    );
+    return [
+      ...(rules.length === 0 ? [`there is no ${type}`] : []),
+      ...silent.map(({ resource }) => `${resource.symbol} tells nobody`),
+    ];
+  });

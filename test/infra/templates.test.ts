@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parseTemplates, readSources, ROOT, type Templates } from './bicep';
+import * as app from './check-app';
+import * as jobs from './check-jobs';
+import * as security from './check-security';
+import * as wiring from './check-wiring';
+import type { Check } from './checks';
+
+const CHECKS: Readonly<Record<string, Check>> = { ...wiring, ...security, ...app, ...jobs };
+const SOURCES = readSources();
+const JOBS = JSON.parse(readFileSync(path.join(ROOT, 'jobs.json'), 'utf8')) as object;
+
+const MAIN = 'infra/main.bicep';
+const REGION = 'infra/modules/region.bicep';
+const COORDINATION = 'infra/modules/coordination.bicep';
+const COORDINATION_ROLES = 'infra/modules/coordination-roles.bicep';
+const HOST_ROLES = 'infra/modules/host-roles.bicep';
+const NETWORK = 'infra/modules/network.bicep';
+const ALERTS = 'infra/modules/alerts.bicep';
+const MONITORING = 'infra/modules/monitoring.bicep';
+const PROD = 'infra/prod.bicepparam';
+
+/** A template with one thing wrong, and what must be said of it. */
+type Planted = readonly [check: string, file: string, from: string | RegExp, to: string, says: string];
+
+const PLANTED: readonly Planted[] = [
+  ['syntax', MAIN, 'module monitoring ', 'module monitoring = ', 'main.bicep'],
+  ['syntax', PROD, "'swedencentral'\n]", "'swedencentral'\n", 'prod.bicepparam'],
+  ['modules', MAIN, '      privateNetwork: privateNetwork\n', '', 'deployments lacks privateNetwork'],
+  ['modules', MAIN, '    keepDays: keepDays', '    keepDays: keepDays\n    days: 1', 'coordination gives days'],
+  ['modules', MAIN, 'modules/alerts.bicep', 'modules/alarms.bicep', 'there is no modules/alarms.bicep'],
+  ['modules', PROD, 'param name ', 'param nam ', 'using gives nam'],
+  ['modules', PROD, /param regions = \[[^\]]*\]/, '', 'using lacks regions'],
+  ['leftOver', MAIN, /module alerts [^]*?\n}\n/, '', 'alerts.bicep: is used by nobody'],
+  ['leftOver', NETWORK, "var services = ['blob', ", "var unused = 1\nvar services = ['blob', ", 'unused is not used'],
+  ['versions', REGION, 'Microsoft.Web/sites@2025-03-01', 'Microsoft.Web/sites@2024-11-01', 'older than 2025-03-01'],
+  ['versions', NETWORK, 'Network/privateDnsZones@', 'Network/dnsZones@', 'nothing says how old'],
+  ['selfContained', MAIN, "'modules/alerts.bicep'", "'br/public:alerts:1.0.0'", 'from a registry'],
+  ['selfContained', NETWORK, '${environment().suffixes.storage}', 'core.windows.net', 'of one cloud'],
+  ['closed', COORDINATION, 'allowSharedKeyAccess: false', 'allowSharedKeyAccess: true', 'allowSharedKeyAccess is true'],
+  ['closed', REGION, '    allowSharedKeyAccess: false\n', '', 'allowSharedKeyAccess is missing'],
+  ['closed', COORDINATION, 'allowBlobPublicAccess: false', 'allowBlobPublicAccess: true', 'PublicAccess is true'],
+  ['closed', COORDINATION, "'TLS1_2'", "'TLS1_0'", 'minimumTlsVersion is TLS1_0'],
+  ['closed', COORDINATION, "publicAccess: 'None'", "publicAccess: 'Blob'", 'publicAccess is Blob'],
+  ['closed', REGION, "privateNetwork ? 'Disabled' : 'Enabled'", "'Enabled'", 'publicNetworkAccess is Enabled'],
+  ['closed', REGION, 'DisableLocalAuth: true', 'DisableLocalAuth: false', 'DisableLocalAuth is false'],
+  ['closed', MONITORING, 'disableLocalAuth: true', 'disableLocalAuth: false', 'disableLocalAuth is false'],
+  ['closed', REGION, 'httpsOnly: true', 'httpsOnly: false', 'httpsOnly is false'],
+  ['closed', REGION, 'AdminIsolationEnabled: true', 'AdminIsolationEnabled: false', 'IsolationEnabled is false'],
+  ['closed', REGION, 'allow: false', 'allow: true', 'allow is true'],
+  ['closed', REGION, 'requireAuthentication: true', 'requireAuthentication: false', 'requireAuthentication is false'],
+  ['closed', REGION, "'Return401'", "'AllowAnonymous'", 'unauthenticatedClientAction is AllowAnonymous'],
+  ['closed', REGION, '[healthPath]', "['/api/*']", 'excludedPaths'],
+  ['doors', REGION, "name: 'scm'", "name: 'ftp'", 'scm takes passwords'],
+  ['doors', NETWORK, /.*host-queue.*\n/, '', 'no private endpoint for hostAccountId queue'],
+  ['doors', NETWORK, 'accountId: coordinationAccountId', 'accountId: hostAccountId', 'coordinationAccountId blob'],
+  [
+    'secrets',
+    REGION,
+    'identity.properties.clientId }',
+    'hostAccount.listKeys().keys[0].value }',
+    'listKeys() hands out',
+  ],
+  ['secrets', MAIN, 'output coordinationUri string', 'output connectionString string', 'named like a secret'],
+  ['secrets', MAIN, "param authClientId string = ''", "@secure()\nparam authClientId string = ''", 'is a secret'],
+  ['secrets', REGION, "value: 'managedidentity'", "value: 'AccountName=a;AccountKey=b'", 'is a key'],
+  ['secrets', REGION, '= component.id', '= component.properties.ConnectionString', 'shows a secret'],
+  ['roles', HOST_ROLES, /b7e6dc6d-[0-9a-f-]+/, '8e3af657-a8ff-443c-a75c-2fe8c4bcb635', 'is no role that is known'],
+  ['roles', HOST_ROLES, /storageTableDataContributor/g, 'tables', 'is not called storageTableDataContributor'],
+  ['roles', COORDINATION_ROLES, /2a2b9908-[0-9a-f-]+/, 'x', 'nobody is given Storage Blob Data Reader'],
+  ['assignments', COORDINATION_ROLES, '    scope: containers[i]\n', '', 'for all of its resource group'],
+  ['assignments', HOST_ROLES, 'guid(account.id, principalId, role.id)', 'newGuid()', 'is not named guid('],
+  ['assignments', HOST_ROLES, '      description: role.reason\n', '', 'does not say why'],
+  ['assignments', HOST_ROLES, "      principalType: 'ServicePrincipal'\n", '', 'what the principal is'],
+  ['settings', REGION, /.*CRONLEASE_TICK.*\n/, '', 'CRONLEASE_TICK is not set'],
+  ['settings', REGION, "'CRONLEASE_TICK'", "'CRONLEASE_TOCK'", 'CRONLEASE_TOCK is read by nobody'],
+  ['settings', REGION, "'TASKHUB_NAME'", "'CRONLEASE_TICK'", 'CRONLEASE_TICK is set twice'],
+  ['settings', REGION, 'AzureWebJobsStorage__tableServiceUri', 'AzureWebJobsStorage', 'tableServiceUri is not set'],
+  ['presets', REGION, "'60s'", "'90s'", 'CRONLEASE_SWEEP_INTERVAL is 90s, and 60s in the code'],
+  ['presets', MAIN, "containerName = 'cronlease'", "containerName = 'cron'", 'the container is not cronlease'],
+  ['identity', REGION, "value: 'managedidentity'", "value: 'key'", 'AzureWebJobsStorage has a key'],
+  ['identity', REGION, 'value: coordinationUri', 'value: hostUri', 'is the host account'],
+  ['identity', MAIN, '-${region}-${take(', '-${take(', 'apps of two regions share a name'],
+  ['identity', REGION, "'${name}${location}'", 'name', 'share a hub'],
+  ['identity', REGION, ';Authorization=AAD', '', 'telemetry is sent without the identity'],
+  ['identity', REGION, "'UserAssignedIdentity'", "'StorageAccountConnectionString'", 'the package is fetched without'],
+  ['flexConsumption', REGION, "version: '24'", "version: '20'", 'runs node 20'],
+  ['flexConsumption', REGION, 'instanceCount: 1', 'instanceCount: 0', 'always ready is'],
+  ['flexConsumption', REGION, 'http20Enabled: true', 'alwaysOn: true', 'refuses alwaysOn'],
+  ['flexConsumption', REGION, "'CRONLEASE_TICK'", "'FUNCTIONS_WORKER_RUNTIME'", 'refuses FUNCTIONS_WORKER_RUNTIME'],
+  ['flexConsumption', REGION, "'FC1'", "'Y1'", 'the plan is not FC1'],
+  ['health', REGION, "'/api/manage/health'", "'/api/health'", 'health is at /api/manage/health'],
+  ['outputs', MAIN, 'output appGroups', 'output groups', 'there is no output appGroups'],
+  ['parameterFiles', PROD, "  'swedencentral'\n", "  'swedencentral'\n\n\n\n", 'a region takes'],
+  ['overdue', MAIN, "'alertAfter'", "'schedule'", 'the overdue rule has'],
+  ['overdue', ALERTS, "name: 'job'\n              operator", "name: 'event'\n              operator", 'is split by'],
+  ['overdue', ALERTS, 'values: overdueJobs', "values: ['*']", 'is split by'],
+  ['lifecycle', MAIN, "?? '90d'", "?? '30d'", 'waits 30 days, and the longest keep is 90'],
+  ['lifecycle', COORDINATION, '/runs/', '/', 'is for ["cronlease/"]'],
+  ['lifecycle', COORDINATION, 'GreaterThan: keepDays', 'GreaterThan: 7', 'waits 7'],
+  ['lifecycle', COORDINATION, 'isVersioningEnabled: false', 'isVersioningEnabled: true', 'makes a version'],
+  ['lifecycle', COORDINATION, 'enabled: true', 'enabled: false', 'what is deleted is gone'],
+  ['writesAreLogged', COORDINATION, "'StorageWrite'", "'StorageRead'", 'logs of the coordination account'],
+  ['queries', ALERTS, "event == \\'takenOver\\'", "event == \\'takeOver\\'", 'nothing logs takeOver'],
+  ['queries', ALERTS, 'substring(Message, 10)', 'substring(Message, 9)', 'the JSON begins elsewhere'],
+  ['queries', ALERTS, 'cronleaseTick', 'cronleaseTock', 'the tick is called cronleaseTick'],
+  ['alerts', ALERTS, '[people.id]', '[]', 'tells nobody'],
+];
+
+let templates: Templates;
+beforeAll(async () => {
+  templates = await parseTemplates(SOURCES);
+});
+
+describe('the templates', () => {
+  it.each(Object.keys(CHECKS))('pass: %s', (name) => {
+    expect(CHECKS[name]?.({ templates, jobs: JOBS })).toEqual([]);
+  });
+
+  it.each([
+    {},
+    { a: {} },
+    { a: { keep: '400d' }, b: {} },
+    { a: { keep: '36h' } },
+    { a: { keep: '1d1s' }, b: { keep: '1h30m' } },
+    { a: { keep: '172801s', alertAfter: '3d' }, b: { keep: '1d', alertAfter: '1h' }, c: { keep: '10m' } },
+  ])('follow jobs.json: %j', (settings) => {
+    const file = { jobs: Object.fromEntries(Object.entries(settings).map(([name, job]) => [name, timed(job)])) };
+    for (const name of ['lifecycle', 'overdue']) expect(CHECKS[name]?.({ templates, jobs: file })).toEqual([]);
+  });
+});
+
+function timed(job: object): object {
+  return { schedule: '@hourly', ...job };
+}
+
+describe('a fault that is planted is found', () => {
+  it.each(PLANTED)('%s: %s %s', async (name, file, from, to, says) => {
+    const source = SOURCES.get(file) ?? '';
+    const wrong = source.replace(from, to);
+    expect(wrong).not.toBe(source);
+    const planted = await parseTemplates(new Map([...SOURCES, [file, wrong]]));
+    const said = CHECKS[name]?.({ templates: planted, jobs: JOBS }) ?? [];
+    expect(said.join('\n')).toContain(says);
+  });
+
+  it('for every check', () => {
+    expect(new Set(PLANTED.map(([name]) => name))).toEqual(new Set(Object.keys(CHECKS)));
+  });
+});
