@@ -40,6 +40,9 @@ param operatorGroups string[] = []
 @description('Object ids of Entra groups whose members may read the coordination container.')
 param viewerGroups string[] = []
 
+@description('What deploys: a person, or a pipeline with an identity of its own. It gets to read the coordination container.')
+param deployerType 'User' | 'ServicePrincipal' = 'User'
+
 @description('Whom alerts are mailed to.')
 param alertEmails string[] = []
 
@@ -170,6 +173,19 @@ module viewerRoles 'modules/coordination-roles.bicep' = [
     dependsOn: [coordination]
   }
 ]
+
+// Whoever deploys waits until each app is seen to tick, and an owner of the subscription may not read blobs by that.
+module deployerRole 'modules/coordination-roles.bicep' = {
+  scope: sharedGroup
+  params: {
+    accountName: coordinationAccountName
+    containerNames: [containerName]
+    principalId: deployer().objectId
+    principalType: deployerType
+    access: 'read'
+  }
+  dependsOn: [coordination]
+}
 
 module alerts 'modules/alerts.bicep' = {
   scope: sharedGroup

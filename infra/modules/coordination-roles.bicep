@@ -6,11 +6,11 @@ param accountName string
 @description('The containers.')
 param containerNames string[]
 
-@description('Object id of an identity or a group.')
+@description('Object id of an identity, a group or a person.')
 param principalId string
 
 @description('What the principal is.')
-param principalType 'ServicePrincipal' | 'Group'
+param principalType 'ServicePrincipal' | 'Group' | 'User'
 
 @description('Read, or read and write.')
 param access 'contribute' | 'read'

@@ -1,0 +1,264 @@
+// Deploys the package to one function app after another, each only once the one before has proved well: see USAGE.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+const root = path.join(import.meta.dirname, '..');
+const POLL_MS = 5_000;
+const CALL_MS = 60_000;
+/**
+ * What az says when the app is deployed. It then asks the host for its status, which an app with closed admin endpoints
+ * refuses: az calls that unhealthy, or asks for ever (https://github.com/Azure/azure-cli/pull/33388). The gate looks instead.
+ */
+const DEPLOYED = 'Checking the health of the function app';
+
+const USAGE = `node scripts/deploy.mjs [options] [GROUP/APP…]
+
+Deploys package/cronlease.zip to function apps, one after another. Before the next one is touched, the gate of the last
+one must open: api/manage/health answers 200, and a tick of the deployed package has been seen in the coordination
+container. If it does not open in time, no further app is touched. Needs the Azure CLI, logged in.
+
+  GROUP/APP                resource group and name of each app, in order; without any, as the infrastructure's outputs
+                           appNames and appGroups say, in the environment, where azd has them, or in --deployment
+  --deployment NAME        take what is not given from the outputs of this deployment of infra/main.bicep
+  --coordination URI       blob service of the coordination account (default: the output coordinationUri)
+  --container NAME         coordination container (default: cronlease)
+  --package FOLDER         what "npm run package" wrote (default: package)
+  --list                   print the apps as the variable CRONLEASE_APPS of deploy.yml has them, and do nothing
+  --gate-only              deploy nothing: wait for the gate of each app
+  --first-is-deployed      deploy nothing to the first app, which azd has done: wait for its gate
+  --health-only            the gate is health alone, for a machine that cannot reach the coordination account
+  --timeout SECONDS        how long each gate may take to open (default: 900)`;
+
+/** A deployment that cannot go on, said in words. */
+class DeployError extends Error {}
+
+async function options() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      deployment: { type: 'string' },
+      coordination: { type: 'string' },
+      container: { type: 'string', default: 'cronlease' },
+      package: { type: 'string', default: path.join(root, 'package') },
+      list: { type: 'boolean', default: false },
+      'gate-only': { type: 'boolean', default: false },
+      'first-is-deployed': { type: 'boolean', default: false },
+      'health-only': { type: 'boolean', default: false },
+      timeout: { type: 'string', default: '900' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return values;
+  const outputs = values.deployment === undefined ? process.env : await outputsOf(values.deployment);
+  const apps = positionals.length > 0 ? positionals.map(appOf) : appsIn(outputs);
+  const coordination = values.coordination ?? outputs.coordinationUri ?? '';
+  return { ...values, apps, coordination, timeoutMs: Number(values.timeout) * 1000 };
+}
+
+function appOf(text) {
+  const [group = '', name = ''] = text.split('/');
+  return { group, name };
+}
+
+/** As azd puts outputs that are arrays into the environment. */
+function appsIn({ appNames = '[]', appGroups = '[]' }) {
+  const groups = JSON.parse(appGroups);
+  return JSON.parse(appNames).map((name, index) => ({ group: groups[index] ?? '', name }));
+}
+
+async function outputsOf(deployment) {
+  const text = await azOrFail(`deployment ${deployment}`, [
+    ...['deployment', 'sub', 'show', '--name', deployment, '--query', 'properties.outputs', '--output', 'json'],
+  ]);
+  const outputs = Object.entries(JSON.parse(text) ?? {}).map(([name, { value }]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  return Object.fromEntries(outputs);
+}
+
+function check({ apps, container, coordination, ...given }) {
+  const problems = [];
+  if (apps.length === 0) problems.push('no app is named: give GROUP/APP, or --deployment');
+  for (const { group, name } of apps) {
+    const fits = /^[\w.()-]{1,90}$/.test(group) && /^[a-zA-Z0-9][a-zA-Z0-9-]{0,58}[a-zA-Z0-9]$/.test(name);
+    if (!fits) problems.push(`${JSON.stringify(`${group}/${name}`)} is not GROUP/APP`);
+  }
+  if (new Set(apps.map(({ name }) => name)).size < apps.length) problems.push('an app is named twice');
+  if (!/^[a-z0-9-]{3,63}$/.test(container)) problems.push(`--container ${container} is no container's name`);
+  if (!given['health-only'] && !/^https:\/\/[a-z0-9]{3,24}\./.test(coordination)) {
+    problems.push('--coordination is missing, or not like https://ACCOUNT.blob.core.windows.net');
+  }
+  if (!(given.timeoutMs > 0)) problems.push(`--timeout ${given.timeout} is no number of seconds`);
+  for (const file of ['cronlease.zip', 'app/jobs.json']) {
+    if (!existsSync(path.join(given.package, file)))
+      problems.push(`${given.package}/${file} is missing: npm run package`);
+  }
+  if (problems.length > 0) throw new DeployError(problems.join('\n'));
+}
+
+/**
+ * Runs az, and gives what it printed and its exit code, undefined where it was ended here.
+ * @param until - az is ended once it says this
+ */
+function az(args, { timeoutMs = CALL_MS, until } = {}) {
+  // On Windows az is a command file, which only a shell can run; elsewhere a script, whose own child is to end with it.
+  const windows = process.platform === 'win32';
+  const child = spawn('az', windows ? args.map((arg) => `"${arg}"`) : args, { shell: windows, detached: !windows });
+  const end = () => {
+    try {
+      if (windows) child.kill();
+      else if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error;
+    }
+  };
+  const interrupted = () => {
+    end();
+    process.exit(130);
+  };
+  process.once('SIGINT', interrupted);
+  const timer = setTimeout(end, timeoutMs);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (text) => (stdout += text));
+  child.stderr.on('data', (text) => {
+    stderr += text;
+    if (until !== undefined && stderr.includes(until)) end();
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', (cause) => {
+      const missing = cause.code === 'ENOENT';
+      reject(missing ? new DeployError('az is not there: install the Azure CLI, then "az login"') : cause);
+    });
+    child.on('close', (code) => resolve({ code: code ?? undefined, stdout: stdout.trim(), stderr: stderr.trim() }));
+  }).finally(() => {
+    clearTimeout(timer);
+    process.off('SIGINT', interrupted);
+  });
+}
+
+function failure({ code, stderr }) {
+  return stderr || (code === undefined ? 'az took too long' : `az ended with ${code}`);
+}
+
+async function azOrFail(what, args) {
+  const ended = await az(args);
+  if (ended.code !== 0) throw new DeployError(`${what}: ${failure(ended)}`);
+  return ended.stdout;
+}
+
+async function deploy({ group, name }, { package: folder }) {
+  console.log(`${name}: deploying`);
+  const ended = await az(
+    [
+      ...['functionapp', 'deployment', 'source', 'config-zip', '--resource-group', group],
+      ...['--name', name, '--src', path.join(folder, 'cronlease.zip'), '--build-remote', 'false', '--timeout', '600'],
+      ...['--output', 'none'],
+    ],
+    { timeoutMs: 20 * 60_000, until: DEPLOYED },
+  );
+  if (ended.code === 0 || ended.stderr.includes(DEPLOYED)) return;
+  throw new DeployError(`${name}: not deployed\n${failure(ended)}`);
+}
+
+/** What the deployment has last said of itself, and why nothing is known of it if so. */
+async function presence({ name }, { coordination, container }) {
+  const account = new URL(coordination).hostname.split('.')[0];
+  const ended = await az([
+    ...['storage', 'blob', 'metadata', 'show', '--auth-mode', 'login', '--account-name', account],
+    ...['--container-name', container, '--name', `deployments/${name}`, '--output', 'json'],
+  ]);
+  return ended.code === 0 ? (JSON.parse(ended.stdout) ?? {}) : { why: failure(ended).split('\n', 1)[0] };
+}
+
+async function health(url) {
+  try {
+    const { status } = await fetch(url, { signal: AbortSignal.timeout(15_000), redirect: 'manual' });
+    return String(status);
+  } catch (error) {
+    return `no answer (${error.cause?.code ?? error.cause?.message ?? error.message})`;
+  }
+}
+
+/** Waits until the app is well and ticks with this revision, in another process than before. */
+async function gate(app, revision, instanceBefore, given) {
+  const { group, name } = app;
+  const host = await azOrFail(`${name}: its host name is not known`, [
+    ...['resource', 'show', '--resource-group', group, '--name', name],
+    ...['--resource-type', 'Microsoft.Web/sites', '--query', 'properties.defaultHostName', '--output', 'tsv'],
+  ]);
+  if (host === '') throw new DeployError(`${name}: there is no such app in ${group}`);
+  const url = `https://${host}/api/manage/health`;
+  const deadline = performance.now() + given.timeoutMs;
+  let said;
+  for (;;) {
+    const status = await health(url);
+    const seen = given['health-only'] ? undefined : await presence(app, given);
+    const ticks = seen === undefined || (seen.revision === revision && seen.instance !== instanceBefore);
+    if (status === '200' && ticks) break;
+    const state = `health ${status}${seen === undefined ? '' : `, ${tickText(seen, revision)}`}`;
+    if (state !== said) console.log(`${name}: ${state}`);
+    said = state;
+    const left = deadline - performance.now();
+    if (left <= 0) {
+      const reader = 'To see ticks, this login needs Storage Blob Data Reader on the coordination container. ';
+      throw new DeployError(
+        `${name}: its gate did not open in ${given.timeout} s: ${state}. ${seen?.why === undefined ? '' : reader}` +
+          `Look into its logs, and at ${url}`,
+      );
+    }
+    await wait(Math.min(POLL_MS, left));
+  }
+  console.log(`${name}: well${given['health-only'] ? '' : `, and ticks with revision ${revision}`}`);
+}
+
+function tickText(seen, revision) {
+  if (seen.why !== undefined) return `no tick seen: ${seen.why}`;
+  if (seen.revision !== revision) return `last tick with revision ${seen.revision}, not ${revision}`;
+  return 'last tick was before this deployment';
+}
+
+async function main() {
+  const given = await options();
+  if (given.help) {
+    console.log(USAGE);
+    return;
+  }
+  const { apps } = given;
+  if (given.list) {
+    console.log(JSON.stringify(apps.map(({ group, name }) => `${group}/${name}`)));
+    return;
+  }
+  check(given);
+  const revision = String(JSON.parse(readFileSync(path.join(given.package, 'app/jobs.json'), 'utf8')).revision);
+  await azOrFail('az is not logged in', ['account', 'show', '--output', 'none']);
+  for (const [index, app] of apps.entries()) {
+    try {
+      const skip = given['gate-only'] || (given['first-is-deployed'] && index === 0);
+      let instanceBefore;
+      if (!skip) {
+        if (!given['health-only']) ({ instance: instanceBefore } = await presence(app, given));
+        await deploy(app, given);
+      }
+      await gate(app, revision, instanceBefore, given);
+    } catch (error) {
+      const untouched = apps.slice(index + 1);
+      if (error instanceof DeployError && untouched.length > 0) {
+        error.message += `\nNot touched: ${untouched.map(({ name }) => name).join(', ')}`;
+      }
+      throw error;
+    }
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof DeployError) && !error.code?.startsWith('ERR_PARSE_ARGS')) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
