@@ -147,16 +147,20 @@ const FAULTS: Readonly<Record<string, (store: LeaseStore) => Partial<LeaseStore>
 
 describe('a fault in memory is seen', () => {
   for (const [title, spoil] of Object.entries(FAULTS)) {
-    it(title, async () => {
-      const property = fc.asyncProperty(sequences, (calls: Call[]) =>
-        inContainer(async (container) => {
-          await play(calls, sidesOn(container, spoil), EXCUSES);
-        }),
-      );
-      // It ends with the first that sees it, and those are far more frequent.
-      const { failed } = await fc.check(property, { numRuns: 10 * SEQUENCES, endOnFailure: true });
-      expect(failed).toBe(true);
-    });
+    it(
+      title,
+      async () => {
+        const property = fc.asyncProperty(sequences, (calls: Call[]) =>
+          inContainer(async (container) => {
+            await play(calls, sidesOn(container, spoil), EXCUSES);
+          }),
+        );
+        // It ends with the first that sees it, and those are far more frequent.
+        const { failed } = await fc.check(property, { numRuns: 10 * SEQUENCES, endOnFailure: true });
+        expect(failed).toBe(true);
+      },
+      300_000,
+    );
   }
 });
 
