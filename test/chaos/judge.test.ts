@@ -139,6 +139,19 @@ describe('a due time whose stretch found a record in its way', () => {
     expect(violationsIn(evidence({ ...without, forgotten }))).toMatchObject({ losses: [], forgivenLosses: lost });
     expect(violationsIn(evidence(without))).toMatchObject({ losses: lost, forgivenLosses: [] });
   });
+
+  it('is forgiven where it ran under a claim that was forgotten, and lies within a stretch from before', () => {
+    const claim: Call = { kind: 'row', job: 'a', phase: 'running', attempt: 1, token: 6, ends: false };
+    const { traffic, ledger } = evidence();
+    const twice = {
+      ledger: [...ledger, { ...line(5, 7), outcome: 'overlapped' }],
+      traffic: [...traffic, answered(claim, 5.5, 'd1', 200)],
+    };
+    const lost = ['a 00:00:06 has succeeded and overlapped'];
+    const forgot = (from: number): Evidence => evidence({ ...twice, forgotten: { from: at(from), until: at(9) } });
+    expect(violationsIn(forgot(5))).toMatchObject({ losses: [], forgivenLosses: lost });
+    expect(violationsIn(forgot(5.6))).toMatchObject({ losses: lost, forgivenLosses: [] });
+  });
 });
 
 describe('the judge of recovery', () => {
@@ -169,6 +182,14 @@ describe('the judge of recovery', () => {
 
   it('says so when nobody goes on', () => {
     expect(recoveryIn(evidence({ notes: [], traffic: [acquire(4)], faults: [killed] })).takeOverMs).toBe(Infinity);
+  });
+
+  it('ends a take-over with the next start, also by the one that was stopped and is awake again', () => {
+    const again = note('started', 26, { scheduledFor: at(26) });
+    const held = { traffic: [acquire(25.5)], faults: [stopped] };
+    expect(recoveryIn(evidence({ ...held, notes: [again] })).takeOverMs).toBe(21_000);
+    const before = note('started', 24, { scheduledFor: at(24) });
+    expect(recoveryIn(evidence({ ...held, notes: [before] })).takeOverMs).toBe(Infinity);
   });
 
   it('measures from waking until the old leader is told, which may be never', () => {

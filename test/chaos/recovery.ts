@@ -103,7 +103,10 @@ function takeOvers({ notes, traffic }: Evidence, fault: Fault, held: ReadonlySet
   return [...held]
     .filter((job) => fault.kind !== 'drained' || !settledLater.has(job))
     .map((job) => {
-      const next = started.find((note) => note.job === job && note.at > fault.from && note.pid !== fault.pid);
+      // One that was stopped may win the job again once it is awake.
+      const next = started.find(
+        ({ job: of, at, pid }) => of === job && at > fault.from && (pid !== fault.pid || at > fault.until),
+      );
       return next === undefined ? Infinity : next.at - fault.from;
     });
 }

@@ -26,7 +26,8 @@ export function violationsIn(evidence: Evidence): Violations {
   };
 }
 
-function lossesIn({ jobs, span, ledger, traffic, forgotten }: Evidence): Pick<Violations, 'losses' | 'forgivenLosses'> {
+function lossesIn(evidence: Evidence): Pick<Violations, 'losses' | 'forgivenLosses'> {
+  const { jobs, span, ledger, traffic, forgotten } = evidence;
   const losses: string[] = [];
   const forgivenLosses: string[] = [];
   for (const { job, due } of dueTimes(jobs, span)) {
@@ -41,7 +42,9 @@ function lossesIn({ jobs, span, ledger, traffic, forgotten }: Evidence): Pick<Vi
         due <= (call.through ?? 0) &&
         due >= (parseRecordKey(call.key)?.scheduledFor ?? Infinity),
     );
-    const found = forgotten !== undefined && inTheWay ? forgivenLosses : losses;
+    // One that ran, and whose claim was forgotten, may lie within a stretch that was decided from the older row.
+    const ran = isForgiven(evidence, { what: '', first: { job, scheduledFor: due } });
+    const found = forgotten !== undefined && (inTheWay || ran) ? forgivenLosses : losses;
     found.push(`${say(job, due)} has ${fates.length === 0 ? 'no fate' : fates.join(' and ')}`);
   }
   return { losses, forgivenLosses };
