@@ -63,6 +63,15 @@ var eventRules = [
     window: 'PT1H'
   }
   {
+    name: 'trouble'
+    title: 'A deployment is in trouble'
+    description: 'Storage or the task hub does not answer, a blob is not cronlease\'s, or a job follows a newer file. Health asks only one instance, which may not be the one that ticks.'
+    filter: 'event == \'unhealthy\''
+    dimension: 'deployment'
+    moreThan: 0
+    window: 'PT15M'
+  }
+  {
     name: 'clock-skew'
     title: 'Clock skew'
     description: 'The clock of a deployment is more than 2 s off the storage service\'s. Runs are not doubled by it, but may be late.'
