@@ -7,6 +7,7 @@ import { afterAttempt } from '../core/run';
 import { createFence } from '../lease/fence';
 import { keepAlive } from '../lease/keep-alive';
 import { StoreError } from '../lease/store';
+import { untilAnswered } from '../lease/deadline';
 import { claimAttempt } from './claim';
 import type { Claimed } from './claim';
 import type { Coordinator, Report } from './coordinator';
@@ -18,7 +19,6 @@ import { describeRun, execute, watchForCancel } from './execute';
 import type { Stage } from './fan-out';
 import { fanOutStage, itemLanes, ITEMS_MARGIN_MS, itemsDeadlineMs, piecesToTidy, tidy } from './fan-out';
 import type { Held } from './held';
-import { ask } from './held';
 import { runItem } from './item';
 import type { AttemptInput, AttemptResult, ClaimInput } from './message';
 import { packAttempts, packRow, unpackAttempts, unpackRow } from './message';
@@ -331,7 +331,7 @@ async function release(coordinator: Coordinator, held: Held, alive: { stop(): vo
   alive.stop();
   const { name } = held.job.spec;
   try {
-    await ask(
+    await untilAnswered(
       coordinator,
       () => held.trust.remaining(),
       (signal) => coordinator.store.release(name, held.leaseId, { signal }),

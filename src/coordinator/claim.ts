@@ -5,9 +5,10 @@ import { marginOf, actualTime } from '../core/job';
 import { orchestrationId, recordKey } from '../core/key';
 import type { Row } from '../core/row';
 import { moment, Trust } from '../lease/trust';
+import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, Hub, RunnableJob } from './coordinator';
 import type { Held } from './held';
-import { ask, writeRow } from './held';
+import { writeRow } from './held';
 import { withinHub } from './hub-watch';
 import type { AttemptInput, ClaimInput } from './message';
 import { packRow, unpackRow } from './message';
@@ -52,7 +53,7 @@ export async function handOver(
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
   let sent = moment(clock);
   // The id is ours, so asking again after a lost answer is a renewal.
-  const acquired = await ask(coordinator, remaining, (signal) => {
+  const acquired = await untilAnswered(coordinator, remaining, (signal) => {
     sent = moment(clock);
     return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
   });
@@ -60,7 +61,8 @@ export async function handOver(
   serviceTime.observe(acquired.date, sent);
   if (coordinator.stopping) {
     // Nothing was started under this lease yet, so that an available row may be put back as it was.
-    if (lease === 'available') await ask(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+    if (lease === 'available')
+      await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
     return false;
   }
 
@@ -172,7 +174,7 @@ async function acquireAgain(
 ): Promise<{ id: LeaseId; acquiredAt: EpochMs } | undefined> {
   const id = coordinator.newId() as LeaseId;
   const { name, leaseMs } = job.spec;
-  const acquired = await ask(coordinator, remaining, (signal) =>
+  const acquired = await untilAnswered(coordinator, remaining, (signal) =>
     coordinator.store.acquire(name, { leaseId: id, leaseMs, ifMatch: etag }, { signal }),
   );
   return acquired.kind === 'lost' ? undefined : { id, acquiredAt: acquired.date };

@@ -9,6 +9,7 @@ import { runIdOf } from '../core/key';
 import type { RecordedError } from '../core/record';
 import type { AttemptEnd } from '../core/run';
 import type { ClosableFence } from '../lease/fence';
+import { untilAnswered } from '../lease/deadline';
 import type { Aborted, Aborter, Bounds } from './bounded';
 import { callBounded, timeoutAfter } from './bounded';
 import type { Handled } from './call-handler';
@@ -16,7 +17,6 @@ import { callHandler, describeError } from './call-handler';
 import type { Coordinator, Report } from './coordinator';
 import type { JobContext, JobLog } from './handler';
 import type { Held } from './held';
-import { ask } from './held';
 import { previousRun } from './previous';
 
 /** A control record that could not be read is read again after this long. */
@@ -243,7 +243,7 @@ export function watchForCancel(
 }
 
 async function currentControl(coordinator: Coordinator, { job, trust }: Held): Promise<Control> {
-  const { control } = await ask(
+  const { control } = await untilAnswered(
     coordinator,
     () => trust.remaining(),
     (signal) => coordinator.store.readControl(job.spec.name, { signal }),

@@ -5,6 +5,7 @@ import { formatDuration } from '../core/duration';
 import { ForeignRecordError } from '../core/record';
 import type { RecordedError } from '../core/record';
 import type { ListedPiece } from '../lease/store';
+import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, RunnableJob } from './coordinator';
 import type { FanOutHandler, ItemOutcome } from './define-fan-out';
 import type { Execution } from './execute';
@@ -12,7 +13,6 @@ import { createGate } from './gate';
 import type { JobContext } from './handler';
 import { NonRetryableError } from './handler';
 import type { Held } from './held';
-import { ask } from './held';
 import type { Lane } from './message';
 import { runKey } from './settle';
 
@@ -224,7 +224,7 @@ async function listPieces(
 }
 
 function asking<T>(coordinator: Coordinator, held: Held, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return ask(coordinator, () => held.trust.remaining(), call);
+  return untilAnswered(coordinator, () => held.trust.remaining(), call);
 }
 
 function foreign(held: Held, name: string): ForeignRecordError {

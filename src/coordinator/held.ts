@@ -17,9 +17,6 @@ export interface Held {
   etag: ETag;
 }
 
-/** As {@link untilAnswered}. */
-export const ask: typeof untilAnswered = untilAnswered;
-
 export type RowWrite =
   | {
       readonly kind: 'written';
@@ -47,7 +44,7 @@ export async function writeRow(
   const metadata = encodeRow(row);
   let calls = 0;
   let sent = moment(clock);
-  const answer = await ask(coordinator, remaining, (signal) => {
+  const answer = await untilAnswered(coordinator, remaining, (signal) => {
     calls += 1;
     sent = moment(clock);
     return store.writeRow(name, metadata, { leaseId: guard.leaseId, ifMatch: guard.etag }, { signal });
@@ -57,7 +54,7 @@ export async function writeRow(
     return { ...answer, sent, answerLost: calls > 1 };
   }
   if (calls === 1) return { kind: 'refused' };
-  const listing = await ask(coordinator, remaining, (signal) => {
+  const listing = await untilAnswered(coordinator, remaining, (signal) => {
     sent = moment(clock);
     return store.list({ job: name, signal });
   });

@@ -6,7 +6,7 @@ import { parseRecordKey, runIdOf } from '../core/key';
 import { decodeRow } from '../core/row';
 import { ForeignMetadataError } from '../core/metadata';
 import { backoff } from '../core/run';
-import { within } from '../lease/deadline';
+import { untilAnswered, within } from '../lease/deadline';
 import type { ClosableFence } from '../lease/fence';
 import { createFence } from '../lease/fence';
 import { StoreError } from '../lease/store';
@@ -20,7 +20,6 @@ import type { FanOutHandler, ItemContext } from './define-fan-out';
 import { isFanOut } from './define-fan-out';
 import { jobLog } from './execute';
 import { ITEMS_MARGIN_MS } from './fan-out';
-import { ask } from './held';
 import type { AttemptResult, ItemInput } from './message';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
@@ -176,7 +175,7 @@ async function finish(
   const { store } = coordinator;
   const { name } = job.spec;
   const create = (piece: string, record: Parameters<typeof store.createPiece>[3]) =>
-    ask(
+    untilAnswered(
       coordinator,
       () => trust.remaining(),
       (signal) => store.createPiece(name, input.key, piece, record, { signal }),

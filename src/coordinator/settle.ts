@@ -10,9 +10,10 @@ import type { Row } from '../core/row';
 import { PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
 import { StoreUnavailableError } from '../lease/store';
+import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, Report } from './coordinator';
 import type { Held } from './held';
-import { ask, writeRow } from './held';
+import { writeRow } from './held';
 import { readRecord, writeOwed } from './ledger';
 
 export interface RunEnd {
@@ -46,18 +47,18 @@ export async function writeMark(
   const key = runKey(held.row);
   const mark = openRecord(held.job.spec, held.row, attempts);
   const remaining = (): number => held.trust.remaining();
-  const created = await ask(coordinator, remaining, (signal) =>
+  const created = await untilAnswered(coordinator, remaining, (signal) =>
     store.createRecord(name, key, storeRecord(mark), { signal }),
   );
   if (created.kind === 'created') return { kind: 'marked', etag: created.etag };
   for (;;) {
-    const found = await ask(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
+    const found = await untilAnswered(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
     if (found === undefined) throw new StoreUnavailableError(`record "${key}" of job "${name}" exists and is missing`);
     const { record, etag } = found;
     if (record.state === 'final') return { kind: 'final', record };
     if (record.execution === held.row.execution) return { kind: 'marked', etag };
     if ((record.token ?? 0) >= held.row.token) return { kind: 'superseded' };
-    const replaced = await ask(coordinator, remaining, (signal) =>
+    const replaced = await untilAnswered(coordinator, remaining, (signal) =>
       store.replaceRecord(name, key, storeRecord(mark), etag, { signal }),
     );
     if (replaced.kind === 'replaced') return { kind: 'marked', etag: replaced.etag };
@@ -110,7 +111,7 @@ export async function writeOwedOf(coordinator: Coordinator, held: Held, report: 
     coordinator.store,
     held.job.spec.name,
     held.row.owed,
-    (call) => ask(coordinator, remaining, call),
+    (call) => untilAnswered(coordinator, remaining, call),
     report,
     coordinator.serviceTime.now(),
   );
@@ -183,13 +184,13 @@ async function writeFinal(coordinator: Coordinator, held: Held, mark: Mark, reco
   const key = runKey(held.row);
   const remaining = (): number => held.trust.remaining();
   const stored = storeRecord(record);
-  const written = await ask(coordinator, remaining, async (signal) => {
+  const written = await untilAnswered(coordinator, remaining, async (signal) => {
     if (mark === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
     return (await store.replaceRecord(name, key, stored, mark, { signal })).kind === 'replaced';
   });
   if (written) return { kind: 'settled', record };
   // It may be our own write, whose answer was lost.
-  const found = await ask(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
+  const found = await untilAnswered(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
   const ours = found?.record.state === 'final' && found.record.execution === held.row.execution;
   return ours ? { kind: 'settled', record: found.record } : { kind: 'superseded' };
 }
@@ -207,13 +208,13 @@ async function pauseAfterFailures(coordinator: Coordinator, held: Held, end: Run
     until: undefined,
   };
   for (;;) {
-    const { control } = await ask(coordinator, remaining, (signal) =>
+    const { control } = await untilAnswered(coordinator, remaining, (signal) =>
       coordinator.store.readControl(spec.name, { signal }),
     );
     const current = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
     if (openPause(current) !== undefined) return;
     const next = encodeControl({ ...current, pauses: [...current.pauses, pause] });
-    const answer = await ask(coordinator, remaining, (signal) =>
+    const answer = await untilAnswered(coordinator, remaining, (signal) =>
       coordinator.store.writeControl(spec.name, next, control?.etag, { signal }),
     );
     if (answer === 'written') return;

@@ -7,7 +7,7 @@ import { claimTime } from '../core/fates';
 import { encodeRow, firstCursor, newRow } from '../core/row';
 import type { Row } from '../core/row';
 import { backOff } from '../lease/back-off';
-import { within } from '../lease/deadline';
+import { untilAnswered, within } from '../lease/deadline';
 import type { Listing } from '../lease/store';
 import { StoreError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
@@ -16,7 +16,7 @@ import type { JobNotes } from './board';
 import { handOver } from './claim';
 import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
 import { createGate } from './gate';
-import { ask, writeRow } from './held';
+import { writeRow } from './held';
 import type { Held } from './held';
 import { hubWatch } from './hub-watch';
 import { look } from './look';
@@ -355,7 +355,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const sent = moment(clock);
     const trust = new Trust(clock, sent, leaseMs / 2);
     const remaining = (): Millis => trust.remaining();
-    const acquired = await ask(coordinator, remaining, (signal) =>
+    const acquired = await untilAnswered(coordinator, remaining, (signal) =>
       store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal }),
     );
     if (acquired.kind === 'lost') return false;
@@ -363,7 +363,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     if (written.kind === 'refused') return false;
     const held: Held = { job, leaseId, trust, row, etag: written.etag };
     await writeOwedOf(coordinator, held, report);
-    await ask(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+    await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
     return true;
   }
 

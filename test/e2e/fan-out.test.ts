@@ -1,5 +1,6 @@
 import { afterAll, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
+import { itemPiece } from '../../src/core/fan-out';
 import { listRuns } from '../../src/operator/list-runs';
 import { requestRun } from '../../src/operator/request';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
@@ -71,7 +72,7 @@ it('a run that fans out outlives the instance that planned it, and then one that
     notes
       .slice(from)
       .filter(({ what }) => what === 'item')
-      .map((note) => `item-${String((note as unknown as { index: number }).index).padStart(5, '0')}`);
+      .map(({ index }) => itemPiece(index ?? -1));
   for (const after of [afterFirst, afterSecond]) {
     expect(startedAfter(after.notes).filter((item) => after.done.includes(item))).toEqual([]);
   }

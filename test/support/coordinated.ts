@@ -14,6 +14,8 @@ export interface Note {
   readonly token: number;
   readonly pid: number;
   readonly at: number;
+  /** Of an item. */
+  readonly index?: number;
 }
 
 export interface CoordinatedApp {
