@@ -72,8 +72,8 @@ const call = fc.oneof(
     arbitrary: fc.record({ kind: is('writeControl'), job, metadata, ifMatch: fc.oneof(ifMatch, is('absent')) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: is('removeControl'), job, ifMatch }) },
-  { weight: 4, arbitrary: fc.record({ kind: is('createRecord'), job, key: anyKey, record }) },
-  { weight: 3, arbitrary: fc.record({ kind: is('replaceRecord'), job, key, record, ifMatch }) },
+  { weight: 4, arbitrary: fc.record({ kind: is('createRecord'), job, key: fc.oneof(key, anyKey), record }) },
+  { weight: 5, arbitrary: fc.record({ kind: is('replaceRecord'), job, key, record, ifMatch }) },
   { weight: 1, arbitrary: fc.record({ kind: is('readRecord'), job, key }) },
   {
     weight: 3,
