@@ -17,7 +17,7 @@ import { isFanOut } from './define-fan-out';
 import type { Attempted, Execution } from './execute';
 import { describeRun, execute, watchForCancel } from './execute';
 import type { Stage } from './fan-out';
-import { fanOutStage, itemLanes, ITEMS_MARGIN_MS, itemsDeadlineMs, piecesToTidy, tidy } from './fan-out';
+import { fanOutStage, itemLanes, ITEMS_MARGIN_MS, itemsDeadlineMs, tidier } from './fan-out';
 import type { Held } from './held';
 import { runItem } from './item';
 import type { AttemptInput, AttemptResult, ClaimInput } from './message';
@@ -175,9 +175,9 @@ async function conclude(
       const end: RunEnd = { fate: step.fate, reason: step.reason, at, result: execution?.result };
       const settled = await settle(coordinator, held, mark, attempts, end, report);
       if (settled.kind === 'superseded') return lost(coordinator, held, "a successor's record stands", report);
-      const leftovers = isFanOut(held.job.handler) ? await piecesLeft(coordinator, held, report) : [];
+      const tidy = isFanOut(held.job.handler) ? await tidier(coordinator, held, report) : undefined;
       if (settled.mayRelease) await release(coordinator, held, alive, report);
-      await tidyUp(coordinator, held, leftovers, report);
+      await tidy?.();
       report.event({ ...eventBase(coordinator, held), event: step.fate, reason: step.reason });
       if (execution?.error) logFailure(held, execution, report);
       return { kind: 'ended', record: settled.record };
@@ -225,35 +225,6 @@ function goingOn(held: Held, attempts: readonly AttemptRecord[]): AttemptInput {
     row: packRow(held.row),
     known: packAttempts(attempts.map(shorten)),
   };
-}
-
-/** What is listed before the release belongs to runs that are over: nobody else has claimed the job since. */
-async function piecesLeft(
-  coordinator: Coordinator,
-  held: Held,
-  report: Report,
-): Promise<Awaited<ReturnType<typeof piecesToTidy>>> {
-  try {
-    return await piecesToTidy(coordinator, held);
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    report.log('warn', `job "${held.job.spec.name}": what its run has left will be deleted after its next one:`, error);
-    return [];
-  }
-}
-
-async function tidyUp(
-  coordinator: Coordinator,
-  held: Held,
-  pieces: Awaited<ReturnType<typeof piecesToTidy>>,
-  report: Report,
-): Promise<void> {
-  try {
-    await tidy(coordinator, held.job.spec.name, pieces);
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    report.log('warn', `job "${held.job.spec.name}": what its run has left will be deleted after its next one:`, error);
-  }
 }
 
 function keepLease(

@@ -1,12 +1,12 @@
-import type { JobName } from '../core/brand';
 import type { ItemEnd, PlannedItem } from '../core/fan-out';
 import { itemPiece, lanesOf, parseItemEnd, parseItemPiece, PLAN_PIECE } from '../core/fan-out';
 import { formatDuration } from '../core/duration';
 import { ForeignRecordError } from '../core/record';
 import type { RecordedError } from '../core/record';
 import type { ListedPiece } from '../lease/store';
+import { StoreError } from '../lease/store';
 import { untilAnswered } from '../lease/deadline';
-import type { Coordinator, RunnableJob } from './coordinator';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
 import type { FanOutHandler, ItemOutcome } from './define-fan-out';
 import type { Execution } from './execute';
 import { createGate } from './gate';
@@ -105,14 +105,27 @@ export function itemLanes(
   return lanesOf(items, policy.concurrency).map((lane) => ({ ...common, items: lane }));
 }
 
-/** Names of all that runs of this job have left, this one's included: to be deleted once the run has ended. */
-export function piecesToTidy(coordinator: Coordinator, held: Held): Promise<readonly ListedPiece[]> {
-  return listPieces(coordinator, held, undefined);
-}
-
-/** Deletes pieces. Nobody reads them any more, so nothing is lost if that fails: the job's next run tries again. */
-export async function tidy(coordinator: Coordinator, job: JobName, pieces: readonly ListedPiece[]): Promise<void> {
-  await eachOf(pieces, ({ key, name }) => coordinator.store.deletePiece(job, key, name));
+/**
+ * Lists what runs of this job have left, this one included, while its lease is held: it all belongs to runs that are
+ * over, since nobody else has claimed the job. Nobody reads it any more, so that nothing is lost where that fails.
+ *
+ * @returns what deletes it, once the lease is let go
+ */
+export async function tidier(coordinator: Coordinator, held: Held, report: Report): Promise<() => Promise<void>> {
+  const { name } = held.job.spec;
+  const trying = async (act: () => Promise<void>): Promise<void> => {
+    try {
+      await act();
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      report.log('warn', `job "${name}": what its run has left will be deleted after its next one:`, error);
+    }
+  };
+  let pieces: readonly ListedPiece[] = [];
+  await trying(async () => {
+    pieces = await listPieces(coordinator, held, undefined);
+  });
+  return () => trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name)));
 }
 
 /** The plan's items as JSON texts. */

@@ -12,6 +12,7 @@ import { forgetJob } from '../../src/operator/forget';
 import type { Forgotten } from '../../src/operator/forget';
 import { pauseJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
+import { cutOffAfter } from '../support/cut-off';
 import { jobSpec } from '../support/job';
 import type { Simulation } from '../support/simulation';
 import { simulation } from '../support/simulation';
@@ -230,18 +231,7 @@ describe('forget', () => {
       stopAll(sim);
       await pauseJob(sim.store, { name: JOB.name }, { by: 'x', note: 'n' });
       await sim.clock.advance(MINUTE);
-      let left = last;
-      const cut = new Proxy(sim.store, {
-        get(target, property: keyof LeaseStore) {
-          const member = target[property];
-          if (typeof member !== 'function') return member;
-          return async (...args: unknown[]) => {
-            left -= 1;
-            if (left < 0) throw new StoreUnavailableError('the process was killed');
-            return (await Reflect.apply(member, target, args)) as unknown;
-          };
-        },
-      });
+      const cut = cutOffAfter(sim.store, last);
       await forget(sim, { endRun: true, store: cut }).catch((error: unknown) => {
         expect(error).toBeInstanceOf(StoreUnavailableError);
       });

@@ -9,6 +9,7 @@ import { StoreUnavailableError } from '../../src/lease/store';
 import type { LeaseStore } from '../../src/lease/store';
 import { recoverJobs } from '../../src/operator/recover';
 import type { JobRecovery, RecoverRequest } from '../../src/operator/recover';
+import { cutOffAfter } from '../support/cut-off';
 import { jobSpec } from '../support/job';
 import type { Simulation } from '../support/simulation';
 import { simulation } from '../support/simulation';
@@ -307,18 +308,7 @@ describe('recover that is interrupted', () => {
 
     for (let last = 1; last < calls; last += 7) {
       const sim = await wrecked();
-      let left = last;
-      const cut = new Proxy(sim.store, {
-        get(target, property: keyof LeaseStore) {
-          const member = target[property];
-          if (typeof member !== 'function') return member;
-          return async (...args: unknown[]) => {
-            left -= 1;
-            if (left < 0) throw new StoreUnavailableError('the process was killed');
-            return (await Reflect.apply(member, target, args)) as unknown;
-          };
-        },
-      });
+      const cut = cutOffAfter(sim.store, last);
       const first = await recover(sim, { store: cut, until: T0 + 81 * MINUTE + 10_000 }).catch(
         (error: unknown) => error,
       );
