@@ -1,6 +1,5 @@
-import type { JobName, Millis } from '../core/brand';
-import type { JobSpec, Timetable } from '../core/job';
-import { formatDuration } from '../core/duration';
+import type { JobName } from '../core/brand';
+import type { JobSpec } from '../core/job';
 import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
 import { scheduleHash } from '../core/schedule/hash';
 import { ScheduleError } from '../core/schedule/schedule-error';
@@ -8,6 +7,7 @@ import { spreadOffset } from '../core/schedule/spread';
 import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/window';
 import { checkDurations, timeoutOf, type DurationLimits } from './check-durations';
 import { warnOfNoEffect } from './check-effect';
+import { warnOfGaps } from './check-gaps';
 import type { Path } from './config-error';
 import type { IssueReport } from './report';
 import { isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
@@ -37,7 +37,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   }
   const job = readSettings(path, raw, report);
   const compiled = compile(job);
-  if (compiled !== undefined) warnOfWideSpread(job, compiled.timetable);
+  if (compiled !== undefined) warnOfGaps(job, compiled.timetable);
   checkDurations(job, limits);
   warnOfNoEffect(job);
   if (!isNamed || compiled === undefined || report.errors.length > errorsBefore) return undefined;
@@ -90,30 +90,6 @@ function compile({ path, settings, wrong, report }: CheckedJob): CompiledSchedul
   if (!isRight || schedule === undefined) return undefined;
   const excluded = excludedSpans(allowed, excepted);
   return attempt(['schedule'], () => compileSchedule(schedule, timeZone, dst, excluded));
-}
-
-/** How many due times are looked at for the shortest gap, and from where: enough for any hour, day or month of a list. */
-const GAPS = 32;
-const GAPS_FROM = Date.UTC(2024, 0, 1);
-
-function warnOfWideSpread({ path, settings, wrong, report }: CheckedJob, timetable: Timetable): void {
-  const { spread } = settings;
-  if (spread === 0 || wrong.has('spread')) return;
-  let due = timetable.next(GAPS_FROM) ?? timetable.next(0);
-  for (let count = 0; count < GAPS && due !== undefined; count += 1) {
-    const next = timetable.next(due);
-    const gap: Millis = (next ?? Infinity) - due;
-    if (gap < spread) {
-      const remedy = `write ${formatDuration(gap)} or less`;
-      report.warning(
-        [...path, 'spread'],
-        `is wider than ${formatDuration(gap)}, the shortest gap of the schedule`,
-        remedy,
-      );
-      return;
-    }
-    due = next;
-  }
 }
 
 function specOf(name: JobName, settings: JobSettings, { kind, at, timetable }: CompiledSchedule): JobSpec | undefined {

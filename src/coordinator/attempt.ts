@@ -162,9 +162,10 @@ interface Conclusion {
 async function conclude(
   coordinator: Coordinator,
   held: Held,
-  { step, stage, history, mark, alive }: Conclusion,
+  conclusion: Conclusion,
   report: Report,
 ): Promise<AttemptResult> {
+  const { step, stage, history, mark, alive } = conclusion;
   const { execution } = stage;
   switch (step.kind) {
     case 'lost':
@@ -183,12 +184,8 @@ async function conclude(
       return { kind: 'ended', record: settled.record };
     }
     case 'goOn': {
-      const attempts = withAttempt(coordinator, held, history, execution, step.outcome);
-      const current = execution?.startedAt === undefined ? undefined : attempts.at(-1);
-      if (!(await suspend(coordinator, held, current, step, report))) {
-        return lost(coordinator, held, 'the lease has passed on', report);
-      }
-      await release(coordinator, held, alive, report);
+      const attempts = await putOff(coordinator, held, conclusion, step, report);
+      if (attempts === undefined) return lost(coordinator, held, 'the lease has passed on', report);
       report.event({ ...eventBase(coordinator, held), event: 'retrying', reason: step.reason });
       if (execution?.error) logFailure(held, execution, report);
       // After a shutdown any tick resumes the run: its orchestration ends here.
@@ -198,14 +195,10 @@ async function conclude(
     case 'fanOut': {
       const { handler } = held.job;
       if (!isFanOut(handler)) throw new Error(`job "${held.job.spec.name}" does not fan out`);
-      const attempts = withAttempt(coordinator, held, history, execution, 'planned');
-      const current = execution?.startedAt === undefined ? undefined : attempts.at(-1);
       const until = coordinator.serviceTime.now() + itemsDeadlineMs(held.job, handler) + ITEMS_MARGIN_MS;
       const next = { outcome: 'planned', notBefore: until } as const;
-      if (!(await suspend(coordinator, held, current, next, report))) {
-        return lost(coordinator, held, 'the lease has passed on', report);
-      }
-      await release(coordinator, held, alive, report);
+      const attempts = await putOff(coordinator, held, conclusion, next, report);
+      if (attempts === undefined) return lost(coordinator, held, 'the lease has passed on', report);
       report.event({ ...eventBase(coordinator, held), event: 'fannedOut', count: stage.items.length });
       return {
         kind: 'fanOut',
@@ -214,6 +207,25 @@ async function conclude(
       };
     }
   }
+}
+
+/**
+ * The run goes on in another attempt: its row says from when, and the lease is let go.
+ *
+ * @returns the attempts so far; undefined: the lease has passed on, and nothing was written
+ */
+async function putOff(
+  coordinator: Coordinator,
+  held: Held,
+  { stage: { execution }, history, alive }: Conclusion,
+  next: Parameters<typeof suspend>[3],
+  report: Report,
+): Promise<readonly AttemptRecord[] | undefined> {
+  const attempts = withAttempt(coordinator, held, history, execution, next.outcome);
+  const current = execution?.startedAt === undefined ? undefined : attempts.at(-1);
+  if (!(await suspend(coordinator, held, current, next, report))) return undefined;
+  await release(coordinator, held, alive, report);
+  return attempts;
 }
 
 /** What the run's own orchestration goes on with. */

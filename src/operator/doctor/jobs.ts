@@ -118,21 +118,18 @@ function aboutFile(file: JobsFile, listing: Listing, live: readonly Seen[]): rea
 
 function checkRevision({ name, spec, row }: Seen, revision: number): readonly Finding[] {
   if (spec === undefined) return [];
-  const isOther = spec.scheduleHash !== row.scheduleHash;
+  // A revision says which of two schedules is newer. Where they are one, it does not matter.
+  if (spec.scheduleHash === row.scheduleHash) return [];
   if (row.revision > revision) {
-    const message = `follows revision ${row.revision} of the jobs file, and this file has revision ${revision}`;
-    return isOther
-      ? [
-          problem(
-            'revision',
-            name,
-            `${message} with another schedule`,
-            'deploy the newer file: this one never claims it',
-          ),
-        ]
-      : [warning('revision', name, message, 'look with the newer file')];
+    return [
+      problem(
+        'revision',
+        name,
+        `follows revision ${row.revision} of the jobs file, and this file has revision ${revision} with another schedule`,
+        'deploy the newer file: this one never claims it',
+      ),
+    ];
   }
-  if (!isOther) return [];
   return row.revision === revision
     ? [
         problem(

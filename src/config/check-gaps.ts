@@ -1,0 +1,66 @@
+import type { EpochMs, Millis } from '../core/brand';
+import { formatDuration } from '../core/duration';
+import type { Timetable } from '../core/job';
+import type { CheckedJob } from './job';
+
+/** Where gaps are looked for: any year will do, and this one has all its days. */
+const FROM: EpochMs = Date.UTC(2024, 0, 1);
+/** How many due times are looked at for the shortest gap: enough for any hour, day or month of a list. */
+const SHORTEST_STEPS = 32;
+/** How many steps are made in search of the longest gap: two of them go further than `alertAfter`. */
+const LONGEST_STEPS = 800;
+
+/** Warns of settings that the gaps between due times, all of them or some, make useless. */
+export function warnOfGaps(job: CheckedJob, timetable: Timetable): void {
+  const first = timetable.next(FROM) ?? timetable.next(0);
+  if (first === undefined) return;
+  warnOfWideSpread(job, timetable, first);
+  warnOfEarlyAlert(job, timetable, first);
+}
+
+function warnOfWideSpread({ path, settings, wrong, report }: CheckedJob, timetable: Timetable, first: EpochMs): void {
+  const { spread } = settings;
+  if (spread === 0 || wrong.has('spread')) return;
+  let due: EpochMs | undefined = first;
+  for (let count = 0; count < SHORTEST_STEPS && due !== undefined; count += 1) {
+    const next = timetable.next(due);
+    const gap: Millis = (next ?? Infinity) - due;
+    if (gap < spread) {
+      const remedy = `write ${formatDuration(gap)} or less`;
+      report.warning(
+        [...path, 'spread'],
+        `is wider than ${formatDuration(gap)}, the shortest gap of the schedule`,
+        remedy,
+      );
+      return;
+    }
+    due = next;
+  }
+}
+
+function warnOfEarlyAlert({ path, settings, wrong, report }: CheckedJob, timetable: Timetable, first: EpochMs): void {
+  const { alertAfter } = settings;
+  if (alertAfter === undefined || wrong.has('alertAfter')) return;
+  const gap = longestGap(timetable, first, alertAfter);
+  if (gap === undefined) return;
+  report.warning(
+    [...path, 'alertAfter'],
+    `is not longer than ${formatDuration(gap)}, a gap of the schedule: the job is overdue in it however well it runs`,
+    `write more than ${formatDuration(gap)}, with room for the run and its retries`,
+  );
+}
+
+/** The longest gap that is found of those that last `least` or more. */
+function longestGap(timetable: Timetable, first: EpochMs, least: Millis): Millis | undefined {
+  let longest: Millis | undefined;
+  let due = first;
+  for (let step = 0; step < LONGEST_STEPS; step += 1) {
+    // Between due and the last due time less than `least` after it no gap is that long.
+    const reached = timetable.previous(due + least) ?? due;
+    const next = timetable.next(reached);
+    if (next === undefined) break;
+    if (reached === due) longest = Math.max(longest ?? 0, next - due);
+    due = reached === due ? next : reached;
+  }
+  return longest;
+}

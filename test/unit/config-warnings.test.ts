@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { loadJobs, type LoadedJobs } from '../../src/config/load';
+
+const job = (settings: object): LoadedJobs => loadJobs({ jobs: { job: settings } });
+
+describe('warnings', () => {
+  it.each<[object, string, RegExp]>([
+    [{ schedule: '0 0 13 * 5' }, 'schedule', /either/],
+    [{ schedule: '@daily', lease: '15s' }, 'lease', /hand-over/],
+    [{ schedule: '@daily', lease: '19s' }, 'lease', /hand-over/],
+    [{ schedule: '*/5 * * * *', spread: '6m' }, 'spread', /5m, the shortest gap/],
+    [{ schedule: '0 0,23 * * *', spread: '2h' }, 'spread', /1h, the shortest gap/],
+    [{ schedule: '@every 1h', spread: '61m' }, 'spread', /shortest gap/],
+    [{ schedule: '@daily', alertAfter: '24h' }, 'alertAfter', /1d, a gap/],
+    [{ schedule: '0 3 * * *', timeZone: 'Europe/Berlin', alertAfter: '25h' }, 'alertAfter', /1d1h, a gap/],
+    [{ schedule: '0 9 * * 1-5', alertAfter: '26h' }, 'alertAfter', /not longer than 3d, a gap/],
+    [{ schedule: '*/5 * 9-16 * * *', alertAfter: '1h' }, 'alertAfter', /16h5s, a gap/],
+    [{ schedule: '0 0 29 2 *', alertAfter: '400d' }, 'alertAfter', /1461d/],
+    [{ schedule: '@daily', catchUpWindow: '20s' }, 'catchUpWindow', /late tick/],
+    [{ schedule: '@daily', timeout: '1m', stallAfter: '1m' }, 'stallAfter', /no effect/],
+    [{ schedule: '@daily', retry: { backoff: '6m' } }, 'retry.backoff', /5m/],
+    [{ schedule: '@always', overlap: 'skip' }, 'overlap', /no effect/],
+    [{ schedule: '@always', catchUp: 'all' }, 'catchUp', /no effect/],
+    [{ schedule: '@always', catchUpWindow: '2h' }, 'catchUpWindow', /no effect/],
+    [{ schedule: '@always', spread: '5m' }, 'spread', /no effect/],
+    [{ schedule: '@manual', between: { from: '2026-01-01' } }, 'between', /no effect/],
+    [{ schedule: '@manual', except: ['2026-01-01'] }, 'except', /no effect/],
+    [{ schedule: '@every 1h', dst: { gap: 'skip' } }, 'dst', /no effect/],
+    [{ schedule: '0 * * * *', dst: { gap: 'skip' } }, 'dst', /elapsed/],
+  ])('%j: %s', (settings, path, message) => {
+    expect(job(settings).warnings).toMatchObject([
+      { path: `jobs.job.${path}`, message: expect.stringMatching(message) },
+    ]);
+  });
+
+  it.each([
+    { schedule: '@daily', lease: '20s' },
+    { schedule: '*/5 * * * *', spread: '5m' },
+    { schedule: '@daily', alertAfter: '24h1s' },
+    { schedule: '0 9 * * 1-5', alertAfter: '73h' },
+    { schedule: '@at 2026-05-01T00:00:00Z', alertAfter: '1m' },
+    { schedule: '@always', alertAfter: '1m' },
+    { schedule: '@manual', overlap: 'cancel', catchUpWindow: '2h' },
+    { schedule: '0 3 * * *', dst: { gap: 'skip' } },
+    { schedule: '@daily', grace: '0s', retry: { backoff: '0s', maxBackoff: '0s' } },
+  ])('%j: none', (settings) => {
+    expect(job(settings).warnings).toEqual([]);
+  });
+
+  it('come with the errors of a file that is wrong', () => {
+    const load = (): unknown => loadJobs({ jobs: { a: { schedule: '0 0 13 * 5' }, b: {} } });
+    expect(load).toThrow(expect.objectContaining({ warnings: [expect.objectContaining({ path: 'jobs.a.schedule' })] }));
+  });
+});
