@@ -23,7 +23,7 @@ param jobContainers string[] = []
 @description('Memory of an instance.')
 param instanceMemoryMB 512 | 2048 | 4096 = 2048
 
-@description('The most instances that each app may have.')
+@description('The most instances of each app, beside the one that is always ready. Not every region takes less than 40 yet.')
 @minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int = 40
@@ -40,8 +40,8 @@ param operatorGroups string[] = []
 @description('Object ids of Entra groups whose members may read the coordination container.')
 param viewerGroups string[] = []
 
-@description('What deploys: a person, or a pipeline with an identity of its own. It gets to read the coordination container.')
-param deployerType 'User' | 'ServicePrincipal' = 'User'
+@description('Object ids of the identities that pipelines deploy packages with. They may read the coordination container.')
+param deployerIds string[] = []
 
 @description('Whom alerts are mailed to.')
 param alertEmails string[] = []
@@ -59,7 +59,7 @@ func keepOf(job object) string => job.?keep ?? '90d'
 
 func secondsIn(unit string) int => unit == 'd' ? 86400 : unit == 'h' ? 3600 : unit == 'm' ? 60 : 1
 
-func secondsOf(part string) int => int(substring(part, 0, length(part) - 1)) * secondsIn(last(part))
+func secondsOf(part string) int => int(take(part, length(part) - 1)) * secondsIn(last(part))
 
 // A duration as jobs.json has it, such as 90d or 1h30m, in whole days; what is begun counts.
 func daysOf(duration string) int =>
@@ -174,18 +174,32 @@ module viewerRoles 'modules/coordination-roles.bicep' = [
   }
 ]
 
-// Whoever deploys waits until each app is seen to tick, and an owner of the subscription may not read blobs by that.
+// Whoever deploys code waits until each app is seen to tick, and an owner of the subscription may not read blobs by
+// that. Nothing is said of what they are: they exist already, and it may be a person or a pipeline.
 module deployerRole 'modules/coordination-roles.bicep' = {
   scope: sharedGroup
   params: {
     accountName: coordinationAccountName
     containerNames: [containerName]
     principalId: deployer().objectId
-    principalType: deployerType
     access: 'read'
   }
   dependsOn: [coordination]
 }
+
+module deployerRoles 'modules/coordination-roles.bicep' = [
+  for id in deployerIds: {
+    scope: sharedGroup
+    params: {
+      accountName: coordinationAccountName
+      containerNames: [containerName]
+      principalId: id
+      access: 'read'
+    }
+    // Not at the same time: whoever deploys may be one of them.
+    dependsOn: [deployerRole]
+  }
+]
 
 module alerts 'modules/alerts.bicep' = {
   scope: sharedGroup

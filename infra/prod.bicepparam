@@ -7,4 +7,5 @@ param regions = [
 ]
 param coordinationRedundancy = 'Standard_GZRS'
 param jobContainers = ['samples']
-param alertEmails = ['oncall@example.com']
+// Whom alerts are mailed to: nobody yet.
+param alertEmails = []

@@ -51,7 +51,7 @@ var eventRules = [
     filter: 'event in (\'failed\', \'timedOut\', \'stalled\')'
     dimension: 'job'
     moreThan: 0
-    window: 'PT15M'
+    window: 'PT30M'
   }
   {
     name: 'take-overs'
@@ -69,7 +69,7 @@ var eventRules = [
     filter: 'event == \'unhealthy\''
     dimension: 'deployment'
     moreThan: 0
-    window: 'PT15M'
+    window: 'PT30M'
   }
   {
     name: 'clock-skew'
@@ -78,7 +78,7 @@ var eventRules = [
     filter: 'event == \'clockSkew\''
     dimension: 'deployment'
     moreThan: 0
-    window: 'PT15M'
+    window: 'PT30M'
   }
 ]
 
@@ -210,8 +210,9 @@ resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
             operator: 'LessThan'
             threshold: 1
             failingPeriods: {
-              numberOfEvaluationPeriods: 1
-              minFailingPeriodsToAlert: 1
+              // Logs that arrive late are no silence.
+              numberOfEvaluationPeriods: 2
+              minFailingPeriodsToAlert: 2
             }
           }
         ]
@@ -231,17 +232,18 @@ resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
     location: 'global'
     tags: tags
     properties: {
-      description: 'manage/health does not answer 200 to two of three places: an unhealthy line in the log says why.'
+      description: 'manage/health does not answer 200 to three of five places: an unhealthy line in the log says why.'
       severity: 1
       enabled: true
       scopes: [app.webTestId, app.componentId]
       evaluationFrequency: 'PT5M'
-      windowSize: 'PT15M'
+      // Each place asks each 15 minutes.
+      windowSize: 'PT30M'
       criteria: {
         'odata.type': 'Microsoft.Azure.Monitor.WebtestLocationAvailabilityCriteria'
         webTestId: app.webTestId
         componentId: app.componentId
-        failedLocationCount: 2
+        failedLocationCount: 3
       }
       autoMitigate: true
       actions: [

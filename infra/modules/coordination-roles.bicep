@@ -9,8 +9,8 @@ param containerNames string[]
 @description('Object id of an identity, a group or a person.')
 param principalId string
 
-@description('What the principal is.')
-param principalType 'ServicePrincipal' | 'Group' | 'User'
+@description('What the principal is. It must be said of an identity that was made just now, which cannot be looked up yet.')
+param principalType ('ServicePrincipal' | 'Group')?
 
 @description('Read, or read and write.')
 param access 'contribute' | 'read'

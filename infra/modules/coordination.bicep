@@ -48,7 +48,8 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
     supportsHttpsTrafficOnly: true
     publicNetworkAccess: privateNetwork ? 'Disabled' : 'Enabled'
     networkAcls: {
-      bypass: 'None'
+      // The lifecycle rule runs as a trusted service, and would be shut out too. To read, it takes a role all the same.
+      bypass: 'AzureServices'
       defaultAction: privateNetwork ? 'Deny' : 'Allow'
     }
   }

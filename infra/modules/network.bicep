@@ -30,7 +30,7 @@ var targets = [
 ]
 
 resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
-  name: 'nsg-${name}-${location}'
+  name: 'nsg-${name}-${location}-endpoints'
   location: location
   tags: tags
   properties: {
@@ -67,6 +67,13 @@ resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
   }
 }
 
+// Azure's own rules: nothing comes in from outside the network.
+resource appRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
+  name: 'nsg-${name}-${location}-app'
+  location: location
+  tags: tags
+}
+
 resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
   name: 'vnet-${name}-${location}'
   location: location
@@ -80,6 +87,9 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         name: 'app'
         properties: {
           addressPrefix: appRange
+          networkSecurityGroup: {
+            id: appRules.id
+          }
           delegations: [
             {
               name: 'flex-consumption'
@@ -94,6 +104,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         name: 'endpoints'
         properties: {
           addressPrefix: endpointRange
+          defaultOutboundAccess: false
           // Without it the rules would not hold for private endpoints.
           privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
           networkSecurityGroup: {

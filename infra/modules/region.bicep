@@ -302,12 +302,14 @@ resource availability 'Microsoft.Insights/webtests@2022-06-15' = {
     Name: 'health-${appName}'
     Kind: 'standard'
     Enabled: true
-    Frequency: 300
+    Frequency: 900
     Timeout: 30
     RetryEnabled: true
     Locations: [
       { Id: 'emea-nl-ams-azr' }
+      { Id: 'emea-gb-db3-azr' }
       { Id: 'us-va-ash-azr' }
+      { Id: 'us-tx-sn1-azr' }
       { Id: 'apac-sg-sin-azr' }
     ]
     Request: {

@@ -203,7 +203,14 @@ export const flexConsumption: Check = ({ templates }) => {
 export const health: Check = ({ templates }) => {
   const route = /route: '([^']+)'/.exec(read('src/functions/register.ts'))?.[1] ?? '';
   const tests = resourcesOfType(templates, 'Microsoft.Insights/webtests');
+  const places = tests.map(({ resource }) => childrenOf(member(resource.body, 'properties', 'Locations')).length);
+  const failing = resourcesOfType(templates, 'Microsoft.Insights/metricAlerts').map(({ resource }) =>
+    Number(member(resource.body, 'properties', 'criteria', 'failedLocationCount')?.text),
+  );
+  // https://learn.microsoft.com/azure/azure-monitor/app/availability
+  const few = places.some((count) => count < 5 || failing.some((limit) => limit !== count - 2));
   return [
+    ...(few ? ['the alert is not on all but two of at least five places'] : []),
     ...(tests.length === 0 ? ['nobody asks for the health'] : []),
     ...tests.flatMap(({ template, resource }) => {
       const at = literal(template.variables.get('healthPath'));

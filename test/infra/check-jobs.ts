@@ -76,7 +76,11 @@ export const lifecycle: Check = (infra) => {
     const prefixes = member(rule, 'definition', 'filters', 'prefixMatch');
     const found = prefixes && JSON.stringify(evaluate(template, prefixes, { containerName: container }));
     const wait = member(rule, 'definition', 'actions', 'baseBlob', 'delete', 'daysAfterModificationGreaterThan')?.text;
+    const accounts = template.resources.filter(({ type }) => type === 'Microsoft.Storage/storageAccounts');
+    const letsIn = ({ body }: { body: Node }): boolean =>
+      literal(member(body, 'properties', 'networkAcls', 'bypass')) === 'AzureServices';
     return [
+      ...(accounts.every(letsIn) ? [] : ['a closed network shuts the lifecycle rule out']),
       ...(found === '["cronlease/runs/"]' ? [] : [`the lifecycle rule is for ${found ?? 'everything'}`]),
       ...(wait === 'keepDays' ? [] : [`the lifecycle rule waits ${wait ?? 'for nothing'}`]),
     ];

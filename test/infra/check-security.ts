@@ -24,6 +24,7 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
   ['Microsoft.Storage/storageAccounts', 'properties.minimumTlsVersion', 'TLS1_2', 'TLS1_3'],
   ['Microsoft.Storage/storageAccounts', 'properties.publicNetworkAccess', "privateNetwork ? 'Disabled' : 'Enabled'"],
   ['Microsoft.Storage/storageAccounts', 'properties.networkAcls.defaultAction', "privateNetwork ? 'Deny' : 'Allow'"],
+  ['Microsoft.Storage/storageAccounts', 'properties.networkAcls.bypass', 'None', 'AzureServices'],
   ['Microsoft.Storage/storageAccounts/blobServices/containers', 'properties.publicAccess', 'None'],
   ['Microsoft.Insights/components', 'properties.DisableLocalAuth', 'true'],
   ['Microsoft.OperationalInsights/workspaces', 'properties.features.disableLocalAuth', 'true'],
