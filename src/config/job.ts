@@ -1,4 +1,4 @@
-import type { JobName } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
 import { scheduleHash } from '../core/schedule/hash';
@@ -36,12 +36,13 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
     return undefined;
   }
   const job = readSettings(path, raw, report);
-  const compiled = compile(job);
+  const offsetMs = isNamed ? offsetOf(name, job) : 0;
+  const compiled = compile(job, offsetMs);
   if (compiled !== undefined) warnOfGaps(job, compiled.timetable);
   checkDurations(job, limits);
   warnOfNoEffect(job);
   if (!isNamed || compiled === undefined || report.errors.length > errorsBefore) return undefined;
-  return specOf(name, job.settings, compiled);
+  return specOf(name, job.settings, compiled, offsetMs);
 }
 
 function asJobName(name: string): string {
@@ -66,7 +67,7 @@ function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report
 }
 
 /** The job's due times, if its schedule and all that bears on it are right. */
-function compile({ path, settings, wrong, report }: CheckedJob): CompiledSchedule | undefined {
+function compile({ path, settings, wrong, report }: CheckedJob, offsetMs: Millis): CompiledSchedule | undefined {
   const { schedule, timeZone, dst, between, except } = settings;
   let isRight = ['schedule', 'timeZone', 'dst', 'between', 'except'].every((key) => !wrong.has(key));
   const attempt = <Value>(at: Path, make: () => Value): Value | undefined => {
@@ -88,11 +89,22 @@ function compile({ path, settings, wrong, report }: CheckedJob): CompiledSchedul
     for (const { message, remedy } of schedule.warnings) report.warning([...path, 'schedule'], message, remedy);
   }
   if (!isRight || schedule === undefined) return undefined;
-  const excluded = excludedSpans(allowed, excepted);
+  const excluded = excludedSpans(allowed, excepted, offsetMs);
   return attempt(['schedule'], () => compileSchedule(schedule, timeZone, dst, excluded));
 }
 
-function specOf(name: JobName, settings: JobSettings, { kind, at, timetable }: CompiledSchedule): JobSpec | undefined {
+/** From nominal to actual due times. */
+function offsetOf(name: JobName, { settings: { schedule, spread }, wrong }: CheckedJob): Millis {
+  const hasDueTimes = schedule !== undefined && schedule.kind !== 'always' && schedule.kind !== 'manual';
+  return hasDueTimes && !wrong.has('spread') ? spreadOffset(name, spread) : 0;
+}
+
+function specOf(
+  name: JobName,
+  settings: JobSettings,
+  { kind, at, timetable }: CompiledSchedule,
+  offsetMs: Millis,
+): JobSpec | undefined {
   const { schedule, timeZone, dst, between, except, spread, enabled, retry } = settings;
   if (schedule === undefined) return undefined;
   return {
@@ -102,7 +114,7 @@ function specOf(name: JobName, settings: JobSettings, { kind, at, timetable }: C
     ...(at === undefined ? {} : { at }),
     timeZone: timeZone.name,
     timetable,
-    offsetMs: kind === 'timed' ? spreadOffset(name, spread) : 0,
+    offsetMs,
     catchUp: settings.catchUp,
     catchUpWindowMs: settings.catchUpWindow,
     overlap: settings.overlap,

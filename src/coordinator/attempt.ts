@@ -8,11 +8,11 @@ import { createFence } from '../lease/fence';
 import { keepAlive } from '../lease/keep-alive';
 import { StoreError } from '../lease/store';
 import { untilAnswered } from '../lease/deadline';
-import { claimAttempt } from './claim';
+import { claimAttempt, earlyBy } from './claim';
 import type { Claimed } from './claim';
 import type { Coordinator, Report } from './coordinator';
 import type { Aborter, RunningCall } from './bounded';
-import { abortForShutdown, createAborter } from './bounded';
+import { createAborter } from './bounded';
 import { isFanOut } from './define-fan-out';
 import type { Attempted, Execution } from './execute';
 import { describeRun, execute, watchForCancel } from './execute';
@@ -24,10 +24,11 @@ import type { AttemptInput, AttemptResult, ClaimInput } from './message';
 import { packAttempts, packRow, unpackAttempts, unpackRow } from './message';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import type { RunEnd } from './settle';
-import { settle, suspend, writeMark, writeOwedOf } from './settle';
+import { settle, settleFound, suspend, writeMark } from './settle';
 
-/** Earlier attempts travel with the orchestration: their errors are cut shorter than the ledger's. */
-const KNOWN_STACK_LIMIT = 1_000;
+/** Earlier attempts travel with the orchestration: their errors are cut shorter than the ledger's, and old ones go. */
+const KNOWN_ATTEMPTS = 100;
+const KNOWN_LIMIT = 500;
 
 /**
  * One attempt: claims, keeps the lease alive, calls the handler, and settles what becomes of the run. Of two
@@ -41,24 +42,36 @@ export async function runAttempt(
   if (input.kind === 'probe') return { kind: 'proven' };
   if (input.kind === 'item') return runItem(coordinator, input, report);
   if (coordinator.stopping) return { kind: 'lost', why: 'this instance is being shut down' };
-  const claimed = await claimOrLose(coordinator, input);
-  if (typeof claimed === 'string') return { kind: 'lost', why: claimed };
+  const early = earlyBy(coordinator, input);
+  if (early > 0) return { kind: 'again', notBefore: coordinator.clock.now() + early, next: input };
 
   const aborter = createAborter();
-  const attempt = underLease(coordinator, claimed, input, aborter, report);
+  const attempt = claimAndRun(coordinator, input, aborter, report);
+  // From before the claim on: a shutdown that begins while it is made waits for it too.
   const running: RunningCall = { aborter, done: attempt };
   coordinator.running.add(running);
-  // The shutdown may have begun while the claim was made.
-  if (coordinator.stopping) abortForShutdown(running);
   try {
     return await attempt;
+  } finally {
+    coordinator.running.delete(running);
+  }
+}
+
+async function claimAndRun(
+  coordinator: Coordinator,
+  input: ClaimInput,
+  aborter: Aborter,
+  report: Report,
+): Promise<AttemptResult> {
+  const claimed = await claimOrLose(coordinator, input);
+  if (typeof claimed === 'string') return { kind: 'lost', why: claimed };
+  try {
+    return await underLease(coordinator, claimed, input, aborter, report);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     // Nothing more is written: the lease runs out, and the next holder finds out from row and record how far it got.
     report.event({ ...eventBase(coordinator, claimed.held), event: 'superseded', reason: 'leaseLost' });
     return { kind: 'lost', why: error.message };
-  } finally {
-    coordinator.running.delete(running);
   }
 }
 
@@ -88,8 +101,7 @@ async function underLease(
     const mark = mayNotBeFirst ? await writeMark(coordinator, held, history) : undefined;
     if (mark?.kind === 'superseded') return lost(coordinator, held, 'a higher token has the run', report);
     if (mark?.kind === 'final') {
-      await writeOwedOf(coordinator, held, report);
-      await release(coordinator, held, alive, report);
+      if (await settleFound(coordinator, held, mark.record, report)) await release(coordinator, held, alive, report);
       return { kind: 'ended', record: mark.record };
     }
     const end = input.kind === 'handedOver' ? input.end : null;
@@ -235,7 +247,7 @@ function goingOn(held: Held, attempts: readonly AttemptRecord[]): AttemptInput {
     job: held.job.spec.name,
     etag: held.etag,
     row: packRow(held.row),
-    known: packAttempts(attempts.map(shorten)),
+    known: packAttempts(attempts.slice(-KNOWN_ATTEMPTS).map(shorten)),
   };
 }
 
@@ -247,8 +259,8 @@ function keepLease(
   report: Report,
 ): { stop(): void } {
   const { store, clock, random } = coordinator;
-  const { leaseId, trust } = held;
-  const { name, leaseMs } = held.job.spec;
+  const { leaseId, leaseMs, trust } = held;
+  const { name } = held.job.spec;
   let troubles = 0;
   const alive = keepAlive({
     store,
@@ -305,8 +317,10 @@ function withAttempt(
 }
 
 function shorten(attempt: AttemptRecord): AttemptRecord {
-  if (attempt.error?.stack === undefined) return attempt;
-  return { ...attempt, error: { ...attempt.error, stack: attempt.error.stack.slice(0, KNOWN_STACK_LIMIT) } };
+  if (attempt.error === null) return attempt;
+  const { name, message, stack } = attempt.error;
+  const error = { name: name.slice(0, KNOWN_LIMIT), message: message.slice(0, KNOWN_LIMIT) };
+  return { ...attempt, error: stack === undefined ? error : { ...error, stack: stack.slice(0, KNOWN_LIMIT) } };
 }
 
 /** A lease that cannot be let go runs out by itself: everything is written by now. */

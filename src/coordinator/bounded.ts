@@ -92,7 +92,7 @@ export async function callBounded(
     handled.then(() => {
       waiting.abort();
     }),
-    sleep(clock, first.code === 'draining' ? DRAIN_GRACE_MS : bounds.graceMs, waiting.signal),
+    sleep(clock, first.reason === 'instanceStopped' ? DRAIN_GRACE_MS : bounds.graceMs, waiting.signal),
   ]);
   return first;
 }

@@ -56,8 +56,10 @@ export function describeError(thrown: unknown): RecordedError {
   // Where an attempt was aborted from is no news.
   if (thrown instanceof AttemptAbortedError) return { name: thrown.name, message: thrown.message };
   if (thrown instanceof Error) {
-    const stack = thrown.stack === undefined ? {} : { stack: thrown.stack.slice(0, STACK_LIMIT) };
-    return { name: thrown.name, message: thrown.message.slice(0, STACK_LIMIT), ...stack };
+    // Whoever makes an Error may have put anything into it.
+    const { name, message, stack }: { name: unknown; message: unknown; stack?: unknown } = thrown;
+    const text = (value: unknown): string => printable(value).slice(0, STACK_LIMIT);
+    return { name: text(name), message: text(message), ...(stack === undefined ? {} : { stack: text(stack) }) };
   }
   return { name: 'NotAnError', message: `thrown: ${printable(thrown)}`.slice(0, STACK_LIMIT) };
 }

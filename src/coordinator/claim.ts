@@ -17,6 +17,8 @@ import { packRow, unpackRow } from './message';
 const HAND_OVER_LIMIT_MS = 5_000;
 /** Durable timers are cut to whole seconds by the storage back end. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
+/** A hand-over that took more than this share of the lease leaves too little of it to begin with. */
+const FRESH_SHARE = 1 / 3;
 
 /** The task hub did not take an orchestration. */
 class HandOverError extends Error {
@@ -132,12 +134,12 @@ export async function claimAttempt(
   const remaining = (): Millis => leaseMs - marginOf(leaseMs) - (coordinator.clock.monotonic() - started);
 
   const lease =
-    input.kind === 'handedOver'
+    input.kind === 'handedOver' && isFresh(coordinator, input)
       ? { id: input.leaseId as LeaseId, acquiredAt: input.acquiredAt }
-      : await acquireAgain(coordinator, job, etag, remaining);
+      : await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining });
   if (lease === undefined) return 'the row was taken by somebody else meanwhile';
 
-  const row = claimedRow(coordinator, job, input, execution);
+  const row = { ...claimedRow(coordinator, job, input, execution), leaseMs };
   const written = await writeRow(coordinator, { job, leaseId: lease.id, etag }, row, remaining);
   if (written.kind === 'refused') return 'another execution made the claim, or the lease has passed on';
 
@@ -147,6 +149,7 @@ export async function claimAttempt(
     held: {
       job,
       leaseId: lease.id,
+      leaseMs,
       row,
       etag: written.etag,
       trust: new Trust(coordinator.clock, written.sent, length),
@@ -155,25 +158,44 @@ export async function claimAttempt(
   };
 }
 
-/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps nobody out. */
-async function untilNotBefore(
-  { clock, serviceTime }: Coordinator,
-  input: Extract<AttemptInput, { kind: 'again' }>,
-): Promise<void> {
-  const { phase, notBefore = 0 } = unpackRow(input.row);
-  const early = notBefore - serviceTime.now();
-  // A run whose items are done goes on before its not-before time, which is for the others.
-  if (early > 0 && phase === 'retrying') await sleep(clock, Math.min(early, DURABLE_TIMER_EARLY_MS));
+type AgainInput = Extract<AttemptInput, { kind: 'again' }>;
+
+/**
+ * By how much an attempt comes too early to wait for its time here: durable timers go by their host's clock, and
+ * not-before times by the service's. 0 where it does not.
+ */
+export function earlyBy(coordinator: Coordinator, input: ClaimInput): Millis {
+  const early = input.kind === 'again' ? untilTurn(coordinator, input) : 0;
+  return early > DURABLE_TIMER_EARLY_MS ? early : 0;
 }
 
+/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps nobody out. */
+async function untilNotBefore(coordinator: Coordinator, input: AgainInput): Promise<void> {
+  const early = untilTurn(coordinator, input);
+  if (early > 0) await sleep(coordinator.clock, Math.min(early, DURABLE_TIMER_EARLY_MS));
+}
+
+function untilTurn({ serviceTime }: Coordinator, { row }: AgainInput): Millis {
+  const { phase, notBefore = 0 } = unpackRow(row);
+  // A run whose items are done goes on before its not-before time, which is for the others.
+  return phase === 'retrying' ? notBefore - serviceTime.now() : 0;
+}
+
+function isFresh({ serviceTime }: Coordinator, input: Extract<AttemptInput, { kind: 'handedOver' }>): boolean {
+  return serviceTime.now() - input.acquiredAt <= input.leaseMs * FRESH_SHARE;
+}
+
+/**
+ * With an id of our own, or again with the one that was handed over late: it may have run out meanwhile, but with the
+ * ETag that was decided on nobody has made a claim since.
+ */
 async function acquireAgain(
   coordinator: Coordinator,
-  job: RunnableJob,
-  etag: ETag,
-  remaining: () => Millis,
+  { spec: { name } }: RunnableJob,
+  input: ClaimInput,
+  { leaseMs, etag, remaining }: { leaseMs: Millis; etag: ETag; remaining: () => Millis },
 ): Promise<{ id: LeaseId; acquiredAt: EpochMs } | undefined> {
-  const id = coordinator.newId() as LeaseId;
-  const { name, leaseMs } = job.spec;
+  const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
   const acquired = await untilAnswered(coordinator, remaining, (signal) =>
     coordinator.store.acquire(name, { leaseId: id, leaseMs, ifMatch: etag }, { signal }),
   );

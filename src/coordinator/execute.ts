@@ -19,6 +19,8 @@ import type { JobContext, JobLog } from './handler';
 import type { Held } from './held';
 import { previousRun } from './previous';
 
+/** While a handler is held back, the clock is looked at this often. */
+const HOLD_BACK_STEP_MS = 1_000;
 /** A control record that could not be read is read again after this long. */
 const READ_AGAIN_MS = 1_000;
 
@@ -90,9 +92,9 @@ function dueTime(held: Held): EpochMs {
 }
 
 async function holdBack(coordinator: Coordinator, due: EpochMs, signal: AbortSignal): Promise<void> {
-  // Node's timers may fire 1 ms early, and the clock may be corrected meanwhile: look again after waiting.
+  // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
   for (let left = due - coordinator.serviceTime.now(); left > 0; left = due - coordinator.serviceTime.now()) {
-    await sleep(coordinator.clock, left, signal);
+    await sleep(coordinator.clock, Math.min(left, HOLD_BACK_STEP_MS), signal);
     if (signal.aborted) return;
   }
 }

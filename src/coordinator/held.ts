@@ -11,6 +11,8 @@ import type { Coordinator, RunnableJob } from './coordinator';
 export interface Held {
   readonly job: RunnableJob;
   readonly leaseId: LeaseId;
+  /** As it was acquired: the instance that did so may have another jobs file. The service renews it for this long. */
+  readonly leaseMs: Millis;
   readonly trust: Trust;
   /** As it was written last. */
   row: Row;

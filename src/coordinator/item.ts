@@ -1,10 +1,11 @@
 import type { EpochMs, JobName, Millis, Token } from '../core/brand';
 import { decodeControl } from '../core/control';
 import type { ItemEnd } from '../core/fan-out';
-import { itemPiece, STOP_PIECE, storeItemEnd } from '../core/fan-out';
+import { itemPiece, parseItemEnd, STOP_PIECE, storeItemEnd } from '../core/fan-out';
 import { parseRecordKey, runIdOf } from '../core/key';
 import { decodeRow } from '../core/row';
 import { ForeignMetadataError } from '../core/metadata';
+import { ForeignRecordError } from '../core/record';
 import { backoff } from '../core/run';
 import { untilAnswered, within } from '../lease/deadline';
 import type { ClosableFence } from '../lease/fence';
@@ -39,12 +40,12 @@ type Standing =
  * that is done already is not done again. Never throws: an item's failure is its own.
  */
 export async function runItem(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
-  const again = (delay: Millis, attempt: number): ItemResult => ({
-    kind: 'item',
-    state: 'again',
-    attempt,
-    notBefore: coordinator.serviceTime.now() + delay,
-  });
+  const again = (delay: Millis, attempt: number): ItemResult => {
+    const notBefore = coordinator.serviceTime.now() + delay;
+    // By then the run has gone on without it.
+    if (notBefore > input.until) return { kind: 'item', state: 'stopped' };
+    return { kind: 'item', state: 'again', attempt, notBefore };
+  };
   const job = coordinator.jobs.get(input.job as JobName);
   if (job === undefined || !isFanOut(job.handler)) {
     report.log('warn', `job "${input.job}" does not fan out in this instance's jobs file: item not done`);
@@ -54,10 +55,12 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
   try {
     const standing = await standingOf(coordinator, job, job.handler, input);
     if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
-    if (await isDone(coordinator, input)) return { kind: 'item', state: 'done' };
-    return await attemptItem(coordinator, { job, handler: job.handler, input, trust: standing.trust, again }, report);
+    const item: Item = { job, handler: job.handler, input, trust: standing.trust, again };
+    const end = await storedEnd(coordinator, input);
+    return end === undefined ? await attemptItem(coordinator, item, report) : await afterEnd(coordinator, item, end);
   } catch (error) {
-    if (!(error instanceof StoreError) && !(error instanceof ForeignMetadataError)) throw error;
+    const isKnown = error instanceof StoreError || error instanceof ForeignMetadataError;
+    if (!isKnown && !(error instanceof ForeignRecordError)) throw error;
     report.log('warn', `job "${input.job}", item ${String(input.index)}: will be sent again:`, error);
     return again(SEND_AGAIN_MS, input.attempt);
   }
@@ -167,32 +170,43 @@ export function itemContext(
 }
 
 /** Stores what became of the item; of two ends the first one stands. */
-async function finish(
-  coordinator: Coordinator,
-  { job, handler, input, trust }: Item,
-  end: ItemEnd,
-): Promise<ItemResult> {
-  const { store } = coordinator;
-  const { name } = job.spec;
-  const create = (piece: string, record: Parameters<typeof store.createPiece>[3]) =>
-    untilAnswered(
-      coordinator,
-      () => trust.remaining(),
-      (signal) => store.createPiece(name, input.key, piece, record, { signal }),
-    );
-  const answer = await create(itemPiece(input.index), storeItemEnd(end));
-  if (end.state === 'failed' && answer === 'created' && handler.policy.onItemFailure === 'failFast') {
-    await create(STOP_PIECE, { body: '{}', summary: {} });
-    return { kind: 'item', state: 'stopped' };
-  }
-  return { kind: 'item', state: 'done' };
+async function finish(coordinator: Coordinator, item: Item, end: ItemEnd): Promise<ItemResult> {
+  const answer = await createPiece(coordinator, item, itemPiece(item.input.index), storeItemEnd(end));
+  // It may be our own write, whose answer was lost, or that of another call.
+  const stands = answer === 'created' ? end : await storedEnd(coordinator, item.input);
+  return afterEnd(coordinator, item, stands ?? end);
 }
 
-async function isDone(coordinator: Coordinator, { job, key, index }: ItemInput): Promise<boolean> {
-  const found = await calling(coordinator, (signal) =>
-    coordinator.store.readPiece(job as JobName, key, itemPiece(index), { signal }),
+/** What an item's end means for the others. */
+async function afterEnd(coordinator: Coordinator, item: Item, end: ItemEnd): Promise<ItemResult> {
+  if (end.state !== 'failed' || item.handler.policy.onItemFailure !== 'failFast')
+    return { kind: 'item', state: 'done' };
+  await createPiece(coordinator, item, STOP_PIECE, { body: '{}', summary: {} });
+  return { kind: 'item', state: 'stopped' };
+}
+
+function createPiece(
+  coordinator: Coordinator,
+  { job, input, trust }: Item,
+  piece: string,
+  record: Parameters<Coordinator['store']['createPiece']>[3],
+): ReturnType<Coordinator['store']['createPiece']> {
+  return untilAnswered(
+    coordinator,
+    () => trust.remaining(),
+    (signal) => coordinator.store.createPiece(job.spec.name, input.key, piece, record, { signal }),
   );
-  return found !== undefined;
+}
+
+async function storedEnd(coordinator: Coordinator, { job, key, index }: ItemInput): Promise<ItemEnd | undefined> {
+  const name = itemPiece(index);
+  const body = await calling(coordinator, (signal) =>
+    coordinator.store.readPiece(job as JobName, key, name, { signal }),
+  );
+  if (body === undefined) return undefined;
+  const end = parseItemEnd(body);
+  if (end === undefined) throw new ForeignRecordError(`"${name}" of run ${key} of job "${job}" is none of cronlease's`);
+  return end;
 }
 
 /** Whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. */

@@ -1,4 +1,4 @@
-import type { EpochMs, ETag, JobName } from '../core/brand';
+import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
 import { decodeControl, NO_CONTROL } from '../core/control';
 import type { Decision, Situation } from '../core/decide';
 import { decide } from '../core/decide';
@@ -65,7 +65,9 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   const { spec } = job;
   const { etag } = seen.row;
   const row = decodeRow(seen.row.metadata);
-  const lease = leaseOf(coordinator, job, notes, seen.row);
+  // Its holder's jobs file may have another length than ours.
+  const leaseMs = Math.max(spec.leaseMs, row.leaseMs ?? 0);
+  const lease = leaseOf(coordinator, leaseMs, notes, seen.row);
   const situation = (record: Situation['record'], endedAt: EpochMs | undefined): Situation => ({
     job: spec,
     revision: coordinator.revision,
@@ -104,7 +106,7 @@ function endedRow(row: Row, endedAt: EpochMs): Row {
 /** A broken lease counts as held until it has been seen so for as long as the old holder may still trust it. */
 function leaseOf(
   { clock }: Coordinator,
-  { spec }: RunnableJob,
+  leaseMs: Millis,
   notes: JobNotes,
   { lease, etag }: ListedRow,
 ): Situation['lease'] {
@@ -116,7 +118,7 @@ function leaseOf(
   }
   if (notes.broken?.etag !== etag) notes.broken = { etag, since: clock.monotonic() };
   const seenFor = clock.monotonic() - notes.broken.since;
-  return lease === 'broken' && seenFor >= spec.leaseMs + marginOf(spec.leaseMs) ? 'expired' : 'held';
+  return lease === 'broken' && seenFor >= leaseMs + marginOf(leaseMs) ? 'expired' : 'held';
 }
 
 /** A schedule that differs from the row's without a higher revision is somebody's mistake: say so, once. */

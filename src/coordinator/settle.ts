@@ -2,14 +2,15 @@ import type { ETag, EpochMs } from '../core/brand';
 import type { Pause } from '../core/control';
 import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
 import type { AttemptOutcome, Reason, RunFate } from '../core/fate';
-import { actualTime } from '../core/job';
+import { RUN_FATES } from '../core/fate';
+import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import { finalRecord, openRecord, storeRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
-import { StoreUnavailableError } from '../lease/store';
+import { StoreError, StoreUnavailableError } from '../lease/store';
 import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, Report } from './coordinator';
 import type { Held } from './held';
@@ -85,23 +86,57 @@ export async function settle(
   end: RunEnd,
   report: Report,
 ): Promise<Settled & { readonly mayRelease: boolean }> {
-  const news = newsOf(held, end);
-  let rowIsOurs = true;
-  if (news !== undefined) {
-    const written = await writeRow(coordinator, held, news, () => held.trust.remaining());
-    rowIsOurs = written.kind === 'written';
-    if (written.kind === 'written') {
-      held.row = news;
-      held.etag = written.etag;
-    }
-  }
-  if (rowIsOurs) await pauseAfterFailures(coordinator, held, end);
-
+  const rowIsOurs = await writeNews(coordinator, held, end, report);
   const record = finalRecord(held.job.spec, held.row, attempts, end);
   const own = await writeFinal(coordinator, held, mark, record);
   if (own.kind === 'superseded') return { ...own, mayRelease: false };
   if (rowIsOurs) await writeOwedOf(coordinator, held, report);
   return { ...own, mayRelease: rowIsOurs };
+}
+
+/**
+ * A claim found that its run had ended already: what that end means for the row, and what is owed. A leader whose row
+ * write was refused could not say it there.
+ *
+ * @returns false when the row was not ours any more
+ */
+export async function settleFound(
+  coordinator: Coordinator,
+  held: Held,
+  record: LedgerRecord,
+  report: Report,
+): Promise<boolean> {
+  const fate = RUN_FATES.find((candidate) => candidate === record.outcome);
+  const at = Date.parse(record.endedAt ?? '');
+  if (fate !== undefined && !Number.isNaN(at)) {
+    if (!(await writeNews(coordinator, held, { fate, at }, report))) return false;
+  }
+  await writeOwedOf(coordinator, held, report);
+  return true;
+}
+
+/** What a run's end means for its row and, after too many failures, for its job. False: the row was not ours any more. */
+async function writeNews(
+  coordinator: Coordinator,
+  held: Held,
+  end: Pick<RunEnd, 'fate' | 'at'>,
+  report: Report,
+): Promise<boolean> {
+  const news = newsOf(held, end);
+  if (news !== undefined) {
+    const written = await writeRow(coordinator, held, news, () => held.trust.remaining());
+    if (written.kind === 'refused') return false;
+    held.row = news;
+    held.etag = written.etag;
+  }
+  try {
+    await pauseAfterFailures(coordinator, held, end);
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    // A control record that is full, or is none of ours, must not keep the run from its record.
+    report.log('warn', `job "${held.job.spec.name}": it could not be paused after its failures:`, error);
+  }
+  return true;
 }
 
 /** What the row owes, written under its lease. */
@@ -160,19 +195,19 @@ export async function suspend(
 }
 
 /** Due times that passed during the run, and the count of failures; undefined when there is nothing to say. */
-function newsOf(held: Held, end: RunEnd): Row | undefined {
+function newsOf(held: Held, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
   const { row } = held;
   const { spec } = held.job;
-  const failures = failuresAfter(row.failures, end.fate);
-  const due = spec.timetable.next(row.cursor);
+  const count = failuresAfter(row, end.fate);
+  const due = nextDue(spec, row.cursor, end.at);
   // By another file's schedule nobody can tell here what passed.
   const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= end.at);
   // A leader job's next term counts its back-off from here.
-  const waits = spec.kind === 'always' && failures > 0;
-  if (!passed && !waits && failures === row.failures) return undefined;
+  const waits = spec.kind === 'always' && count.failures > 0;
+  if (!passed && !waits && count.failures === row.failures) return undefined;
   return {
     ...row,
-    failures,
+    ...count,
     ...(passed || waits ? { busyUntil: end.at } : {}),
     ...(end.fate === 'succeeded' ? { succeeded: end.at } : {}),
   };
@@ -196,7 +231,11 @@ async function writeFinal(coordinator: Coordinator, held: Held, mark: Mark, reco
 }
 
 /** A job that failed so many runs in a row pauses itself, with a note. */
-async function pauseAfterFailures(coordinator: Coordinator, held: Held, end: RunEnd): Promise<void> {
+async function pauseAfterFailures(
+  coordinator: Coordinator,
+  held: Held,
+  end: Pick<RunEnd, 'fate' | 'at'>,
+): Promise<void> {
   const { spec } = held.job;
   const { failures } = held.row;
   if (spec.pauseAfterFailures === undefined || failures < spec.pauseAfterFailures || end.fate === 'cancelled') return;

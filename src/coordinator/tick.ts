@@ -361,7 +361,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     if (acquired.kind === 'lost') return false;
     const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);
     if (written.kind === 'refused') return false;
-    const held: Held = { job, leaseId, trust, row, etag: written.etag };
+    const held: Held = { job, leaseId, leaseMs, trust, row, etag: written.etag };
     await writeOwedOf(coordinator, held, report);
     await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
     return true;

@@ -5,7 +5,7 @@ import type { Reason, RunFate, Stretch, Trigger } from './fate';
 import { claimTime, fatesOf, scheduleChange } from './fates';
 import type { Fates, FateView } from './fates';
 import type { JobSpec } from './job';
-import { actualTime } from './job';
+import { actualTime, nextDue } from './job';
 import { recordKey, runIdOf } from './key';
 import type { PastAttempt, Row } from './row';
 import { firstCursor, newRow, OWED_STRETCHES, PAST_ATTEMPTS } from './row';
@@ -137,16 +137,19 @@ export function waitingSince(job: JobSpec, row: Row): EpochMs {
 }
 
 /** The next due time that ends a waiting run of a job with overlap `cancel`. One in a pause ends nothing. */
-function cancellingDueTime({ job, row, control, now }: Situation): EpochMs | undefined {
+function cancellingDueTime(s: Situation): EpochMs | undefined {
+  const { job, row, control, now } = s;
   if (job.overlap !== 'cancel' || !job.enabled || openPause(control) !== undefined) return undefined;
-  let due = job.timetable.next(waitingSince(job, row));
+  // A schedule that is yet to be adopted counts from now.
+  const adopts = job.scheduleHash !== row.scheduleHash && s.revision > row.revision;
+  let due = job.timetable.next(adopts ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
   while (due !== undefined && actualTime(job, due) <= now && pauseAt(control, actualTime(job, due)) !== undefined) {
     due = job.timetable.next(due);
   }
   return due;
 }
 
-/** Why a run that waits between attempts is to end, if it is. */
+/** Why a run that waits between attempts, or whose holder has died, is to end, if it is. */
 function cancelReason(s: Situation): Reason | undefined {
   const { job, row, control } = s;
   if (row.run === undefined) return undefined;
@@ -158,6 +161,9 @@ function cancelReason(s: Situation): Reason | undefined {
 }
 
 function takeOver(s: Situation): Claim {
+  // What would abort the handler is no reason to call it.
+  const cancel = cancelReason(s);
+  if (cancel !== undefined) return nextClaim(s, 'takeOver', { fate: 'cancelled', reason: cancel });
   const usedUp = s.row.attempt - s.row.drained >= s.job.retry.attempts;
   return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
 }
@@ -363,7 +369,7 @@ function watchHeld(s: Situation): Decision {
   // Another deployment may go on with its older file: the newer schedule takes the first moment between two runs.
   if (job.scheduleHash !== row.scheduleHash && s.revision > row.revision) return { kind: 'wait', until: 'tickEnds' };
   if (!job.enabled || openPause(s.control) !== undefined) return { kind: 'nothing', lookAt: undefined };
-  const oldest = job.timetable.next(row.cursor);
+  const oldest = nextDue(job, row.cursor, now);
   if (oldest === undefined) return { kind: 'nothing', lookAt: undefined };
   const watchFrom = now - HELD_WATCH_MS;
   if (actualTime(job, oldest) < watchFrom) {

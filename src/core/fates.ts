@@ -3,7 +3,7 @@ import type { Control } from './control';
 import { openPause, pauseAt } from './control';
 import type { Reason, Stretch, Trigger, UnrunFate } from './fate';
 import type { JobSpec } from './job';
-import { actualTime } from './job';
+import { actualTime, nextDue } from './job';
 import type { Row } from './row';
 
 /** A due time this old has been missed: what becomes of it is `catchUp`'s business. */
@@ -54,7 +54,7 @@ export function fatesOf(view: FateView, room: number): Fates {
   const end = (next: NextUp): Fates => ({ stretches, cursor, next });
 
   for (let seen = 0; seen < DUE_TIMES_AT_ONCE; seen += 1) {
-    const scheduledFor = job.timetable.next(cursor);
+    const scheduledFor = nextDue(job, cursor, now);
     if (scheduledFor === undefined) return end({ kind: 'never' });
     const claimAt = claimTime(job, scheduledFor, view.lookAheadMs);
     if (claimAt > now) return end({ kind: 'later', at: claimAt });
@@ -102,11 +102,9 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
   if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');
   if (duringLastRun(view.row, actual)) {
     if (job.overlap === 'skip') return unrun('overlapped', 'overlapSkip');
-    const newer = job.timetable.next(scheduledFor);
-    if (newer !== undefined && duringLastRun(view.row, actualTime(job, newer))) {
-      return unrun('overlapped', 'overlapNewer');
-    }
-    return { kind: 'run', trigger: 'schedule', queued: true };
+    return waitsNewer(view, scheduledFor)
+      ? unrun('overlapped', 'overlapNewer')
+      : { kind: 'run', trigger: 'schedule', queued: true };
   }
   if (age <= ON_TIME_MS) return { kind: 'run', trigger: 'schedule', queued: false };
   if (job.catchUp === 'none') return unrun('expired', 'catchUpNone');
@@ -115,6 +113,16 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
     if (newer !== undefined && actualTime(job, newer) <= now) return unrun('collapsed', 'catchUpLatest');
   }
   return { kind: 'run', trigger: 'catchUp', queued: false };
+}
+
+/** Whether a newer due time waits for the last run too. One that lies in a pause takes nobody's turn. */
+function waitsNewer({ job, row, control }: FateView, scheduledFor: EpochMs): boolean {
+  let newer = job.timetable.next(scheduledFor);
+  while (newer !== undefined && duringLastRun(row, actualTime(job, newer))) {
+    if (pauseAt(control, actualTime(job, newer)) === undefined) return true;
+    newer = job.timetable.next(newer);
+  }
+  return false;
 }
 
 /** The stretch of due times in (cursor, until], all `disabled` because the schedule was not yet this one. */
@@ -126,7 +134,7 @@ export function scheduleChange(
   const stretches: Stretch[] = [];
   let reached = cursor;
   for (let seen = 0; seen < DUE_TIMES_AT_ONCE; seen += 1) {
-    const next = job.timetable.next(reached);
+    const next = nextDue(job, reached, until);
     if (next === undefined || next > until) {
       return { stretch: stretches[0], cursor: Math.max(reached, until), complete: true };
     }

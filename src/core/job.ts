@@ -66,6 +66,19 @@ export interface JobsFile {
   readonly jobs: readonly JobSpec[];
 }
 
+/** Less than a look-up in a timetable goes. */
+const LOOK_UP_MS = 4 * 365 * 86_400_000;
+
+/**
+ * The job's first due time after an instant that may lie years back: looked for from there on, and anew up to `by`.
+ */
+export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochMs, by: EpochMs): EpochMs | undefined {
+  for (let from = after; ; from += LOOK_UP_MS) {
+    const due = timetable.next(from);
+    if (due !== undefined || from + LOOK_UP_MS > by) return due;
+  }
+}
+
 /** When a due time really comes: its nominal time and the job's spread. */
 export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochMs): EpochMs {
   return scheduledFor + spec.offsetMs;

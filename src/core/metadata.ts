@@ -42,6 +42,10 @@ export class MetadataReader {
     return Number(value);
   }
 
+  optionalWhole(key: string): number | undefined {
+    return this.metadata[key] === undefined ? undefined : this.whole(key);
+  }
+
   instant(key: string): EpochMs {
     return parseInstant(key, this.text(key));
   }

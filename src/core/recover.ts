@@ -73,7 +73,8 @@ export interface Recovery {
  */
 export function recover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
-  const token = (Math.max(row.token, ...records.map((record) => record.token ?? 0)) + choices.raiseBy) as Token;
+  const highest = records.reduce((most, record) => Math.max(most, record.token ?? 0), Number(row.token));
+  const token = (highest + choices.raiseBy) as Token;
   if (row.forgotten !== undefined) return { row: { ...row, token }, run: undefined, stretches: [], abandoned: [] };
   const run = recoverRun(wreck, choices);
   const due = spec === undefined ? undecidable(wreck) : dueTimes(wreck, spec, choices.until);

@@ -1,4 +1,4 @@
-import type { EpochMs, Token } from './brand';
+import type { EpochMs, Millis, Token } from './brand';
 import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
 import { UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
@@ -73,8 +73,12 @@ export interface Row {
   readonly notBefore: EpochMs | undefined;
   /** The deployment whose tick won the job last. */
   readonly incumbent: string | undefined;
+  /** How long the lease of the last claim is, in ms: its holder's jobs file may be another one. */
+  readonly leaseMs: Millis | undefined;
   /** Failed runs in a row. */
   readonly failures: number;
+  /** The record's key of the last run that is counted in `failures`, so that it counts once. */
+  readonly failed: string | undefined;
   /**
    * When the job last succeeded, was paused or disabled, or was first seen, as far as its row was told: the ledger may
    * know of a later success. Undefined: an older version wrote the row.
@@ -104,7 +108,9 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     past: [],
     notBefore: undefined,
     incumbent: undefined,
+    leaseMs: undefined,
     failures: 0,
+    failed: undefined,
     succeeded: cursor,
     revision,
     scheduleHash,
@@ -156,7 +162,9 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     })),
     notbefore: isoOrUndefined(row.notBefore),
     incumbent: row.incumbent,
+    leasems: row.leaseMs,
     failures: row.failures,
+    failed: row.failed,
     succeeded: isoOrUndefined(row.succeeded),
     revision: row.revision,
     hash: row.scheduleHash,
@@ -184,7 +192,9 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     past: read.list('past', readPast),
     notBefore: read.optionalInstant('notbefore'),
     incumbent: read.optionalText('incumbent'),
+    leaseMs: read.optionalWhole('leasems'),
     failures: read.whole('failures'),
+    failed: read.optionalText('failed'),
     succeeded: read.optionalInstant('succeeded'),
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),

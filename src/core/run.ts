@@ -74,8 +74,13 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
   return Math.round(retry.jitter === 'full' ? full * random : full);
 }
 
-/** The count of failed runs in a row once a run has ended with this fate. */
-export function failuresAfter(failures: number, fate: RunFate): number {
-  if (fate === 'succeeded') return 0;
-  return fate === 'cancelled' ? failures : failures + 1;
+/**
+ * The count of failed runs in a row once the row's run has ended with this fate. A holder that died after it had
+ * counted its run's failure does not make it two.
+ */
+export function failuresAfter({ run, failures, failed }: Row, fate: RunFate): Pick<Row, 'failures' | 'failed'> {
+  if (fate === 'succeeded') return { failures: 0, failed: undefined };
+  const isCounted = failed !== undefined && failed === run?.key;
+  if (fate === 'cancelled') return isCounted ? { failures: failures - 1, failed: undefined } : { failures, failed };
+  return { failures: isCounted ? failures : failures + 1, failed: run?.key };
 }

@@ -7,6 +7,9 @@ export const RUN = 'cronleaseRun';
 export const ITEMS = 'cronleaseItems';
 export const ATTEMPT = 'cronleaseAttempt';
 
+/** Durable replays an orchestration's whole history with each answer: a lane that is longer is worked on in parts. */
+const ITEMS_AT_ONCE = 100;
+
 type Yielded = ReturnType<OrchestrationContext['df']['callActivity']>;
 
 /**
@@ -41,14 +44,28 @@ export function* orchestrateRun(
   }
 }
 
+type LaneEnd = 'done' | 'stopped';
+type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
+
 /**
  * Items of one run, one after another; one that is to be tried again waits behind the others. Lanes side by side keep
  * to the limit of how many items run at once, over all instances.
  */
-export function* orchestrateItems(
+export function* orchestrateItems(context: OrchestrationContext): Generator<Yielded, LaneEnd, ItemResult | LaneEnd> {
+  const lane = context.df.getInput<Lane>();
+  if (lane.items.length <= ITEMS_AT_ONCE) return yield* workThrough(context, lane);
+  for (let from = 0; from < lane.items.length; from += ITEMS_AT_ONCE) {
+    const items = lane.items.slice(from, from + ITEMS_AT_ONCE);
+    const end = yield context.df.callSubOrchestrator(ITEMS, { ...lane, items });
+    if (end === 'stopped') return end;
+  }
+  return 'done';
+}
+
+function* workThrough(
   context: OrchestrationContext,
-): Generator<Yielded, 'done' | 'stopped', Extract<AttemptResult, { kind: 'item' }>> {
-  const { items, attempts, ...run } = context.df.getInput<Lane>();
+  { items, attempts, ...run }: Lane,
+): Generator<Yielded, LaneEnd, ItemResult | LaneEnd> {
   let waiting = items.map((item) => ({ ...item, attempt: 1, notBefore: 0 }));
   for (;;) {
     const next = waiting.reduce<(typeof waiting)[number] | undefined>(
@@ -57,14 +74,14 @@ export function* orchestrateItems(
     );
     if (next === undefined) return 'done';
     const { notBefore, ...item } = next;
-    // The last call that was lost is told, so that it can be written down; one more is nobody's business here.
-    if (item.attempt > attempts + 1) return 'stopped';
-    if (notBefore > 0) yield context.df.createTimer(new Date(notBefore));
     waiting = waiting.filter((other) => other !== next);
+    // The last call that was lost is told, so that it can be written down; one more is nobody's business here.
+    if (item.attempt > attempts + 1) continue;
+    if (notBefore > 0) yield context.df.createTimer(new Date(notBefore));
     const input: ItemInput = { kind: 'item', ...run, ...item };
     try {
       const result = yield context.df.callActivity(ATTEMPT, input);
-      if (result.state === 'stopped') return 'stopped';
+      if (typeof result === 'string' || result.state === 'stopped') return 'stopped';
       if (result.state === 'again') {
         waiting.push({ ...item, attempt: result.attempt, notBefore: result.notBefore });
       }

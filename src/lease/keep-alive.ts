@@ -113,6 +113,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   };
 
   watch();
-  renewIn(leaseMs / 3);
+  // What a slow hand-over has left of the first trust may be less than a third of the lease.
+  renewIn(Math.min(leaseMs / 3, trust.remaining() / 2));
   return { stop };
 }

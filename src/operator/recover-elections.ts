@@ -41,7 +41,7 @@ async function recoverElection(
   const from = new MetadataReader(row.metadata).whole('token');
   const to = from + raiseBy;
   if (apply) {
-    const holding = await takeLease(desk, election, row, undefined, `election "${election}"`);
+    const holding = await takeLease(desk, election, row, `election "${election}"`);
     await writeMetadata(desk, holding, { ...row.metadata, token: String(to) });
     await letGo(desk, holding);
   }

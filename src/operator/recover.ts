@@ -98,7 +98,7 @@ async function recoverJob(
   const recovery = recover(wreck, request);
   if (request.apply) {
     const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, row));
-    await carryOut(desk, await takeLease(desk, job, seen, spec?.leaseMs), wreck, recovery);
+    await carryOut(desk, await takeLease(desk, job, seen), wreck, recovery);
   } else if (state.lease === 'held') {
     throw new OperatorError('LeaseHeld', `the lease of job "${job}" is held: stop every deployment before --apply`);
   }

@@ -39,7 +39,6 @@ export interface Holding {
  * Takes the lease of a row that is still what was seen. A broken one is left to its old holder for as long as that may
  * trust it.
  *
- * @param leaseMs the job's lease; undefined: it is not known, and taken for the longest
  * @param whose for messages
  * @throws OperatorError `LeaseHeld`, `Contended`
  */
@@ -47,13 +46,13 @@ export async function takeLease(
   desk: Desk<RowStore>,
   job: JobName,
   seen: ListedRow,
-  leaseMs: Millis = LONGEST_LEASE_MS,
   whose = `job "${job}"`,
 ): Promise<Holding> {
   const { store, clock } = desk;
   if (seen.lease === 'leased') throw leaseHeld(whose);
   if (seen.lease === 'breaking' || seen.lease === 'broken') {
-    const patience = leaseMs + marginOf(leaseMs);
+    // Whatever the jobs file says here, the holder's may say something else.
+    const patience = LONGEST_LEASE_MS + marginOf(LONGEST_LEASE_MS);
     desk.waiting(`the lease of ${whose} was broken, and its old holder may trust it`, patience);
     await sleep(clock, patience);
   }
@@ -106,12 +105,23 @@ export async function writeStretches({ store }: Desk, { job }: Holding, stretche
   });
 }
 
-/** Ends a run in the ledger, unless it has ended there already. */
-export async function writeEnd({ store }: Desk, { job }: Holding, key: string, end: LedgerRecord): Promise<void> {
+/**
+ * Ends a run in the ledger, unless it has ended there already.
+ *
+ * @throws OperatorError `Contended` when somebody else goes on with the run meanwhile, with a higher token
+ */
+export async function writeEnd(
+  { store }: Desk,
+  { job, whose }: Holding,
+  key: string,
+  end: LedgerRecord,
+): Promise<void> {
   const created = await store.createRecord(job, key, storeRecord(end));
   while (created.kind === 'exists') {
     const found = await readRecord(store, job, key);
     if (found === undefined || found.record.state === 'final') return;
+    // This machine may have slept for longer than its lease.
+    if ((found.record.token ?? 0) > (end.token ?? 0)) throw contended(whose);
     if ((await store.replaceRecord(job, key, storeRecord(end), found.etag)).kind === 'replaced') return;
   }
 }

@@ -132,7 +132,14 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
   return {
     clock,
     coordinator: await coordinatorOf(clock, spec.name, options.previous),
-    held: { job: { spec, handler, input }, leaseId: 'test' as LeaseId, trust, row, etag: '"test"' as ETag },
+    held: {
+      job: { spec, handler, input },
+      leaseId: 'test' as LeaseId,
+      leaseMs: spec.leaseMs,
+      trust,
+      row,
+      etag: '"test"' as ETag,
+    },
     trust,
     aborter: createAborter(),
     fence: memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes),

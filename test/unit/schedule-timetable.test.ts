@@ -27,7 +27,7 @@ function table(
     const date = parseMoment(entry);
     return date.kind === 'date' ? spanOf(dateWindow(date), where) : expect.fail(`${entry} is not a date`);
   };
-  const excluded = excludedSpans(between === undefined ? undefined : span(between), except.map(span));
+  const excluded = excludedSpans(between === undefined ? undefined : span(between), except.map(span), 0);
   return compileSchedule(parseSchedule(text), where, { gap, overlap }, excluded).timetable;
 }
 

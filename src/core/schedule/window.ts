@@ -1,4 +1,4 @@
-import type { EpochMs } from '../brand';
+import type { EpochMs, Millis } from '../brand';
 import { DAY_SECONDS } from './calendar';
 import { instantOf, type Moment } from './moment';
 import { ScheduleError } from './schedule-error';
@@ -39,8 +39,12 @@ function isSkipped({ from, to }: Window): boolean {
   return from.wall < to.wall;
 }
 
-/** All in which nothing is due, outside `between` and inside `except`: in order, merged where they touch. */
-export function excludedSpans(between: Span | undefined, except: readonly Span[]): readonly Span[] {
+/**
+ * All nominal times at which nothing is due, outside `between` and inside `except`: in order, merged where they touch.
+ *
+ * @param offsetMs from nominal to actual times, which are what windows are about
+ */
+export function excludedSpans(between: Span | undefined, except: readonly Span[], offsetMs: Millis): readonly Span[] {
   const spans = [...except];
   if (between !== undefined) spans.push({ from: -Infinity, to: between.from }, { from: between.to, to: Infinity });
   spans.sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
@@ -51,7 +55,7 @@ export function excludedSpans(between: Span | undefined, except: readonly Span[]
     if (last === undefined || span.from > last.to) merged.push(span);
     else merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, span.to) };
   }
-  return merged;
+  return merged.map(({ from, to }) => ({ from: from - offsetMs, to: to - offsetMs }));
 }
 
 /** The span that an instant lies in. `spans` are in order and do not touch. */
