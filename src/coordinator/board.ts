@@ -19,7 +19,7 @@ export interface JobNotes {
   /** When this process first saw the lease broken, on the monotonic clock, and that row's version. */
   broken: { readonly etag: ETag; readonly since: Millis } | undefined;
   /** A hand-over whose claim has not been seen: the row's version before it, and when, on the monotonic clock. */
-  handOver: { readonly etag: ETag; readonly at: Millis } | undefined;
+  handOver: { readonly etag: ETag; readonly at: Millis; readonly isLate: boolean } | undefined;
   /**
    * An acquisition that got no answer: it may take effect late, and then nobody else would know the id of that lease.
    * The row's version and lease before it.

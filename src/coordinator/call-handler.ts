@@ -59,7 +59,11 @@ export function describeError(thrown: unknown): RecordedError {
     // Whoever makes an Error may have put anything into it.
     const { name, message, stack }: { name: unknown; message: unknown; stack?: unknown } = thrown;
     const text = (value: unknown): string => printable(value).slice(0, STACK_LIMIT);
-    return { name: text(name), message: text(message), ...(stack === undefined ? {} : { stack: text(stack) }) };
+    return {
+      name: name === undefined ? 'Error' : text(name),
+      message: message === undefined ? '' : text(message),
+      ...(stack === undefined ? {} : { stack: text(stack) }),
+    };
   }
   return { name: 'NotAnError', message: `thrown: ${printable(thrown)}`.slice(0, STACK_LIMIT) };
 }

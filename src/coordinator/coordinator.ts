@@ -46,10 +46,19 @@ export interface Coordinator {
   readonly health: Health;
   /** The attempts and items that run in this process. */
   readonly running: Set<RunningCall>;
+  /** The ticks that go on in this process. */
+  readonly ticks: Set<RunningTick>;
   /** Set for good once the instance is being shut down: nothing more is claimed. */
   stopping: boolean;
   /** Monotonic: when a tick was here last. */
   tickedAt?: Millis;
+}
+
+/** A tick, as a shutdown sees it. */
+export interface RunningTick {
+  /** It may be waiting: it is to look at `stopping`. */
+  wake(): void;
+  readonly done: Promise<void>;
 }
 
 /** What only the place where things are put together knows of this process. */

@@ -5,17 +5,25 @@ import type { Coordinator } from './coordinator';
 
 /** The host gives its shutdown hook 5 s, and we plan for 2: what is not let go by then runs out. */
 export const DRAIN_LIMIT_MS: Millis = 2_000;
+/** The process ends with its shutdown hook: until then the answers of what was going on must have left it. */
+const ANSWER_MS: Millis = 100;
 
 /** The instance is being shut down: claims nothing more, aborts its attempts, and lets their runs go on elsewhere. */
 export async function drain(coordinator: Coordinator): Promise<void> {
   coordinator.stopping = true;
   const running = [...coordinator.running];
   for (const attempt of running) abortForShutdown(attempt);
+  // A tick that never answers would keep its timer's lock: after a restart in place the host waits for it.
+  const ticks = [...coordinator.ticks];
+  for (const tick of ticks) tick.wake();
+  const goingOn = [...running, ...ticks].map(({ done }) => done);
+  if (goingOn.length === 0) return;
   const finished = new AbortController();
   await Promise.race([
-    Promise.allSettled(running.map(({ done }) => done)).then(() => {
+    Promise.allSettled(goingOn).then(() => {
       finished.abort();
     }),
     sleep(coordinator.clock, DRAIN_LIMIT_MS, finished.signal),
   ]);
+  await sleep(coordinator.clock, ANSWER_MS);
 }

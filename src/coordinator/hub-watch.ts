@@ -9,6 +9,8 @@ import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
 const PROBE_AGAIN_MS = 30_000;
+/** After two polls of the hub's queues a hand-over has mostly been seen to be claimed. */
+const LATE_MS = 4_000;
 /** A host that does not answer must not hold the tick for ever. */
 const HUB_ANSWERS_WITHIN_MS = 10_000;
 
@@ -18,8 +20,8 @@ const HUB_ANSWERS_WITHIN_MS = 10_000;
  * hubs could win every race and shut out the healthy one for ever.
  */
 export interface HubWatch {
-  /** Whether this deployment may race. Waits for the proof as long as there is time. */
-  proven(hub: Hub, left: () => Millis, report: Report): Promise<boolean>;
+  /** Whether this deployment may race. Waits for the proof as long as there is time, or until it is stopped. */
+  proven(hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean>;
   /** A lease was handed to an orchestration. */
   handedOver(notes: JobNotes, etag: ETag): void;
   /** A listing that was asked for at `askedAt` (monotonic) showed the row: has the claim been made? */
@@ -46,8 +48,14 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     if (health.trouble('hub', reason)) report.event({ event: 'unhealthy', at: serviceTime.now(), reason });
   };
 
+  /** Nothing is claimed before the hub has proved well, and nobody is told unless it does not. */
+  const lookAtHub = (): void => {
+    isProven = false;
+    probe = undefined;
+  };
+
   return {
-    async proven(hub, left, report) {
+    async proven(hub, left, stopped, report) {
       if (isProven) return true;
       let delay = POLL_FIRST_MS;
       while (left() > 0 && !coordinator.stopping) {
@@ -71,7 +79,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         } catch (error) {
           doubt(`the task hub does not take orchestrations: ${String(error)}`, report);
         }
-        await sleep(clock, Math.min(delay, Math.max(0, left())));
+        await sleep(clock, Math.min(delay, Math.max(0, left())), stopped);
         delay = Math.min(POLL_AT_MOST_MS, delay * 2);
       }
       if (!coordinator.stopping && health.trouble('hub', 'a no-op orchestration has not come through')) {
@@ -81,7 +89,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       return false;
     },
     handedOver(notes, etag) {
-      notes.handOver = { etag, at: clock.monotonic() };
+      notes.handOver = { etag, at: clock.monotonic(), isLate: false };
     },
     get mayRace() {
       return isProven;
@@ -92,10 +100,11 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       if (handOver.etag !== etag) {
         notes.handOver = undefined;
         // Somebody else's claim hides whether ours was made: a quiet look at the hub tells.
-        if (metadata['incumbent'] !== coordinator.deployment) {
-          isProven = false;
-          probe = undefined;
-        }
+        if (metadata['incumbent'] !== coordinator.deployment) lookAtHub();
+      } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > LATE_MS) {
+        // A host that is being shut down takes orchestrations and runs none: nothing more is given to it meanwhile.
+        notes.handOver = { ...handOver, isLate: true };
+        lookAtHub();
       } else if (lease !== 'leased') {
         notes.handOver = undefined;
         doubt('a claim was handed over to the task hub and not made: the hub must be proven again', report);

@@ -69,9 +69,29 @@ export function createTicker(coordinator: Coordinator): Ticker {
   /** Wakes the tick: an action that is over has set when to look again. */
   let actionOver = new AbortController();
 
-  return { tick };
+  return {
+    async tick(hub, nextFire, report) {
+      const stop = new AbortController();
+      const wake = (): void => {
+        stop.abort();
+        actionOver.abort();
+      };
+      const running = { wake, done: serve(hub, nextFire, stop.signal, report) };
+      coordinator.ticks.add(running);
+      try {
+        await running.done;
+      } finally {
+        coordinator.ticks.delete(running);
+      }
+    },
+  };
 
-  async function tick(hub: Hub, nextFire: (after: EpochMs) => EpochMs, report: Report): Promise<void> {
+  async function serve(
+    hub: Hub,
+    nextFire: (after: EpochMs) => EpochMs,
+    stopped: AbortSignal,
+    report: Report,
+  ): Promise<void> {
     // A timer may fire a little early: what comes within this long is the fire that called.
     let untilFire = countdown(clock, nextFire(clock.now() + FIRES_EARLY_MS));
     let firstLook = true;
@@ -89,7 +109,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       }
       const left = (): Millis => untilFire() - RETURN_BEFORE_MS;
       try {
-        if (!(await watch.proven(hub, left, report))) continue;
+        if (!(await watch.proven(hub, left, stopped, report))) continue;
         // Before the step: what ends during it may have set an earlier look than the step saw.
         actionOver = new AbortController();
         const wait = await step(hub, firstLook, report);
@@ -105,7 +125,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         storageTroubled(coordinator, 'storage', error, report);
-        await sleep(clock, Math.min(again(error), Math.max(0, left())));
+        await sleep(clock, Math.min(again(error), Math.max(0, left())), stopped);
       }
     }
     await settleDown();

@@ -103,6 +103,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     presence: { instance: randomUUID(), version: VERSION, hubAccount: hubAccount(env, appFolder, hostname()) },
     health: new Health(),
     running: new Set(),
+    ticks: new Set(),
     stopping: false,
   };
 }

@@ -223,6 +223,7 @@ async function coordinatorOf(
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 30 * 60_000 },
     health: new Health(),
     running: new Set(),
+    ticks: new Set(),
     stopping: false,
   };
 }

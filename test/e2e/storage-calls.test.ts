@@ -51,6 +51,7 @@ function countedDeployment(name: string, container: string, jobs: readonly JobSp
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 1_800_000 },
     health: new Health(),
     running: new Set(),
+    ticks: new Set(),
     stopping: false,
   };
   const attempts: Promise<unknown>[] = [];

@@ -187,7 +187,7 @@ function verdicts(view: View, due: number): ReadonlySet<string> {
   const during = duringRun(actual);
   if (during !== 'no' && spec.overlap === 'skip') allowed.add('overlapped overlapSkip');
   else if (during !== 'no') {
-    const newest = newer === undefined ? 'no' : duringRun(newer + spec.offsetMs);
+    const newest = newerWaits(view, due, duringRun);
     if (newest !== 'no') allowed.add('overlapped overlapNewer');
     if (newest !== 'yes') allowed.add('run');
   }
@@ -201,6 +201,22 @@ function verdicts(view: View, due: number): ReadonlySet<string> {
   if (passed <= view.to) allowed.add('collapsed catchUpLatest');
   if (passed > view.from) allowed.add('run');
   return allowed;
+}
+
+/** Whether a newer due time waits for the run too: one in a pause does not. */
+function newerWaits(view: View, due: number, duringRun: (instant: number) => Truth): Truth {
+  const { spec } = view;
+  let known: Truth = 'no';
+  for (let newer = spec.timetable.next(due); newer !== undefined; newer = spec.timetable.next(newer)) {
+    const actual = newer + spec.offsetMs;
+    const during = duringRun(actual);
+    if (during === 'no') break;
+    const paused = pausedAt(view, actual);
+    if (paused === 'yes') continue;
+    if (during === 'yes' && paused === 'no') return 'yes';
+    known = 'perhaps';
+  }
+  return known;
 }
 
 function pausedAt({ controls }: View, instant: number): Truth {

@@ -75,6 +75,7 @@ export function startInstance(options: InstanceOptions): Instance {
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 150_000 },
     health: new Health(),
     running: new Set(),
+    ticks: new Set(),
     stopping: false,
   };
   const report: Report = {

@@ -158,6 +158,7 @@ export function simulation(options: SimulationOptions): Simulation {
       },
       health: new Health(),
       running: new Set(),
+      ticks: new Set(),
       stopping: false,
     };
     const report: Report = {
