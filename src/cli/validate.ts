@@ -1,4 +1,5 @@
-import { dirname } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { ConfigError, formatIssue } from '../config/config-error';
 import type { ConfigIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
@@ -34,11 +35,22 @@ export function validate(options: FileOptions & { readonly json?: boolean | unde
 
 function check(file: string): Findings {
   try {
-    const { jobsFile, warnings } = loadJobs(file, { functionTimeoutMs: functionTimeout(process.env, dirname(file)) });
+    const { jobsFile, warnings } = loadJobs(file, {
+      functionTimeoutMs: functionTimeout(process.env, appFolderOf(file)),
+    });
     return { jobs: jobsFile.jobs.length, errors: [], warnings };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { jobs: 0, errors: error.errors, warnings: error.warnings };
+  }
+}
+
+/** The file may lie anywhere in its app, whose root has host.json. */
+function appFolderOf(file: string): string {
+  const first = dirname(resolve(file));
+  for (let folder = first; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'host.json'))) return folder;
+    if (dirname(folder) === folder) return first;
   }
 }
 

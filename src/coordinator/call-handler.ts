@@ -56,16 +56,23 @@ export function describeError(thrown: unknown): RecordedError {
   // Where an attempt was aborted from is no news.
   if (thrown instanceof AttemptAbortedError) return { name: thrown.name, message: thrown.message };
   if (thrown instanceof Error) {
-    // Whoever makes an Error may have put anything into it.
-    const { name, message, stack }: { name: unknown; message: unknown; stack?: unknown } = thrown;
-    const text = (value: unknown): string => printable(value).slice(0, STACK_LIMIT);
-    return {
-      name: name === undefined ? 'Error' : text(name),
-      message: message === undefined ? '' : text(message),
-      ...(stack === undefined ? {} : { stack: text(stack) }),
-    };
+    const name = textOf(thrown, 'name') ?? 'Error';
+    const stack = textOf(thrown, 'stack');
+    return { name, message: textOf(thrown, 'message') ?? '', ...(stack === undefined ? {} : { stack }) };
   }
   return { name: 'NotAnError', message: `thrown: ${printable(thrown)}`.slice(0, STACK_LIMIT) };
+}
+
+/** Whoever makes an Error may put anything into it, getters that throw included. */
+function textOf(error: Error, member: 'name' | 'message' | 'stack'): string | undefined {
+  let value: unknown;
+  try {
+    value = error[member];
+  } catch {
+    // What cannot be read is not told; the other members are.
+    return undefined;
+  }
+  return value === undefined ? undefined : printable(value).slice(0, STACK_LIMIT);
 }
 
 function printable(value: unknown): string {

@@ -162,8 +162,8 @@ function cancelReason(s: Situation): Reason | undefined {
 
 function takeOver(s: Situation): Claim {
   // What would abort the handler is no reason to call it.
-  const cancel = cancelReason(s);
-  if (cancel !== undefined) return nextClaim(s, 'takeOver', { fate: 'cancelled', reason: cancel });
+  const reason = cancelReason(s);
+  if (reason !== undefined) return nextClaim(s, 'takeOver', { fate: 'cancelled', reason });
   const usedUp = s.row.attempt - s.row.drained >= s.job.retry.attempts;
   return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
 }

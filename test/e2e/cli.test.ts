@@ -144,6 +144,15 @@ describe.concurrent('validate', () => {
     const report = await folder.json<object>(inFolder(['validate', '--file', 'app/jobs.json', '--json']), 1);
     expect(report).toMatchObject({ ok: false, errors: [{ path: 'jobs.long.timeout', value: '6m' }] });
   });
+
+  it('finds the host.json of the app above the file', async () => {
+    fs.mkdirSync(path.join(folder.path, 'whole/config/jobs'), { recursive: true });
+    folder.write('whole/host.json', { version: '2.0', functionTimeout: '00:05:00' });
+    folder.write('whole/config/jobs/jobs.json', { jobs: { long: { schedule: '@daily', timeout: '6m' } } });
+    const file = 'whole/config/jobs/jobs.json';
+    const report = await folder.json<object>(inFolder(['validate', '--file', file, '--json']), 1);
+    expect(report).toMatchObject({ ok: false, errors: [{ path: 'jobs.long.timeout', value: '6m' }] });
+  });
 });
 
 describe.concurrent('next', () => {
