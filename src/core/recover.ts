@@ -149,7 +149,10 @@ function undecidable({ row, records }: Wreck): Decided {
 }
 
 function newestDecided(records: readonly RecordView[]): EpochMs {
-  return Math.max(0, ...records.filter((record) => record.request === undefined).map((record) => record.through));
+  return records.reduce(
+    (newest, { request, through }) => (request === undefined ? Math.max(newest, through) : newest),
+    0,
+  );
 }
 
 /** Each due time since the cursor that has no record gets its fate; a stretch never goes over one that has. */

@@ -22,7 +22,7 @@ import { healthCheck } from './health';
 import { durableHub } from './hub';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { VERSION } from '../version';
-import { deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
+import { containerName, deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
 
 /** What {@link registerCoordinator} takes. */
 export interface CoordinatorOptions {
@@ -87,7 +87,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
   }
   return {
-    store: azureBlobStore({ container: connectContainer(env, env['CRONLEASE_CONTAINER']), clock: systemClock }),
+    store: azureBlobStore({ container: connectContainer(env, containerName(env)), clock: systemClock }),
     clock: systemClock,
     serviceTime: serviceTime(systemClock),
     random: Math.random,

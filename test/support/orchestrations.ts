@@ -1,21 +1,28 @@
-import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
+import type { AttemptInput, AttemptResult, Lane } from '../../src/coordinator/message';
 import { orchestrateItems, orchestrateRun } from '../../src/functions/orchestrator';
 
 /** What an orchestrator asks for, as {@link playOrchestration} knows it. */
 type Action =
   | { readonly kind: 'activity'; readonly input: AttemptInput }
   | { readonly kind: 'timer'; readonly at: Date }
-  | { readonly kind: 'sub'; readonly input: unknown }
+  | { readonly kind: 'sub'; readonly input: Lane }
   | { readonly kind: 'all'; readonly actions: readonly Action[] };
 
 export interface Durable {
   activity(input: AttemptInput): Promise<AttemptResult>;
   timer(at: Date): Promise<void>;
+  /** Works on a lane, or on a part of one, instead of its own orchestration. */
+  lane?(lane: Lane): Promise<unknown>;
 }
 
 /** Plays a run's orchestration with the real orchestrators; what goes through Durable is JSON. */
 export async function playOrchestration(durable: Durable, input: AttemptInput): Promise<unknown> {
   return play(durable, orchestrateRun as never, input);
+}
+
+/** Plays the orchestration of one lane of items. */
+export async function playLane(durable: Durable, lane: Lane): Promise<unknown> {
+  return play(durable, orchestrateItems as never, lane);
 }
 
 async function play(
@@ -28,7 +35,7 @@ async function play(
       getInput: () => copy(input),
       callActivity: (_name: string, next: AttemptInput): Action => ({ kind: 'activity', input: copy(next) }),
       createTimer: (at: Date): Action => ({ kind: 'timer', at }),
-      callSubOrchestrator: (_name: string, next: unknown): Action => ({ kind: 'sub', input: copy(next) }),
+      callSubOrchestrator: (_name: string, next: Lane): Action => ({ kind: 'sub', input: copy(next) }),
       Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },
     },
   });
@@ -39,7 +46,7 @@ async function play(
       case 'timer':
         return durable.timer(action.at);
       case 'sub':
-        return play(durable, orchestrateItems as never, action.input);
+        return durable.lane?.(action.input) ?? playLane(durable, action.input);
       case 'all':
         return Promise.all(action.actions.map(perform));
     }

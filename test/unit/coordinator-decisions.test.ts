@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
+import { cancelRun } from '../../src/operator/cancel';
 import { jobSpec } from '../support/job';
 import type { Simulation } from '../support/simulation';
 import { simulation } from '../support/simulation';
@@ -106,6 +107,21 @@ describe('what people want', () => {
     expect(await outcomes(sim, 'a')).toMatchObject({ '00:03:00': 'succeeded', '00:09:00': 'succeeded' });
   });
 
+  it('a due time that lies in a pause cancels no attempt', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '* * * * *', { overlap: 'cancel' })],
+      handler: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+    });
+    await sim.clock.advance(MINUTE + 10_000);
+    await sim.control('a', (control) => ({
+      ...control,
+      pauses: [{ by: 'x', note: 'n', since: sim.clock.now(), until: undefined }],
+    }));
+    await sim.clock.advance(3 * MINUTE);
+    expect(await sim.records('a')).toEqual([]);
+    expect(sim.calls).toHaveLength(1);
+  });
+
   it('requests run one after another, also while paused, and do not move the schedule', async () => {
     const sim = simulation({ jobs: [jobSpec('a', '@hourly')], deployments: 2 });
     await sim.clock.advance(2 * MINUTE);
@@ -135,6 +151,21 @@ describe('what people want', () => {
     await sim.control('a', (control) => ({ ...control, cancel: runId }));
     await sim.clock.advance(20_000);
     expect(await sim.records('a')).toMatchObject([{ outcome: 'cancelled', reason: 'cancelRequested', runId }]);
+  });
+
+  it('a cancel ends a run whose holder has died, without its handler', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@hourly')],
+      handler: ({ attempt }) => (attempt === 1 ? new Promise(() => undefined) : 'done'),
+    });
+    await sim.clock.advanceTo(T0 + 60 * MINUTE + 5_000);
+    sim.instances[0]?.kill();
+    await sim.clock.advance(MINUTE);
+    expect(await cancelRun(sim.store, { name: 'a' as JobName })).toMatchObject({ endedBy: 'tick' });
+    sim.startInstance('d2');
+    await sim.clock.advance(3 * MINUTE);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'cancelled', reason: 'cancelRequested' }]);
+    expect(sim.calls).toHaveLength(1);
   });
 
   it('a cancel ends a run that waits between attempts', async () => {
@@ -252,6 +283,26 @@ describe('a leader job', () => {
     const sim = simulation({ jobs: [jobSpec('a', '@always')], sweepIntervalMs: 2_000 });
     await sim.clock.advance(5 * MINUTE);
     expect(sim.calls).toHaveLength(20);
+  });
+
+  it('has its own grace to obey its signal when its term ends, not that of a shutdown', async () => {
+    const windDownMs = 5_000;
+    let terms = 0;
+    let mayWrite: boolean | undefined;
+    const sim: Simulation = simulation({
+      jobs: [jobSpec('a', '@always', { graceMs: 8_000 })],
+      handler: async ({ fence, signal }) => {
+        terms += 1;
+        if (terms > 1) await new Promise(() => undefined);
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        await sleep(sim.clock, windDownMs);
+        mayWrite = false;
+        fence.check();
+        mayWrite = true;
+      },
+    });
+    await sim.clock.advance(31 * MINUTE);
+    expect(mayWrite).toBe(true);
   });
 
   it('runs term after term, one at a time', async () => {

@@ -13,6 +13,7 @@ import type { Forgotten } from '../../src/operator/forget';
 import { pauseJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
 import { cutOffAfter } from '../support/cut-off';
+import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import type { Simulation } from '../support/simulation';
 import { simulation } from '../support/simulation';
@@ -222,6 +223,34 @@ describe('forget', () => {
     expect((await sim.row('a')).forgotten).toBeUndefined();
     await sim.clock.advance(2_000);
     expect(await answer).toMatchObject({ endedRun: 'a-20260101T000100Z' });
+  });
+
+  it('leaves the run to a higher token that has taken it over while the machine slept', async () => {
+    let finish = (): void => undefined;
+    const sim = simulation({
+      jobs: [jobSpec('a', '@hourly')],
+      handler: ({ attempt }) =>
+        new Promise<void>((resolve) => {
+          if (attempt > 1) finish = resolve;
+        }),
+    });
+    await sim.clock.advanceTo(T0 + 60 * MINUTE + 5_000);
+    stopAll(sim);
+    await sim.clock.advance(40_000);
+    // It sleeps between the row and the record, and its lease runs out.
+    const asleep = intercepted(sim.store, 'createRecord', (createRecord) => async (...given) => {
+      sim.startInstance('d2');
+      await sim.clock.advance(MINUTE);
+      return createRecord(...given);
+    });
+    await forget(sim, { endRun: true, revision: 1, store: asleep }).catch((error: unknown) => {
+      expect(error).toMatchObject({ code: 'Contended' });
+    });
+    expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1, 3]);
+    expect(await sim.records('a')).toMatchObject([{ state: 'open', token: sim.calls[1]?.token }]);
+    finish();
+    await sim.clock.advance(MINUTE);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'succeeded' }]);
   });
 
   it('is finished when it is asked for again, wherever it was cut off', async () => {

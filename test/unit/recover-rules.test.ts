@@ -105,6 +105,17 @@ describe('recover', () => {
     expect(recover(wreck({ records }), { ...CHOICES, raiseBy: 3 }).row.token).toBe(5_000_003);
   });
 
+  // A run a minute for the 90 days that are kept, of a job that is not in the file.
+  it.each([
+    ['requests', 'r'],
+    ['terms', undefined],
+  ])('raises it also above a very long ledger of %s', (_what, request) => {
+    const records = Array.from({ length: 130_000 }, (_, index) =>
+      view(START + index * MINUTE, undefined, { token: index, request }),
+    );
+    expect(recover(wreck({ spec: undefined, records }), { ...CHOICES, raiseBy: 1 }).row.token).toBe(130_000);
+  });
+
   it('keeps what a pause, or the file, is known to have held back', () => {
     const pause = { by: 'x', note: 'n', since: START + 10 * MINUTE, until: START + 20 * MINUTE };
     const paused = recover(wreck({ control: { ...NO_CONTROL, pauses: [pause] } }), CHOICES);

@@ -2,7 +2,13 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { deploymentName, durationSetting, functionTimeout, tickSchedule } from '../../src/functions/settings';
+import {
+  containerName,
+  deploymentName,
+  durationSetting,
+  functionTimeout,
+  tickSchedule,
+} from '../../src/functions/settings';
 
 const MINUTE = 60_000;
 
@@ -64,6 +70,19 @@ describe('the name of a deployment', () => {
 
   it('is what a row can hold', () => {
     expect(() => deploymentName({ CRONLEASE_DEPLOYMENT: 'Zürich 1' })).toThrow('printable ASCII');
+  });
+});
+
+describe('CRONLEASE_CONTAINER', () => {
+  it('is a name that a container can have, or nothing', () => {
+    expect(containerName({})).toBeUndefined();
+    expect(containerName({ CRONLEASE_CONTAINER: 'jobs-2' })).toBe('jobs-2');
+  });
+
+  it.each(['', 'd2', 'Jobs', 'a--b', '-ab'])('is refused by its name where it is %j', (name) => {
+    expect(() => containerName({ CRONLEASE_CONTAINER: name })).toThrow(
+      `App setting CRONLEASE_CONTAINER is ${JSON.stringify(name)}: use 3 to 63`,
+    );
   });
 });
 

@@ -53,6 +53,11 @@ export class StorageSettingsError extends Error {
   }
 }
 
+/** https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata */
+export function isContainerName(name: string): boolean {
+  return /^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/.test(name);
+}
+
 /**
  * The container that the settings name, in the Functions connection convention: `CRONLEASE_STORAGE` is a connection
  * string; or `CRONLEASE_STORAGE__blobServiceUri` is the service's URL, with `CRONLEASE_STORAGE__credential` and
@@ -65,8 +70,7 @@ export function connectContainer(
   containerName: string = DEFAULT_CONTAINER,
   sending?: Sending,
 ): ContainerClient {
-  // https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
-  if (!/^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/.test(containerName)) {
+  if (!isContainerName(containerName)) {
     throw new StorageSettingsError(
       'ContainerNameInvalid',
       `${JSON.stringify(containerName)} is no container name: use 3 to 63 of a-z, 0-9 and single hyphens between them.`,

@@ -1,0 +1,54 @@
+import type { ETag, JobName, LeaseId } from '../../src/core/brand';
+import type { Row } from '../../src/core/row';
+import { encodeRow } from '../../src/core/row';
+import type { Hub, RunnableJob } from '../../src/coordinator/coordinator';
+import type { ListedRow } from '../../src/lease/store';
+import type { Instance, Simulation } from './simulation';
+
+/** A task hub that works, and does nothing with what it is given. */
+export const quietHub: Hub = {
+  start: async () => undefined,
+  status: async () => 'completed',
+  purge: async () => undefined,
+};
+
+/** The instance that the simulation began with. */
+export function firstInstance({ instances }: Simulation): Instance {
+  const [instance] = instances;
+  if (instance === undefined) throw new Error('no instance');
+  return instance;
+}
+
+/** The same one, with rows made and its ticks over: from here on the test calls what these would call. */
+export async function withoutTicks(sim: Simulation): Promise<Instance> {
+  const instance = firstInstance(sim);
+  await sim.clock.advance(20_000);
+  instance.coordinator.stopping = true;
+  await sim.clock.advance(20_000);
+  instance.coordinator.stopping = false;
+  return instance;
+}
+
+export function runnableJob({ coordinator }: Instance, name: JobName): RunnableJob {
+  const job = coordinator.jobs.get(name);
+  if (job === undefined) throw new Error(`no job ${name}`);
+  return job;
+}
+
+export async function listedRow({ store }: Simulation, job: JobName): Promise<ListedRow> {
+  const row = await store.readRow(job);
+  if (row === undefined) throw new Error(`no row of ${job}`);
+  return row;
+}
+
+/** Writes the row as a holder that let go of it, or died, would have left it. */
+export async function leaveRow(sim: Simulation, job: JobName, row: Row, how: 'letGo' | 'died'): Promise<ETag> {
+  const { store } = sim;
+  const { etag: ifMatch } = await listedRow(sim, job);
+  const leaseId = 'dddddddd-0000-4000-8000-000000000000' as LeaseId;
+  await store.acquire(job, { leaseId, leaseMs: 15_000, ifMatch });
+  const written = await store.writeRow(job, encodeRow(row), { leaseId, ifMatch });
+  if (written.kind === 'refused') throw new Error(`the row of ${job} is somebody else's`);
+  if (how === 'letGo') await store.release(job, leaseId);
+  return written.etag;
+}

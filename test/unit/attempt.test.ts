@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { runAttempt } from '../../src/coordinator/attempt';
+import type { AttemptInput } from '../../src/coordinator/message';
+import { packRow } from '../../src/coordinator/message';
+import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';
+import { jobSpec } from '../support/job';
+import type { Instance, Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+import { ranRow, T0 } from '../support/situation';
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const A = 'a' as JobName;
+
+const every = (backoffMs: number, attempts: number) => ({
+  ...{ attempts, backoffMs, factor: 1, maxBackoffMs: backoffMs, jitter: 'none' as const },
+});
+
+/** What the run's orchestration sends once the row's not-before time has come. */
+async function nextAttempt(sim: Simulation, known = '[]'): Promise<AttemptInput> {
+  const { etag } = await listedRow(sim, A);
+  return { kind: 'again', job: 'a', etag, row: packRow(await sim.row('a')), known };
+}
+
+describe('an attempt that is held back until it is due', () => {
+  it('is not held for as long as its clock is set back', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const on = firstInstance(sim);
+    await sim.clock.advanceTo(T0 + HOUR - 3 * SECOND);
+    expect((await sim.row('a')).phase).toBe('running');
+    on.skewMs = -HOUR;
+    await sim.clock.advance(5 * MINUTE);
+    expect(Math.abs(on.coordinator.serviceTime.now() - sim.clock.now())).toBeLessThan(2 * SECOND);
+    expect(sim.calls).toHaveLength(1);
+    expect(sim.calls[0]?.at).toBeGreaterThanOrEqual(T0 + HOUR);
+    expect(sim.calls[0]?.at).toBeLessThan(T0 + HOUR + MINUTE);
+  });
+});
+
+describe('a retry', () => {
+  // Durable timers go by their host's clock, and not-before times by the service's.
+  it('that comes a minute early, on a host that is known to be ahead, waits for its time', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const ahead = MINUTE;
+    firstInstance(sim).skewMs = ahead;
+    const on: Instance = await withoutTicks(sim);
+    expect(on.coordinator.serviceTime.skewMs).toBeGreaterThan(ahead - 2 * SECOND);
+    const notBefore = sim.clock.now() + 2 * MINUTE;
+    await leaveRow(sim, A, ranRow(jobSpec('a', '@hourly'), { phase: 'retrying', notBefore }), 'letGo');
+    await sim.clock.advanceTo(notBefore - ahead);
+    const tooEarly = runAttempt(on.coordinator, await nextAttempt(sim), on.report);
+    await sim.clock.advance(30 * SECOND);
+    expect(sim.calls).toEqual([]);
+    const early = await tooEarly;
+    if (early.kind !== 'again') throw new Error(early.kind);
+    await sim.clock.advanceTo(early.notBefore - ahead);
+    const inTime = runAttempt(on.coordinator, early.next, on.report);
+    await sim.clock.advance(10 * SECOND);
+    expect(await inTime).toMatchObject({ kind: 'ended', record: { outcome: 'succeeded' } });
+    expect(Math.abs((sim.calls[0]?.at ?? 0) - notBefore)).toBeLessThan(2 * SECOND);
+  });
+
+  it('keeps the larger revision, as every write does', async () => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@hourly', { retry: every(MINUTE, 2) })],
+      handler: ({ attempt }) => (attempt === 1 ? Promise.reject(new Error('no')) : new Promise(() => undefined)),
+    });
+    await sim.clock.advance(HOUR + 5 * SECOND);
+    expect((await sim.row('a')).phase).toBe('retrying');
+    // The host of the retry has the newer file.
+    const file: { revision: number } = firstInstance(sim).coordinator;
+    file.revision = 7;
+    await sim.clock.advance(65 * SECOND);
+    expect(await sim.row('a')).toMatchObject({ phase: 'running', attempt: 2, revision: 7 });
+  });
+
+  it('is sent little of the attempts before it, however many they were', async () => {
+    const spec = jobSpec('a', '@hourly', { retry: every(SECOND, 500) });
+    const sim = simulation({
+      jobs: [spec],
+      handler: () => {
+        throw new Error('x'.repeat(8_000));
+      },
+    });
+    const on = await withoutTicks(sim);
+    await leaveRow(sim, A, ranRow(spec, { phase: 'retrying', notBefore: 0 }), 'letGo');
+    let next = await nextAttempt(sim);
+    const sizes: number[] = [];
+    for (let count = 0; count < 130; count += 1) {
+      const attempt = runAttempt(on.coordinator, next, on.report);
+      await sim.clock.advance(5 * SECOND);
+      const result = await attempt;
+      if (result.kind !== 'again') throw new Error(result.kind);
+      next = result.next;
+      sizes.push(JSON.stringify(next).length);
+    }
+    expect(sim.calls).toHaveLength(130);
+    // No more than the last hundred travel, which a digit more or less in their numbers changes by a little.
+    expect(Math.max(...sizes)).toBeLessThan(130_000);
+    expect(Math.max(...sizes.slice(110)) - Math.min(...sizes.slice(110))).toBeLessThan(500);
+  });
+});
+
+describe('an error', () => {
+  it.each([
+    ['message', { message: { code: 17 } }],
+    ['stack', { stack: [{ file: 'a', line: 1 }] }],
+  ])('whose %s is no text fails its attempt like any other', async (_what, odd) => {
+    const sim = simulation({
+      jobs: [jobSpec('a', '@hourly', { retry: every(5 * SECOND, 2) })],
+      handler: () => {
+        throw Object.assign(new Error('no'), odd);
+      },
+    });
+    await sim.clock.advance(HOUR + 30 * SECOND);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'failed', reason: 'handlerError' }]);
+    expect(sim.calls).toHaveLength(2);
+  });
+});

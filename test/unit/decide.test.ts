@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { NO_CONTROL } from '../../src/core/control';
+import { decide } from '../../src/core/decide';
+import { recordKey } from '../../src/core/key';
+import { newRow } from '../../src/core/row';
+import { jobSpec } from '../support/job';
+import { ranRow, situation, T0 } from '../support/situation';
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+
+const pausedFrom = (since: number, until: number | undefined) => ({
+  ...NO_CONTROL,
+  pauses: [{ by: 'x', note: 'n', since, until }],
+});
+
+describe('the catch-up window', () => {
+  const limits = [
+    ['just as old as it', 0, 'claim'],
+    ['older by a millisecond', 1, 'record'],
+  ] as const;
+
+  it.each(limits)('decides about a due time that is %s', (_what, more, kind) => {
+    const job = jobSpec('a', '@at 2026-01-01T00:00:01Z', { catchUpWindowMs: MINUTE });
+    const now = T0 + SECOND + MINUTE + more;
+    expect(decide(situation(job, now, { sweepIntervalMs: 0 })).kind).toBe(kind);
+  });
+
+  it.each(limits)('decides about a request that is %s', (_what, more, kind) => {
+    const job = jobSpec('a', '@manual', { catchUpWindowMs: MINUTE });
+    const control = { ...NO_CONTROL, requests: [{ number: 1, id: 'r', time: T0 }] };
+    expect(decide(situation(job, T0 + MINUTE + more, { control })).kind).toBe(kind);
+  });
+});
+
+describe('requests', () => {
+  it('expire a few at a time, so that a row stays small enough to be stored', () => {
+    const job = jobSpec('a', '@manual', { catchUpWindowMs: MINUTE });
+    const requests = Array.from({ length: 50 }, (_, index) => ({
+      ...{ number: index + 1, id: `r${String(index)}`, time: T0 + index },
+    }));
+    const decision = decide(situation(job, T0 + 60 * MINUTE, { control: { ...NO_CONTROL, requests } }));
+    if (decision.kind !== 'record') throw new Error(decision.kind);
+    expect([decision.row.owed.length, decision.row.manualTaken]).toEqual([8, 8]);
+  });
+
+  it('go before a due time, but not before one that waits by queue', () => {
+    const job = jobSpec('a', '* * * * *', { overlap: 'queue' });
+    const control = { ...NO_CONTROL, requests: [{ number: 1, id: 'r', time: T0 + MINUTE }] };
+    const now = T0 + MINUTE + 30 * SECOND;
+    const came = decide(situation(job, now, { row: ranRow(job), control }));
+    expect(came).toMatchObject({ kind: 'claim', claim: { trigger: 'manual' } });
+    const queued = decide(situation(job, now, { row: ranRow(job, { busyUntil: now }), control }));
+    expect(queued).toMatchObject({ kind: 'claim', claim: { trigger: 'schedule' } });
+  });
+});
+
+describe('a pause', () => {
+  it('is recorded as soon as it is over', () => {
+    const control = pausedFrom(T0 + 30 * SECOND, T0 + 65 * SECOND);
+    const decision = decide(situation(jobSpec('a', '* * * * *'), T0 + 70 * SECOND, { control }));
+    expect(decision).toMatchObject({
+      ...{ kind: 'record', row: { cursor: T0 + MINUTE, owed: [{ fate: 'paused', count: 1 }] } },
+    });
+  });
+
+  it('leaves the newest due time of a run that lies in no pause to be queued', () => {
+    const job = jobSpec('a', '* * * * *', { overlap: 'queue' });
+    const row = ranRow(job, { busyUntil: T0 + 2 * MINUTE + 30 * SECOND });
+    const control = pausedFrom(T0 + 90 * SECOND, T0 + 2 * MINUTE + 20 * SECOND);
+    const decision = decide(situation(job, T0 + 2 * MINUTE + 45 * SECOND, { row, control }));
+    expect(decision).toMatchObject({ kind: 'claim', claim: { run: { scheduledFor: T0 + MINUTE } } });
+  });
+});
+
+describe('a run that waits between attempts', () => {
+  it('is not ended by due times of a job that is disabled', () => {
+    const job = jobSpec('a', '* * * * *', { overlap: 'cancel', enabled: false });
+    const row = ranRow(job, { phase: 'retrying', notBefore: T0 + 30 * MINUTE });
+    expect(decide(situation(job, T0 + 5 * MINUTE, { row })).kind).toBe('nothing');
+  });
+
+  it('is not ended by due times that a new schedule would have had before it was first seen', () => {
+    const before = jobSpec('a', '0 * * * *', { overlap: 'cancel' });
+    const after = jobSpec('a', '* * * * *', { overlap: 'cancel' });
+    const row = ranRow(before, { phase: 'retrying', notBefore: T0 + 30 * MINUTE, revision: 1 });
+    const now = T0 + 10 * MINUTE + 30 * SECOND;
+    expect(decide(situation(after, now, { row, revision: 2 })).kind).not.toBe('claim');
+    // Once the schedule is adopted they do end it.
+    const adopted = { ...row, revision: 2, scheduleHash: after.scheduleHash };
+    const ended = decide(situation(after, now, { row: adopted, revision: 2 }));
+    expect(ended).toMatchObject({ kind: 'claim', claim: { end: { fate: 'cancelled', reason: 'overlapCancel' } } });
+  });
+});
+
+describe('items that nobody came back from by their deadline', () => {
+  it('are an attempt that was used', () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
+    const job = jobSpec('a', '@hourly', { retry });
+    const row = ranRow(job, { phase: 'fanning', drained: 1, notBefore: T0 + MINUTE });
+    expect(decide(situation(job, T0 + 2 * MINUTE, { row }))).toMatchObject({
+      ...{ kind: 'claim', claim: { end: { fate: 'timedOut' }, row: { attempt: 2, drained: 0 } } },
+    });
+  });
+});
+
+describe('a backlog from before a run that goes on', () => {
+  it('is waited for to the end of the tick, also with overlap skip', () => {
+    const job = jobSpec('a', '@hourly', { overlap: 'skip', catchUp: 'all' });
+    const run = { key: recordKey(T0), scheduledFor: T0, trigger: 'catchUp', since: T0 + 150 * MINUTE } as const;
+    const held = situation(job, T0 + 151 * MINUTE, { row: ranRow(job, { run }), lease: 'held' });
+    expect(decide(held)).toEqual({ kind: 'wait', until: 'tickEnds' });
+  });
+});
+
+describe('a higher revision', () => {
+  it('of the same schedule is kept with the next write', () => {
+    const job = jobSpec('a', '* * * * *');
+    const decision = decide(situation(job, T0 + MINUTE, { row: newRow(T0, 3, job.scheduleHash), revision: 7 }));
+    expect(decision).toMatchObject({ kind: 'claim', claim: { row: { revision: 7 } } });
+  });
+});
+
+describe('a clock that is fast', () => {
+  it('adopts a schedule as of the listing, not as of itself', () => {
+    const job = jobSpec('a', '* * * * *', { scheduleHash: 'new' });
+    const row = newRow(T0, 1, 'old');
+    const decision = decide(situation(job, T0 + 60 * MINUTE, { row, revision: 2, listedAt: T0 + 2 * MINUTE }));
+    expect(decision).toMatchObject({ kind: 'record', row: { cursor: T0 + 2 * MINUTE + SECOND, owed: [{ count: 2 }] } });
+  });
+
+  it('begins no term before its back-off is over', () => {
+    const job = jobSpec('a', '@always');
+    const row = ranRow(job, { failures: 1, busyUntil: T0 });
+    const over = T0 + job.retry.backoffMs;
+    const early = situation(job, T0 + 60 * MINUTE, { row, listedAt: T0 + SECOND });
+    expect(decide(early).kind).toBe('wait');
+    expect(decide({ ...early, listedAt: over }).kind).toBe('claim');
+  });
+
+  it('of a holder does not make a run last longer than until it was listed as over', () => {
+    const job = jobSpec('a', '* * * * *');
+    const row = ranRow(job, { busyUntil: T0 + 60 * MINUTE });
+    const decision = decide(situation(job, T0 + MINUTE, { row, listedAt: T0 + 55 * SECOND }));
+    expect(decision).toMatchObject({ kind: 'claim', claim: { run: { scheduledFor: T0 + MINUTE } } });
+  });
+});

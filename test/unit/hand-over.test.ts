@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName, LeaseId } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
+import type { Claim } from '../../src/core/decide';
+import { decide } from '../../src/core/decide';
+import { decodeRow } from '../../src/core/row';
+import { runAttempt } from '../../src/coordinator/attempt';
+import { handOver } from '../../src/coordinator/claim';
+import type { Hub } from '../../src/coordinator/coordinator';
+import type { JobContext } from '../../src/coordinator/handler';
+import type { AttemptInput } from '../../src/coordinator/message';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { firstInstance, leaveRow, listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
+import { jobSpec } from '../support/job';
+import type { Instance, Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+import { ranRow, situation, T0 } from '../support/situation';
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const A = 'a' as JobName;
+
+function claimOf(decision: ReturnType<typeof decide>): Claim {
+  if (decision.kind !== 'claim') throw new Error(decision.kind);
+  return decision.claim;
+}
+
+describe('a hand-over through the task hub', () => {
+  // `validate` reckons with 20 s, and a queue that was quiet is polled every 30 s by default: as long as this lease is.
+  it.each([2, 10, 15, 17, 20, 23, 28, 40])(
+    'that takes %i s leaves the attempt a lease that it can keep',
+    async (seconds) => {
+      const spec = jobSpec('a', '@hourly', { leaseMs: 30_000 });
+      const sim: Simulation = simulation({ jobs: [spec], handler: () => sleep(sim.clock, MINUTE) });
+      const on = await withoutTicks(sim);
+      const { etag, metadata } = await listedRow(sim, A);
+      const now = T0 + HOUR + 2 * SECOND;
+      await sim.clock.advanceTo(now);
+      const claim = claimOf(decide(situation(spec, now, { row: decodeRow(metadata) })));
+      const started: AttemptInput[] = [];
+      const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+      const leaseId = on.coordinator.newId() as LeaseId;
+      await handOver(on.coordinator, hub, runnableJob(on, A), { claim, etag, lease: 'available', leaseId });
+      await sim.clock.advance(seconds * SECOND);
+      const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
+      await sim.clock.advance(90 * SECOND);
+      expect(await Promise.all(attempts)).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+    },
+  );
+
+  it.each([
+    ['lets go of a free row', 'available', 'letGo', 'available'],
+    // A free row would say that the dead holder's run has its record: nobody would take it over.
+    ['keeps an expired one', 'expired', 'died', 'leased'],
+  ] as const)('that a shutdown cuts short %s', async (_what, lease, left, expected) => {
+    const spec = jobSpec('a', '* * * * *');
+    const sim = simulation({ jobs: [spec] });
+    const on = await withoutTicks(sim);
+    const row = ranRow(spec);
+    const etag = await leaveRow(sim, A, row, left);
+    await sim.clock.advance(30 * SECOND);
+    const claim = claimOf(decide(situation(spec, sim.clock.now(), { row, lease, record: 'none' })));
+    interceptStore(on, 'acquire', (acquire) => async (...given) => {
+      const answer = await acquire(...given);
+      on.coordinator.stopping = true;
+      return answer;
+    });
+    const leaseId = on.coordinator.newId() as LeaseId;
+    const race = { claim, etag, lease, leaseId };
+    expect(await handOver(on.coordinator, quietHub, runnableJob(on, A), race)).toBe(false);
+    expect((await listedRow(sim, A)).lease).toBe(expected);
+  });
+});
+
+describe('a claim', () => {
+  it('that is being made is waited for by a shutdown, and its run let go', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@hourly')], latencyMs: 400 });
+    const on = firstInstance(sim);
+    const shutDown = async (): Promise<void> => {
+      await Promise.resolve();
+      await on.drain();
+      // The process ends with its shutdown hook.
+      on.kill();
+    };
+    let isAsked = false;
+    interceptStore(on, 'writeRow', (writeRow) => (...given) => {
+      if (!isAsked) void shutDown();
+      isAsked = true;
+      return writeRow(...given);
+    });
+    await sim.clock.advance(HOUR + 5 * SECOND);
+    expect(on.dead).toBe(true);
+    // Any tick may go on with it at once, and no attempt is used up.
+    expect(await sim.row('a')).toMatchObject({ phase: 'retrying', notBefore: 0, attempt: 1, drained: 1 });
+    expect((await listedRow(sim, A)).lease).toBe('available');
+  });
+
+  it('whose answer was lost has its mark in the ledger before the handler is called', async () => {
+    const states: unknown[] = [];
+    const sim: Simulation = simulation({
+      jobs: [jobSpec('a', '@hourly')],
+      handler: async () => {
+        states.push((await sim.records('a')).map(({ state }) => state));
+      },
+    });
+    let isLost = false;
+    interceptStore(firstInstance(sim), 'writeRow', (writeRow) => async (...given) => {
+      const answer = await writeRow(...given);
+      if (isLost) return answer;
+      isLost = true;
+      throw new StoreUnavailableError('the answer was lost');
+    });
+    await sim.clock.advance(HOUR + MINUTE);
+    expect(states).toEqual([['open']]);
+  });
+});
+
+describe('a rollout that lengthens a lease', () => {
+  const withLease = (leaseMs: number) => [jobSpec('a', '@hourly', { leaseMs, timeoutMs: 20 * MINUTE })];
+  const trusts = ({ fence, signal }: JobContext): boolean => {
+    if (signal.aborted) return false;
+    try {
+      fence.check();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  it('leaves one execution that trusts its lease, where tick and attempt have different jobs files', async () => {
+    const running: { readonly context: JobContext; readonly on: Instance }[] = [];
+    const sim = simulation({
+      jobs: withLease(30_000),
+      handler: (context, on) => {
+        running.push({ context, on });
+        return new Promise(() => undefined);
+      },
+    });
+    // The first instance ticks for the deployment, and the new one gets the attempt.
+    const fresh = sim.startInstance('d1', { jobs: withLease(60_000) });
+    await sim.clock.advance(HOUR - 10 * SECOND);
+    let isCutOff = false;
+    interceptStore(fresh, 'renew', (renew) => async (...given) => {
+      if (isCutOff) throw new StoreUnavailableError('cut off');
+      return renew(...given);
+    });
+    await sim.clock.advance(11 * SECOND);
+    expect(running.map(({ on }) => on)).toEqual([fresh]);
+    // Once its lease has been renewed, for as long as the tick had asked for.
+    await sim.clock.advance(20 * SECOND);
+    isCutOff = true;
+    sim.startInstance('d2', { jobs: withLease(30_000) });
+    const atOnce: number[] = [];
+    for (let second = 0; second < 120; second += 1) {
+      await sim.clock.advance(SECOND);
+      atOnce.push(running.filter(({ context }) => trusts(context)).length);
+    }
+    expect(running.length).toBeGreaterThan(1);
+    expect(Math.max(...atOnce)).toBe(1);
+  });
+});

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName, Token } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
+import { recordKey } from '../../src/core/key';
+import { runAttempt } from '../../src/coordinator/attempt';
+import type { ItemContext } from '../../src/coordinator/define-fan-out';
+import { defineFanOut } from '../../src/coordinator/define-fan-out';
+import { NonRetryableError } from '../../src/coordinator/handler';
+import type { AttemptResult, ItemInput, Lane } from '../../src/coordinator/message';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { firstInstance, leaveRow, withoutTicks } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
+import { jobSpec } from '../support/job';
+import type { Durable } from '../support/orchestrations';
+import { playLane } from '../support/orchestrations';
+import type { Instance, Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+import { ranRow, T0 } from '../support/situation';
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const A = 'a' as JobName;
+
+interface LeftToItems {
+  readonly sim: Simulation;
+  readonly on: Instance;
+  /** As its lane would send it. */
+  readonly item: ItemInput;
+}
+
+/** A run that was left to its one item for so long, with token 8. */
+async function leftToItems(
+  forMs: number,
+  each: (context: ItemContext, sim: Simulation) => unknown,
+): Promise<LeftToItems> {
+  const spec = jobSpec('a', '@daily');
+  const sim: Simulation = simulation({
+    jobs: [spec],
+    fanOut: { a: () => defineFanOut({ plan: () => [1], each: (context) => each(context, sim), gather: () => 1 }) },
+  });
+  const on = await withoutTicks(sim);
+  const until = sim.clock.now() + forMs;
+  await leaveRow(sim, A, ranRow(spec, { phase: 'fanning', notBefore: until, token: 8 as Token }), 'letGo');
+  const item = { index: 0, item: '1', attempt: 1, token: 8, until };
+  return { sim, on, item: { kind: 'item', job: 'a', key: recordKey(T0), ...item } };
+}
+
+describe('an item', () => {
+  it('of an earlier claim of its run is not worked on', async () => {
+    let calls = 0;
+    const { sim, on, item } = await leftToItems(10 * MINUTE, () => (calls += 1));
+    const stale = runAttempt(on.coordinator, { ...item, token: 7 }, on.report);
+    await sim.clock.advance(5 * SECOND);
+    expect(await stale).toEqual({ kind: 'item', state: 'stopped' });
+    expect(calls).toBe(0);
+    const current = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(5 * SECOND);
+    expect(await current).toEqual({ kind: 'item', state: 'done' });
+    expect(calls).toBe(1);
+  });
+
+  it('may write until 3 s before somebody else may take its run, and no longer', async () => {
+    const mayWrite: boolean[] = [];
+    const { sim, on, item } = await leftToItems(20 * SECOND, async ({ fence }, { clock }) => {
+      for (const wait of [16_500, 1_000]) {
+        await sleep(clock, wait);
+        try {
+          fence.check();
+          mayWrite.push(true);
+        } catch {
+          mayWrite.push(false);
+        }
+      }
+    });
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(30 * SECOND);
+    expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
+    expect(mayWrite).toEqual([true, false]);
+  });
+
+  it('is sent again while storage is away, until the time for items is over', async () => {
+    const { sim, on, item } = await leftToItems(MINUTE, () => 1);
+    interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
+    expect(await runAttempt(on.coordinator, item, on.report)).toMatchObject({ kind: 'item', state: 'again' });
+    await sim.clock.advanceTo(item.until);
+    expect(await runAttempt(on.coordinator, item, on.report)).toEqual({ kind: 'item', state: 'stopped' });
+  });
+
+  it('that fails keeps the others from being started, also where the answer to that was lost', async () => {
+    const begun: unknown[] = [];
+    const sim = simulation({
+      jobs: [jobSpec('a', '@hourly')],
+      fanOut: {
+        a: () =>
+          defineFanOut({
+            concurrency: 1,
+            plan: () => [0, 1, 2, 3],
+            each: (_context, item) => {
+              begun.push(item);
+              throw new NonRetryableError('no');
+            },
+            gather: () => 1,
+          }),
+      },
+    });
+    let isLost = false;
+    interceptStore(firstInstance(sim), 'createPiece', (createPiece) => async (...given) => {
+      const answer = await createPiece(...given);
+      if (isLost || given[2] !== 'item-00000') return answer;
+      isLost = true;
+      throw new StoreUnavailableError('the answer was lost');
+    });
+    await sim.clock.advance(62 * MINUTE);
+    expect(isLost).toBe(true);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'failed', reason: 'itemFailed' }]);
+    expect(begun).toEqual([0]);
+  });
+});
+
+describe('a lane of items', () => {
+  const DONE: AttemptResult = { kind: 'item', state: 'done' };
+
+  function laneOf(count: number): Lane {
+    const items = Array.from({ length: count }, (_, index) => ({ index, item: String(index) }));
+    return { job: 'a', key: recordKey(T0), token: 1, until: T0 + MINUTE, attempts: 3, items };
+  }
+
+  /** Notes the calls for items, and what is left to parts of the lane. */
+  function durable(work: (item: ItemInput) => AttemptResult, partEnd?: (part: number) => 'done' | 'stopped') {
+    const calls: ItemInput[] = [];
+    const parts: Lane[] = [];
+    const noted: Durable = {
+      activity: async (input) => {
+        if (input.kind !== 'item') throw new Error(input.kind);
+        calls.push(input);
+        return work(input);
+      },
+      timer: async () => undefined,
+      lane: async (lane) => {
+        parts.push(lane);
+        return partEnd === undefined ? playLane(noted, lane) : partEnd(parts.length);
+      },
+    };
+    return { noted, calls, parts };
+  }
+
+  // Durable replays the whole history of an orchestration with each answer.
+  it('that is long is worked on in parts of a hundred, one after another', async () => {
+    const { noted, calls, parts } = durable(() => DONE);
+    const lane = laneOf(10_000);
+    expect(await playLane(noted, lane)).toBe('done');
+    expect(parts.map(({ items }) => items.length)).toEqual(Array(100).fill(100));
+    expect(parts.at(-1)).toEqual({ ...lane, items: lane.items.slice(-100) });
+    expect(calls.map(({ index }) => index)).toEqual(lane.items.map(({ index }) => index));
+  });
+
+  it('ends with the first of its parts that is stopped', async () => {
+    const { noted, parts } = durable(
+      () => DONE,
+      (part) => (part < 3 ? 'done' : 'stopped'),
+    );
+    expect(await playLane(noted, laneOf(10_000))).toBe('stopped');
+    expect(parts).toHaveLength(3);
+  });
+
+  it.each([
+    [100, []],
+    [101, [100, 1]],
+  ])('of %i items is worked on in parts of %j', async (count, expected) => {
+    const { noted, calls, parts } = durable(() => DONE);
+    expect(await playLane(noted, laneOf(count))).toBe('done');
+    expect(parts.map(({ items }) => items.length)).toEqual(expected);
+    expect(calls).toHaveLength(count);
+  });
+
+  it('calls an item whose calls were all lost once more, so that this is written down, and then passes over it', async () => {
+    const { noted, calls } = durable(({ index }) => {
+      if (index === 0) throw new Error('its process died');
+      return DONE;
+    });
+    expect(await playLane(noted, laneOf(1))).toBe('done');
+    expect(calls.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('goes on with the others where the calls of an item are lost', async () => {
+    const { noted, calls } = durable(({ index }) => {
+      if (index === 0) throw new Error('its process died');
+      return DONE;
+    });
+    expect(await playLane(noted, laneOf(2))).toBe('done');
+    expect(calls.map(({ index, attempt }) => [index, attempt])).toEqual([
+      [0, 1],
+      [1, 1],
+      [0, 2],
+      [0, 3],
+      [0, 4],
+    ]);
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { marginOf } from '../../src/core/job';
+import { Board } from '../../src/coordinator/board';
+import { hubWatch } from '../../src/coordinator/hub-watch';
+import { look } from '../../src/coordinator/look';
+import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
+import { jobSpec } from '../support/job';
+import { simulation } from '../support/simulation';
+
+const A = 'a' as JobName;
+const B = 'b' as JobName;
+
+describe('a lease that somebody broke', () => {
+  it('is left alone for its length and its margin', async () => {
+    const spec = jobSpec('a', '@hourly', { leaseMs: 30_000 });
+    const sim = simulation({ jobs: [spec] });
+    const on = await withoutTicks(sim);
+    const job = runnableJob(on, A);
+    const { etag, metadata } = await listedRow(sim, A);
+    const notes = new Board([A]).notes(A);
+    const leaseAfter = async (ms: number): Promise<string | undefined> => {
+      await sim.clock.advance(ms);
+      const row = { etag, metadata, lease: 'broken' } as const;
+      const seen = { row, control: undefined, listedAt: sim.clock.now() };
+      return (await look(on.coordinator, job, notes, seen, on.report))?.lease;
+    };
+    const whole = spec.leaseMs + marginOf(spec.leaseMs);
+    expect([await leaseAfter(0), await leaseAfter(whole - 1), await leaseAfter(1)]).toEqual([
+      ...['held', 'held', 'expired'],
+    ]);
+  });
+});
+
+describe('a hand-over', () => {
+  it('is not doubted for a listing from before it', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const { coordinator, report } = await withoutTicks(sim);
+    const watch = hubWatch(coordinator);
+    const proven = watch.proven(quietHub, () => 10_000, new AbortController().signal, report);
+    await sim.clock.advance(1_000);
+    expect(await proven).toBe(true);
+    // Free, as before the acquisition.
+    const row = await listedRow(sim, A);
+    const before = coordinator.clock.monotonic();
+    await sim.clock.advance(100);
+    const notes = new Board([A]).notes(A);
+    watch.handedOver(notes, row.etag);
+    watch.sawRow(notes, row, before, report);
+    expect(watch.mayRace).toBe(true);
+    await sim.clock.advance(100);
+    watch.sawRow(notes, row, coordinator.clock.monotonic(), report);
+    expect(watch.mayRace).toBe(false);
+  });
+});
+
+describe('a corrected time', () => {
+  it('has all that was to be looked at later looked at now', () => {
+    const board = new Board([A, B]);
+    const inAnHour = Date.UTC(2026, 0, 1, 1);
+    board.notes(A).lookAt = inAnHour;
+    board.lookAgain();
+    expect(board.due(inAnHour - 3_600_000)).toEqual([A]);
+    // What waits for a sweep goes on waiting for it.
+    expect(board.notes(B).lookAt).toBeUndefined();
+  });
+});
