@@ -47,6 +47,9 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   if (row.run !== undefined && row.run.since < quietFrom && row.phase !== 'idle' && !isFinal(facts, row.run.key)) {
     return false;
   }
+  // A holder that died before it let go keeps the next due time waiting until its lease is over.
+  const { run } = row;
+  if (run !== undefined && run.since < quietFrom && facts.lease !== undefined && facts.lease.until > now) return false;
   for (const [key, { writtenAt, record }] of facts.records) {
     if (record.state === 'open' && writtenAt < quietFrom && key !== row.run?.key) return false;
   }

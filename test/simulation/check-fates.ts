@@ -54,7 +54,7 @@ export function checkDecision(facts: JobFacts, before: Row, row: Row, acquisitio
     checkStretch(facts, view, stretch, otherSchedule && revision > before.revision, report);
 }
 
-function viewOf(facts: JobFacts, before: Row, spec: JobSpec, { viewAt, sentAt, errors, skewed }: Acquisition): View {
+function viewOf(facts: JobFacts, before: Row, spec: JobSpec, { viewAt, lastViewAt, sentAt, errors, skewed }: Acquisition): View {
   const { controls, records } = facts;
   const since = controls.findLastIndex(({ at }) => at <= viewAt);
   const known = controls.slice(Math.max(0, since)).filter(({ at }) => at <= sentAt);
@@ -67,7 +67,7 @@ function viewOf(facts: JobFacts, before: Row, spec: JobSpec, { viewAt, sentAt, e
       ...(since < 0 ? [{ pauses: [], cancel: undefined, requests: [] }] : []),
       ...known.map((at) => at.control),
     ],
-    lastRun: before.run && lastRunOf(before.run.since, records.get(before.run.key), viewAt),
+    lastRun: before.run && lastRunOf(before.run.since, records.get(before.run.key), lastViewAt),
   };
 }
 

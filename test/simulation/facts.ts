@@ -36,8 +36,9 @@ export interface Actor {
 export interface Acquisition {
   readonly actor: Actor;
   readonly leaseMs: number;
-  /** When the listing was made that it was first decided on, and when it was sent last. */
+  /** When the listing was made that it was first decided on, that of the last decision, and when it was sent last. */
   readonly viewAt: number;
+  lastViewAt: number;
   sentAt: number;
   /** How far off its process's idea of the time was, at least and at most. */
   errors: readonly [number, number];

@@ -74,6 +74,8 @@ export function createObserver(
       // Asked again under the same id: after a lost answer, or by a later decision.
       if (asked !== undefined) {
         asked.sentAt = now();
+        // An attempt asks again for what its tick has decided, by what that has seen.
+        asked.lastViewAt = Math.max(asked.lastViewAt, actor.views.get(job) ?? now());
         asked.skewed ||= actor.skewed();
         asked.errors = [Math.min(asked.errors[0], actor.error()), Math.max(asked.errors[1], actor.error())];
         return;
@@ -82,6 +84,7 @@ export function createObserver(
         actor,
         leaseMs,
         viewAt: actor.views.get(job) ?? now(),
+        lastViewAt: actor.views.get(job) ?? now(),
         sentAt: now(),
         errors: [actor.error(), actor.error()],
         skewed: actor.skewed(),

@@ -27,7 +27,7 @@ describe('a planted fault', () => {
   });
 
   it('is told by a history that is much smaller than the one that showed it', { timeout: 300_000 }, async () => {
-    const name = 'first-trust-from-claim';
+    const name = 'monotonic-only';
     const seed = results.get(name)?.failure?.seed ?? 0;
     const { failures, text, shrunk } = await withWorker(ROOT, plantedBy(name), (bundle) =>
       explainIn(bundle, seed, name),
