@@ -54,7 +54,12 @@ export function checkDecision(facts: JobFacts, before: Row, row: Row, acquisitio
     checkStretch(facts, view, stretch, otherSchedule && revision > before.revision, report);
 }
 
-function viewOf(facts: JobFacts, before: Row, spec: JobSpec, { viewAt, lastViewAt, sentAt, errors, skewed }: Acquisition): View {
+function viewOf(
+  facts: JobFacts,
+  before: Row,
+  spec: JobSpec,
+  { viewAt, lastViewAt, sentAt, errors, skewed }: Acquisition,
+): View {
   const { controls, records } = facts;
   const since = controls.findLastIndex(({ at }) => at <= viewAt);
   const known = controls.slice(Math.max(0, since)).filter(({ at }) => at <= sentAt);
