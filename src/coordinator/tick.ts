@@ -44,6 +44,8 @@ const TIME_MOVED_MS = 2_000;
 const JOBS_PER_PAGE = 250;
 const PURGE_EVERY_MS = 3_600_000;
 const PURGE_AFTER_MS = 24 * 3_600_000;
+/** A fan-out's orchestration may last a week, and is found by when it began. */
+const PURGE_BACK_MS = 8 * 24 * 3_600_000;
 
 /** The tick timer's side of the coordinator: one for each process, called once a fire. */
 export interface Ticker {
@@ -398,11 +400,9 @@ export function createTicker(coordinator: Coordinator): Ticker {
   function purge(hub: Hub, report: Report): void {
     const now = clock.monotonic();
     if (lastPurge !== undefined && now - lastPurge < PURGE_EVERY_MS) return;
-    const first = lastPurge === undefined;
     lastPurge = now;
     const to = clock.now() - PURGE_AFTER_MS;
-    const from = first ? to - 7 * PURGE_AFTER_MS : to - 2 * PURGE_EVERY_MS;
-    hub.purge({ from: new Date(from), to: new Date(to) }).catch((error: unknown) => {
+    hub.purge({ from: new Date(to - PURGE_BACK_MS), to: new Date(to) }).catch((error: unknown) => {
       report.log('warn', 'finished orchestration histories could not be purged:', error);
     });
   }

@@ -4,6 +4,7 @@ import { marginOf } from '../../src/core/job';
 import { Board } from '../../src/coordinator/board';
 import { hubWatch } from '../../src/coordinator/hub-watch';
 import { look } from '../../src/coordinator/look';
+import { createTicker } from '../../src/coordinator/tick';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { simulation } from '../support/simulation';
@@ -29,6 +30,43 @@ describe('a lease that somebody broke', () => {
     expect([await leaseAfter(0), await leaseAfter(whole - 1), await leaseAfter(1)]).toEqual([
       ...['held', 'held', 'expired'],
     ]);
+  });
+
+  it('is left alone for as long as its holder had it, whatever length the file here gives', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@hourly', { leaseMs: 15_000 })] });
+    const on = await withoutTicks(sim);
+    const { etag, metadata } = await listedRow(sim, A);
+    const notes = new Board([A]).notes(A);
+    const leaseAfter = async (ms: number): Promise<string | undefined> => {
+      await sim.clock.advance(ms);
+      const row = { etag, metadata: { ...metadata, leasems: '60000' }, lease: 'broken' } as const;
+      const seen = { row, control: undefined, listedAt: sim.clock.now() };
+      return (await look(on.coordinator, runnableJob(on, A), notes, seen, on.report))?.lease;
+    };
+    const whole = 60_000 + marginOf(60_000);
+    expect([await leaseAfter(0), await leaseAfter(whole - 1), await leaseAfter(1)]).toEqual([
+      ...['held', 'held', 'expired'],
+    ]);
+  });
+});
+
+describe('finished orchestrations', () => {
+  it('are purged a day after they began, those of a fan-out that took a week as well', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const { coordinator, report } = await withoutTicks(sim);
+    const spans: { readonly from: Date; readonly to: Date }[] = [];
+    const hub = { ...quietHub, purge: async (span: (typeof spans)[number]) => void spans.push(span) };
+    const ticker = createTicker(coordinator);
+    for (let hour = 0; hour < 2; hour += 1) {
+      const tick = ticker.tick(hub, (after) => after + 15_000, report);
+      await sim.clock.advance(15_000);
+      await tick;
+      await sim.clock.advance(3_600_000);
+    }
+    const day = 24 * 3_600_000;
+    expect(spans).toHaveLength(2);
+    for (const { from, to } of spans) expect(to.getTime() - from.getTime()).toBe(8 * day);
+    expect(sim.clock.now() - (spans[1]?.to.getTime() ?? 0)).toBeGreaterThan(day);
   });
 });
 
