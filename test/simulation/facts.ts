@@ -14,6 +14,13 @@ export interface Violation {
   readonly text: string;
 }
 
+/** When a listing was made and when it came, and when the one before was made: a decision on that may still be on its way. */
+export interface ListedView {
+  readonly at: number;
+  readonly cameAt: number;
+  readonly before: number;
+}
+
 /** One process as the observer knows it. All times are true ones, in ms since 1970. */
 export interface Actor {
   readonly id: string;
@@ -28,8 +35,8 @@ export interface Actor {
   readonly skewed: () => boolean;
   /** Its task hub delivers nothing, since then and for good. */
   readonly hubDeadSince: () => number | undefined;
-  /** When the last listing of a job that has reached it was made. */
-  readonly views: Map<JobName, number>;
+  /** The last listing of a job that has reached it. */
+  readonly views: Map<JobName, ListedView>;
 }
 
 /** A lease as one process asked for it. */

@@ -10,10 +10,13 @@ import { handlerStarted } from './check-handler';
 import { recordWritten } from './check-record';
 import { released, rowWritten } from './check-row';
 import { checkTrust, trustLimit } from './check-trust';
-import type { Acquisition, Actor, Execution, JobFacts, Violation } from './facts';
+import type { Acquisition, Actor, Execution, JobFacts, ListedView, Violation } from './facts';
 import { isFinal, keyText, marginOf, newFacts, short } from './facts';
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
+
+/** From a listing to the call that follows from it, a look into the ledger included. */
+const DECIDES_WITHIN_MS = 1_000;
 
 export interface Observer {
   readonly violations: readonly Violation[];
@@ -75,7 +78,7 @@ export function createObserver(
       if (asked !== undefined) {
         asked.sentAt = now();
         // An attempt asks again for what its tick has decided, by what that has seen.
-        asked.lastViewAt = Math.max(asked.lastViewAt, actor.views.get(job) ?? now());
+        asked.lastViewAt = Math.max(asked.lastViewAt, actor.views.get(job)?.at ?? now());
         asked.skewed ||= actor.skewed();
         asked.errors = [Math.min(asked.errors[0], actor.error()), Math.max(asked.errors[1], actor.error())];
         return;
@@ -83,8 +86,8 @@ export function createObserver(
       acquisitions.set(leaseId, {
         actor,
         leaseMs,
-        viewAt: actor.views.get(job) ?? now(),
-        lastViewAt: actor.views.get(job) ?? now(),
+        viewAt: oldestView(actor.views.get(job), now()),
+        lastViewAt: actor.views.get(job)?.at ?? now(),
         sentAt: now(),
         errors: [actor.error(), actor.error()],
         skewed: actor.skewed(),
@@ -96,7 +99,10 @@ export function createObserver(
     },
     listed(actor, listing) {
       const at = madeAt.get(listing) ?? listing.date;
-      for (const job of listing.jobs.keys()) actor.views.set(job, at);
+      for (const job of listing.jobs.keys()) {
+        const last = actor.views.get(job);
+        actor.views.set(job, { at, cameAt: now(), before: last === undefined ? at : oldestView(last, now()) });
+      }
     },
     leaseBroken(job, periodMs) {
       const facts = factsOf(job);
@@ -340,4 +346,10 @@ function describeRow({ token, cursor, run, phase, attempt, owed, busyUntil, notB
     ...(busyUntil === undefined ? [] : [`busy until ${short(busyUntil)}`]),
     ...(notBefore === undefined ? [] : [`not before ${short(notBefore)}`]),
   ].join(', ');
+}
+
+/** Made when, at the latest, a listing was that a decision may have been made on which is carried out now. */
+function oldestView(view: ListedView | undefined, now: number): number {
+  if (view === undefined) return now;
+  return now - view.cameAt < DECIDES_WITHIN_MS ? view.before : view.at;
 }
