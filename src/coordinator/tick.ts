@@ -23,6 +23,7 @@ import { look } from './look';
 import type { Looked } from './look';
 import { overdueWatch } from './overdue';
 import { announcer } from './presence';
+import { purger } from './purge';
 import { storageAnswers, storageTroubled } from './reachability';
 import { writeOwedOf } from './settle';
 
@@ -42,10 +43,6 @@ const LISTING_LIMIT_MS = 10_000;
 const TIME_MOVED_MS = 2_000;
 /** Rows and controls in one page of a listing: below this many pages a listing of all is cheaper than one a job. */
 const JOBS_PER_PAGE = 250;
-const PURGE_EVERY_MS = 3_600_000;
-const PURGE_AFTER_MS = 24 * 3_600_000;
-/** A fan-out's orchestration may last a week, and is found by when it began. */
-const PURGE_BACK_MS = 8 * 24 * 3_600_000;
 
 /** The tick timer's side of the coordinator: one for each process, called once a fire. */
 export interface Ticker {
@@ -60,9 +57,9 @@ export function createTicker(coordinator: Coordinator): Ticker {
   const watch = hubWatch(coordinator);
   const announce = announcer(coordinator);
   const overdue = overdueWatch(coordinator);
+  const purge = purger(coordinator);
   let prepared = false;
   let lastSweep: Millis | undefined;
-  let lastPurge: Millis | undefined;
   let going = 0;
   /** The correction of time under which the board's instants were noted. */
   let notedSkew: Millis = 0;
@@ -394,17 +391,6 @@ export function createTicker(coordinator: Coordinator): Ticker {
       actionOver = new AbortController();
       await sleep(clock, STORE_AGAIN_MS, actionOver.signal);
     }
-  }
-
-  /** Durable never drops finished histories by itself. */
-  function purge(hub: Hub, report: Report): void {
-    const now = clock.monotonic();
-    if (lastPurge !== undefined && now - lastPurge < PURGE_EVERY_MS) return;
-    lastPurge = now;
-    const to = clock.now() - PURGE_AFTER_MS;
-    hub.purge({ from: new Date(to - PURGE_BACK_MS), to: new Date(to) }).catch((error: unknown) => {
-      report.log('warn', 'finished orchestration histories could not be purged:', error);
-    });
   }
 }
 

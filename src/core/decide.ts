@@ -64,14 +64,13 @@ export type Decision =
 export function decide(situation: Situation): Decision {
   const { job, row, revision } = situation;
   if (row.forgotten !== undefined) return decideForgotten(situation);
-  const otherHash = job.scheduleHash !== row.scheduleHash;
-  if (otherHash && revision < row.revision) return { kind: 'lowerRevision' };
+  if (job.scheduleHash !== row.scheduleHash && revision < row.revision) return { kind: 'lowerRevision' };
   if (situation.lease === 'held') return watchHeld(situation);
 
   const unfinished = decideUnfinished(situation);
   if (unfinished !== undefined) return unfinished;
 
-  if (otherHash && revision > row.revision) return { kind: 'record', row: adopt(situation) };
+  if (adopts(situation)) return { kind: 'record', row: adopt(situation) };
   if (job.kind === 'always') return decideTerm(situation);
   return decideDue(situation);
 }
@@ -141,8 +140,7 @@ function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
   if (job.overlap !== 'cancel' || !job.enabled || openPause(control) !== undefined) return undefined;
   // A schedule that is yet to be adopted counts from now.
-  const adopts = job.scheduleHash !== row.scheduleHash && s.revision > row.revision;
-  let due = job.timetable.next(adopts ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
+  let due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
   while (due !== undefined && actualTime(job, due) <= now && pauseAt(control, actualTime(job, due)) !== undefined) {
     due = job.timetable.next(due);
   }
@@ -182,7 +180,7 @@ function resume(s: Situation): Claim {
 function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end']): Claim {
   const { row, job } = s;
   if (row.run === undefined) throw new Error(`the row of job "${job.name}" has no run to go on with`);
-  const base = job.scheduleHash !== row.scheduleHash && s.revision > row.revision ? adopt(s) : carry(s);
+  const base = adopts(s) ? adopt(s) : carry(s);
   const past = what === 'takeOver' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
   return {
     what,
@@ -214,6 +212,11 @@ function carry(s: Situation): Row {
     owed: s.lease === 'expired' ? row.owed : [],
     revision: sameHash ? Math.max(row.revision, s.revision) : row.revision,
   };
+}
+
+/** Whether this deployment's file has a schedule that the row is to follow from now on. */
+function adopts({ job, row, revision }: Situation): boolean {
+  return job.scheduleHash !== row.scheduleHash && revision > row.revision;
 }
 
 /** A higher revision's schedule counts from now: what it would have had due before is recorded as disabled. */
@@ -367,7 +370,7 @@ function watchHeld(s: Situation): Decision {
   const { job, row, now } = s;
   if (pendingRequests(s.control, row.manualTaken).length > 0) return { kind: 'wait', until: 'tickEnds' };
   // Another deployment may go on with its older file: the newer schedule takes the first moment between two runs.
-  if (job.scheduleHash !== row.scheduleHash && s.revision > row.revision) return { kind: 'wait', until: 'tickEnds' };
+  if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };
   if (!job.enabled || openPause(s.control) !== undefined) return { kind: 'nothing', lookAt: undefined };
   const oldest = nextDue(job, row.cursor, now);
   if (oldest === undefined) return { kind: 'nothing', lookAt: undefined };

@@ -8,7 +8,7 @@ import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
-import { isContainerName } from '../stores/azure-blob/connection';
+import { CONTAINER_NAME_RULE, isContainerName } from '../stores/azure-blob/connection';
 
 /** The tick timer, unless `CRONLEASE_TICK` says otherwise: six fields, as Azure's timers have them. */
 export const DEFAULT_TICK = '10,25,40,55 * * * * *';
@@ -87,7 +87,7 @@ export function deploymentName(env: Environment): string {
 export function containerName(env: Environment): string | undefined {
   const name = env['CRONLEASE_CONTAINER'];
   if (name === undefined || isContainerName(name)) return name;
-  throw new SettingError('CRONLEASE_CONTAINER', name, 'use 3 to 63 of a-z, 0-9 and single hyphens between them');
+  throw new SettingError('CRONLEASE_CONTAINER', name, CONTAINER_NAME_RULE);
 }
 
 /** host.json's functionTimeout, as the host will enforce it; 30 minutes where it says nothing, or "unlimited". */

@@ -128,7 +128,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
-        from: "if (otherHash && revision < row.revision) return { kind: 'lowerRevision' };",
+        from: "if (job.scheduleHash !== row.scheduleHash && revision < row.revision) return { kind: 'lowerRevision' };",
         to: '',
       },
     ],

@@ -53,6 +53,9 @@ export class StorageSettingsError extends Error {
   }
 }
 
+/** What {@link isContainerName} asks for. */
+export const CONTAINER_NAME_RULE = 'use 3 to 63 of a-z, 0-9 and single hyphens between them';
+
 /** https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata */
 export function isContainerName(name: string): boolean {
   return /^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/.test(name);
@@ -73,7 +76,7 @@ export function connectContainer(
   if (!isContainerName(containerName)) {
     throw new StorageSettingsError(
       'ContainerNameInvalid',
-      `${JSON.stringify(containerName)} is no container name: use 3 to 63 of a-z, 0-9 and single hyphens between them.`,
+      `${JSON.stringify(containerName)} is no container name: ${CONTAINER_NAME_RULE}.`,
     );
   }
   return connectService(settings, sending).getContainerClient(containerName);
