@@ -125,11 +125,11 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
-        from: 'const news = newsOf(held, end);',
+        from: 'const rowIsOurs = await writeNews(coordinator, held, end, report);',
         to:
           'const early = await writeFinal(coordinator, held, mark, finalRecord(held.job.spec, held.row, attempts, end));\n' +
           "  if (early.kind === 'superseded') return { ...early, mayRelease: false };\n" +
-          '  const news = newsOf(held, end);',
+          '  const rowIsOurs = await writeNews(coordinator, held, end, report);',
       },
       {
         file: 'coordinator/settle.ts',
