@@ -53,7 +53,7 @@ export function fanOutHandler(
   world: World,
   planned: PlannedFanOut,
   { clock, id }: SimulatedProcess,
-  run: (context: JobContext) => Promise<unknown>,
+  { run, begun }: { run: (context: JobContext) => Promise<unknown>; begun: (item: string) => void },
 ): FanOutHandler {
   const { concurrency, deadlineMs, onItemFailure, attempts } = planned;
   const all = Array.from({ length: planned.items }, (_, index) => index);
@@ -67,6 +67,7 @@ export function fanOutHandler(
     each: async ({ job, runId, index, attempt, signal }) => {
       const random = seededBy(world.plan.seed, 'item', job, runId, index, attempt);
       const slow = world.troubled && random.chance(planned.slow);
+      begun(`${runId} item ${String(index)} ${String(attempt)}`);
       world.trace?.add(id, `${job} item ${String(index)} of ${runId} attempt ${String(attempt)} starts`);
       await sleep(clock, slow ? random.whole(5_000, 40_000) : random.whole(0, world.troubled ? 1_500 : 100), signal);
       if (signal.aborted) throw signal.reason;

@@ -101,7 +101,9 @@ export function createObserver(
       const at = madeAt.get(listing) ?? listing.date;
       for (const job of listing.jobs.keys()) {
         const last = actor.views.get(job);
-        actor.views.set(job, { at, cameAt: now(), before: last === undefined ? at : oldestView(last, now()) });
+        // Pages that were slow may be older than what came before them.
+        const before = last === undefined ? at : Math.min(at, oldestView(last, now()));
+        actor.views.set(job, { at, cameAt: now(), before });
       }
     },
     leaseBroken(job, periodMs) {

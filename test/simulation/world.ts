@@ -7,6 +7,8 @@ import type { MemoryService } from '../../src/stores/memory/store';
 import { memoryService } from '../../src/stores/memory/store';
 import type { TargetBlob } from './blob';
 import { blobOver, createTarget } from './blob';
+import type { CallMeter } from './call-meter';
+import { callMeter } from './call-meter';
 import type { Actor } from './facts';
 import type { Faults } from './faults';
 import { createFaults } from './faults';
@@ -29,8 +31,6 @@ import { createTrace } from './trace';
 
 /** The history's first instant. */
 export const START = Date.UTC(2026, 0, 1);
-/** Storage calls of one instance in a minute, for each job: beyond this it loops hot. */
-const CALLS_A_MINUTE = 1_200;
 /** A clock that is off by less than this is right. */
 const CLOCK_IS_RIGHT_MS = 50;
 /** The host's timer lock passes on from an instance that is stuck. */
@@ -140,7 +140,10 @@ export function start(world: World, place: PlannedInstance): void {
   world.starts.set(place.index, times);
   const id = `${deployment.name}.${String(place.index)}#${String(times)}`;
   const process = createProcess(id, timeline, START, place.clock);
-  const network = networkOf(world, place, id);
+  const meter = callMeter(timeline.now, plan.jobs.length, (calls) => {
+    observer.report('loopsHot', 'all', `${id} makes ${String(calls)} calls in a minute`);
+  });
+  const network = networkOf(world, place, id, meter);
   const specs = plan.jobs.flatMap((job) => job.specs[deployment.revision] ?? []);
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   let mostError = 0;
@@ -174,7 +177,7 @@ export function start(world: World, place: PlannedInstance): void {
     store: storeOver(network, process, observer.watch(world.service.open(), actor), passing),
     random: seededAt(seedOf(plan.seed, 'process', place.index), times),
     trace,
-    handlerOf: (job, on) => handlerOf(world, job, on, { actor, network }),
+    handlerOf: (job, on) => handlerOf(world, job, on, { actor, network, meter }),
     broken: (what) => {
       observer.report('threw', 'all', `${id}: ${what}`);
     },
@@ -194,10 +197,8 @@ function mayTick(asking: Instance, now: number): boolean {
   return deployment.ticking === asking;
 }
 
-function networkOf(world: World, place: PlannedInstance, id: string): Network {
-  const { timeline, trace, counts, faults, plan, observer } = world;
-  let minute = 0;
-  let called = 0;
+function networkOf(world: World, place: PlannedInstance, id: string, meter: CallMeter): Network {
+  const { timeline, trace, counts, faults } = world;
   return {
     timeline,
     trace,
@@ -212,13 +213,7 @@ function networkOf(world: World, place: PlannedInstance, id: string): Network {
     },
     called: () => {
       counts.calls += 1;
-      const now = Math.floor(timeline.now() / 60_000);
-      if (now !== minute) called = 0;
-      minute = now;
-      called += 1;
-      if (called === CALLS_A_MINUTE * (plan.jobs.length + 1)) {
-        observer.report('loopsHot', 'all', `${id} makes ${String(called)} calls in a minute`);
-      }
+      meter.called();
     },
   };
 }
@@ -226,19 +221,20 @@ function networkOf(world: World, place: PlannedInstance, id: string): Network {
 interface Place {
   readonly actor: Actor;
   readonly network: Network;
+  readonly meter: CallMeter;
 }
 
 function handlerOf(world: World, job: JobName, on: Instance, place: Place): RunnableJob['handler'] {
   const fanOut = world.plan.jobs.find((planned) => firstSpec(planned).name === job)?.fanOut;
   const run = (context: JobContext): Promise<unknown> => handle(world, context, on, place);
-  return fanOut === undefined ? { run } : fanOutHandler(world, fanOut, on.process, run);
+  return fanOut === undefined ? { run } : fanOutHandler(world, fanOut, on.process, { run, begun: place.meter.item });
 }
 
 async function handle(
   world: World,
   context: JobContext,
   { process }: Instance,
-  { actor, network }: Place,
+  { actor, network, meter }: Place,
 ): Promise<unknown> {
   const { plan, observer, trace } = world;
   const { job, attempt, runId } = context;
@@ -246,6 +242,7 @@ async function handle(
   if (target === undefined) throw new Error(`no target of ${job}`);
   const execution = observer.handlerStarted({ context, process, actor });
   world.counts.handlers += 1;
+  meter.attempt(`${runId} ${String(attempt)}`);
   trace?.add(
     process.id,
     `${job} handler of ${runId} attempt ${String(attempt)} starts (${context.trigger}, token ${String(context.fence.token)})`,
