@@ -139,7 +139,7 @@ export async function claimAttempt(
       : await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining });
   if (lease === undefined) return 'the row was taken by somebody else meanwhile';
 
-  const row = { ...claimedRow(coordinator, job, input, execution), leaseMs };
+  const row = { ...claimedRow(coordinator, job, input, execution), leaseMs, keepMs: job.spec.keepMs };
   const written = await writeRow(coordinator, { job, leaseId: lease.id, etag }, row, remaining);
   if (written.kind === 'refused') return 'another execution made the claim, or the lease has passed on';
 

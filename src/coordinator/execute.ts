@@ -16,6 +16,7 @@ import type { Handled } from './call-handler';
 import { callHandler, describeError } from './call-handler';
 import type { Coordinator, Report } from './coordinator';
 import type { JobContext, JobLog } from './handler';
+import { describeRun } from './held';
 import type { Held } from './held';
 import { previousRun } from './previous';
 
@@ -109,24 +110,6 @@ function reportStart(held: Held, startedAt: EpochMs, report: Report): void {
     ...describeRun(held),
     latenessMs: startedAt - due,
   });
-}
-
-/** What every event about a run says of it. */
-export function describeRun(held: Held): {
-  job: Held['job']['spec']['name'];
-  scheduledFor?: EpochMs;
-  runId?: string;
-  token: number;
-  attempt: number;
-} {
-  const { run, token, attempt } = held.row;
-  const { name } = held.job.spec;
-  return {
-    job: name,
-    ...(run === undefined ? {} : { scheduledFor: run.scheduledFor, runId: runIdOf(name, run.key) }),
-    token,
-    attempt,
-  };
 }
 
 /** A leader job's term ends before the host would end it, and hands over. */

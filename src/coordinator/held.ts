@@ -1,4 +1,5 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
+import { runIdOf } from '../core/key';
 import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
@@ -17,6 +18,24 @@ export interface Held {
   /** As it was written last. */
   row: Row;
   etag: ETag;
+}
+
+/** What every event about a run says of it. */
+export function describeRun(held: Held): {
+  job: Held['job']['spec']['name'];
+  scheduledFor?: EpochMs;
+  runId?: string;
+  token: number;
+  attempt: number;
+} {
+  const { run, token, attempt } = held.row;
+  const { name } = held.job.spec;
+  return {
+    job: name,
+    ...(run === undefined ? {} : { scheduledFor: run.scheduledFor, runId: runIdOf(name, run.key) }),
+    token,
+    attempt,
+  };
 }
 
 export type RowWrite =

@@ -6,7 +6,7 @@ import { RUN_FATES } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
-import { finalRecord, openRecord, storeRecord } from '../core/record';
+import { finalRecord, openRecord, storeRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
@@ -14,7 +14,7 @@ import { StoreError, StoreUnavailableError } from '../lease/store';
 import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, Report } from './coordinator';
 import type { Held } from './held';
-import { writeRow } from './held';
+import { describeRun, writeRow } from './held';
 import { readRecord, writeOwed } from './ledger';
 
 export interface RunEnd {
@@ -137,6 +137,24 @@ async function writeNews(
     report.log('warn', `job "${held.job.spec.name}": it could not be paused after its failures:`, error);
   }
   return true;
+}
+
+/** The record of the row's run, whose outcome nobody knows. One that is there meanwhile stands. */
+export async function writeOutcomeUnknown(coordinator: Coordinator, held: Held, report: Report): Promise<void> {
+  const { spec } = held.job;
+  const key = runKey(held.row);
+  const created = await untilAnswered(
+    coordinator,
+    () => held.trust.remaining(),
+    (signal) => coordinator.store.createRecord(spec.name, key, storeRecord(unknownRecord(spec, held.row)), { signal }),
+  );
+  if (created.kind === 'exists') return;
+  report.event({
+    event: 'failed',
+    at: coordinator.serviceTime.now(),
+    ...describeRun(held),
+    reason: 'outcomeUnknown',
+  });
 }
 
 /** What the row owes, written under its lease. */

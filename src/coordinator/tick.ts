@@ -4,7 +4,7 @@ import { sleep } from '../core/clock';
 import type { Decision } from '../core/decide';
 import { HELD_WATCH_MS } from '../core/decide';
 import { claimTime } from '../core/fates';
-import { encodeRow, firstCursor, newRow } from '../core/row';
+import { encodeRow, firstCursor, isOutcomeUnknown, newRow } from '../core/row';
 import type { Row } from '../core/row';
 import { backOff } from '../lease/back-off';
 import { untilAnswered, within } from '../lease/deadline';
@@ -25,7 +25,7 @@ import { overdueWatch } from './overdue';
 import { announcer } from './presence';
 import { purger } from './purge';
 import { storageAnswers, storageTroubled } from './reachability';
-import { writeOwedOf } from './settle';
+import { writeOutcomeUnknown, writeOwedOf } from './settle';
 
 /** Claims side by side. */
 const CLAIMS_AT_ONCE = 32;
@@ -381,6 +381,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);
     if (written.kind === 'refused') return false;
     const held: Held = { job, leaseId, leaseMs, trust, row, etag: written.etag };
+    if (isOutcomeUnknown(row)) await writeOutcomeUnknown(coordinator, held, report);
     await writeOwedOf(coordinator, held, report);
     await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
     return true;

@@ -7,8 +7,16 @@ import type { Fates, FateView } from './fates';
 import type { JobSpec } from './job';
 import { actualTime, nextDue } from './job';
 import { recordKey, runIdOf } from './key';
-import type { PastAttempt, Row } from './row';
-import { firstCursor, newRow, OWED_STRETCHES, PAST_ATTEMPTS } from './row';
+import type { Row } from './row';
+import {
+  firstCursor,
+  isOutcomeUnknown,
+  lostAttempt,
+  mayRecordBeGone,
+  newRow,
+  OWED_STRETCHES,
+  PAST_ATTEMPTS,
+} from './row';
 import { backoff } from './run';
 
 /** A waiting run's own orchestration goes first; after this a tick resumes it. */
@@ -28,8 +36,8 @@ export interface Situation {
   /** The service's Date of the listing that showed all this. */
   readonly listedAt: EpochMs;
   readonly now: EpochMs;
-  /** The ledger record of the row's run, where it was looked up. */
-  readonly record: 'unread' | 'none' | 'open' | 'final';
+  /** The ledger record of the row's run, where it was looked up. `unreadable`: it is there, and is not cronlease's. */
+  readonly record: 'unread' | 'none' | 'open' | 'final' | 'unreadable';
   readonly lookAheadMs: Millis;
   readonly sweepIntervalMs: Millis;
 }
@@ -101,10 +109,15 @@ function seenBy({ now, listedAt }: Situation): EpochMs {
 /** A settled row says nothing; a run that is not settled is taken over, resumed, ended, or waited for. */
 function decideUnfinished(s: Situation): Decision | undefined {
   const { row, job } = s;
-  if (row.run === undefined || row.phase === 'idle') return undefined;
+  if (row.run === undefined) return undefined;
+  if (row.phase === 'idle') {
+    return isOutcomeUnknown(row) && s.lease === 'expired' ? { kind: 'record', row: carry(s) } : undefined;
+  }
   if (row.phase === 'running') {
     if (s.lease === 'available' || s.record === 'final') return undefined;
     if (s.record === 'unread') return { kind: 'readRecord' };
+    const isLost = s.record === 'none' && mayRecordBeGone(row, job.keepMs, s.listedAt);
+    if (isLost || s.record === 'unreadable') return { kind: 'record', row: { ...carry(s), phase: 'idle' } };
     return { kind: 'claim', claim: takeOver(s) };
   }
   const cancel = cancelReason(s);
@@ -191,18 +204,6 @@ function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end'])
   };
 }
 
-/** An attempt whose holder died. */
-export function lostAttempt(row: Row): PastAttempt {
-  return {
-    attempt: row.attempt,
-    token: row.token,
-    deployment: row.incumbent ?? 'unknown',
-    start: row.started ?? row.run?.since ?? 0,
-    end: undefined,
-    outcome: 'holderLost',
-  };
-}
-
 /** What an expired row owes is carried along; an available one's is written already. */
 function carry(s: Situation): Row {
   const { row, job } = s;
@@ -256,7 +257,6 @@ function decideTerm(s: Situation): Decision {
 
 /** Requests and due times of a settled row. */
 function decideDue(s: Situation): Decision {
-  const { row } = s;
   const manual = takeRequests(s);
   const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;
   const fates = fatesOf(fateView(s), Math.max(0, room));
@@ -287,7 +287,7 @@ function decideDue(s: Situation): Decision {
     return { kind: 'wait', until: actualTime(s.job, next.scheduledFor) + HELD_WATCH_MS };
   }
   const lookAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
-  return row.owed.length > 0 && s.lease === 'expired' ? record(s, fates, manual) : { kind: 'nothing', lookAt };
+  return isLeftBehind(s) ? record(s, fates, manual) : { kind: 'nothing', lookAt };
 }
 
 interface TakenRequests {
@@ -336,11 +336,17 @@ function record(s: Situation, fates: Fates, manual: TakenRequests): Decision {
   return { kind: 'record', row: decided(s, fates, manual) };
 }
 
-/** Nothing to decide: only what an expired row still owes is to be written. */
+/** Nothing to decide: only what a dead holder left behind is to be put right. */
 function settle(s: Situation): Decision {
-  return s.lease === 'expired' && s.row.owed.length > 0
-    ? { kind: 'record', row: carry(s) }
-    : { kind: 'nothing', lookAt: undefined };
+  return isLeftBehind(s) ? { kind: 'record', row: carry(s) } : { kind: 'nothing', lookAt: undefined };
+}
+
+/**
+ * Whether an expired row owes records, or was left by a holder that died between its run's final record and the
+ * release: once retention has deleted that record, nobody could tell that the run is settled.
+ */
+function isLeftBehind({ lease, row, record }: Situation): boolean {
+  return lease === 'expired' && (row.owed.length > 0 || (row.phase === 'running' && record === 'final'));
 }
 
 function decided(s: Situation, fates: Fates, manual: TakenRequests): Row {

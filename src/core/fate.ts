@@ -26,6 +26,8 @@ export type Reason =
   | 'holderLost'
   /** The storage account failed over, and what became of it was lost. */
   | 'failedOver'
+  /** Its record was deleted by retention or cannot be read, so nobody can tell whether it ran to its end. */
+  | 'outcomeUnknown'
   /** The handler took longer than `timeout`. */
   | 'timeout'
   /** No progress for longer than `stallAfter`. */

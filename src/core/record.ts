@@ -5,6 +5,7 @@ import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import { asciiJson, isObject } from './metadata';
 import type { PastAttempt, Row } from './row';
+import { lostAttempt } from './row';
 
 /** What a handler threw, as the ledger keeps it. */
 export interface RecordedError {
@@ -99,6 +100,16 @@ export function finalRecord(
     endedAt: iso(end.at),
   });
   return end.result === undefined ? record : { ...record, result: end.result };
+}
+
+/**
+ * The record of a run whose outcome nobody knows. It carries no execution: the row's is that of the run's last holder,
+ * who would take the record for its own.
+ */
+export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
+  const attempts = attemptHistory([...row.past, lostAttempt(row)], []);
+  const state = { state: 'final', outcome: 'failed', reason: 'outcomeUnknown', endedAt: null } as const;
+  return runRecord(job, { ...row, execution: undefined }, attempts, state);
 }
 
 function runRecord(

@@ -1,12 +1,11 @@
 import type { EpochMs, Token } from './brand';
 import type { Control, ManualRequest } from './control';
 import { pauseAt, pendingRequests } from './control';
-import { lostAttempt } from './decide';
 import type { Reason, RunFate, Stretch, UnrunFate } from './fate';
 import type { JobSpec } from './job';
 import { actualTime } from './job';
 import type { PastAttempt, Row } from './row';
-import { PAST_ATTEMPTS } from './row';
+import { lostAttempt, PAST_ATTEMPTS } from './row';
 
 /** The records of a job whose file is not at hand are taken to be kept this long. */
 const KEEP_MS = 90 * 24 * 3_600_000;

@@ -24,8 +24,8 @@ export const PAST_ATTEMPTS = 10;
 export const OWED_STRETCHES = 16;
 
 /**
- * `idle`: nothing has run yet. `running`: an attempt goes on, or, with a final record, the run is settled.
- * `retrying`, `fanning`: the run waits for its not-before time.
+ * `idle`: nothing has run yet, or, with a run, its outcome is unknown ({@link isOutcomeUnknown}). `running`: an attempt
+ * goes on, or, with a final record, the run is settled. `retrying`, `fanning`: the run waits for its not-before time.
  */
 export type Phase = (typeof PHASES)[number];
 
@@ -75,6 +75,8 @@ export interface Row {
   readonly incumbent: string | undefined;
   /** How long the lease of the last claim is, in ms: its holder's jobs file may be another one. */
   readonly leaseMs: Millis | undefined;
+  /** How long the job's records are kept, in ms, by the jobs file of the last claim. Undefined: an older version. */
+  readonly keepMs: Millis | undefined;
   /** Failed runs in a row. */
   readonly failures: number;
   /** The record's key of the last run that is counted in `failures`, so that it counts once. */
@@ -90,6 +92,18 @@ export interface Row {
   readonly manualTaken: number;
   /** When an operator forgot the job: whoever has it in the file again sees it for the first time. */
   readonly forgotten: EpochMs | undefined;
+}
+
+/** An attempt whose holder died. */
+export function lostAttempt(row: Row): PastAttempt {
+  return {
+    attempt: row.attempt,
+    token: row.token,
+    deployment: row.incumbent ?? 'unknown',
+    start: row.started ?? row.run?.since ?? 0,
+    end: undefined,
+    outcome: 'holderLost',
+  };
 }
 
 /** A row as it is created: it owes nothing before `cursor`. */
@@ -109,6 +123,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     notBefore: undefined,
     incumbent: undefined,
     leaseMs: undefined,
+    keepMs: undefined,
     failures: 0,
     failed: undefined,
     succeeded: cursor,
@@ -123,6 +138,26 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
 export function forgottenRow(row: Row, at: EpochMs): Row {
   const { token, cursor, manualTaken, revision, scheduleHash } = row;
   return { ...newRow(cursor, revision, scheduleHash), token, manualTaken, forgotten: at };
+}
+
+/**
+ * Whether the row's run is over with an outcome that nobody knows: its record, `failed` with reason `outcomeUnknown`,
+ * is written under the lease of the row's last write. On an available row it is there. Older versions take such a row
+ * for a settled one, and run nothing of it.
+ */
+export function isOutcomeUnknown({ run, phase }: Row): boolean {
+  return run !== undefined && phase === 'idle';
+}
+
+/**
+ * Whether retention may have deleted the final record of the row's run: an absent record proves nothing any more. The
+ * file's `keep` may have changed since the claim, so that the shorter one counts.
+ *
+ * @param keepMs by today's jobs file
+ * @param date the service's time
+ */
+export function mayRecordBeGone({ run, keepMs: claimed = Infinity }: Row, keepMs: Millis, date: EpochMs): boolean {
+  return run !== undefined && date - run.since > Math.min(keepMs, claimed);
 }
 
 /** When a job's due times begin to count, if it is first seen at `date`: one `@at` that is seen late is still due. */
@@ -163,6 +198,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     notbefore: isoOrUndefined(row.notBefore),
     incumbent: row.incumbent,
     leasems: row.leaseMs,
+    keepms: row.keepMs,
     failures: row.failures,
     failed: row.failed,
     succeeded: isoOrUndefined(row.succeeded),
@@ -193,6 +229,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     notBefore: read.optionalInstant('notbefore'),
     incumbent: read.optionalText('incumbent'),
     leaseMs: read.optionalWhole('leasems'),
+    keepMs: read.optionalWhole('keepms'),
     failures: read.whole('failures'),
     failed: read.optionalText('failed'),
     succeeded: read.optionalInstant('succeeded'),

@@ -9,7 +9,7 @@ import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import type { LedgerRecord } from './record';
 import type { Row } from './row';
-import { firstCursor, newRow } from './row';
+import { firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 
 /** What can be said of an instant: the fate of a due time, or how it stands with one that has none yet. */
 export type Standing =
@@ -108,6 +108,7 @@ export function explain(question: Question): Answer {
   const row = question.row?.forgotten === undefined ? (question.row ?? unseenRow(question)) : unseenRow(question);
   const { run } = row;
   const isRun = run !== undefined && (due ? run.key === recordKey(time) : run.scheduledFor === time);
+  if (isRun && isLost(question, row)) return { due: isDueKey(run.key), fate: 'failed', reason: 'outcomeUnknown' };
   if (isRun && !question.runEnded) {
     return { due: isDueKey(run.key), ...standingOf(question, row) };
   }
@@ -117,6 +118,12 @@ export function explain(question: Question): Answer {
   if (time <= row.cursor) return { due, fate: 'notDue', reason: whyUnrecorded(question) };
   if (actualTime(job, time) > now) return { due, fate: 'future', reason: outlook(question) };
   return { due, ...undecided(question, row) };
+}
+
+/** Whether the row's run, which has no record, is settled as one whose outcome is unknown. */
+function isLost({ job, lease, now }: Question, row: Row): boolean {
+  if (lease !== 'expired') return false;
+  return isOutcomeUnknown(row) || (row.phase === 'running' && mayRecordBeGone(row, job.keepMs, now));
 }
 
 /** Whether an instant is one of the job's nominal due times. */

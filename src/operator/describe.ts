@@ -44,6 +44,8 @@ function describeFate({ fate, reason, job, time, state }: Explanation): string {
       return fate === 'failed'
         ? 'The storage account failed over while it ran, and how it ended is lost.'
         : 'The storage account failed over, and whether it ran is lost: it is not run again.';
+    case 'outcomeUnknown':
+      return 'Nobody can tell whether it ran to its end: its record was deleted by retention, or cannot be read. It is not run again.';
     case 'timeout':
       return 'Its last attempt took longer than "timeout".';
     case 'stallAfter':

@@ -1,9 +1,8 @@
 import type { EpochMs, JobName, Token } from '../core/brand';
 import { pendingRequests } from '../core/control';
-import { lostAttempt } from '../core/decide';
 import { attemptHistory, finalRecord } from '../core/record';
 import type { Row } from '../core/row';
-import { forgottenRow, PAST_ATTEMPTS } from '../core/row';
+import { forgottenRow, lostAttempt, PAST_ATTEMPTS } from '../core/row';
 import { inParallel } from './in-parallel';
 import { currentRun, stateIn } from './job-state';
 import { OperatorError } from './operator-error';

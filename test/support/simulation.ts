@@ -19,6 +19,7 @@ import type { AttemptInput, AttemptResult } from '../../src/coordinator/message'
 import { createTicker } from '../../src/coordinator/tick';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';
+import type { MemoryService } from '../../src/stores/memory/store';
 import { memoryService } from '../../src/stores/memory/store';
 import type { SettableClock } from './clock';
 import { settableClock } from './clock';
@@ -80,6 +81,7 @@ export interface Simulation {
   readonly events: (CoordinatorEvent & { deployment: string })[];
   /** A handle for the test itself. */
   readonly store: LeaseStore;
+  readonly service: MemoryService;
   startInstance(deployment: string, changes?: { jobs?: readonly JobSpec[]; revision?: number }): Instance;
   row(job: string): Promise<Row>;
   records(job: string): Promise<LedgerRecord[]>;
@@ -205,6 +207,7 @@ export function simulation(options: SimulationOptions): Simulation {
     calls,
     events,
     store,
+    service,
     startInstance,
     row: async (job) => {
       const found = await store.readRow(job as JobName);

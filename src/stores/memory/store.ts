@@ -19,6 +19,8 @@ export interface MemoryService {
   open(): LeaseStore;
   /** Breaks a row's lease, as a person may do in the portal. Without a lease nothing changes. */
   breakLease(job: JobName, periodMs: Millis): void;
+  /** Deletes one record, as a lifecycle rule does once it is old enough. */
+  deleteRecord(job: JobName, key: string): void;
 }
 
 interface Stored {
@@ -70,6 +72,9 @@ export function memoryService(clock: Clock): MemoryService {
       const row = state.rows.get(job);
       if (row === undefined) return;
       state.rows.set(job, { ...row, lease: breakLease(row.lease, periodMs, clock.monotonic()) });
+    },
+    deleteRecord(job, key) {
+      state.ledgers.get(job)?.delete(key);
     },
   };
 }
