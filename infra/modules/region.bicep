@@ -233,10 +233,14 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
   dependsOn: [hostRoles, coordinationRoles]
 }
 
-// Nobody publishes with a name and a password: Entra does for both doors.
+// Nobody publishes with a name and a password: Entra does for both doors. Azure refuses a policy without a location
+// ("The parameter location has an invalid value"), which the published types lack:
+// https://github.com/Azure/bicep-types-az/issues/1526
 resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
   parent: app
   name: 'ftp'
+  #disable-next-line BCP187
+  location: location
   properties: {
     allow: false
   }
@@ -245,6 +249,8 @@ resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@20
 resource scmPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
   parent: app
   name: 'scm'
+  #disable-next-line BCP187
+  location: location
   properties: {
     allow: false
   }

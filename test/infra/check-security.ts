@@ -34,6 +34,8 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
   ['Microsoft.Web/sites', 'properties.siteConfig.scmMinTlsVersion', '1.2', '1.3'],
   ['Microsoft.Web/sites', 'properties.virtualNetworkSubnetId', 'network.?outputs.appSubnetId'],
   ['Microsoft.Web/sites/basicPublishingCredentialsPolicies', 'properties.allow', 'false'],
+  // Azure answers "The parameter location has an invalid value" without it.
+  ['Microsoft.Web/sites/basicPublishingCredentialsPolicies', 'location', 'location'],
   ['Microsoft.Web/sites/config', 'properties.platform.enabled', 'true'],
   ['Microsoft.Web/sites/config', 'properties.globalValidation.requireAuthentication', 'true'],
   ['Microsoft.Web/sites/config', 'properties.globalValidation.unauthenticatedClientAction', 'Return401', 'Return403'],

@@ -51,6 +51,7 @@ const PLANTED: readonly Planted[] = [
   ['closed', REGION, 'httpsOnly: true', 'httpsOnly: false', 'httpsOnly is false'],
   ['closed', REGION, 'AdminIsolationEnabled: true', 'AdminIsolationEnabled: false', 'IsolationEnabled is false'],
   ['closed', REGION, 'allow: false', 'allow: true', 'allow is true'],
+  ['closed', REGION, '  #disable-next-line BCP187\n  location: location\n', '', 'ftpPasswords.location is missing'],
   ['closed', REGION, 'requireAuthentication: true', 'requireAuthentication: false', 'requireAuthentication is false'],
   ['closed', REGION, "'Return401'", "'AllowAnonymous'", 'unauthenticatedClientAction is AllowAnonymous'],
   ['closed', REGION, '[healthPath]', "['/api/*']", 'excludedPaths'],
