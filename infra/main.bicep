@@ -2,6 +2,15 @@
 // region. Each region has a resource group of its own, so that nothing of one region hangs on another.
 targetScope = 'subscription'
 
+@description('An identity that deploys packages.')
+type packageDeployer = {
+  @description('Its object id.')
+  id: string
+
+  @description('What it is. Azure cannot look up one that was made minutes ago, and refuses it with PrincipalNotFound.')
+  type: 'Group' | 'ServicePrincipal' | 'User'
+}
+
 @description('Part of every name. Lowercase letters and digits, beginning with a letter.')
 @minLength(3)
 @maxLength(9)
@@ -40,8 +49,8 @@ param operatorGroups string[] = []
 @description('Object ids of Entra groups whose members may read the coordination container.')
 param viewerGroups string[] = []
 
-@description('Object ids of the identities that pipelines deploy packages with. They may read the coordination container.')
-param deployerIds string[] = []
+@description('The identities that pipelines deploy packages with. They may read the coordination container.')
+param deployers packageDeployer[] = []
 
 @description('Whom alerts are mailed to.')
 param alertEmails string[] = []
@@ -188,12 +197,13 @@ module deployerRole 'modules/coordination-roles.bicep' = {
 }
 
 module deployerRoles 'modules/coordination-roles.bicep' = [
-  for id in deployerIds: {
+  for identity in deployers: {
     scope: sharedGroup
     params: {
       accountName: coordinationAccountName
       containerNames: [containerName]
-      principalId: id
+      principalId: identity.id
+      principalType: identity.type
       access: 'read'
     }
     // Not at the same time: whoever deploys may be one of them.

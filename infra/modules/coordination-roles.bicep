@@ -10,7 +10,7 @@ param containerNames string[]
 param principalId string
 
 @description('What the principal is. It must be said of an identity that was made just now, which cannot be looked up yet.')
-param principalType ('ServicePrincipal' | 'Group')?
+param principalType ('Group' | 'ServicePrincipal' | 'User')?
 
 @description('Read, or read and write.')
 param access 'contribute' | 'read'

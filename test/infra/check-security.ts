@@ -129,3 +129,13 @@ export const assignments: Check = ({ templates }) =>
       ...(has.includes('principalType') ? [] : [`${symbol} does not say what the principal is`]),
     ].map((problem) => `${template.file}: ${problem}`);
   });
+
+/** Azure cannot look up a principal that was made minutes ago: only of whoever deploys, who is logged in, nothing is said. */
+export const principals: Check = ({ templates }) =>
+  [...templates.values()].flatMap(({ file, modules }) =>
+    modules
+      .filter(({ path }) => path.endsWith('coordination-roles.bicep'))
+      .filter(({ body }) => member(body, 'params', 'principalId')?.text !== 'deployer().objectId')
+      .filter(({ body }) => member(body, 'params', 'principalType') === undefined)
+      .map(({ symbol }) => `${file}: ${symbol} does not say what its principals are`),
+  );

@@ -76,6 +76,13 @@ const PLANTED: readonly Planted[] = [
   ['assignments', HOST_ROLES, 'guid(account.id, principalId, role.id)', 'newGuid()', 'is not named guid('],
   ['assignments', HOST_ROLES, '      description: role.reason\n', '', 'does not say why'],
   ['assignments', HOST_ROLES, "      principalType: 'ServicePrincipal'\n", '', 'what the principal is'],
+  [
+    'principals',
+    MAIN,
+    '      principalType: identity.type\n',
+    '',
+    'deployerRoles does not say what its principals are',
+  ],
   ['settings', REGION, /.*CRONLEASE_TICK.*\n/, '', 'CRONLEASE_TICK is not set'],
   ['settings', REGION, "'CRONLEASE_TICK'", "'CRONLEASE_TOCK'", 'CRONLEASE_TOCK is read by nobody'],
   ['settings', REGION, "'TASKHUB_NAME'", "'CRONLEASE_TICK'", 'CRONLEASE_TICK is set twice'],
