@@ -201,7 +201,8 @@ resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       enabled: true
       scopes: [workspaceId]
       evaluationFrequency: 'PT5M'
-      windowSize: 'PT10M'
+      // The rule looks back windowSize x numberOfEvaluationPeriods: 10 minutes.
+      windowSize: 'PT5M'
       criteria: {
         allOf: [
           {

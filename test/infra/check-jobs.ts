@@ -155,3 +155,17 @@ export const alerts: Check = ({ templates }) =>
       ...silent.map(({ resource }) => `${resource.symbol} tells nobody`),
     ];
   });
+
+/** A log rule looks back its window times its periods, and its description must not say otherwise. */
+export const lookBack: Check = ({ templates }) =>
+  resourcesOfType(templates, 'Microsoft.Insights/scheduledQueryRules').flatMap(({ resource: { symbol, body } }) => {
+    const said = /for (\d+) minutes/.exec(member(body, 'properties', 'description')?.text ?? '')?.[1];
+    if (said === undefined) return [];
+    const window = /^PT(\d+)M$/.exec(literal(member(body, 'properties', 'windowSize')) ?? '')?.[1];
+    const wrong = criteriaOf(body).filter((rule) => {
+      const periods = member(rule, 'failingPeriods', 'numberOfEvaluationPeriods')?.text;
+      const failing = member(rule, 'failingPeriods', 'minFailingPeriodsToAlert')?.text;
+      return Number(window) * Number(periods) !== Number(said) || periods !== failing;
+    });
+    return wrong.map(() => `${symbol} says ${said} minutes, and looks at another span`);
+  });

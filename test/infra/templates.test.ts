@@ -118,6 +118,14 @@ const PLANTED: readonly Planted[] = [
   ['queries', ALERTS, "event == \\'takenOver\\'", "event == \\'takeOver\\'", 'nothing logs takeOver'],
   ['queries', ALERTS, 'substring(Message, 10)', 'substring(Message, 9)', 'the JSON begins elsewhere'],
   ['queries', ALERTS, 'cronleaseTick', 'cronleaseTock', 'the tick is called cronleaseTick'],
+  [
+    'lookBack',
+    ALERTS,
+    "windowSize: 'PT5M'",
+    "windowSize: 'PT10M'",
+    'silent says 10 minutes, and looks at another span',
+  ],
+  ['lookBack', ALERTS, 'minFailingPeriodsToAlert: 2', 'minFailingPeriodsToAlert: 1', 'looks at another span'],
   ['alerts', ALERTS, '[people.id]', '[]', 'tells nobody'],
 ];
 
