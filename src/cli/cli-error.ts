@@ -9,9 +9,10 @@ export class CliError extends Error {
   override readonly name = 'CliError';
 
   constructor(
-    readonly code: 'NoStorage' | 'UnknownJob' | 'NotConfirmed',
+    readonly code: 'NoStorage' | 'NoJobsFile' | 'UnknownJob' | 'NotConfirmed',
     message: string,
+    options?: ErrorOptions,
   ) {
-    super(message);
+    super(message, options);
   }
 }

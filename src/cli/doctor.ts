@@ -3,7 +3,7 @@ import { diagnose } from '../operator/doctor/diagnose';
 import type { FileSeen } from '../operator/doctor/diagnose';
 import type { Finding, Severity } from '../operator/doctor/finding';
 import type { FileOptions } from './jobs-file';
-import { DEFAULT_FILE, isMissing, loadFile } from './jobs-file';
+import { DEFAULT_FILE, isNoJobsFile, loadFile } from './jobs-file';
 import { NO, OK, print, printJson, style } from './output';
 import type { StorageOptions } from './storage';
 import { openStore, tryStorage } from './storage';
@@ -34,10 +34,10 @@ function readFile(options: FileOptions): FileSeen {
   try {
     return { kind: 'read', source, file: loadFile(options).jobsFile };
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    if (isMissing(error) && options.file === undefined) {
+    if (isNoJobsFile(error)) {
       return { kind: 'none', reason: `there is no ${source} here: what depends on it is not looked at` };
     }
+    if (!(error instanceof ConfigError)) throw error;
     return { kind: 'wrong', reason: `${source} cannot be used: ${error.message.split('\n', 1)[0] ?? ''}` };
   }
 }

@@ -16,9 +16,15 @@ export interface FileOptions {
   readonly file?: string | undefined;
 }
 
-/** Reads the jobs, without handlers. Throws `ConfigError`. */
-export function loadFile({ file = DEFAULT_FILE }: FileOptions): LoadedJobs {
-  return loadJobs(file);
+/** Reads the jobs, without handlers. Throws `ConfigError`, or `CliError` `NoJobsFile` if no file was named and none is here. */
+export function loadFile({ file }: FileOptions): LoadedJobs {
+  try {
+    return loadJobs(file ?? DEFAULT_FILE);
+  } catch (error) {
+    if (file !== undefined || !(error instanceof ConfigError) || !isMissing(error)) throw error;
+    const message = `there is no ${DEFAULT_FILE} in ${process.cwd()}, and this command reads the jobs file: add --file FILE`;
+    throw new CliError('NoJobsFile', message, { cause: error });
+  }
 }
 
 /** The jobs, for a command that needs no file: undefined if it was not asked for and is missing or wrong. */
@@ -26,14 +32,19 @@ export function loadFileIfAny(options: FileOptions): LoadedJobs | undefined {
   try {
     return loadFile(options);
   } catch (error) {
+    if (isNoJobsFile(error)) return undefined;
     if (!(error instanceof ConfigError) || options.file !== undefined) throw error;
-    if (!isMissing(error)) warn(`${DEFAULT_FILE} cannot be used, and is passed over: "cronlease validate" says why`);
+    warn(`${DEFAULT_FILE} cannot be used, and is passed over: "cronlease validate" says why`);
     return undefined;
   }
 }
 
-/** Whether there is no such file. */
-export function isMissing({ cause }: ConfigError): boolean {
+/** Whether {@link loadFile} found no file where none was named. */
+export function isNoJobsFile(error: unknown): boolean {
+  return error instanceof CliError && error.code === 'NoJobsFile';
+}
+
+function isMissing({ cause }: ConfigError): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }
 
