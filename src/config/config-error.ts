@@ -29,7 +29,10 @@ export function formatPath(path: Path): string {
   return text;
 }
 
-/** A file of jobs that cannot be used. `message` lists every error, one a line. */
+/**
+ * A file of jobs that cannot be used. `message` lists every error, one a line. The Functions host grades a line of
+ * standard error by words in it, so each line has one: without it the list would be missing from a log of warnings.
+ */
 export class ConfigError extends Error {
   readonly code = 'InvalidJobs';
   override readonly name = 'ConfigError';
@@ -42,7 +45,7 @@ export class ConfigError extends Error {
     options?: ErrorOptions,
   ) {
     const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
-    const lines = errors.map((error) => `  ${formatIssue(error)}`);
+    const lines = errors.map((error) => `error: ${formatIssue(error)}`);
     super([`${count} in ${source}, so no job is started:`, ...lines].join('\n'), options);
   }
 }
