@@ -87,15 +87,33 @@ export interface Report {
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', ...message: unknown[]) => void;
 }
 
+/** Why this instance is not well, in words. */
+export interface Trouble {
+  readonly reason: string;
+  /** The job that it is about, if it is one. */
+  readonly job?: JobName;
+}
+
+interface LastingTrouble extends Trouble {
+  /** Without their numbers, the reasons that were said since `saidAt`. */
+  readonly said: ReadonlySet<string>;
+  /** Monotonic: when it was first said, or said again. */
+  readonly saidAt: Millis;
+}
+
 /** Why this instance is not well. Empty: healthy. */
 export class Health {
-  readonly #troubles = new Map<string, string>();
+  readonly #troubles = new Map<string, LastingTrouble>();
 
-  /** Returns whether this is news. */
-  trouble(what: string, message: string): boolean {
-    const news = !this.#troubles.has(what);
-    this.#troubles.set(what, message);
-    return news;
+  /**
+   * @param now monotonic
+   * @returns whether to say so: the trouble is new, or its reason is
+   */
+  trouble(what: string, trouble: Trouble, now: Millis): boolean {
+    const { said, saidAt } = this.#troubles.get(what) ?? { said: new Set<string>(), saidAt: now };
+    const gist = gistOf(trouble);
+    this.#troubles.set(what, { ...trouble, said: new Set([...said, gist]), saidAt });
+    return !said.has(gist);
   }
 
   /** Returns whether this is news. */
@@ -103,11 +121,32 @@ export class Health {
     return this.#troubles.delete(what);
   }
 
+  /**
+   * The troubles that were last said `ageMs` ago or earlier, each reason once. They count as said again.
+   *
+   * @param now monotonic
+   */
+  sayAgain(now: Millis, ageMs: Millis): readonly Trouble[] {
+    const again = new Map<string, Trouble>();
+    for (const [what, trouble] of this.#troubles) {
+      if (now - trouble.saidAt < ageMs) continue;
+      const gist = gistOf(trouble);
+      again.set(gist, trouble);
+      this.#troubles.set(what, { ...trouble, said: new Set([gist]), saidAt: now });
+    }
+    return [...again.values()];
+  }
+
   get healthy(): boolean {
     return this.#troubles.size === 0;
   }
 
   get troubles(): ReadonlyMap<string, string> {
-    return this.#troubles;
+    return new Map([...this.#troubles].map(([what, { reason }]) => [what, reason]));
   }
+}
+
+/** Reasons that differ by a duration or a count are one. */
+function gistOf({ reason }: Trouble): string {
+  return reason.replaceAll(/\d+/g, '#');
 }

@@ -5,6 +5,7 @@ import { within } from '../lease/deadline';
 import type { ListedRow } from '../lease/store';
 import type { JobNotes } from './board';
 import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
+import { troubled } from './reachability';
 
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
@@ -45,7 +46,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   const doubt = (reason: string, report: Report): void => {
     isProven = false;
     probe = undefined;
-    if (health.trouble('hub', reason)) report.event({ event: 'unhealthy', at: serviceTime.now(), reason });
+    troubled(coordinator, 'hub', { reason }, report);
   };
 
   /** Nothing is claimed before the hub has proved well, and nobody is told unless it does not. */
@@ -82,10 +83,8 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         await sleep(clock, Math.min(delay, Math.max(0, left())), stopped);
         delay = Math.min(POLL_AT_MOST_MS, delay * 2);
       }
-      if (!coordinator.stopping && health.trouble('hub', 'a no-op orchestration has not come through')) {
-        const reason = 'the task hub is not proven: a no-op orchestration has not come through, so nothing is claimed';
-        report.event({ event: 'unhealthy', at: serviceTime.now(), reason });
-      }
+      const reason = 'the task hub is not proven: a no-op orchestration has not come through, so nothing is claimed';
+      if (!coordinator.stopping) troubled(coordinator, 'hub', { reason }, report);
       return false;
     },
     handedOver(notes, etag) {

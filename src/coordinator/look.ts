@@ -13,6 +13,7 @@ import type { ListedControl, ListedRow } from '../lease/store';
 import type { JobNotes } from './board';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { readRecord } from './ledger';
+import { troubled } from './reachability';
 
 const CALL_LIMIT_MS = 5_000;
 
@@ -43,7 +44,7 @@ export async function look(
   seen: Seen,
   report: Report,
 ): Promise<Looked | undefined> {
-  const { health, serviceTime } = coordinator;
+  const { health } = coordinator;
   const { name } = job.spec;
   const quarantine = `quarantine ${name}`;
   try {
@@ -54,9 +55,7 @@ export async function look(
   } catch (error) {
     if (!(error instanceof ForeignMetadataError) && !(error instanceof ForeignRecordError)) throw error;
     const reason = `job "${name}" is left alone: ${error.message}`;
-    if (health.trouble(quarantine, reason)) {
-      report.event({ event: 'unhealthy', at: serviceTime.now(), job: name, reason });
-    }
+    troubled(coordinator, quarantine, { job: name, reason }, report);
     return undefined;
   }
 }
@@ -123,14 +122,14 @@ function leaseOf(
 
 /** A schedule that differs from the row's without a higher revision is somebody's mistake: say so, once. */
 function warnOfOtherSchedule(
-  { health, revision, serviceTime }: Coordinator,
+  coordinator: Coordinator,
   { spec }: RunnableJob,
   notes: JobNotes,
   { row, decision }: Looked,
   report: Report,
 ): void {
+  const { health, revision, serviceTime } = coordinator;
   const what = `schedule ${spec.name}`;
-  const at = serviceTime.now();
   if (decision.kind === 'lowerRevision') {
     const revisionOf = `revision ${String(row.revision)} of the jobs file`;
     const reason =
@@ -139,7 +138,7 @@ function warnOfOtherSchedule(
         ? `follows ${revisionOf} with another schedule`
         : `was forgotten with ${revisionOf}`) +
       `, and this deployment has revision ${String(revision)}: it does not claim the job; deploy the newer file here too`;
-    if (health.trouble(what, reason)) report.event({ event: 'unhealthy', at, job: spec.name, reason });
+    troubled(coordinator, what, { job: spec.name, reason }, report);
     return;
   }
   health.over(what);
@@ -149,5 +148,5 @@ function warnOfOtherSchedule(
     'raise "revision" in the jobs file with each change';
   if (notes.warned === reason + row.scheduleHash) return;
   notes.warned = reason + row.scheduleHash;
-  report.event({ event: 'warning', at, job: spec.name, reason });
+  report.event({ event: 'warning', at: serviceTime.now(), job: spec.name, reason });
 }

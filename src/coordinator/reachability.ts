@@ -1,6 +1,6 @@
 import type { JobName } from '../core/brand';
 import type { StoreError } from '../lease/store';
-import type { Coordinator, Report } from './coordinator';
+import type { Coordinator, Report, Trouble } from './coordinator';
 
 const RENEWING = 'renewing ';
 /** No tick for so long: the timer fires elsewhere. */
@@ -12,17 +12,36 @@ const ANSWERS = {
   writing: 'storage takes writes again',
 } as const;
 
-/** Storage did not do what was asked: said once, however often it is asked again, until {@link storageAnswers}. */
+/** Sweeps do not come to the millisecond. */
+const SWEEP_SHARE = 0.9;
+
+/** Something is wrong until {@link Health.over}: said once for each reason, and then by {@link sayTroublesAgain}. */
+export function troubled(
+  { health, clock, serviceTime }: Coordinator,
+  what: string,
+  trouble: Trouble,
+  report: Report,
+): void {
+  if (!health.trouble(what, trouble, clock.monotonic())) return;
+  report.event({ event: 'unhealthy', at: serviceTime.now(), ...trouble });
+}
+
+/** Says what is still wrong, once each sweep interval: an alert on the log must not take silence for an end. */
+export function sayTroublesAgain({ health, clock, serviceTime, settings }: Coordinator, report: Report): void {
+  const troubles = health.sayAgain(clock.monotonic(), settings.sweepIntervalMs * SWEEP_SHARE);
+  for (const { reason, job } of troubles) {
+    report.event({ event: 'unhealthy', at: serviceTime.now(), reason, ...(job === undefined ? {} : { job }) });
+  }
+}
+
+/** Storage did not do what was asked. */
 export function storageTroubled(
   coordinator: Coordinator,
   what: keyof typeof ANSWERS,
   error: StoreError,
   report: Report,
 ): void {
-  const reason = reasonOf(coordinator, error);
-  if (coordinator.health.trouble(what, reason)) {
-    report.event({ event: 'unhealthy', at: coordinator.serviceTime.now(), reason });
-  }
+  troubled(coordinator, what, { reason: reasonOf(coordinator, error) }, report);
 }
 
 export function storageAnswers(coordinator: Coordinator, what: keyof typeof ANSWERS, report: Report): void {
@@ -35,7 +54,7 @@ export function storageAnswers(coordinator: Coordinator, what: keyof typeof ANSW
 export function renewalTroubled(coordinator: Coordinator, job: JobName, error: StoreError, report: Report): void {
   const first = !renewingTroubled(coordinator);
   const reason = `leases are not renewed: ${reasonOf(coordinator, error)}`;
-  coordinator.health.trouble(RENEWING + job, reason);
+  coordinator.health.trouble(RENEWING + job, { reason }, coordinator.clock.monotonic());
   if (first) report.event({ event: 'unhealthy', at: coordinator.serviceTime.now(), reason });
 }
 

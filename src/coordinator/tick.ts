@@ -24,7 +24,7 @@ import type { Looked } from './look';
 import { overdueWatch } from './overdue';
 import { announcer } from './presence';
 import { purger } from './purge';
-import { storageAnswers, storageTroubled } from './reachability';
+import { sayTroublesAgain, storageAnswers, storageTroubled } from './reachability';
 import { writeOutcomeUnknown, writeOwedOf } from './settle';
 
 /** Claims side by side. */
@@ -128,6 +128,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       }
     }
     await settleDown();
+    sayTroublesAgain(coordinator, report);
     purge(hub, report);
     if (prepared) announce(hub, report);
   }

@@ -127,7 +127,7 @@ export const queries: Check = ({ templates }) => {
   const asked = [...all.matchAll(/\bevent (?:==|in) \(?((?:'\w+'(?:, )?)+)/g)].flatMap(([, names = '']) => [
     ...[...names.matchAll(/'(\w+)'/g)].map(([, name]) => name ?? ''),
   ]);
-  const wanted = ['failed', 'timedOut', 'stalled', 'takenOver', 'clockSkew', 'overdue'];
+  const wanted = ['failed', 'timedOut', 'stalled', 'takenOver', 'clockSkew', 'overdue', 'unhealthy'];
   const register = readFileSync(path.join(ROOT, 'src/functions/register.ts'), 'utf8');
   const timer = /app\.timer\('(\w+)'/.exec(register)?.[1] ?? '';
   return [
@@ -169,3 +169,23 @@ export const lookBack: Check = ({ templates }) =>
     });
     return wrong.map(() => `${symbol} says ${said} minutes, and looks at another span`);
   });
+
+/** What lasts is logged once a sweep: a rule on it that looks back less than two would resolve itself meanwhile. */
+export const lasts: Check = ({ templates }) => {
+  const region = templates.get('infra/modules/region.bicep');
+  const sweep = /'CRONLEASE_SWEEP_INTERVAL', value: '(\d+)s'/.exec(region?.source ?? '')?.[1];
+  const text = templates.get('infra/modules/alerts.bicep')?.source ?? '';
+  const windows = ['overdue', 'unhealthy'].map((event): [string, string | undefined] => {
+    const at = text.indexOf(`event == \\'${event}\\'`);
+    // The window of a rule stands within a screen of its filter, on either side.
+    const [before, after] = [text.slice(Math.max(0, at - 400), at), text.slice(at, at + 200)];
+    const found = event === 'overdue' ? /windowSize: 'PT(\d+)M'/.exec(before) : /window: 'PT(\d+)M'/.exec(after);
+    return [event, found?.[1]];
+  });
+  return windows
+    .filter(([, minutes]) => !(Number(minutes) * 60 >= 2 * Number(sweep)))
+    .map(
+      ([event, minutes]) =>
+        `the rule on ${event} looks back ${minutes ?? 'no'} minutes, and a sweep takes ${sweep ?? '?'} s`,
+    );
+};

@@ -126,6 +126,15 @@ const PLANTED: readonly Planted[] = [
     'silent says 10 minutes, and looks at another span',
   ],
   ['lookBack', ALERTS, 'minFailingPeriodsToAlert: 2', 'minFailingPeriodsToAlert: 1', 'looks at another span'],
+  ['queries', ALERTS, "event == \\'unhealthy\\'", "event == \\'healthy\\'", 'no alert is for unhealthy'],
+  [
+    'lasts',
+    ALERTS,
+    "dimension: 'deployment'\n    moreThan: 0\n    window: 'PT30M'",
+    "dimension: 'deployment'\n    moreThan: 0\n    window: 'PT1M'",
+    'unhealthy looks back 1 minutes',
+  ],
+  ['lasts', REGION, "'60s'", "'3600s'", 'a sweep takes 3600 s'],
   ['alerts', ALERTS, '[people.id]', '[]', 'tells nobody'],
 ];
 

@@ -109,6 +109,30 @@ function overdueNews(): (event: ClusterEvent) => readonly ClusterEvent[] {
   };
 }
 
+/** Longer than the time between two sweeps: what is said again within it has lasted. */
+const LASTS_MS = 180_000;
+
+/**
+ * An instance says at each sweep what is still wrong. People read it once.
+ *
+ * @returns whether to print an event
+ */
+function troubleNews(): (event: ClusterEvent) => boolean {
+  /** By process and by what was said, without numbers: when it was last said. */
+  const told = new Map<number, Map<string, number>>();
+  return ({ event, at, pid, job, reason }) => {
+    if (event === 'healthy') told.delete(pid);
+    if (event !== 'unhealthy') return true;
+    const of = told.get(pid) ?? new Map<string, number>();
+    told.set(pid, of);
+    const what = `${job ?? ''} ${reason ?? ''}`.replaceAll(/\d+/g, '#');
+    const before = of.get(what) ?? -Infinity;
+    const now = Date.parse(at);
+    of.set(what, now);
+    return now - before > LASTS_MS;
+  };
+}
+
 /** The storage account, without its key. */
 function describeStorage(cluster: Cluster, data: string | undefined): string {
   const part = (name: string): string | undefined =>
@@ -152,6 +176,7 @@ export function humanPrinter({ out, err, color }: Output): Printer {
     );
   };
   const newsOf = overdueNews();
+  const isNews = troubleNews();
   return {
     ready(cluster, { app, container, data }) {
       const [first] = cluster.instances();
@@ -173,7 +198,7 @@ export function humanPrinter({ out, err, color }: Output): Printer {
           'Ctrl+C stops everything.\n\n',
       );
     },
-    event: (event) => newsOf(event).forEach(print),
+    event: (event) => newsOf(event).filter(isNews).forEach(print),
     log({ level, message, functionName }, deployment) {
       const style: Style = level === 'warning' ? 'yellow' : level === 'error' || level === 'critical' ? 'red' : 'dim';
       const head = `${paint('dim', timeOfDay(new Date()))}  ${name(deployment, 8)}  `;

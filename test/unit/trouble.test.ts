@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import type { CoordinatorEvent } from '../../src/core/event';
+import type { JobName } from '../../src/core/brand';
+import type { Coordinator } from '../../src/coordinator/coordinator';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
+import { jobSpec } from '../support/job';
+import type { Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+
+/** One deployment that has ticked for a while. */
+async function start(): Promise<{ sim: Simulation; coordinator: Coordinator }> {
+  const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 1, sweepIntervalMs: MINUTE });
+  await sim.clock.advance(65 * SECOND);
+  const [instance] = sim.instances;
+  if (instance === undefined) throw new Error('there is no instance');
+  return { sim, coordinator: instance.coordinator };
+}
+
+/** Storage refuses every listing, for this reason, until it is called back. */
+function refuse(coordinator: Coordinator, reason: () => string): () => void {
+  const { store } = coordinator;
+  const refusing = { ...store, list: () => Promise.reject(new StoreUnavailableError(reason())) };
+  Object.assign(coordinator, { store: refusing });
+  return () => Object.assign(coordinator, { store });
+}
+
+function said({ events }: Simulation): (CoordinatorEvent & { deployment: string })[] {
+  return events.filter(({ event }) => event === 'unhealthy');
+}
+
+/** Each event comes about a sweep after the one before, whose ticks are 15 s apart. */
+function expectEachSweep(events: readonly CoordinatorEvent[], count: number): void {
+  expect(events.length).toBeGreaterThanOrEqual(count - 1);
+  expect(events.length).toBeLessThanOrEqual(count + 1);
+  for (const [index, { at }] of events.slice(1).entries()) {
+    const gap = at - (events[index]?.at ?? 0);
+    expect(gap).toBeGreaterThanOrEqual(MINUTE * 0.9);
+    expect(gap).toBeLessThanOrEqual(MINUTE + 16 * SECOND);
+  }
+}
+
+describe('trouble that lasts', () => {
+  it('is said again at each sweep, and no more once it is over', async () => {
+    const { sim, coordinator } = await start();
+    const restore = refuse(coordinator, () => '503 ServerBusy');
+    await sim.clock.advance(10 * MINUTE);
+    expectEachSweep(said(sim), 10);
+    expect(new Set(said(sim).map(({ reason }) => reason)).size).toBe(1);
+    restore();
+    await sim.clock.advance(20 * SECOND);
+    const count = said(sim).length;
+    await sim.clock.advance(5 * MINUTE);
+    expect(said(sim)).toHaveLength(count);
+    expect(sim.events.filter(({ event }) => event === 'healthy')).toHaveLength(1);
+  });
+
+  it('is said at once when its reason changes', async () => {
+    const { sim, coordinator } = await start();
+    let reason = '503 ServerBusy';
+    refuse(coordinator, () => reason);
+    await sim.clock.advance(20 * SECOND);
+    expect(said(sim)).toHaveLength(1);
+    reason = '403 AuthorizationFailure';
+    await sim.clock.advance(5 * SECOND);
+    expect(said(sim).map((event) => event.reason)).toEqual([
+      expect.stringContaining('503 ServerBusy'),
+      expect.stringContaining('403 AuthorizationFailure'),
+    ]);
+  });
+
+  it('is not said more often for reasons that take turns', async () => {
+    const { sim, coordinator } = await start();
+    let calls = 0;
+    refuse(coordinator, () => {
+      calls += 1;
+      return calls % 2 === 0 ? '503 ServerBusy' : 'ECONNREFUSED';
+    });
+    await sim.clock.advance(10 * MINUTE);
+    expect(calls).toBeGreaterThan(200);
+    expect(said(sim).length).toBeGreaterThan(15);
+    expect(said(sim).length).toBeLessThanOrEqual(22);
+  });
+
+  it('is not said more often for a reason whose numbers change', async () => {
+    const { sim, coordinator } = await start();
+    let ms = 0;
+    refuse(coordinator, () => {
+      ms += 17;
+      return `no answer from storage within ${String(ms)} ms`;
+    });
+    await sim.clock.advance(10 * MINUTE);
+    expectEachSweep(said(sim), 10);
+  });
+
+  it('is said of a task hub', async () => {
+    const { sim } = await start();
+    for (const instance of sim.instances) instance.hubDead = true;
+    await sim.clock.advance(10 * MINUTE);
+    // The first hand-over that is lost comes within a minute, and is seen to be lost by the next tick or two.
+    expectEachSweep(said(sim), 9);
+    expect(said(sim)[0]?.reason).toContain('task hub');
+  });
+
+  it('is said of a row that is not ours, with its job', async () => {
+    const { sim } = await start();
+    const job = 'a' as JobName;
+    await sim.store.writeControl(job, { format: '1', pauses: 'soon' }, undefined);
+    await sim.clock.advance(10 * MINUTE);
+    expectEachSweep(said(sim), 10);
+    expect(new Set(said(sim).map((event) => event.job))).toEqual(new Set([job]));
+  });
+});
+
+describe('cronlease dev', () => {
+  const at = (second: number): string => new Date(second * SECOND).toISOString();
+  const local = { deployment: 'local-1', pid: 7 };
+  const away = { ...local, event: 'unhealthy', reason: 'no answer from storage within 5000 ms' };
+  const EVENTS = [
+    { ...away, at: at(0) },
+    { ...away, at: at(60), reason: 'no answer from storage within 4321 ms' },
+    { ...away, at: at(61), pid: 8 },
+    { ...away, at: at(62), reason: '403' },
+    { ...away, at: at(120) },
+    { ...local, event: 'healthy', at: at(130), reason: 'storage answers again' },
+    { ...away, at: at(140) },
+    { ...away, at: at(2_000) },
+  ];
+
+  it('prints trouble that lasts once to people', () => {
+    const lines: string[] = [];
+    const printer = humanPrinter({ out: (text) => lines.push(text), err: () => undefined, color: false });
+    for (const event of EVENTS) printer.event(event);
+    expect(lines.map((line) => line.slice(14).trim().replaceAll(/\s+/g, ' '))).toEqual([
+      'local-1 unhealthy process 7, no answer from storage within 5000 ms',
+      'local-1 unhealthy process 8, no answer from storage within 5000 ms',
+      'local-1 unhealthy process 7, 403',
+      'local-1 healthy process 7, storage answers again',
+      'local-1 unhealthy process 7, no answer from storage within 5000 ms',
+      'local-1 unhealthy process 7, no answer from storage within 5000 ms',
+    ]);
+  });
+
+  it('prints it each time to programs', () => {
+    const lines: string[] = [];
+    const printer = jsonPrinter({ out: (text) => lines.push(text), err: () => undefined, color: false });
+    for (const event of EVENTS) printer.event(event);
+    expect(lines).toHaveLength(EVENTS.length);
+  });
+});
