@@ -4,7 +4,8 @@ import type { Fault } from './faults';
 import type { Outcome } from './history';
 import { runHistory } from './history';
 import type { Plan } from './plan';
-import { planOf } from './plan';
+import { planOf } from './mixes';
+import type { MixName } from './mixes';
 import { firstSpec } from './plan-job';
 import type { Budget } from './shrink';
 import { faultsOf, shrink, sizeOf } from './shrink';
@@ -12,6 +13,13 @@ import { faultsOf, shrink, sizeOf } from './shrink';
 const BUDGET: Budget = { runs: 800, ms: 60_000 };
 /** As much of a trace as anybody reads. */
 const TRACE_LINES = 250;
+
+/** One history: of which mix, and with which fault planted in the source. */
+export interface Subject {
+  readonly seed: number;
+  readonly mix: MixName;
+  readonly planted?: string | undefined;
+}
 
 export interface Explained {
   readonly violations: readonly Violation[];
@@ -21,8 +29,8 @@ export interface Explained {
 }
 
 /** Replays one history; one that fails is shrunk, and told. */
-export async function explain(seed: number, planted: string | undefined, budget = BUDGET): Promise<Explained> {
-  const plan = planOf(seed);
+export async function explain({ seed, mix, planted }: Subject, budget = BUDGET): Promise<Explained> {
+  const plan = planOf(seed, mix);
   const failed = await runHistory(plan);
   const { violations, lasted, counts } = failed;
   if (violations.length === 0) {
@@ -33,7 +41,7 @@ export async function explain(seed: number, planted: string | undefined, budget 
   const outcome = await runHistory(shrunk.plan, true);
   const text = [
     `Seed ${String(seed)} breaks a promise: ${describe(violations)}`,
-    `Replay: ${replayLine(seed, planted)}`,
+    `Replay: ${replayLine({ seed, mix, planted })}`,
     '',
     `Shrunk in ${String(shrunk.runs)} histories ${change(plan, failed, shrunk.plan)}; it still breaks: ${describe(outcome.violations)}`,
     '',
@@ -48,8 +56,12 @@ export async function explain(seed: number, planted: string | undefined, budget 
 }
 
 /** What a newcomer pastes to see a failing history again. */
-export function replayLine(seed: number, planted?: string): string {
-  return `npm run soak -- --seed ${String(seed)}${planted === undefined ? '' : ` --plant ${planted}`}`;
+export function replayLine({ seed, mix, planted }: Subject): string {
+  return [
+    `npm run soak -- --seed ${String(seed)}`,
+    ...(mix === 'plain' ? [] : [`--mix ${mix}`]),
+    ...(planted === undefined ? [] : [`--plant ${planted}`]),
+  ].join(' ');
 }
 
 export function describe(violations: readonly Violation[]): string {

@@ -2,20 +2,24 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { describe as inWords, replayLine } from './explain';
 import { runHistory } from './history';
-import { planOf } from './plan';
+import { MIX_NAMES, MIXES, planOf } from './mixes';
 import { searchHistories, withWorker } from './search';
 
 const ROOT = path.join(__dirname, '../..');
-const HISTORIES = 5_000;
 
 describe('every history of simulated faults', () => {
-  it(`keeps the promises: ${String(HISTORIES)} of them`, { timeout: 900_000 }, async () => {
-    const { histories, failures } = await withWorker(ROOT, undefined, (bundle) =>
-      searchHistories(bundle, { first: 1, histories: HISTORIES, stopAtFirst: false }),
-    );
-    expect(failures.map(({ seed, violations }) => `${replayLine(seed)}  ${inWords(violations)}`)).toEqual([]);
-    expect(histories).toBe(HISTORIES);
-  });
+  it.each(MIX_NAMES.filter((mix) => MIXES[mix].share > 0))(
+    'keeps the promises, in the mix %s',
+    { timeout: 900_000 },
+    async (mix) => {
+      const { share } = MIXES[mix];
+      const { histories, failures } = await withWorker(ROOT, undefined, (bundle) =>
+        searchHistories(bundle, { mix, first: 1, histories: share, stopAtFirst: false }),
+      );
+      expect(failures.map((failure) => `${replayLine(failure)}  ${inWords(failure.violations)}`)).toEqual([]);
+      expect(histories).toBe(share);
+    },
+  );
 
   it('is the same history again for the same seed, and for the faults that struck in it', async () => {
     const plan = planOf(12);

@@ -2,6 +2,7 @@ import type { Disturbance } from './disturbance';
 import { drawDisturbance, SKEWS } from './disturbance';
 import type { CallFault, FaultPlan, HubFault, Rates } from './faults';
 import { CALL_FAULTS, HUB_FAULTS } from './faults';
+import type { MixName } from './mixes';
 import type { PlannedJob } from './plan-job';
 import { planJob } from './plan-job';
 import type { ClockFault } from './process';
@@ -21,6 +22,7 @@ export interface PlannedInstance {
 /** All that a history follows from, with its seed. */
 export interface Plan {
   readonly seed: number;
+  readonly mix: MixName;
   readonly jobs: readonly PlannedJob[];
   readonly deployments: number;
   readonly instances: readonly PlannedInstance[];
@@ -30,7 +32,8 @@ export interface Plan {
   readonly troubledMs: number;
 }
 
-export function planOf(seed: number): Plan {
+/** A plan with a little of everything. */
+export function plainPlan(seed: number): Plan {
   const random = seededBy(seed, 'plan');
   const theme = themeOf(seed, (themes) => random.pick([...themes]));
   const deployments = theme.changing ? 2 : random.pick([1, 1, 2, 2, 3]);
@@ -51,6 +54,7 @@ export function planOf(seed: number): Plan {
   };
   const plan: Plan = {
     seed,
+    mix: 'plain',
     jobs,
     deployments,
     instances: Array.from({ length: count }, (_, index) => ({
@@ -86,7 +90,7 @@ function together(random: Random, theme: Theme, disturbances: readonly Disturban
 }
 
 /** A machine that sleeps while its wall clock is set back has no clock left that shows how long it slept. */
-function withinLimits(plan: Plan): Plan {
+export function withinLimits(plan: Plan): Plan {
   if (!plan.disturbances.some(({ kind }) => kind === 'setClock') || plan.faults.kind === 'listed') return plan;
   return {
     ...plan,

@@ -30,7 +30,7 @@ describe('a planted fault', () => {
     const name = 'monotonic-only';
     const seed = results.get(name)?.failure?.seed ?? 0;
     const { failures, text, shrunk } = await withWorker(ROOT, plantedBy(name), (bundle) =>
-      explainIn(bundle, seed, name),
+      explainIn(bundle, { seed, mix: 'plain', planted: name }),
     );
     expect(failures).toHaveLength(1);
     expect(shrunk?.stillFails).toBe(true);

@@ -1,3 +1,4 @@
+import type { MixName } from './mixes';
 import { CLAIM_FAULTS } from './planted-claims';
 import { DECISION_FAULTS } from './planted-decisions';
 import { TRUST_FAULTS } from './planted-trust';
@@ -15,6 +16,8 @@ export interface Planted {
   readonly name: string;
   /** What was changed, in a phrase. */
   readonly what: string;
+  /** The histories that are to show it; the plain ones where nothing is said. */
+  readonly mix?: MixName;
   readonly edits: readonly Edit[];
 }
 

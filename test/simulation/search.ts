@@ -2,9 +2,11 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { bundleWorker, plantedSources } from './bundle';
 import { onAllCores } from './cores';
+import type { Subject } from './explain';
+import type { MixName } from './mixes';
 import type { Planted } from './planted';
 import { PLANTED } from './planted';
-import type { Failure, Found } from './worker';
+import type { Failure, Found, Request } from './worker';
 
 /** Histories that a core does before it is asked what next. */
 const AT_ONCE = 20;
@@ -37,6 +39,14 @@ export interface Progress {
   readonly failures: readonly Failure[];
 }
 
+/** Which histories. */
+export interface Range {
+  readonly mix: MixName;
+  readonly first: number;
+  readonly histories?: number;
+  readonly stopAtFirst?: boolean;
+}
+
 /**
  * Runs histories on all cores, lowest seeds first, until one fails, all are done, or nobody wants more.
  *
@@ -44,7 +54,7 @@ export interface Progress {
  */
 export async function searchHistories(
   bundle: string,
-  { first, histories = Infinity, stopAtFirst = true }: { first: number; histories?: number; stopAtFirst?: boolean },
+  { mix, first, histories = Infinity, stopAtFirst = true }: Range,
   goesOn: (progress: Progress) => boolean = () => true,
 ): Promise<Progress> {
   const failures: Failure[] = [];
@@ -56,7 +66,7 @@ export async function searchHistories(
       if (count <= 0 || (stopAtFirst && failures.length > 0) || !goesOn({ histories: done, failures }))
         return undefined;
       next += count;
-      return { bundle, request: { kind: 'search', first: next - count, count, stopAtFirst } };
+      return { bundle, request: { kind: 'search', mix, first: next - count, count, stopAtFirst } };
     },
     (_task, found) => {
       done += found.histories;
@@ -67,20 +77,24 @@ export async function searchHistories(
 }
 
 /** Replays one history in a worker, and shrinks it where it fails. */
-export async function explainIn(bundle: string, seed: number, planted?: string): Promise<Found> {
+export async function explainIn(bundle: string, subject: Subject): Promise<Found> {
   let asked = false;
   let answer: Found = { histories: 0, failures: [] };
   await onAllCores(
     () => {
       if (asked) return undefined;
       asked = true;
-      return { bundle, request: { kind: 'explain', seed, planted } };
+      return { bundle, request: { kind: 'explain', ...subject } };
     },
     (_task, found) => {
       answer = found;
     },
   );
   return answer;
+}
+
+function searchFor({ mix = 'plain' }: Planted): Request {
+  return { kind: 'search', mix, first: 1, count: WITHIN, stopAtFirst: true };
 }
 
 export interface Caught {
@@ -102,7 +116,7 @@ export async function catchPlanted(root: string, caught: (result: Caught) => voi
       if (planted === undefined) return undefined;
       const bundle = bundleFile(root, planted.name);
       await bundleWorker(root, bundle, planted);
-      return { bundle, planted, request: { kind: 'search' as const, first: 1, count: WITHIN, stopAtFirst: true } };
+      return { bundle, planted, request: searchFor(planted) };
     },
     ({ planted, bundle }, { failures, histories }) => {
       rmSync(bundle, { force: true });

@@ -13,7 +13,10 @@ describe('npm run soak', () => {
   it('does as many histories, or as many minutes, as it is told', () => {
     expect(ask('--first', '7', '--histories', '20')).toMatchObject({ first: 7, histories: 20, minutes: undefined });
     expect(ask('--minutes', '0.5', '--plant', 'no-mark')).toMatchObject({ minutes: 0.5, planted: { name: 'no-mark' } });
-    expect(ask('--seed', '3575')).toEqual({ kind: 'replay', seed: 3575, planted: undefined });
+    expect(ask('--seed', '3575')).toEqual({ kind: 'replay', seed: 3575, mix: 'plain', planted: undefined });
+    expect(ask('--seed', '3575', '--mix', 'loss')).toMatchObject({ kind: 'replay', mix: 'loss' });
+    expect(ask('--mix', 'wide', '--minutes', '2')).toMatchObject({ kind: 'soak', mix: 'wide', minutes: 2 });
+    expect(ask('--minutes', '2')).toMatchObject({ mix: 'plain' });
     expect(ask('--planted')).toEqual({ kind: 'planted' });
     expect(ask('--help')).toEqual({ kind: 'help' });
   });
@@ -25,6 +28,8 @@ describe('npm run soak', () => {
     [['--minutes', '-1'], '--minutes'],
     [['--minutes', 'long'], '--minutes is "long": give a number above 0'],
     [['--plant', 'nothing'], 'no fault to plant. There are: '],
+    [['--mix', 'all'], '--mix is "all", which is no mix. There are: plain, wide, '],
+    [['--planted', '--mix', 'wide'], '--planted does not go with --mix'],
     [['--seed', '1', '--minutes', '2'], '--seed does not go with --minutes'],
     [['--planted', '--seed', '2'], '--planted does not go with --seed'],
     [['--sed', '1'], "Unknown option '--sed'"],

@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import type { MixName } from './mixes';
+import { MIX_NAMES, MIXES } from './mixes';
 import { PLANTED, plantedBy } from './planted';
 import type { Planted } from './planted';
 
@@ -9,10 +11,14 @@ export const SOAK_HELP = `Lets simulated histories happen on all cores until one
   npm run soak -- --seed 3575           replays one history; if it fails, shrinks it and prints its trace
   npm run soak -- --first 1 --histories 5000
                                         these histories, and no others
+  npm run soak -- --mix clocks          with more of one kind of trouble
   npm run soak -- --plant no-mark       with a rule of the product left out
   npm run soak -- --planted             how soon each planted fault is caught, as a table
 
 Ends with 1 where a promise was broken or a planted fault was not caught, with 2 where it was not asked well.
+
+Mixes:
+${MIX_NAMES.map((name) => `  ${name.padEnd(10)} ${MIXES[name].what}`).join('\n')}
 
 Faults to plant: ${PLANTED.map(({ name }) => name).join(', ')}.
 `;
@@ -26,9 +32,10 @@ export class SoakOptionError extends Error {
 export type SoakOptions =
   | { readonly kind: 'help' }
   | { readonly kind: 'planted' }
-  | { readonly kind: 'replay'; readonly seed: number; readonly planted: Planted | undefined }
+  | { readonly kind: 'replay'; readonly seed: number; readonly mix: MixName; readonly planted: Planted | undefined }
   | {
       readonly kind: 'soak';
+      readonly mix: MixName;
       readonly first: number;
       /** Undefined: as many as there is time for. */
       readonly histories: number | undefined;
@@ -49,10 +56,11 @@ export function soakOptions(args: readonly string[], now: number): SoakOptions {
     refuseOthers('--planted', values, ['planted']);
     return { kind: 'planted' };
   }
+  const mix = mixOf(values.mix) ?? planted?.mix ?? 'plain';
   const seed = whole('--seed', values.seed);
   if (seed !== undefined) {
-    refuseOthers('--seed', values, ['seed', 'plant']);
-    return { kind: 'replay', seed, planted };
+    refuseOthers('--seed', values, ['seed', 'mix', 'plant']);
+    return { kind: 'replay', seed, mix, planted };
   }
   const histories = whole('--histories', values.histories);
   const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
@@ -61,6 +69,7 @@ export function soakOptions(args: readonly string[], now: number): SoakOptions {
   }
   return {
     kind: 'soak',
+    mix,
     first: whole('--first', values.first) ?? (Math.floor(now / 1_000) % 1_000_000) * 1_000 + 1,
     histories,
     minutes: minutes ?? (histories === undefined ? 5 : undefined),
@@ -76,7 +85,16 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({
       args: [...args],
-      options: { minutes: text, seed: text, first: text, histories: text, plant: text, planted: flag, help: flag },
+      options: {
+        minutes: text,
+        seed: text,
+        first: text,
+        histories: text,
+        mix: text,
+        plant: text,
+        planted: flag,
+        help: flag,
+      },
     }).values;
   } catch (cause) {
     const [problem] = (cause instanceof Error ? cause.message : String(cause)).split('. ');
@@ -95,6 +113,12 @@ function whole(option: string, text: string | undefined): number | undefined {
     throw new SoakOptionError(`${option} is ${JSON.stringify(text)}: give a whole number from 1 to 9999999999`);
   }
   return Number(text);
+}
+
+function mixOf(name: string | undefined): MixName | undefined {
+  const found = MIX_NAMES.find((mix) => mix === name);
+  if (found !== undefined || name === undefined) return found;
+  throw new SoakOptionError(`--mix is ${JSON.stringify(name)}, which is no mix. There are: ${MIX_NAMES.join(', ')}`);
 }
 
 function plant(name: string): Planted {

@@ -1,4 +1,5 @@
 import { describe } from './explain';
+import type { MixName } from './mixes';
 import type { Planted } from './planted';
 import { catchPlanted, explainIn, searchHistories, WITHIN, withWorker } from './search';
 import type { Progress } from './search';
@@ -17,21 +18,25 @@ async function main(options: SoakOptions, root: string): Promise<number> {
     case 'planted':
       return plantAll(root);
     case 'replay':
-      return withWorker(root, options.planted, (bundle) => replay(bundle, options.seed, options.planted));
+      return withWorker(root, options.planted, (bundle) => replay(bundle, options.seed, options));
     case 'soak':
       return withWorker(root, options.planted, (bundle) => soak(bundle, options));
   }
 }
 
-async function replay(bundle: string, seed: number, planted: Planted | undefined): Promise<number> {
-  const { failures, text } = await explainIn(bundle, seed, planted?.name);
+async function replay(
+  bundle: string,
+  seed: number,
+  { mix, planted }: { readonly mix: MixName; readonly planted: Planted | undefined },
+): Promise<number> {
+  const { failures, text } = await explainIn(bundle, { seed, mix, planted: planted?.name });
   console.log(text);
   return failures.length > 0 ? BROKEN : 0;
 }
 
 async function soak(
   bundle: string,
-  { first, histories, minutes, planted }: Extract<SoakOptions, { kind: 'soak' }>,
+  { mix, first, histories, minutes, planted }: Extract<SoakOptions, { kind: 'soak' }>,
 ): Promise<number> {
   const started = performance.now();
   const elapsed = (): number => performance.now() - started;
@@ -40,7 +45,7 @@ async function soak(
     ...(histories === undefined ? [] : [`${String(histories)} histories`]),
     ...(minutes === undefined ? [] : [`${String(minutes)} minutes`]),
   ].join(' or ');
-  console.log(`Histories from seed ${String(first)} on, for ${amount}.`);
+  console.log(`Histories of the mix ${mix} from seed ${String(first)} on, for ${amount}.`);
   let told = 0;
   const goesOn = (progress: Progress): boolean => {
     if (elapsed() - told > PROGRESS_EVERY_MS) {
@@ -49,14 +54,14 @@ async function soak(
     }
     return elapsed() < limit;
   };
-  const range = histories === undefined ? { first } : { first, histories };
+  const range = histories === undefined ? { mix, first } : { mix, first, histories };
   const { histories: done, failures } = await searchHistories(bundle, range, goesOn);
   const [failure] = failures;
   if (failure === undefined) {
     console.log(`${String(done)} histories in ${(elapsed() / 60_000).toFixed(1)} min, all promises kept.`);
     return 0;
   }
-  return replay(bundle, failure.seed, planted);
+  return replay(bundle, failure.seed, { mix, planted });
 }
 
 async function plantAll(root: string): Promise<number> {

@@ -22,7 +22,7 @@ export interface Theme {
   readonly clocksInOutages?: true;
 }
 
-const ALL_OUTAGES = ['refuses', 'throttles', 'hangs', 'fades'] as const;
+export const ALL_OUTAGES = ['refuses', 'throttles', 'hangs', 'fades'] as const;
 
 const theme = (...kinds: DisturbanceKind[]): Theme => ({ kinds, outages: ALL_OUTAGES });
 

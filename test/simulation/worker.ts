@@ -1,24 +1,28 @@
 import { parentPort } from 'node:worker_threads';
 import type { Explained } from './explain';
+import type { Subject } from './explain';
 import { explain } from './explain';
 import type { Violation } from './facts';
 import { runHistory } from './history';
-import { planOf } from './plan';
+import type { MixName } from './mixes';
+import { planOf } from './mixes';
 
 /** What a core is asked to do. */
 export type Request =
   | {
       readonly kind: 'search';
+      readonly mix: MixName;
       readonly first: number;
       readonly count: number;
       /** Goes no further than the first history that fails. */
       readonly stopAtFirst: boolean;
     }
   /** Replays one history, and shrinks it where it fails. */
-  | { readonly kind: 'explain'; readonly seed: number; readonly planted?: string | undefined };
+  | ({ readonly kind: 'explain' } & Subject);
 
 export interface Failure {
   readonly seed: number;
+  readonly mix: MixName;
   readonly violations: readonly Violation[];
 }
 
@@ -31,14 +35,14 @@ export interface Found {
   readonly shrunk?: Explained['shrunk'];
 }
 
-async function search({ first, count, stopAtFirst }: Extract<Request, { kind: 'search' }>): Promise<Found> {
+async function search({ mix, first, count, stopAtFirst }: Extract<Request, { kind: 'search' }>): Promise<Found> {
   const failures: Failure[] = [];
   let histories = 0;
   for (let seed = first; seed < first + count; seed += 1) {
     histories += 1;
-    const { violations } = await runHistory(planOf(seed));
+    const { violations } = await runHistory(planOf(seed, mix));
     if (violations.length === 0) continue;
-    failures.push({ seed, violations });
+    failures.push({ seed, mix, violations });
     if (stopAtFirst) break;
   }
   return { histories, failures };
@@ -46,8 +50,9 @@ async function search({ first, count, stopAtFirst }: Extract<Request, { kind: 's
 
 async function answer(request: Request): Promise<Found> {
   if (request.kind === 'search') return search(request);
-  const { violations, text, shrunk } = await explain(request.seed, request.planted);
-  return { histories: 1, failures: violations.length === 0 ? [] : [{ seed: request.seed, violations }], text, shrunk };
+  const { violations, text, shrunk } = await explain(request);
+  const { seed, mix } = request;
+  return { histories: 1, failures: violations.length === 0 ? [] : [{ seed, mix, violations }], text, shrunk };
 }
 
 // The errors of a simulated world are many, and nobody reads their stacks.

@@ -1,0 +1,152 @@
+import type { Disturbance, DisturbanceKind } from './disturbance';
+import { drawDisturbance } from './disturbance';
+import type { CallFault, HubFault, Rates } from './faults';
+import type { Plan } from './plan';
+import { plainPlan, withinLimits } from './plan';
+import type { Random } from './random';
+import { seededBy } from './random';
+import { ALL_OUTAGES } from './themes';
+
+export const MIX_NAMES = ['plain', 'wide', 'loss', 'clocks', 'pauses', 'kills', 'outages'] as const;
+export type MixName = (typeof MIX_NAMES)[number];
+
+/** A kind of trouble that histories have more of than the plain ones. */
+export interface Mix {
+  /** What is different, in a phrase. */
+  readonly what: string;
+  /** How many of its histories `npm test` lets happen. */
+  readonly share: number;
+  /**
+   * Changes the plain plan of a seed.
+   *
+   * @param random a source of the mix's own, so that plain histories stay what they are
+   */
+  change(plan: Plan, random: Random): Plan;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+/** How far clocks are off in `wide`. */
+const WIDE_SKEWS = [0, 0, 150, -1_900, 30_000, -30_000, 5 * MINUTE, -5 * MINUTE, 10 * MINUTE, -10 * MINUTE] as const;
+/** How far clocks are off in `clocks`. */
+const LARGE_SKEWS = [
+  ...([0, 0, 1_900, -1_900, 2_500, -2_500, 30_000, -30_000] as const),
+  ...([10 * MINUTE, -10 * MINUTE, 60 * MINUTE, -60 * MINUTE, 60 * MINUTE, -60 * MINUTE] as const),
+] as const;
+
+export const MIXES: Readonly<Record<MixName, Mix>> = {
+  plain: { what: 'a little of everything', share: 2_000, change: (plan) => plan },
+  wide: { what: '3 to 6 deployments, and clocks up to ten minutes off', share: 330, change: wide },
+  loss: { what: 'up to 40 % of all calls are lost', share: 330, change: loss },
+  clocks: { what: 'clocks up to an hour off, and set while runs go on', share: 0, change: clocks },
+  pauses: { what: 'processes stop for up to five minutes', share: 330, change: pauses },
+  kills: { what: 'processes die, and whole deployments', share: 330, change: kills },
+  outages: { what: 'storage and task hubs are away for up to five minutes', share: 200, change: outages },
+};
+
+/** All that a history follows from. */
+export function planOf(seed: number, mix: MixName = 'plain'): Plan {
+  const plan = plainPlan(seed);
+  if (mix === 'plain') return plan;
+  return withinLimits({ ...MIXES[mix].change(plan, seededBy(seed, 'mix', mix)), mix });
+}
+
+function wide(plan: Plan, random: Random): Plan {
+  const deployments = random.whole(3, 6);
+  const wider: Plan = {
+    ...plan,
+    deployments,
+    instances: Array.from({ length: deployments + random.whole(0, 3) }, (_, index) => ({
+      index,
+      deployment: index % deployments,
+      startsAt: index === 0 ? 0 : random.pick([0, 0, random.whole(0, plan.troubledMs)]),
+      clock: { skewMs: random.pick(WIDE_SKEWS), drift: random.pick([0, 0, 0.0002, -0.0002, 0.005, -0.005]) },
+    })),
+  };
+  const kinds = ['kill', 'drain', 'pause', 'hubDead', 'hubDead', 'hubWiped', 'appGone', 'deploy', 'outage'] as const;
+  return { ...wider, disturbances: [...plan.disturbances, ...draw(wider, random, kinds, [0, 10])].sort(byTime) };
+}
+
+function loss(plan: Plan, random: Random): Plan {
+  const share = random.pick([0.1, 0.2, 0.3, 0.4]);
+  const before = random.pick([0.2, 0.5, 0.8]);
+  return withRates(plan, { lostBefore: share * before, lostAfter: share * (1 - before) });
+}
+
+function clocks(plan: Plan, random: Random): Plan {
+  const skewed: Plan = {
+    ...plan,
+    instances: plan.instances.map((instance) => ({
+      ...instance,
+      clock: { ...instance.clock, skewMs: random.pick(LARGE_SKEWS) },
+    })),
+  };
+  const steps = draw(plan, random, ['setClock'], [1, 8]).map((what): Disturbance =>
+    what.kind === 'setClock' ? { ...what, skewMs: random.pick(LARGE_SKEWS) } : what,
+  );
+  // In half of them nothing else happens, so that nothing else explains a delay.
+  const others = random.chance(0.5) ? [] : plan.disturbances.filter(({ kind }) => kind !== 'setClock');
+  const calm = { ...skewed, disturbances: [...others, ...steps].sort(byTime) };
+  return others.length > 0 ? calm : withoutFaults(calm);
+}
+
+function pauses(plan: Plan, random: Random): Plan {
+  const longer: Plan = { ...plan, troubledMs: random.pick([300_000, 450_000, 600_000]) };
+  const stops = draw(longer, random, ['pause', 'pause', 'pause', 'kill'], [3, 12]).map((what): Disturbance =>
+    what.kind === 'pause' ? { ...what, lasts: random.pick([20, 60, 120, 300] as const) * SECOND } : what,
+  );
+  const others = plan.disturbances.filter(({ kind }) => kind !== 'setClock');
+  return withRates(
+    { ...longer, disturbances: [...others, ...stops].sort(byTime) },
+    { pauseAfter: random.pick([0, 0.01, 0.03]), pauseSent: random.pick([0, 0.01, 0.03]) },
+  );
+}
+
+function kills(plan: Plan, random: Random): Plan {
+  const longer: Plan = { ...plan, troubledMs: random.pick([150_000, 300_000]) };
+  const deaths = draw(longer, random, ['kill', 'kill', 'kill', 'drain', 'appGone'], [4, 20]);
+  const rate = random.pick([0, 0.005, 0.02, 0.05]);
+  return withRates(
+    { ...longer, disturbances: [...plan.disturbances, ...deaths].sort(byTime) },
+    { crashBefore: rate, crashAfter: rate, crashSent: rate },
+  );
+}
+
+function outages(plan: Plan, random: Random): Plan {
+  const longer: Plan = { ...plan, troubledMs: random.pick([300_000, 600_000]) };
+  const kinds = ['outage', 'outage', 'outage', 'denied', 'hubDead', 'hubWiped'] as const;
+  const away = draw(longer, random, kinds, [2, 10]).map((what): Disturbance =>
+    what.kind === 'outage' || what.kind === 'denied'
+      ? { ...what, lasts: random.pick([10, 40, 90, 180, 300] as const) * SECOND }
+      : what,
+  );
+  return { ...longer, disturbances: [...plan.disturbances, ...away].sort(byTime) };
+}
+
+function draw(
+  plan: Plan,
+  random: Random,
+  kinds: readonly DisturbanceKind[],
+  [least, most]: readonly [number, number],
+): readonly Disturbance[] {
+  const counts = { jobs: plan.jobs.length, instances: plan.instances.length, deployments: plan.deployments };
+  const theme = { kinds, outages: ALL_OUTAGES };
+  return Array.from({ length: random.whole(least, most) }, () =>
+    drawDisturbance(random, theme, plan.troubledMs, counts),
+  );
+}
+
+function byTime(a: Disturbance, b: Disturbance): number {
+  return a.at - b.at;
+}
+
+function withRates(plan: Plan, changed: Partial<Rates>): Plan {
+  if (plan.faults.kind === 'listed') return plan;
+  return { ...plan, faults: { kind: 'drawn', rates: { ...plan.faults.rates, ...changed } } };
+}
+
+function withoutFaults(plan: Plan): Plan {
+  if (plan.faults.kind === 'listed') return plan;
+  const kinds = Object.keys(plan.faults.rates) as (CallFault | HubFault)[];
+  return withRates(plan, Object.fromEntries(kinds.map((kind) => [kind, 0])));
+}
