@@ -21,6 +21,7 @@ const CALL_LIMIT_MS = 5_000;
 export interface Seen {
   readonly row: ListedRow;
   readonly control: ListedControl | undefined;
+  /** The Date of the page on which the row lay. */
   readonly listedAt: EpochMs;
 }
 

@@ -26,6 +26,7 @@ import { announcer } from './presence';
 import { purger } from './purge';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from './reachability';
 import { writeOutcomeUnknown, writeOwedOf } from './settle';
+import { tellStrays } from './strays';
 
 /** Claims side by side. */
 const CLAIMS_AT_ONCE = 32;
@@ -177,6 +178,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       listing = await list();
     }
     lastSweep = askedAt;
+    tellStrays(coordinator, listing, report);
     await Promise.all([...coordinator.jobs.values()].map((job) => decideOn(hub, job, listing, askedAt, report)));
     const check = overdue.check(listing, report);
     if (check !== undefined) goesOn(check);
@@ -231,7 +233,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       coordinator,
       job,
       notes,
-      { row: seen.row, control: seen.control, listedAt: listing.date },
+      { row: seen.row, control: seen.control, listedAt: seen.date },
       report,
     );
     notes.seen = version;

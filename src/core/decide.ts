@@ -33,7 +33,7 @@ export interface Situation {
   /** `held` also stands for a lease seen broken for too short a time. */
   readonly lease: 'available' | 'held' | 'expired';
   readonly control: Control;
-  /** The service's Date of the listing that showed all this. */
+  /** The service's Date when it showed the row. */
   readonly listedAt: EpochMs;
   readonly now: EpochMs;
   /** The ledger record of the row's run, where it was looked up. `unreadable`: it is there, and is not cronlease's. */

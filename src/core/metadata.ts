@@ -1,5 +1,12 @@
 import type { EpochMs } from './brand';
 
+/** Keys that no cronlease writes: with one of them on any blob, the SDK can read no listing that shows it. */
+export const UNLISTABLE_KEYS = ['constructor', 'prototype', '__proto__'] as const;
+
+export function hasUnlistableKey(metadata: Readonly<Record<string, string>>): boolean {
+  return UNLISTABLE_KEYS.some((key) => Object.hasOwn(metadata, key));
+}
+
 /** A row or control record whose metadata is not ours: that job is left alone, and says so. */
 export class ForeignMetadataError extends Error {
   readonly code = 'ForeignMetadata';
@@ -15,7 +22,10 @@ export class ForeignMetadataError extends Error {
 
 /** Reads one blob's metadata, field by field. Every method throws {@link ForeignMetadataError}. */
 export class MetadataReader {
-  constructor(private readonly metadata: Readonly<Record<string, string>>) {}
+  constructor(private readonly metadata: Readonly<Record<string, string>>) {
+    const key = UNLISTABLE_KEYS.find((name) => Object.hasOwn(metadata, name));
+    if (key !== undefined) throw new ForeignMetadataError(key, metadata[key], 'no such key');
+  }
 
   text(key: string): string {
     const value = this.metadata[key];

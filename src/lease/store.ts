@@ -22,7 +22,7 @@ export interface LeaseStore {
   /** Makes the container if it is missing. Not being allowed to make one that exists is no error. */
   prepare(options?: CallOptions): Promise<void>;
 
-  /** All rows and controls, or those of one job. `date` is that of the first page, the oldest. */
+  /** All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. */
   list(options?: CallOptions & { readonly job?: JobName }): Promise<Listing>;
 
   /** Creates a row if it is absent. */
@@ -125,9 +125,7 @@ export interface LeaseStore {
   ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
 
   /** What all deployments have said of themselves. `date` is that of the first page. */
-  listPresences(
-    options?: CallOptions,
-  ): Promise<{ readonly date: EpochMs; readonly presences: ReadonlyMap<string, ListedPresence> }>;
+  listPresences(options?: CallOptions): Promise<Presences>;
 
   /** Creates a piece of a fan-out run (its plan, an item's result) if there is none of this name. */
   createPiece(
@@ -189,9 +187,34 @@ export interface ListedPresence {
   readonly metadata: Metadata;
 }
 
+export interface ListedJob {
+  readonly row?: ListedRow;
+  readonly control?: ListedControl;
+  /** That of the page on which the row lay, or the control where there is no row. */
+  readonly date: EpochMs;
+}
+
 export interface Listing {
   readonly date: EpochMs;
-  readonly jobs: ReadonlyMap<JobName, { readonly row?: ListedRow; readonly control?: ListedControl }>;
+  readonly jobs: ReadonlyMap<JobName, ListedJob>;
+  /** Left out where there are none. */
+  readonly strays?: Strays;
+}
+
+export interface Presences {
+  readonly date: EpochMs;
+  readonly presences: ReadonlyMap<string, ListedPresence>;
+  /** Left out where there are none. */
+  readonly strays?: Strays;
+}
+
+/** Blobs among those that were listed whose names cronlease does not write: they are left out. */
+export interface Strays {
+  readonly count: number;
+  /** The first ten. */
+  readonly names: readonly string[];
+  /** The first ten whose metadata stops programs that list with the SDK, as older versions of cronlease do. */
+  readonly harmful: readonly string[];
 }
 
 /** A ledger record as stored: its JSON, and a summary that a listing shows. */

@@ -26,13 +26,13 @@ export async function readState(store: LeaseStore, job: JobName, options?: CallO
 
 /** As {@link readState}, from a listing that has the job. */
 export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
-  const { row, control } = jobs.get(job) ?? {};
+  const { row, control, date: seenAt = date } = jobs.get(job) ?? {};
   return {
     row: row && decodeRow(row.metadata),
     lease: leaseOf(row?.lease ?? 'available'),
     control: control === undefined ? NO_CONTROL : decodeControl(control.metadata),
     controlEtag: control?.etag,
-    now: date,
+    now: seenAt,
   };
 }
 

@@ -1,12 +1,11 @@
 import type { Millis } from '../core/brand';
+import { UNLISTABLE_KEYS } from '../core/metadata';
 import type { Metadata } from '../lease/store';
 
 /** All names and values of one blob's metadata, in bytes. */
 const METADATA_BYTES = 8192;
 const LEASE_SECONDS = { least: 15, most: 60 };
 export const LONGEST_LEASE_MS = LEASE_SECONDS.most * 1000;
-/** One of these on any blob, and no listing can be read: the SDK's XML parser takes the element for an attack. */
-const UNLISTABLE = ['constructor', 'prototype'];
 
 /** What was to be stored does not fit blob storage. Nothing was sent. */
 export class StoreLimitError extends Error {
@@ -27,7 +26,7 @@ export function checkMetadata(metadata: Metadata): void {
     if (!/^[a-z]+$/.test(key)) {
       throw new StoreLimitError(`Metadata key ${JSON.stringify(key)} cannot be stored: use the letters a to z only.`);
     }
-    if (UNLISTABLE.includes(key)) {
+    if (UNLISTABLE_KEYS.some((name) => name === key)) {
       throw new StoreLimitError(`Metadata key "${key}" cannot be read in a listing: use another name.`);
     }
     const problem = problemOf(value);

@@ -167,15 +167,15 @@ export function storeOver(
   });
 }
 
-/** Pages are not of one instant, and a row's page may be another than its control's. The Date is the first one's. */
+/** Pages are not of one instant, and a row's page may be another than its control's. Each row has its page's Date. */
 function tear(first: Listing, second: Listing, seed: number): Listing {
   const random = seeded(seed);
   const jobs = new Map<JobName, NonNullable<ReturnType<Listing['jobs']['get']>>>();
   for (const [job, later] of second.jobs) {
     const earlier = first.jobs.get(job);
-    const { row } = random.chance(0.5) ? (earlier ?? {}) : later;
+    const { row, date = first.date } = random.chance(0.5) ? (earlier ?? {}) : later;
     const { control } = random.chance(0.5) ? (earlier ?? {}) : later;
-    jobs.set(job, { ...(row && { row }), ...(control && { control }) });
+    jobs.set(job, { ...(row && { row }), ...(control && { control }), date });
   }
   return { date: first.date, jobs };
 }

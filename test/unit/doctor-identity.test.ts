@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { StoragePipelineOptions } from '@azure/storage-blob';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { UsageError } from '../../src/cli/cli-error';
@@ -61,7 +62,7 @@ const client: Client = {
     }
     if (call === 'GET list') {
       headers.set('content-type', 'application/xml');
-      return { request, status: 200, headers, bodyAsText: EMPTY };
+      return { request, status: 200, headers, readableStreamBody: Readable.from([EMPTY]) };
     }
     if (request.method === 'GET') {
       headers.set('x-ms-error-code', 'BlobNotFound');

@@ -161,6 +161,23 @@ describe('doctor', () => {
     ]);
   });
 
+  it('names blobs that lie beside cronlease’s own, and what they do to others', async () => {
+    const strays = { count: 12, names: ['jobs/a/x', 'jobs/evil'], harmful: ['jobs/evil'] };
+    const findings = await found({
+      besides: async (store) => {
+        const { list, listPresences } = store;
+        store.list = async (options) => ({ ...(await list(options)), strays });
+        const odd = { count: 1, names: ['deployments/%zz'], harmful: [] };
+        store.listPresences = async (options) => ({ ...(await listPresences(options)), strays: odd });
+      },
+    });
+    expect(findings.map(({ status, subject, message }) => [status, subject, message.slice(0, 38)])).toEqual([
+      ['warning', 'jobs/', 'jobs/a/x, jobs/evil and 10 others are '],
+      ['problem', 'jobs/evil', 'its metadata has a key that stops list'],
+      ['warning', 'deployments/', 'deployments/%zz is a blob that cronlea'],
+    ]);
+  });
+
   it('finds leases that are held for longer than the job may take', async () => {
     const limit = (JOB.timeoutMs ?? 0) + JOB.graceMs + JOB.leaseMs;
     const held = ['a'];

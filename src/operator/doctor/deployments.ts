@@ -4,9 +4,10 @@ import type { JobsFile } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import type { Presence } from '../../core/presence';
 import { decodePresence, jobsHash, PRESENCE_EVERY_MS } from '../../core/presence';
-import type { ListedPresence } from '../../lease/store';
+import type { Presences } from '../../lease/store';
 import type { Finding } from './finding';
 import { okAbout, orOk, problem, warning } from './finding';
+import { strayBlobs } from './strays';
 import { SKEW_MS } from './storage';
 
 /** A deployment that ticks has said so twice in this time. */
@@ -18,11 +19,6 @@ export interface Deployment extends Presence {
   readonly name: string;
   /** It says that it is there every five minutes, and has done so. */
   readonly live: boolean;
-}
-
-interface Presences {
-  readonly date: EpochMs;
-  readonly presences: ReadonlyMap<string, ListedPresence>;
 }
 
 /** Those that have ticked in the last week, by name. What cannot be read is in `foreign`. */
@@ -53,6 +49,7 @@ export function checkDeployments(listed: Presences, file: JobsFile | undefined):
     ...foreign.map(({ name, error }) =>
       problem('metadata', `deployments/${name}`, error.message, 'delete the blob: the deployment writes it anew'),
     ),
+    ...strayBlobs(listed.strays, 'deployments/'),
     ...checkTicks(deployments, listed.date),
     ...orOk(live.flatMap(checkName), 'names', 'each deployment has a name of its own'),
     ...orOk(checkHubs(live), 'hubs', 'each deployment has a task hub of its own'),

@@ -19,6 +19,7 @@ export type Check =
   | 'versioning'
   | 'file'
   | 'metadata'
+  | 'strays'
   | 'orphans'
   | 'unseen'
   | 'revision'

@@ -16,6 +16,7 @@ import { currentRun, isForgotten } from '../job-state';
 import { checkAlerts } from './alerts';
 import type { Finding } from './finding';
 import { ok, orOk, problem, warning } from './finding';
+import { strayBlobs } from './strays';
 
 /** A sweep by default, a tick, and as much again. */
 const LONG_MS = 3 * 60_000;
@@ -42,6 +43,7 @@ export async function checkJobs(view: View): Promise<readonly Finding[]> {
   const live = seen.filter(({ row }) => row.forgotten === undefined);
   return [
     ...orOk(foreign, 'metadata', `${count(seen.length, 'row')} can be read`),
+    ...strayBlobs(listing.strays, 'jobs/'),
     ...(file === undefined ? [] : aboutFile(file, listing, live)),
     ...orOk(await checkLeases(view, live), 'leases', 'none is held for longer than its job may take'),
     ...orOk(

@@ -10,6 +10,7 @@ import {
 } from '@azure/storage-blob';
 import type { Caller } from '../../lease/trial';
 import { callerIn } from './caller';
+import { unreadListings } from './unread-listing';
 
 /** Settings by name, as an app's environment has them. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -91,7 +92,7 @@ export function connectContainer(
 export function connectService(settings: Settings, { policies = [], ...options }: Sending = {}): BlobServiceClient {
   const { url, credential } = resolve(settings);
   const pipeline = newPipeline(credential, { retryOptions: { maxTries: 1 }, ...options });
-  pipeline.factories.push(...policies);
+  pipeline.factories.push(unreadListings, ...policies);
   return new BlobServiceClient(url, pipeline);
 }
 

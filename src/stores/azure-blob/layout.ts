@@ -40,6 +40,17 @@ export function presenceName(deployment: string): string {
   return PRESENCE_PREFIX + encodeURIComponent(deployment).replaceAll('.', '%2E');
 }
 
+/** Which deployment's presence a blob is; undefined: none. */
+export function parsePresenceName(blobName: string): string | undefined {
+  try {
+    const deployment = decodeURIComponent(blobName.slice(PRESENCE_PREFIX.length));
+    return presenceName(deployment) === blobName ? deployment : undefined;
+  } catch {
+    // No text has this name: `%zz` encodes nothing.
+    return undefined;
+  }
+}
+
 /** Where an operator's look tries out what it may do. */
 export function trialName(id: string): string {
   return `doctor/${id}`;

@@ -1,13 +1,14 @@
-import type { BlobItem, ContainerClient } from '@azure/storage-blob';
+import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs, JobName } from '../../core/brand';
+import { hasUnlistableKey } from '../../core/metadata';
 import {
   type CallOptions,
   type LeaseStore,
-  type ListedControl,
+  type ListedJob,
   type ListedPresence,
   type ListedRow,
-  type Metadata,
   StoreUnavailableError,
+  type Strays,
 } from '../../lease/store';
 import type { Ask } from './ask';
 import {
@@ -16,15 +17,16 @@ import {
   JOBS_PREFIX,
   parseElectionRow,
   parsePartName,
+  parsePresenceName,
   piecePrefix,
   PRESENCE_PREFIX,
   quoted,
   recordPrefix,
 } from './layout';
+import type { ListedBlob, ListingPage } from './listing-xml';
+import { readListing } from './unread-listing';
 
-interface Page {
-  readonly items: readonly BlobItem[];
-  readonly continuation: string | undefined;
+interface Page extends ListingPage {
   readonly date?: Date;
 }
 
@@ -44,42 +46,45 @@ export function listingCalls(
   return {
     async list(options) {
       const prefix = options?.job === undefined ? JOBS_PREFIX : jobPrefix(options.job);
-      const jobs: Jobs = new Map();
+      const jobs = new Map<JobName, ListedJob>();
+      const strays = strayNotes();
       let date: EpochMs | undefined;
       let continuation: string | undefined;
       do {
         const answer = await askPage('list jobs', { prefix, limit: pageSize, continuation }, options);
         date ??= answer.date;
-        for (const item of answer.value.items) gather(jobs, item);
+        for (const item of answer.value.blobs) if (!gather(jobs, item, answer.date)) strays.add(item);
         continuation = answer.value.continuation;
       } while (continuation !== undefined);
-      return { date, jobs };
+      return { date, jobs, ...strays.found() };
     },
     async listPresences(options) {
       const presences = new Map<string, ListedPresence>();
+      const strays = strayNotes();
       let date: EpochMs | undefined;
       let continuation: string | undefined;
       do {
         const request = { prefix: PRESENCE_PREFIX, limit: pageSize, continuation };
         const answer = await askPage('list deployments', request, options);
         date ??= answer.date;
-        for (const item of answer.value.items) {
-          const name = decodeURIComponent(item.name.slice(PRESENCE_PREFIX.length));
-          presences.set(name, { etag: quoted(item.properties.etag), metadata: metadataOf(item) });
+        for (const item of answer.value.blobs) {
+          const name = parsePresenceName(item.name);
+          if (name === undefined) strays.add(item);
+          else presences.set(name, { etag: quoted(item.etag), metadata: item.metadata });
         }
         continuation = answer.value.continuation;
       } while (continuation !== undefined);
-      return { date, presences };
+      return { date, presences, ...strays.found() };
     },
     async listRecords(job, { prefix = '', limit, continuation }, options) {
       const folder = recordPrefix(job);
       const request = { prefix: folder + prefix, limit: Math.min(limit, pageSize), continuation };
       const { value } = await askPage(`list records of ${job}`, request, options);
       return {
-        records: value.items.map((item) => ({
+        records: value.blobs.map((item) => ({
           key: item.name.slice(folder.length),
-          etag: quoted(item.properties.etag),
-          summary: metadataOf(item),
+          etag: quoted(item.etag),
+          summary: item.metadata,
         })),
         continuation: value.continuation,
       };
@@ -89,9 +94,9 @@ export function listingCalls(
       const request = { prefix: piecePrefix(job, key), limit: Math.min(limit, pageSize), continuation };
       const { value } = await askPage(`list pieces of ${job}`, request, options);
       return {
-        pieces: value.items.map((item) => {
+        pieces: value.blobs.map((item) => {
           const [run = '', name = ''] = item.name.slice(folder.length).split('/');
-          return { key: run, name, summary: metadataOf(item) };
+          return { key: run, name, summary: item.metadata };
         }),
         continuation: value.continuation,
       };
@@ -122,17 +127,10 @@ export async function page(
     maxPageSize: limit,
     ...(continuation === undefined ? {} : { continuationToken: continuation }),
   });
-  for await (const { segment, continuationToken, date } of pages) {
-    return {
-      items: segment.blobItems,
-      continuation: continuationToken === '' ? undefined : continuationToken,
-      ...(date && { date }),
-    };
-  }
-  throw new StoreUnavailableError('a listing without a page');
+  const { answer, page } = await readListing(abortSignal, () => pages.next());
+  const date = answer.done ? undefined : answer.value.date;
+  return { ...page, ...(date && { date }) };
 }
-
-type Jobs = Map<JobName, { row?: ListedRow; control?: ListedControl }>;
 
 /** The rows of all elections beside the jobs. */
 export async function listElections(
@@ -146,7 +144,7 @@ export async function listElections(
   do {
     const request = { prefix: ELECTIONS_PREFIX, limit: pageSize, continuation };
     const answer = await askForPage(container, ask, 'list elections', request, options);
-    for (const item of answer.value.items) {
+    for (const item of answer.value.blobs) {
       const name = parseElectionRow(item.name);
       if (name !== undefined) rows.set(name, rowOf(item));
     }
@@ -155,22 +153,37 @@ export async function listElections(
   return rows;
 }
 
-/** A job's two blobs may lie on different pages. Blobs that are not ours are passed over. */
-function gather(jobs: Jobs, item: BlobItem): void {
+/** Adds a blob to the job that it belongs to, whose other blob may lie on another page. False: it is no job's. */
+function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs): boolean {
   const owner = parsePartName(item.name);
-  if (owner === undefined) return;
-  const job = jobs.get(owner.job) ?? {};
-  jobs.set(owner.job, job);
-  if (owner.part === 'control') job.control = { etag: quoted(item.properties.etag), metadata: metadataOf(item) };
-  else job.row = rowOf(item);
+  if (owner === undefined) return false;
+  const known = jobs.get(owner.job);
+  if (owner.part === 'lease') {
+    jobs.set(owner.job, { ...known, row: rowOf(item), date });
+  } else {
+    const control = { etag: quoted(item.etag), metadata: item.metadata };
+    jobs.set(owner.job, { ...known, control, date: known?.date ?? date });
+  }
+  return true;
 }
 
-function rowOf(item: BlobItem): ListedRow {
-  const { etag, leaseState = 'available', leaseDuration } = item.properties;
-  const listed = { etag: quoted(etag), lease: leaseState, metadata: metadataOf(item) };
-  return leaseDuration === 'infinite' ? { ...listed, endless: true } : listed;
+const STRAYS_NAMED = 10;
+
+function strayNotes(): { add(item: ListedBlob): void; found(): { readonly strays?: Strays } } {
+  let count = 0;
+  const names: string[] = [];
+  const harmful: string[] = [];
+  return {
+    add({ name, metadata }) {
+      count += 1;
+      if (names.length < STRAYS_NAMED) names.push(name);
+      if (harmful.length < STRAYS_NAMED && hasUnlistableKey(metadata)) harmful.push(name);
+    },
+    found: () => (count === 0 ? {} : { strays: { count, names, harmful } }),
+  };
 }
 
-function metadataOf(item: BlobItem): Metadata {
-  return item.metadata ?? {};
+function rowOf({ etag, lease, endless, metadata }: ListedBlob): ListedRow {
+  const listed = { etag: quoted(etag), lease, metadata };
+  return endless ? { ...listed, endless: true } : listed;
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock';
 import type {
   CallOptions,
   LeaseStore,
-  ListedControl,
+  ListedJob,
   ListedPiece,
   ListedPresence,
   ListedRow,
@@ -90,14 +90,15 @@ function listingCalls(state: State): Pick<LeaseStore, 'list' | 'readRow'> {
     async list(options) {
       heed(options);
       const names = options?.job === undefined ? new Set([...rows.keys(), ...controls.keys()]) : [options.job];
-      const jobs = new Map<JobName, { row?: ListedRow; control?: ListedControl }>();
+      const jobs = new Map<JobName, ListedJob>();
+      const date = dateOf(clock);
       for (const job of names) {
         const row = rows.get(job);
         const control = controls.get(job);
         if (row === undefined && control === undefined) continue;
-        jobs.set(job, { ...(row && { row: listedRow(row) }), ...(control && { control }) });
+        jobs.set(job, { ...(row && { row: listedRow(row) }), ...(control && { control }), date });
       }
-      return { date: dateOf(clock), jobs };
+      return { date, jobs };
     },
     async readRow(job, options) {
       heed(options);

@@ -72,8 +72,8 @@ export function expiryCases(open: () => Promise<Harness>): void {
 
   it('is listed as expired, with the row as it was', async () => {
     const { job, etag } = heldBy('listed');
-    const { jobs } = await store.list({ job });
-    expect(jobs.get(job)).toStrictEqual({ row: { etag, lease: 'expired', metadata: { token: '0' } } });
+    const { date, jobs } = await store.list({ job });
+    expect(jobs.get(job)).toStrictEqual({ row: { etag, lease: 'expired', metadata: { token: '0' } }, date });
   });
 
   it('can be renewed late while it is nobody else’s', async () => {

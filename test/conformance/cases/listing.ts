@@ -49,14 +49,15 @@ function content(test: Test): void {
     expect(await store.writeControl(jobName('both'), { paused: 'yes' }, undefined)).toBe('written');
     expect(await store.writeControl(jobName('control-only'), { paused: 'no' }, undefined)).toBe('written');
 
-    const { jobs } = await store.list();
+    const { date, jobs } = await store.list();
     expect(jobs.size).toBe(3);
     const { control } = await store.readControl(jobName('both'));
     expect(jobs.get(jobName('both'))).toStrictEqual({
       row: await readRow(store, jobName('both')),
       control: { etag: control?.etag, metadata: { paused: 'yes' } },
+      date,
     });
-    expect(jobs.get(jobName('row-only'))).toStrictEqual({ row: await readRow(store, jobName('row-only')) });
+    expect(jobs.get(jobName('row-only'))).toStrictEqual({ row: await readRow(store, jobName('row-only')), date });
     expect(jobs.get(jobName('control-only'))).toMatchObject({ control: { metadata: { paused: 'no' } } });
     expect(jobs.get(jobName('control-only'))).not.toHaveProperty('row');
   });

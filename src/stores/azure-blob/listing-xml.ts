@@ -1,0 +1,96 @@
+import { SaxesParser } from 'saxes';
+import type { LeaseState, Metadata } from '../../lease/store';
+
+/** One blob of a listing. */
+export interface ListedBlob {
+  readonly name: string;
+  readonly etag: string;
+  readonly lease: LeaseState;
+  readonly endless: boolean;
+  readonly metadata: Metadata;
+}
+
+/** One page of a listing, without its Date, which is a header. */
+export interface ListingPage {
+  readonly blobs: readonly ListedBlob[];
+  readonly continuation: string | undefined;
+}
+
+const BLOB = 'EnumerationResults/Blobs/Blob';
+const LEASE_STATES: readonly LeaseState[] = ['available', 'leased', 'expired', 'breaking', 'broken'];
+
+/**
+ * Reads the answer to List Blobs. The parser of the SDK rejects a page in which a metadata key is `constructor`,
+ * `prototype` or `__proto__`, because it builds objects from element names. Here names are data. A page may have many
+ * MB, so it is read as it arrives.
+ *
+ * @throws Error when the text is no whole listing
+ * @see https://learn.microsoft.com/rest/api/storageservices/list-blobs
+ */
+export async function parseListing(text: AsyncIterable<string>): Promise<ListingPage> {
+  const blobs: ListedBlob[] = [];
+  let continuation = '';
+  let root: string | undefined;
+  let blob = new Map<string, string>();
+  let metadata: [string, string][] = [];
+  let content = '';
+  let encoded = false;
+  const path: string[] = [];
+
+  const close = (where: string, name: string): void => {
+    if (where === BLOB) blobs.push(blobOf(blob, metadata));
+    else if (where === `${BLOB}/Metadata/${name}`) metadata.push([name, content]);
+    else if (where === `${BLOB}/Name`) blob.set('Name', encoded ? decodeName(content) : content);
+    else if (where === `${BLOB}/Properties/${name}`) blob.set(name, content);
+    else if (where === 'EnumerationResults/NextMarker') continuation = content;
+  };
+  const parser = new SaxesParser({ position: false });
+  parser.on('opentag', ({ name, attributes }) => {
+    path.push(name);
+    root ??= name;
+    content = '';
+    encoded = attributes['Encoded'] === 'true';
+    if (name === 'Blob' && path.join('/') === BLOB) {
+      blob = new Map();
+      metadata = [];
+    }
+  });
+  parser.on('text', (part) => {
+    content += part;
+  });
+  parser.on('cdata', (part) => {
+    content += part;
+  });
+  parser.on('closetag', ({ name }) => {
+    close(path.join('/'), name);
+    path.pop();
+    content = '';
+  });
+  for await (const part of text) parser.write(part);
+  parser.close();
+  if (root !== 'EnumerationResults') throw new Error(`the answer is no listing: its root is ${root ?? 'missing'}`);
+  return { blobs, continuation: continuation === '' ? undefined : continuation };
+}
+
+function blobOf(fields: ReadonlyMap<string, string>, metadata: readonly [string, string][]): ListedBlob {
+  const state = fields.get('LeaseState') ?? 'available';
+  return {
+    name: fields.get('Name') ?? '',
+    etag: fields.get('Etag') ?? '',
+    // A state that is not known yet is no reason to take the lease.
+    lease: LEASE_STATES.find((known) => known === state) ?? 'leased',
+    endless: fields.get('LeaseDuration') === 'infinite',
+    // Makes own properties, whatever their names: `__proto__` is one among others.
+    metadata: Object.fromEntries(metadata),
+  };
+}
+
+/** Names with characters that XML cannot hold come percent-encoded. */
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    // It is none of ours then: the name as it came is the best one for a message.
+    return name;
+  }
+}

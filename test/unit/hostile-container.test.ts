@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
+import type { Strays } from '../../src/lease/store';
+import { interceptStore } from '../support/intercept';
+import { jobSpec } from '../support/job';
+import type { Instance, Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const MINUTE = 60_000;
+
+function instanceOf(sim: Simulation): Instance {
+  const [instance] = sim.instances;
+  if (instance === undefined) throw new Error('no instance');
+  return instance;
+}
+
+/** The reasons that were given, each once. */
+function troublesOf({ events }: Simulation): readonly (string | undefined)[] {
+  return [...new Set(events.filter(({ event }) => event === 'unhealthy').map(({ reason }) => reason))];
+}
+
+describe('blobs in the container that cronlease did not write', () => {
+  it('are said while they stop other programs from listing, and the jobs go on', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const instance = instanceOf(sim);
+    let strays: Strays | undefined = { count: 2, names: ['jobs/a/x', 'jobs/evil'], harmful: ['jobs/evil'] };
+    interceptStore(instance, 'list', (list) => async (options) => ({
+      ...(await list(options)),
+      ...(strays && options?.job === undefined && { strays }),
+    }));
+    await sim.clock.advance(5 * MINUTE);
+    expect(sim.calls).toHaveLength(5);
+    const said = troublesOf(sim);
+    expect(said).toEqual([expect.stringMatching(/^jobs\/evil: .*delete the blob/)]);
+    expect(instance.coordinator.health.healthy).toBe(false);
+
+    strays = { count: 1, names: ['jobs/a/x'], harmful: [] };
+    await sim.clock.advance(2 * MINUTE);
+    expect(sim.events.filter(({ event }) => event === 'healthy')).toHaveLength(1);
+    expect(instance.coordinator.health.healthy).toBe(true);
+  });
+
+  it.each(['constructor', 'prototype', '__proto__'])('a row with metadata key %s is left alone', async (key) => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *'), jobSpec('b', '* * * * *')] });
+    interceptStore(instanceOf(sim), 'list', (list) => async (options) => {
+      const listing = await list(options);
+      const jobs = new Map(listing.jobs);
+      const seen = jobs.get('a' as JobName);
+      if (seen?.row !== undefined) {
+        const metadata = Object.fromEntries([...Object.entries(seen.row.metadata), [key, 'x']]);
+        jobs.set('a' as JobName, { ...seen, row: { ...seen.row, metadata } });
+      }
+      return { ...listing, jobs };
+    });
+    await sim.clock.advance(3 * MINUTE);
+    expect(new Set(sim.calls.map(({ job }) => job))).toEqual(new Set(['b']));
+    expect(troublesOf(sim)).toEqual([expect.stringContaining(`job "a" is left alone: metadata "${key}"`)]);
+  });
+});
+
+describe('a listing of several pages', () => {
+  it('has no say in when a run ended that it showed later', async () => {
+    // The run lasts over the due time at :30, and ends within the same second.
+    const sim: Simulation = simulation({
+      jobs: [jobSpec('a', '*/30 * * * * *', { overlap: 'skip' })],
+      handler: ({ scheduledFor }) => (scheduledFor.getTime() % MINUTE === 0 ? sleep(sim.clock, 30_600) : undefined),
+    });
+    // The first page of each listing is 1 s older than the one with the row.
+    interceptStore(instanceOf(sim), 'list', (list) => async (options) => {
+      const listing = await list(options);
+      return { ...listing, date: listing.date - 1000 };
+    });
+    await sim.clock.advance(5 * MINUTE - 20_000);
+    const overlapped = (await sim.records('a')).filter(({ outcome }) => outcome === 'overlapped');
+    expect(overlapped.map(({ scheduledFor }) => scheduledFor.slice(17, 19))).toEqual(['30', '30', '30']);
+    const first = sim.calls[0]?.scheduledFor;
+    expect(sim.calls.filter(({ scheduledFor }) => scheduledFor % MINUTE > 0).map((call) => call.scheduledFor)).toEqual([
+      first,
+    ]);
+  });
+});

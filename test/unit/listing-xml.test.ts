@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { parseListing } from '../../src/stores/azure-blob/listing-xml';
+
+/** In parts of some size, as a body arrives. */
+async function* cut(xml: string, size: number): AsyncGenerator<string> {
+  for (let start = 0; start < xml.length; start += size) yield xml.slice(start, start + size);
+}
+
+const parse = (xml: string, size = 1000) => parseListing(cut(xml, size));
+
+function listingOf(blobs: string, rest = '<NextMarker />'): string {
+  return `\uFEFF<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://a/" ContainerName="c"><Prefix>jobs/</Prefix><Blobs>${blobs}</Blobs>${rest}</EnumerationResults>`;
+}
+
+function blobOf(metadata: string, name = '<Name>jobs/a/lease</Name>'): string {
+  const properties = '<Etag>0x1</Etag><LeaseStatus>locked</LeaseStatus><LeaseState>leased</LeaseState>';
+  return `<Blob>${name}<Properties>${properties}</Properties><Metadata>${metadata}</Metadata><OrMetadata /></Blob>`;
+}
+
+describe('the answer to List Blobs', () => {
+  it('is read as the service documents it', async () => {
+    const text = listingOf(blobOf('<token>3</token><by>a &amp; &quot;b&quot;  &#233;</by><empty />'));
+    expect(await parse(text.replace('<NextMarker />', '<NextMarker>2!8!x</NextMarker>'))).toStrictEqual({
+      blobs: [
+        {
+          ...{ name: 'jobs/a/lease', etag: '0x1', lease: 'leased', endless: false },
+          metadata: { token: '3', by: 'a & "b"  é', empty: '' },
+        },
+      ],
+      continuation: '2!8!x',
+    });
+  });
+
+  it('without blobs is an empty page', async () => {
+    expect(await parse(listingOf(''))).toStrictEqual({ blobs: [], continuation: undefined });
+  });
+
+  it('keeps metadata keys apart from what objects have', async () => {
+    const keys = ['constructor', 'prototype', '__proto__', 'toString', 'hasOwnProperty', 'Name', 'Metadata', 'Etag'];
+    const { blobs } = await parse(listingOf(blobOf(keys.map((key) => `<${key}>${key}</${key}>`).join(''))));
+    expect(blobs[0]).toMatchObject({ name: 'jobs/a/lease', etag: '0x1' });
+    expect(Object.entries(blobs[0]?.metadata ?? {})).toEqual(keys.map((key) => [key, key]));
+    expect(Object.getPrototypeOf(blobs[0]?.metadata)).toBe(Object.prototype);
+  });
+
+  it('takes elements for what they are only in their place', async () => {
+    const nested = '<a><LeaseState>available</LeaseState><Name>jobs/x/lease</Name></a><NextMarker>evil</NextMarker>';
+    const { blobs, continuation } = await parse(listingOf(blobOf(nested)));
+    expect(blobs[0]).toMatchObject({ name: 'jobs/a/lease', lease: 'leased', metadata: { NextMarker: 'evil' } });
+    expect(continuation).toBeUndefined();
+  });
+
+  it.each([
+    ['jobs/%EF%BF%BFa', 'jobs/\uFFFFa'],
+    ['jobs/%zz', 'jobs/%zz'],
+  ])('decodes the name %s', async (written, name) => {
+    const { blobs } = await parse(listingOf(blobOf('', `<Name Encoded="true">${written}</Name>`)));
+    expect(blobs[0]?.name).toBe(name);
+    const plain = await parse(listingOf(blobOf('', `<Name>${written}</Name>`)));
+    expect(plain.blobs[0]?.name).toBe(written);
+  });
+
+  it('takes a state that it does not know for leased', async () => {
+    const { blobs } = await parse(listingOf(blobOf('')).replace('>leased<', '>frozen<'));
+    expect(blobs[0]?.lease).toBe('leased');
+  });
+
+  it.each([1, 2, 7, 10_000])('is the same in parts of %i characters', async (size) => {
+    const value = '😀é&amp;'.repeat(9);
+    const { blobs } = await parse(listingOf(blobOf(`<k>${value}</k>`).repeat(40)), size);
+    expect(new Set(blobs.map(({ metadata }) => metadata['k']))).toEqual(new Set(['😀é&'.repeat(9)]));
+    expect(blobs).toHaveLength(40);
+  });
+
+  it.each([
+    ['', 'document must contain a root element'],
+    ['<html><body>Sign in</body></html>', 'its root is html'],
+    [listingOf(blobOf('<k>v</k>')).slice(0, -30), 'unclosed tag'],
+    [listingOf(blobOf('<a>1</b>')), 'unexpected close tag'],
+    [`<!DOCTYPE x [<!ENTITY e "boom">]>${listingOf(blobOf('<k>&e;</k>')).slice(39)}`, 'undefined entity'],
+  ])('that is none is an error: %#', async (text, message) => {
+    await expect(parse(text)).rejects.toThrow(message);
+  });
+});
