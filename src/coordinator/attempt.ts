@@ -17,7 +17,7 @@ import { isFanOut } from './define-fan-out';
 import type { Attempted, Execution } from './execute';
 import { execute, watchForCancel } from './execute';
 import type { Stage } from './fan-out';
-import { fanOutStage, itemLanes, ITEMS_MARGIN_MS, itemsDeadlineMs, tidier } from './fan-out';
+import { fanOutStage, itemLanes, itemsDeadlineMs, tidier } from './fan-out';
 import { describeRun } from './held';
 import type { Held } from './held';
 import { runItem } from './item';
@@ -26,6 +26,7 @@ import { packAttempts, packRow, unpackAttempts, unpackRow } from './message';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import type { RunEnd } from './settle';
 import { settle, settleFound, suspend, writeMark } from './settle';
+import { ITEMS_MARGIN_MS } from './standing';
 
 /** Earlier attempts travel with the orchestration: their errors are cut shorter than the ledger's, and old ones go. */
 const KNOWN_ATTEMPTS = 100;

@@ -20,7 +20,7 @@ export interface ItemContext {
   readonly index: number;
   /** From 1; of this item. */
   readonly attempt: number;
-  /** Aborted when the call is to end: timed out, stalled, cancelled, or its instance is shut down. */
+  /** Aborted when the call is to end: timed out, stalled, cancelled, cut off from storage, or its instance is shut down. */
   readonly signal: AbortSignal;
   /** Carries the token of the run's plan. It refuses once the run may be somebody else's. */
   readonly fence: Fence;

@@ -21,9 +21,6 @@ const PLAN_LIMIT = 1024 * 1024;
 const PIECES_AT_ONCE = 16;
 const PIECES_PER_PAGE = 500;
 
-/** Kept off the end of the items' time: a Date has a resolution of 1 s, and clocks are corrected beyond 2 s. */
-export const ITEMS_MARGIN_MS = 3_000;
-
 /** The plan cannot be carried out, and planning again would not mend it. */
 class InvalidPlanError extends NonRetryableError {}
 

@@ -1,40 +1,31 @@
-import type { EpochMs, JobName, Millis, Token } from '../core/brand';
-import { decodeControl } from '../core/control';
+import type { JobName, Millis, Token } from '../core/brand';
 import type { ItemEnd } from '../core/fan-out';
 import { itemPiece, parseItemEnd, STOP_PIECE, storeItemEnd } from '../core/fan-out';
 import { parseRecordKey, runIdOf } from '../core/key';
-import { decodeRow } from '../core/row';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
 import { backoff } from '../core/run';
-import { untilAnswered, within } from '../lease/deadline';
+import { untilAnswered } from '../lease/deadline';
 import type { ClosableFence } from '../lease/fence';
 import { createFence } from '../lease/fence';
 import { StoreError } from '../lease/store';
-import { moment, Trust } from '../lease/trust';
+import type { Trust } from '../lease/trust';
 import type { Aborted, Aborter } from './bounded';
 import { abortForShutdown, callBounded, createAborter, timeoutAfter } from './bounded';
 import type { Handled } from './call-handler';
 import { callHandler, describeError } from './call-handler';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
-import type { FanOutHandler, ItemContext } from './define-fan-out';
+import type { Coordinator, Report } from './coordinator';
+import type { ItemContext } from './define-fan-out';
 import { isFanOut } from './define-fan-out';
 import { jobLog } from './execute';
-import { ITEMS_MARGIN_MS } from './fan-out';
 import type { AttemptResult, ItemInput } from './message';
+import type { WantedItem } from './standing';
+import { calling, ITEMS_MARGIN_MS, standingOf, trustFrom, watchStanding } from './standing';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
 
-const CALL_LIMIT_MS = 5_000;
 /** An item that could not be looked after now is sent again after this long. */
 const SEND_AGAIN_MS = 2_000;
-/** How often an item that runs asks whether it is still wanted. */
-const LOOK_EVERY_MS = 5_000;
-
-/** The run of an item as a listing showed it. */
-type Standing =
-  { readonly kind: 'wanted'; readonly trust: Trust } | { readonly kind: 'unwanted'; readonly why: string };
-
 /**
  * One call for one item of a run, wherever Durable has sent it. What becomes of it for good is stored once: an item
  * that is done already is not done again. Never throws: an item's failure is its own.
@@ -42,8 +33,8 @@ type Standing =
 export async function runItem(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
   const again = (delay: Millis, attempt: number): ItemResult => {
     const notBefore = coordinator.serviceTime.now() + delay;
-    // By then the run has gone on without it.
-    if (notBefore > input.until) return { kind: 'item', state: 'stopped' };
+    // By then the time of its run's items is over.
+    if (notBefore > input.until - ITEMS_MARGIN_MS) return { kind: 'item', state: 'stopped' };
     return { kind: 'item', state: 'again', attempt, notBefore };
   };
   const job = coordinator.jobs.get(input.job as JobName);
@@ -53,9 +44,10 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
   }
   if (coordinator.stopping) return again(SEND_AGAIN_MS, input.attempt);
   try {
-    const standing = await standingOf(coordinator, job, job.handler, input);
+    const wanted = { job, handler: job.handler, input };
+    const standing = await standingOf(coordinator, wanted);
     if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
-    const item: Item = { job, handler: job.handler, input, trust: standing.trust, again };
+    const item: Item = { ...wanted, trust: trustFrom(coordinator, standing), again };
     const end = await storedEnd(coordinator, input);
     return end === undefined ? await attemptItem(coordinator, item, report) : await afterEnd(coordinator, item, end);
   } catch (error) {
@@ -66,10 +58,7 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
   }
 }
 
-interface Item {
-  readonly job: RunnableJob;
-  readonly handler: FanOutHandler;
-  readonly input: ItemInput;
+interface Item extends WantedItem {
   readonly trust: Trust;
   readonly again: (delay: Millis, attempt: number) => ItemResult;
 }
@@ -79,10 +68,12 @@ async function attemptItem(coordinator: Coordinator, item: Item, report: Report)
   const { retry } = handler.policy;
   const { attempt } = input;
   // This process may have stood still since it looked.
-  if (!trust.holds) return { kind: 'item', state: 'stopped' };
+  if (!trust.holds) return again(SEND_AGAIN_MS, attempt);
   if (attempt > retry.attempts) {
-    // Its calls ended without an answer: with them, so did the processes that made them.
-    const message = `item ${String(input.index)} was lost with its instance, ${String(retry.attempts)} times`;
+    // Its last call ended without an answer: with it, so did the process that made it, or its way to storage.
+    const message =
+      `item ${String(input.index)} was tried ${String(retry.attempts)} times, and its last call was lost with its ` +
+      'instance or cut off from storage';
     return finish(coordinator, item, {
       state: 'failed',
       error: { name: 'ItemLostError', message },
@@ -100,15 +91,14 @@ async function attemptItem(coordinator: Coordinator, item: Item, report: Report)
   } finally {
     coordinator.running.delete(running);
   }
-  if (!trust.holds) return { kind: 'item', state: 'stopped' };
+  if (end.kind === 'aborted' && end.code === 'cancelled') return { kind: 'item', state: 'stopped' };
+  if (end.kind === 'aborted' && end.code === 'draining') return again(SEND_AGAIN_MS, attempt);
   if (end.kind === 'returned') {
     const { result } = end;
-    return finish(coordinator, item, { state: 'succeeded', ...(result === undefined ? {} : { result }) });
+    return finishLate(coordinator, item, { state: 'succeeded', ...(result === undefined ? {} : { result }) });
   }
-  if (end.kind === 'aborted' && end.code === 'draining') return again(SEND_AGAIN_MS, attempt);
-  if (end.kind === 'aborted' && (end.code === 'cancelled' || end.code === 'leaseLost')) {
-    return { kind: 'item', state: 'stopped' };
-  }
+  // As a run whose lease is lost: the call counts, and the next one finds out whether it is still wanted.
+  if (!trust.holds) return again(SEND_AGAIN_MS, attempt + 1);
   const error = end.kind === 'threw' ? end.error : describeError(aborter.signal.reason);
   report.log(
     'warn',
@@ -121,15 +111,16 @@ async function attemptItem(coordinator: Coordinator, item: Item, report: Report)
 
 async function callItem(
   coordinator: Coordinator,
-  { job, handler, input, trust }: Item,
+  item: Item,
   aborter: Aborter,
   report: Report,
 ): Promise<Handled | Aborted> {
+  const { job, handler, input, trust } = item;
   const { clock, settings } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
   const fence = createFence(name, input.token as Token, trust);
-  const stopWatching = watchStanding(coordinator, job, handler, input, trust, aborter, report);
+  const stopWatching = watchStanding(coordinator, item, trust, aborter, report);
   const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
   try {
     return await callBounded(
@@ -138,8 +129,8 @@ async function callItem(
       { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs },
       (progress) => {
         const context = itemContext(name, input, { aborter, fence, progress }, report);
-        const item: unknown = JSON.parse(input.item);
-        return callHandler(name, () => handler.each(context, item as never, job.input as never));
+        const planned: unknown = JSON.parse(input.item);
+        return callHandler(name, () => handler.each(context, planned as never, job.input as never));
       },
     );
   } finally {
@@ -167,6 +158,14 @@ export function itemContext(
     progress,
     log: jobLog(report, `[${job}#${String(index)}]`),
   };
+}
+
+/** A call that blocked its process for long has its result, and no trust any more: it looks again. */
+async function finishLate(coordinator: Coordinator, item: Item, end: ItemEnd): Promise<ItemResult> {
+  if (item.trust.holds) return finish(coordinator, item, end);
+  const standing = await standingOf(coordinator, item);
+  if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
+  return finish(coordinator, { ...item, trust: trustFrom(coordinator, standing) }, end);
 }
 
 /** Stores what became of the item; of two ends the first one stands. */
@@ -207,75 +206,4 @@ async function storedEnd(coordinator: Coordinator, { job, key, index }: ItemInpu
   const end = parseItemEnd(body);
   if (end === undefined) throw new ForeignRecordError(`"${name}" of run ${key} of job "${job}" is none of cronlease's`);
   return end;
-}
-
-/** Whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. */
-async function standingOf(
-  coordinator: Coordinator,
-  { spec }: RunnableJob,
-  { policy }: FanOutHandler,
-  input: ItemInput,
-): Promise<Standing> {
-  const { store, clock, serviceTime } = coordinator;
-  const sent = moment(clock);
-  const listing = await calling(coordinator, (signal) => store.list({ job: spec.name, signal }));
-  serviceTime.observe(listing.date, sent);
-  const seen = listing.jobs.get(spec.name);
-  if (seen?.row === undefined) return { kind: 'unwanted', why: 'its row is gone' };
-  const row = decodeRow(seen.row.metadata);
-  if (row.phase !== 'fanning' || row.run?.key !== input.key || row.token !== input.token) {
-    return { kind: 'unwanted', why: 'its run has gone on without it' };
-  }
-  const control = seen.control === undefined ? undefined : decodeControl(seen.control.metadata);
-  if (control?.cancel === runIdOf(spec.name, input.key)) return { kind: 'unwanted', why: 'its run was cancelled' };
-  if (policy.onItemFailure === 'failFast') {
-    const stop = await calling(coordinator, (signal) => store.readPiece(spec.name, input.key, STOP_PIECE, { signal }));
-    if (stop !== undefined) return { kind: 'unwanted', why: 'another item of its run has failed' };
-  }
-  const trust = new Trust(clock, sent, remainingOf(input.until, listing.date));
-  return trust.holds ? { kind: 'wanted', trust } : { kind: 'unwanted', why: "the time of its run's items is over" };
-}
-
-function remainingOf(until: EpochMs, date: EpochMs): Millis {
-  return until - date - ITEMS_MARGIN_MS;
-}
-
-/** Aborts the item when its run does not want it any more. Returns what stops watching. */
-function watchStanding(
-  coordinator: Coordinator,
-  job: RunnableJob,
-  handler: FanOutHandler,
-  input: ItemInput,
-  trust: Trust,
-  aborter: Aborter,
-  report: Report,
-): () => void {
-  const { clock } = coordinator;
-  let stopped = false;
-  let cancel = (): void => undefined;
-  const look = async (): Promise<void> => {
-    if (!trust.holds) {
-      aborter.abort('leaseLost', 'leaseLost', "the time of its run's items is over");
-      return;
-    }
-    try {
-      const standing = await standingOf(coordinator, job, handler, input);
-      if (standing.kind === 'unwanted') aborter.abort('cancelled', 'cancelRequested', standing.why);
-    } catch (error) {
-      report.log('debug', `job "${job.spec.name}", item ${String(input.index)}: whether it is wanted:`, error);
-    }
-    if (!stopped) arm();
-  };
-  const arm = (): void => {
-    cancel = clock.after(Math.min(LOOK_EVERY_MS, trust.remaining()), () => void look());
-  };
-  arm();
-  return () => {
-    stopped = true;
-    cancel();
-  };
-}
-
-function calling<T>({ clock }: Coordinator, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return within(clock, CALL_LIMIT_MS, call);
 }

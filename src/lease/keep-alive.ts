@@ -7,10 +7,8 @@ import { backOff } from './back-off';
 import { within } from './deadline';
 import type { LeaseStore } from './store';
 import type { Trust } from './trust';
-import { moment } from './trust';
+import { moment, whenOver } from './trust';
 
-/** How often the trust is looked at: a machine that wakes from sleep learns within this time that it is no leader. */
-const WATCH_EVERY_MS = 150;
 /** After a renewal that got no answer, the next one follows this soon at first, and sooner when little trust is left. */
 const ASK_AGAIN_MS = 500;
 const ASK_AGAIN_AT_MOST_MS = 2_000;
@@ -59,19 +57,15 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
     trust.end();
     options.onLost(why);
   };
-  const watch = (): void => {
-    if (!trust.holds) {
-      lose(`the lease of ${whose} could not be renewed in time`);
-      return;
-    }
-    cancelWatch = clock.after(Math.min(WATCH_EVERY_MS, trust.remaining()), watch);
+  const loseTrust = (): void => {
+    lose(`the lease of ${whose} could not be renewed in time`);
   };
   const renewIn = (delay: Millis): void => {
     cancelRenewal = clock.after(delay, () => void renew());
   };
   const renew = async (): Promise<void> => {
     if (!trust.holds) {
-      watch();
+      loseTrust();
       return;
     }
     const start = moment(clock);
@@ -85,7 +79,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
         return;
       }
       if (!trust.extend(start, length)) {
-        watch();
+        loseTrust();
         return;
       }
       again = newBackOff();
@@ -112,7 +106,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
     }
   };
 
-  watch();
+  cancelWatch = whenOver(clock, trust, loseTrust);
   // What a slow hand-over has left of the first trust may be less than a third of the lease.
   renewIn(Math.min(leaseMs / 3, trust.remaining() / 2));
   return { stop };

@@ -58,3 +58,24 @@ export class Trust {
     this.#over = true;
   }
 }
+
+/** How often a trust is looked at: a machine that wakes from sleep learns within this time that it is no leader. */
+const WATCH_EVERY_MS = 150;
+
+/**
+ * Calls once the trust is over, at once if it is so already. A timer alone would not do: it stands still with the
+ * monotonic clock while a machine sleeps.
+ *
+ * @returns what stops watching
+ */
+export function whenOver(clock: Clock, trust: Trust, over: () => void): () => void {
+  let cancel = (): void => undefined;
+  const watch = (): void => {
+    if (trust.holds) cancel = clock.after(Math.min(WATCH_EVERY_MS, trust.remaining()), watch);
+    else over();
+  };
+  watch();
+  return () => {
+    cancel();
+  };
+}

@@ -3,6 +3,7 @@ import type { Stretch } from '../../src/core/fate';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { checkDecision } from './check-fates';
+import { leftToItems } from './check-items';
 import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from './facts';
 import { isFinal, keyText, short } from './facts';
 
@@ -20,6 +21,7 @@ export function rowWritten(
   facts.row = row;
   facts.writerError = actor.error();
   if (before === undefined) return;
+  leftToItems(facts, before, row, now);
   for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
   checkGrowth(facts, before, row, report);
   checkTimes(facts, before, row, actor, now, report);

@@ -1,4 +1,4 @@
-import type { Execution, JobFacts, Report } from './facts';
+import type { Execution, ItemExecution, JobFacts, Report } from './facts';
 import { marginOf } from './facts';
 
 /** Clocks may run slower than the service's by this share, which the margin has to bear: here half a percent is. */
@@ -33,7 +33,7 @@ export function checkTrust(facts: JobFacts, now: number, report: Report): void {
   report('trustedTwice', facts.name, `two executions trust their lease: ${tokens.join(', ')}`);
 }
 
-export function trusts({ context }: Execution): boolean {
+export function trusts({ context }: Pick<Execution, 'context'> | ItemExecution): boolean {
   try {
     context.fence.check();
     return true;

@@ -4,6 +4,7 @@ import type { JobSpec } from '../../src/core/job';
 import { parseRecordKey } from '../../src/core/key';
 import type { LedgerRecord } from '../../src/core/record';
 import type { Row } from '../../src/core/row';
+import type { ItemContext } from '../../src/coordinator/define-fan-out';
 import type { JobContext } from '../../src/coordinator/handler';
 import type { SimulatedProcess } from './process';
 
@@ -78,6 +79,12 @@ export interface Execution {
   running: boolean;
 }
 
+/** One item at work. */
+export interface ItemExecution {
+  readonly context: ItemContext;
+  readonly process: SimulatedProcess;
+}
+
 export interface RecordFact {
   readonly record: LedgerRecord;
   /** First and last due time. */
@@ -104,6 +111,9 @@ export interface JobFacts {
   /** Tokens whose handler returned. */
   readonly returned: Set<number>;
   readonly executions: Set<Execution>;
+  readonly items: Set<ItemExecution>;
+  /** When the row was no longer left to the items of a token. */
+  readonly wentOn: Map<number, number>;
   readonly acquisitions: Map<LeaseId, Acquisition>;
   /** Who has the lease by the service's rules, and until when. */
   lease: { readonly id: LeaseId; readonly until: number; readonly broken: boolean } | undefined;
@@ -128,6 +138,8 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     started: new Map(),
     returned: new Set(),
     executions: new Set(),
+    items: new Set(),
+    wentOn: new Map(),
     acquisitions: new Map(),
     lease: undefined,
     controls: [],

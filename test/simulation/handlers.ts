@@ -4,6 +4,7 @@ import type { JobContext } from '../../src/coordinator/handler';
 import { sleep } from '../../src/core/clock';
 import type { Clock } from '../../src/core/clock';
 import type { FencedBlob } from '../../src/lease/fence';
+import type { ItemExecution } from './facts';
 import type { Behaviour, PlannedFanOut, PlannedJob } from './plan-job';
 import { BEHAVIOURS } from './plan-job';
 import type { SimulatedProcess } from './process';
@@ -48,12 +49,20 @@ export async function behave(
   return { by: context.fence.token };
 }
 
-/** A handler that fans out: its plan and its gathering behave as any handler does, its items take a while or throw. */
+/** How a fan-out's handler reaches what is around it. */
+interface FanOutParts {
+  readonly run: (context: JobContext) => Promise<unknown>;
+  /** An item begins. */
+  readonly begun: (item: string) => void;
+  readonly blob: FencedBlob;
+}
+
+/** A handler that fans out: its plan and its gathering behave as any handler does, its items as {@link behaveAsItem}. */
 export function fanOutHandler(
   world: World,
   planned: PlannedFanOut,
-  { clock, id }: SimulatedProcess,
-  { run, begun }: { run: (context: JobContext) => Promise<unknown>; begun: (item: string) => void },
+  process: SimulatedProcess,
+  { run, begun, blob }: FanOutParts,
 ): FanOutHandler {
   const { concurrency, deadlineMs, onItemFailure, attempts } = planned;
   const all = Array.from({ length: planned.items }, (_, index) => index);
@@ -64,15 +73,15 @@ export function fanOutHandler(
       await run(context);
       return all;
     },
-    each: async ({ job, runId, index, attempt, signal }) => {
-      const random = seededBy(world.plan.seed, 'item', job, runId, index, attempt);
-      const slow = world.troubled && random.chance(planned.slow);
-      begun(`${runId} item ${String(index)} ${String(attempt)}`);
-      world.trace?.add(id, `${job} item ${String(index)} of ${runId} attempt ${String(attempt)} starts`);
-      await sleep(clock, slow ? random.whole(5_000, 40_000) : random.whole(0, world.troubled ? 1_500 : 100), signal);
-      if (signal.aborted) throw signal.reason;
-      if (world.troubled && random.chance(planned.throws)) throw new Error('simulated');
-      return index;
+    each: async (context) => {
+      const item = { context, process };
+      world.observer.itemStarted(item);
+      begun(`${context.runId} item ${String(context.index)} ${String(context.attempt)}`);
+      try {
+        return await behaveAsItem(world, planned, item, blob);
+      } finally {
+        world.observer.itemEnded(item);
+      }
     },
     gather: async (context, outcomes: readonly ItemOutcome<number, number>[]) => {
       const places = outcomes.map(({ index }) => index);
@@ -84,6 +93,35 @@ export function fanOutHandler(
       return all.length === 0 ? undefined : run(context);
     },
   };
+}
+
+/** An item takes a while or throws, writes through its fence as it goes on, and may ignore its signal. */
+async function behaveAsItem(
+  world: World,
+  planned: PlannedFanOut,
+  { context, process: { clock, id } }: ItemExecution,
+  blob: FencedBlob,
+): Promise<number> {
+  const { job, runId, index, attempt, signal, fence } = context;
+  const random = seededBy(world.plan.seed, 'item', job, runId, index, attempt);
+  const slow = world.troubled && random.chance(planned.slow);
+  const obeys = !random.chance(planned.ignores);
+  world.trace?.add(id, `${job} item ${String(index)} of ${runId} attempt ${String(attempt)} starts`);
+  const ends = clock.monotonic() + (slow ? random.whole(5_000, 40_000) : random.whole(0, world.troubled ? 1_500 : 100));
+  for (let hurried = 0; ;) {
+    if (random.chance(hurried > 0 ? 1 : 0.3)) {
+      // A stale token, others that write it too, or storage that is away: it goes on all the same.
+      await fence.write(blob, 'x').catch(() => undefined);
+    }
+    const left = ends - clock.monotonic();
+    if (left <= 0) break;
+    if (signal.aborted) hurried += 1;
+    const slice = signal.aborted && hurried < HURRIED_WRITES ? 250 : 7_000;
+    await sleep(clock, Math.min(left, slice), signal.aborted ? undefined : signal);
+    if (obeys && signal.aborted) throw signal.reason;
+  }
+  if (world.troubled && random.chance(planned.throws)) throw new Error('simulated');
+  return index;
 }
 
 function draw(random: Random, { behaviours }: PlannedJob): Behaviour {

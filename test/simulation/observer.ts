@@ -7,10 +7,11 @@ import { decodeRow } from '../../src/core/row';
 import type { LeaseStore, Listing, Metadata, StoredRecord } from '../../src/lease/store';
 import type { JobContext } from '../../src/coordinator/handler';
 import { handlerStarted } from './check-handler';
+import { checkItems } from './check-items';
 import { recordWritten } from './check-record';
 import { released, rowWritten } from './check-row';
 import { checkTrust, trustLimit } from './check-trust';
-import type { Acquisition, Actor, Execution, JobFacts, ListedView, Violation } from './facts';
+import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
 import { isFinal, keyText, marginOf, newFacts, short } from './facts';
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
@@ -30,6 +31,8 @@ export interface Observer {
   leaseBroken(job: JobName, periodMs: number): void;
   handlerStarted(execution: Omit<Execution, 'leaseId' | 'running'>): Execution;
   handlerEnded(execution: Execution, returned: boolean): void;
+  itemStarted(item: ItemExecution): void;
+  itemEnded(item: ItemExecution): void;
   /** A write through a fence is sent by its process, or applied by the service. */
   fencedWriteSent(job: string, token: number): void;
   fencedWrite(job: string, token: number): void;
@@ -60,7 +63,10 @@ export function createObserver(
     trace?.add('!!!', `${job}: ${text}`);
   };
   const check = (): void => {
-    for (const facts of all) checkTrust(facts, now(), report);
+    for (const facts of all) {
+      checkTrust(facts, now(), report);
+      checkItems(facts, now(), report);
+    }
   };
 
   return {
@@ -125,6 +131,12 @@ export function createObserver(
       execution.running = false;
       facts.executions.delete(execution);
       if (returned) facts.returned.add(execution.context.fence.token);
+    },
+    itemStarted(item) {
+      factsOf(item.context.job).items.add(item);
+    },
+    itemEnded(item) {
+      factsOf(item.context.job).items.delete(item);
     },
     fencedWriteSent(job, token) {
       const facts = factsOf(job);

@@ -29,6 +29,8 @@ export interface PlannedFanOut {
   /** How likely it is that a call for an item throws, and that it takes long. */
   readonly throws: number;
   readonly slow: number;
+  /** How likely it is that a call for an item does not obey its signal. */
+  readonly ignores: number;
 }
 
 export function firstSpec({ specs }: PlannedJob): JobSpec {
@@ -93,6 +95,7 @@ function planFanOut(seed: number, index: number, theme: Theme): PlannedFanOut | 
     attempts: random.pick([1, 2, 3]),
     throws: random.pick([0, 0, 0.2]),
     slow: random.pick([0, 0.1, 0.4]),
+    ignores: random.pick([0, 0.2, 0.5]),
   };
 }
 

@@ -2,6 +2,7 @@ import type { JobName } from '../../src/core/brand';
 import type { JobContext } from '../../src/coordinator/handler';
 import type { RunnableJob } from '../../src/coordinator/coordinator';
 import { OperatorError } from '../../src/operator/operator-error';
+import type { FencedBlob } from '../../src/lease/fence';
 import type { LeaseStore } from '../../src/lease/store';
 import type { MemoryService } from '../../src/stores/memory/store';
 import { memoryService } from '../../src/stores/memory/store';
@@ -227,19 +228,16 @@ interface Place {
 function handlerOf(world: World, job: JobName, on: Instance, place: Place): RunnableJob['handler'] {
   const fanOut = world.plan.jobs.find((planned) => firstSpec(planned).name === job)?.fanOut;
   const run = (context: JobContext): Promise<unknown> => handle(world, context, on, place);
-  return fanOut === undefined ? { run } : fanOutHandler(world, fanOut, on.process, { run, begun: place.meter.item });
+  if (fanOut === undefined) return { run };
+  const blob = targetOf(world, job, on, place, () => undefined);
+  return fanOutHandler(world, fanOut, on.process, { run, begun: place.meter.item, blob });
 }
 
-async function handle(
-  world: World,
-  context: JobContext,
-  { process }: Instance,
-  { actor, network, meter }: Place,
-): Promise<unknown> {
+async function handle(world: World, context: JobContext, on: Instance, place: Place): Promise<unknown> {
   const { plan, observer, trace } = world;
+  const { process } = on;
+  const { actor, meter } = place;
   const { job, attempt, runId } = context;
-  const target = world.targets.get(job);
-  if (target === undefined) throw new Error(`no target of ${job}`);
   const execution = observer.handlerStarted({ context, process, actor });
   world.counts.handlers += 1;
   meter.attempt(`${runId} ${String(attempt)}`);
@@ -247,13 +245,9 @@ async function handle(
     process.id,
     `${job} handler of ${runId} attempt ${String(attempt)} starts (${context.trigger}, token ${String(context.fence.token)})`,
   );
-  const blob = blobOver(
-    target,
-    (kind, apply) => callOver(network, process, { kind: `${job} ${kind}`, apply }),
-    (token) => {
-      observer.fencedWriteSent(job, token);
-    },
-  );
+  const blob = targetOf(world, job, on, place, (token) => {
+    observer.fencedWriteSent(job, token);
+  });
   const random = seededBy(plan.seed, 'handler', job, runId, attempt);
   const planned = world.troubled ? plan.jobs.find((one) => firstSpec(one).name === (job as JobName)) : undefined;
   let returned = false;
@@ -265,6 +259,19 @@ async function handle(
     observer.handlerEnded(execution, returned);
     trace?.add(process.id, `${job} handler of ${runId} attempt ${String(attempt)} ${returned ? 'returns' : 'throws'}`);
   }
+}
+
+/** What a job's handlers write, as one process reaches it. */
+function targetOf(
+  world: World,
+  job: string,
+  { process }: Instance,
+  { network }: Place,
+  sent: (token: number) => void,
+): FencedBlob {
+  const target = world.targets.get(job);
+  if (target === undefined) throw new Error(`no target of ${job}`);
+  return blobOver(target, (kind, apply) => callOver(network, process, { kind: `${job} ${kind}`, apply }), sent);
 }
 
 export function restart(world: World, place: PlannedInstance, back: number): void {
@@ -279,8 +286,9 @@ export function kill(world: World, place: PlannedInstance, back: number): void {
   if (instance === undefined || instance.process.dead) return;
   instance.process.kill();
   world.trace?.add(instance.process.id, 'killed');
-  for (const { executions } of world.observer.jobs.values()) {
+  for (const { executions, items } of world.observer.jobs.values()) {
     for (const execution of executions) if (execution.process.dead) executions.delete(execution);
+    for (const item of items) if (item.process.dead) items.delete(item);
   }
   restart(world, place, back);
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { recordKey } from '../../src/core/key';
@@ -46,6 +46,28 @@ async function leftToItems(
 }
 
 describe('an item', () => {
+  /** When its fence refused first, and why its signal was aborted. */
+  let seen: { stale: number; aborted: string | undefined };
+  beforeEach(() => {
+    seen = { stale: 0, aborted: undefined };
+  });
+
+  /** Ignores its signal, and looks at its fence all the time. */
+  async function watched({ fence, signal }: ItemContext, { clock }: Simulation): Promise<void> {
+    signal.addEventListener('abort', () => {
+      seen.aborted = (signal.reason as { code: string }).code;
+    });
+    while (seen.stale === 0) {
+      await sleep(clock, 100);
+      try {
+        fence.check();
+      } catch {
+        seen.stale = clock.now();
+      }
+    }
+    await sleep(clock, 20 * MINUTE);
+  }
+
   it('of an earlier claim of its run is not worked on', async () => {
     let calls = 0;
     const { sim, on, item } = await leftToItems(10 * MINUTE, () => (calls += 1));
@@ -77,6 +99,76 @@ describe('an item', () => {
     expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
     expect(mayWrite).toEqual([true, false]);
   });
+
+  it('trusts for 20 s after its last look that got an answer, and is aborted then', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(11 * SECOND);
+    const cutOffAt = sim.clock.now();
+    interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
+    await sim.clock.advance(MINUTE);
+    // Looks come each 5 s: the last one was answered a second before.
+    expect(seen).toEqual({ stale: cutOffAt - SECOND + 20 * SECOND, aborted: 'leaseLost' });
+    // As an attempt whose lease is lost, it counts.
+    expect(await attempt).toMatchObject({ kind: 'item', state: 'again', attempt: 2 });
+  });
+
+  it('trusts on for as long as its looks are answered', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(4 * MINUTE);
+    expect(seen).toEqual({ stale: 0, aborted: undefined });
+    await sim.clock.advance(6 * MINUTE);
+    expect(seen.stale).toBe(item.until - 3 * SECOND);
+    expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
+  });
+
+  it('may not write any more, in its grace neither, once a look shows that its run has gone on', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(6 * SECOND);
+    const spec = jobSpec('a', '@daily');
+    await leaveRow(sim, A, ranRow(spec, { phase: 'fanning', notBefore: item.until, token: 9 as Token }), 'letGo');
+    const since = sim.clock.now();
+    await sim.clock.advance(5 * SECOND);
+    expect(seen.aborted).toBe('cancelled');
+    expect(seen.stale).toBeGreaterThan(since);
+    expect(seen.stale).toBeLessThanOrEqual(since + 5 * SECOND);
+    await sim.clock.advance(5 * SECOND);
+    expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
+  });
+
+  it('that was lost with its instance or cut off as often as it may be tried has failed', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    const attempt = runAttempt(on.coordinator, { ...item, attempt: 4 }, on.report);
+    await sim.clock.advance(SECOND);
+    // With failFast the others are not wanted any more.
+    expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
+    const stored = await sim.store.readPiece(A, item.key, 'item-00000');
+    expect(JSON.parse(stored ?? '')).toMatchObject({ state: 'failed', error: { name: 'ItemLostError' }, attempts: 3 });
+    expect(seen.aborted).toBeUndefined();
+  });
+
+  it.each([
+    [8, { kind: 'item', state: 'done' }, 'succeeded'],
+    [9, { kind: 'item', state: 'stopped' }, undefined],
+  ])(
+    'that blocked its process for long looks again before its result is stored: token %i',
+    async (token, answer, state) => {
+      const { sim, on, item } = await leftToItems(10 * MINUTE, async () => {
+        const row = { phase: 'fanning', notBefore: item.until, token: token as Token } as const;
+        await leaveRow(sim, A, ranRow(jobSpec('a', '@daily'), row), 'letGo');
+        // More time than it trusts has passed by its clock, and none of its timers could fire.
+        on.skewMs = 30 * SECOND;
+        return 'result';
+      });
+      const attempt = runAttempt(on.coordinator, item, on.report);
+      await sim.clock.advance(SECOND);
+      expect(await attempt).toEqual(answer);
+      const stored = await sim.store.readPiece(A, item.key, 'item-00000');
+      expect(stored === undefined ? undefined : (JSON.parse(stored) as { state: string }).state).toBe(state);
+    },
+  );
 
   it('is sent again while storage is away, until the time for items is over', async () => {
     const { sim, on, item } = await leftToItems(MINUTE, () => 1);

@@ -1,0 +1,121 @@
+import type { EpochMs, Millis } from '../core/brand';
+import { decodeControl } from '../core/control';
+import { STOP_PIECE } from '../core/fan-out';
+import { runIdOf } from '../core/key';
+import { decodeRow } from '../core/row';
+import { within } from '../lease/deadline';
+import type { Moment } from '../lease/trust';
+import { moment, Trust, whenOver } from '../lease/trust';
+import type { Aborter } from './bounded';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
+import type { FanOutHandler } from './define-fan-out';
+import type { ItemInput } from './message';
+
+const CALL_LIMIT_MS = 5_000;
+/** How often an item that runs asks whether it is still wanted. */
+const LOOK_EVERY_MS = 5_000;
+/** For how long a look that shows an item wanted lets it trust: three looks may be lost. */
+const LOOK_TRUSTS_MS = 20_000;
+/** Kept off the end of the items' time: a Date has a resolution of 1 s, and clocks are corrected beyond 2 s. */
+export const ITEMS_MARGIN_MS = 3_000;
+
+/** A call for an item, with the handler that it is for. */
+export interface WantedItem {
+  readonly job: RunnableJob;
+  readonly handler: FanOutHandler;
+  readonly input: ItemInput;
+}
+
+/** The run of an item as a look showed it. */
+type Standing =
+  /** Trusted for `trustMs` from when the look was sent. */
+  | { readonly kind: 'wanted'; readonly sent: Moment; readonly trustMs: Millis }
+  | { readonly kind: 'unwanted'; readonly why: string };
+
+/** Whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. */
+export async function standingOf(
+  coordinator: Coordinator,
+  { job: { spec }, handler: { policy }, input }: WantedItem,
+): Promise<Standing> {
+  const { store, clock, serviceTime } = coordinator;
+  const sent = moment(clock);
+  const listing = await calling(coordinator, (signal) => store.list({ job: spec.name, signal }));
+  serviceTime.observe(listing.date, sent);
+  const seen = listing.jobs.get(spec.name);
+  if (seen?.row === undefined) return { kind: 'unwanted', why: 'its row is gone' };
+  const row = decodeRow(seen.row.metadata);
+  if (row.phase !== 'fanning' || row.run?.key !== input.key || row.token !== input.token) {
+    return { kind: 'unwanted', why: 'its run has gone on without it' };
+  }
+  const control = seen.control === undefined ? undefined : decodeControl(seen.control.metadata);
+  if (control?.cancel === runIdOf(spec.name, input.key)) return { kind: 'unwanted', why: 'its run was cancelled' };
+  if (policy.onItemFailure === 'failFast') {
+    const stop = await calling(coordinator, (signal) => store.readPiece(spec.name, input.key, STOP_PIECE, { signal }));
+    if (stop !== undefined) return { kind: 'unwanted', why: 'another item of its run has failed' };
+  }
+  const left = remainingOf(input.until, listing.date);
+  if (left <= 0) return { kind: 'unwanted', why: TIME_IS_OVER };
+  return { kind: 'wanted', sent, trustMs: Math.min(left, LOOK_TRUSTS_MS) };
+}
+
+const TIME_IS_OVER = "the time of its run's items is over";
+
+function remainingOf(until: EpochMs, date: EpochMs): Millis {
+  return until - date - ITEMS_MARGIN_MS;
+}
+
+export function trustFrom(
+  { clock }: Coordinator,
+  { sent, trustMs }: Extract<Standing, { readonly kind: 'wanted' }>,
+): Trust {
+  return new Trust(clock, sent, trustMs);
+}
+
+/**
+ * Looks whether the item's run still wants it, extends its trust if so, and aborts it if not or once the trust is over.
+ * Returns what stops watching.
+ */
+export function watchStanding(
+  coordinator: Coordinator,
+  item: WantedItem,
+  trust: Trust,
+  aborter: Aborter,
+  report: Report,
+): () => void {
+  const { clock } = coordinator;
+  const { job, input } = item;
+  let stopped = false;
+  let cancel = (): void => undefined;
+  const look = async (): Promise<void> => {
+    try {
+      const standing = await standingOf(coordinator, item);
+      if (stopped) return;
+      if (standing.kind === 'wanted') trust.extend(standing.sent, standing.trustMs);
+      else {
+        // Before the abort: a handler that ignores its signal must not go on writing.
+        trust.end();
+        aborter.abort('cancelled', 'cancelRequested', standing.why);
+      }
+    } catch (error) {
+      report.log('debug', `job "${job.spec.name}", item ${String(input.index)}: whether it is wanted:`, error);
+    }
+    if (!stopped) arm();
+  };
+  const arm = (): void => {
+    cancel = clock.after(LOOK_EVERY_MS, () => void look());
+  };
+  arm();
+  const unwatch = whenOver(clock, trust, () => {
+    aborter.abort('leaseLost', 'leaseLost', 'whether its run still wants it could not be seen in time');
+  });
+  return () => {
+    stopped = true;
+    cancel();
+    unwatch();
+  };
+}
+
+/** One call to storage, cut off after 5 s. */
+export function calling<T>({ clock }: Coordinator, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return within(clock, CALL_LIMIT_MS, call);
+}

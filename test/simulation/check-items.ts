@@ -1,0 +1,35 @@
+import type { Row } from '../../src/core/row';
+import { trusts } from './check-trust';
+import type { ItemExecution, JobFacts, Report } from './facts';
+
+/** As ARCHITECTURE.md has it: an item trusts for this long at most after its run has gone on without it. */
+const TRUSTS_ON_MS = 20_000;
+/** Clocks may run slower than the service's by this share. */
+const DRIFT = 0.01;
+
+/** Notes when a row is no longer left to the items of a token. */
+export function leftToItems(facts: JobFacts, before: Row, row: Row, now: number): void {
+  const waits = row.phase === 'fanning' && row.token === before.token;
+  if (before.phase === 'fanning' && !waits) facts.wentOn.set(before.token, now);
+}
+
+/** No item trusts for long after its run has gone on, and no two calls for one item under two claims trust at once. */
+export function checkItems(facts: JobFacts, now: number, report: Report): void {
+  if (facts.items.size === 0) return;
+  const trusting = new Map<string, ItemExecution>();
+  for (const item of facts.items) {
+    const { context, process } = item;
+    if (process.dead || process.paused || !trusts(item)) continue;
+    const { index, runId, fence } = context;
+    const wentOn = facts.wentOn.get(fence.token);
+    const what = `item ${String(index)} of ${runId} with token ${String(fence.token)} on ${process.id}`;
+    if (wentOn !== undefined && now > wentOn + TRUSTS_ON_MS * (1 + DRIFT)) {
+      report('itemTrustTooLong', facts.name, `${what} trusts ${(now - wentOn).toFixed(0)} ms after its run went on`);
+    }
+    const other = trusting.get(`${runId} ${String(index)}`);
+    if (other !== undefined && other.context.fence.token !== fence.token) {
+      report('itemTrustedTwice', facts.name, `${what} trusts, and so does ${other.process.id} under another claim`);
+    }
+    trusting.set(`${runId} ${String(index)}`, item);
+  }
+}
