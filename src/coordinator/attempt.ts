@@ -108,8 +108,10 @@ async function underLease(
     }
     const end = input.kind === 'handedOver' ? input.end : null;
     const attempted: Attempted = { fence, aborter, trigger: triggerOf(held, input) };
-    const stage: Stage =
-      end === null ? await perform(coordinator, held, attempted, input, report) : { execution: undefined, items: [] };
+    const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
+    const stage: Stage = isOver
+      ? { execution: undefined, items: [] }
+      : await perform(coordinator, held, attempted, input, report);
     cancels.stop();
     fence.close();
     if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);
@@ -138,7 +140,7 @@ async function perform(
     const execution = await execute(coordinator, held, attempted, (context) => handler.run(context, jobInput), report);
     return { execution, items: [] };
   }
-  const afterItems = input.kind === 'again' && unpackRow(input.row).phase === 'fanning';
+  const afterItems = input.kind === 'again' ? unpackRow(input.row).phase === 'fanning' : input.end !== null;
   const call: Parameters<typeof fanOutStage>[3] = (part) => execute(coordinator, held, attempted, part, report);
   return fanOutStage(coordinator, held, handler, call, afterItems);
 }

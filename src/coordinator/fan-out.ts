@@ -33,10 +33,10 @@ export interface Stage {
 
 /**
  * One attempt of a run that fans out. What lies there says how far the run is: without a plan it is planned; with
- * items left these are to be done, unless this attempt comes after the items' deadline; then it is gathered.
+ * items left these are to be done, unless this attempt comes after the items or their deadline; then it is gathered.
  *
  * @param call calls a part of the handler as an attempt
- * @param afterItems this run's own orchestration has been through the items
+ * @param afterItems this run's own orchestration has been through the items, or there is no attempt left for them
  */
 export async function fanOutStage(
   coordinator: Coordinator,
@@ -50,6 +50,7 @@ export async function fanOutStage(
   const input = held.job.input as never;
   const pieces = await listPieces(coordinator, held, runKey(held.row));
   if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
+    if (afterItems) return { execution: outOfTime(coordinator, `the plan of job "${name}" is gone`), items: [] };
     let items: readonly PlannedItem[] = [];
     const execution = await call(async (context) => {
       const plan = checkPlan(handler, await handler.plan(context, input));
@@ -77,7 +78,11 @@ export async function fanOutStage(
   if (!afterItems) return { execution: undefined, items: left };
   const limit = formatDuration(itemsDeadlineMs(held.job, handler));
   const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
-  return { execution: endedBy(coordinator, 'timedOut', { name: 'ItemsTimeoutError', message }), items: [] };
+  return { execution: outOfTime(coordinator, message), items: [] };
+}
+
+function outOfTime(coordinator: Coordinator, message: string): Execution {
+  return endedBy(coordinator, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
 /** How long the items of a run may take before somebody else may go on with it. */

@@ -51,7 +51,7 @@ export interface Claim {
   readonly run:
     { readonly kind: 'known'; readonly key: string; readonly scheduledFor: EpochMs } | { readonly kind: 'term' };
   readonly trigger: Trigger;
-  /** The run is ended with this fate instead of being given to its handler. */
+  /** The run is ended with this fate instead of being given to its handler. `timedOut`: unless all its items are done. */
   readonly end: { readonly fate: RunFate; readonly reason: Reason } | undefined;
 }
 
@@ -179,14 +179,18 @@ function takeOver(s: Situation): Claim {
   return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
 }
 
-/** Items that nobody came back from by their deadline count as an attempt, which a plan by itself does not. */
+/**
+ * Items that nobody came back from by their deadline count as an attempt, which a plan by itself does not. With no
+ * attempt left the run ends, unless its attempt finds all items done: that one is not counted, and gathers.
+ */
 function resume(s: Situation): Claim {
   const { row, job } = s;
   if (row.phase !== 'fanning') return nextClaim(s, 'resume', undefined);
   const drained = Math.max(0, row.drained - 1);
-  const usedUp = row.attempt - drained >= job.retry.attempts;
-  const end = usedUp ? ({ fate: 'timedOut', reason: 'timeout' } as const) : undefined;
-  return nextClaim({ ...s, row: { ...row, drained } }, 'resume', end);
+  if (row.attempt - drained >= job.retry.attempts) {
+    return nextClaim(s, 'resume', { fate: 'timedOut', reason: 'timeout' });
+  }
+  return nextClaim({ ...s, row: { ...row, drained } }, 'resume', undefined);
 }
 
 /** The next claim of the row's own run. A higher revision's schedule is adopted with it. */

@@ -1,6 +1,10 @@
+import { parseItemPiece, PLAN_PIECE } from '../../src/core/fan-out';
+import type { LedgerRecord } from '../../src/core/record';
 import type { Row } from '../../src/core/row';
+import type { StoredRecord } from '../../src/lease/store';
 import { trusts } from './check-trust';
 import type { ItemExecution, JobFacts, Report } from './facts';
+import { keyText } from './facts';
 
 /** As ARCHITECTURE.md has it: an item trusts for this long at most after its run has gone on without it. */
 const TRUSTS_ON_MS = 20_000;
@@ -11,6 +15,12 @@ const DRIFT = 0.01;
 export function leftToItems(facts: JobFacts, before: Row, row: Row, now: number): void {
   const waits = row.phase === 'fanning' && row.token === before.token;
   if (before.phase === 'fanning' && !waits) facts.wentOn.set(before.token, now);
+}
+
+export function pieceCreated(facts: JobFacts, key: string, name: string, piece: StoredRecord, now: number): void {
+  const pieces = facts.pieces.get(key) ?? new Map<string, number>();
+  facts.pieces.set(key, pieces.set(name, now));
+  if (name === PLAN_PIECE) facts.planned.set(key, (JSON.parse(piece.body) as readonly unknown[]).length);
 }
 
 /** No item trusts for long after its run has gone on, and no two calls for one item under two claims trust at once. */
@@ -32,4 +42,16 @@ export function checkItems(facts: JobFacts, now: number, report: Report): void {
     }
     trusting.set(`${runId} ${String(index)}`, item);
   }
+}
+
+/** A run whose items were all done when it was claimed for the last time does not end for want of time. */
+export function checkTimedOut(facts: JobFacts, key: string, record: LedgerRecord, report: Report): void {
+  if (record.outcome !== 'timedOut' || record.reason !== 'timeout') return;
+  const claim = facts.claimOf.get(record.token ?? 0);
+  if (claim === undefined || facts.started.has(`${key} ${String(claim.row.attempt)}`)) return;
+  const stored = [...(facts.pieces.get(key) ?? [])].filter(
+    ([name, at]) => parseItemPiece(name) !== undefined && at < claim.at,
+  );
+  if (stored.length < (facts.planned.get(key) ?? Infinity)) return;
+  report('doneTimedOut', facts.name, `${keyText(key)} timed out although all of its items were done`);
 }

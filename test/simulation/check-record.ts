@@ -1,6 +1,7 @@
 import { parseRecord } from '../../src/core/record';
 import type { LedgerRecord } from '../../src/core/record';
 import type { StoredRecord } from '../../src/lease/store';
+import { checkTimedOut } from './check-items';
 import type { JobFacts, RecordFact, Report } from './facts';
 import { isRequest, keyText } from './facts';
 
@@ -42,6 +43,7 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: 
     const what = `${keyText(key)} was ended by token ${String(record.token)} after the handler of token ${String(token)} had started`;
     report('endedByPredecessor', name, what);
   }
+  checkTimedOut(facts, key, record, report);
   if (record.reason === 'completed' && !facts.returned.has(record.token ?? 0)) {
     report('wrongOutcome', name, `${keyText(key)} was recorded as completed, and its handler did not return`);
   }

@@ -28,7 +28,7 @@ export function rowWritten(
   const acquisition = facts.acquisitions.get(leaseId);
   if (acquisition !== undefined) acquisition.used = true;
   if (row.token !== before.token)
-    claimed(facts, { token: row.token, leaseId, before, beforeError, row }, acquisition, report);
+    claimed(facts, { token: row.token, at: now, leaseId, before, beforeError, row }, acquisition, report);
   if (acquisition !== undefined) checkDecision(facts, before, row, acquisition, report);
 }
 

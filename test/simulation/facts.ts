@@ -63,6 +63,7 @@ export interface Acquisition {
 
 export interface ClaimFact {
   readonly token: number;
+  readonly at: number;
   readonly leaseId: LeaseId;
   readonly before: Row;
   /** How far off the clock of the writer of `before` was. */
@@ -112,6 +113,10 @@ export interface JobFacts {
   readonly returned: Set<number>;
   readonly executions: Set<Execution>;
   readonly items: Set<ItemExecution>;
+  /** When each piece of a run that fans out was stored, by the run's key and the piece's name. */
+  readonly pieces: Map<string, Map<string, number>>;
+  /** How many items a run has, by its key. */
+  readonly planned: Map<string, number>;
   /** When the row was no longer left to the items of a token. */
   readonly wentOn: Map<number, number>;
   readonly acquisitions: Map<LeaseId, Acquisition>;
@@ -139,6 +144,8 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     returned: new Set(),
     executions: new Set(),
     items: new Set(),
+    pieces: new Map(),
+    planned: new Map(),
     wentOn: new Map(),
     acquisitions: new Map(),
     lease: undefined,

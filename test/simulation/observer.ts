@@ -7,7 +7,7 @@ import { decodeRow } from '../../src/core/row';
 import type { LeaseStore, Listing, Metadata, StoredRecord } from '../../src/lease/store';
 import type { JobContext } from '../../src/coordinator/handler';
 import { handlerStarted } from './check-handler';
-import { checkItems } from './check-items';
+import { checkItems, pieceCreated } from './check-items';
 import { recordWritten } from './check-record';
 import { released, rowWritten } from './check-row';
 import { checkTrust, trustLimit } from './check-trust';
@@ -270,7 +270,7 @@ function watchLeases(
 function watchRecords(
   store: LeaseStore,
   { factsOf, now, report, trace }: Watching,
-): Pick<LeaseStore, 'createRecord' | 'replaceRecord'> {
+): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece'> {
   const written = (job: JobName, key: string, stored: StoredRecord): void => {
     recordWritten(factsOf(job), key, stored, now(), report);
     trace?.add('store', `${job} record ${keyText(key)} ${Object.values(stored.summary).slice(0, 4).join(' ')}`);
@@ -280,6 +280,12 @@ function watchRecords(
       const answer = await store.createRecord(job, key, record, options);
       if (answer.kind === 'created') written(job, key, record);
       else trace?.add('store', `${job} createRecord ${keyText(key)} exists`);
+      return answer;
+    },
+    async createPiece(job, key, name, piece, options) {
+      const answer = await store.createPiece(job, key, name, piece, options);
+      trace?.add('store', `${job} piece ${keyText(key)}/${name} ${answer}`);
+      if (answer === 'created') pieceCreated(factsOf(job), key, name, piece, now());
       return answer;
     },
     async replaceRecord(job, key, record, ifMatch: ETag, options) {

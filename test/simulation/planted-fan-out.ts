@@ -13,4 +13,15 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'done-items-time-out',
+    what: 'with its attempts used up, a run ends at the deadline of its items without a look whether they are done',
+    edits: [
+      {
+        file: 'coordinator/attempt.ts',
+        from: "&& !(end.fate === 'timedOut' && isFanOut(held.job.handler));",
+        to: ';',
+      },
+    ],
+  },
 ];

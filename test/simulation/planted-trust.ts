@@ -112,8 +112,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt.ts',
-        from: 'end === null ? await perform(',
-        to: 'end === null || true ? await perform(',
+        from: 'const isOver = end !== null && ',
+        to: 'const isOver = end !== null && false && ',
       },
     ],
   },

@@ -94,13 +94,19 @@ describe('a run that waits between attempts', () => {
 });
 
 describe('items that nobody came back from by their deadline', () => {
-  it('are an attempt that was used', () => {
-    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
+  it.each([
+    ['are an attempt that was used', 2, { end: undefined, row: { attempt: 2, drained: 0 } }],
+    // Where its items turn out to be done, there is an attempt for the gathering.
+    [
+      'end the run without being counted where no attempt is left',
+      1,
+      { end: { fate: 'timedOut' }, row: { attempt: 2, drained: 1 } },
+    ],
+  ])('%s', (_what, attempts, claim) => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts };
     const job = jobSpec('a', '@hourly', { retry });
     const row = ranRow(job, { phase: 'fanning', drained: 1, notBefore: T0 + MINUTE });
-    expect(decide(situation(job, T0 + 2 * MINUTE, { row }))).toMatchObject({
-      ...{ kind: 'claim', claim: { end: { fate: 'timedOut' }, row: { attempt: 2, drained: 0 } } },
-    });
+    expect(decide(situation(job, T0 + 2 * MINUTE, { row }))).toMatchObject({ kind: 'claim', claim });
   });
 });
 

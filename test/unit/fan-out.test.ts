@@ -378,6 +378,24 @@ describe('a run that fans out and loses instances', () => {
     expect(await last(lost.sim)).toMatchObject({ outcome: 'timedOut', reason: 'timeout' });
   });
 
+  it.each([
+    ['is gathered although the attempts are used up where all of its items are done', 6, 'succeeded', 'completed'],
+    ['ends timed out where an item is left', 5, 'timedOut', 'timeout'],
+  ])('whose orchestration is lost %s', async (_what, most, outcome, reason) => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> =>
+      context.index < most ? work(context, item, on) : new Promise(() => undefined);
+    const retry = { attempts: 1, backoffMs: 1_000, factor: 1, maxBackoffMs: 1_000, jitter: 'none' } as const;
+    const setup = setUp({ each, deadline: '30s' }, { retry }, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE);
+    const done = async () => (await pieces(setup.sim)).filter((name) => name.startsWith('item-')).length;
+    while ((await done()) < most) await setup.sim.clock.advance(1);
+    for (const { deployment, kill } of setup.sim.instances) if (deployment === incumbent(setup.sim)) kill();
+    await setup.sim.clock.advance(2 * MINUTE);
+    expect(await last(setup.sim)).toMatchObject({ outcome, reason });
+    expect(setup.gathered).toEqual(outcome === 'succeeded' ? [DONE(6)] : []);
+    expect(setup.plans).toBe(1);
+  });
+
   it('gives an item of an instance that shuts down to another one, without counting that', async () => {
     const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
       await sleep(on.coordinator.clock, 10_000, context.signal);
