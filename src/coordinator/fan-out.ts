@@ -1,11 +1,12 @@
 import type { ItemEnd, PlannedItem } from '../core/fan-out';
-import { itemPiece, lanesOf, parseItemEnd, parseItemPiece, PLAN_PIECE } from '../core/fan-out';
+import { itemPiece, lanesOf, parseItemEnd, parseItemPiece, parsePlan, PLAN_PIECE } from '../core/fan-out';
 import { formatDuration } from '../core/duration';
 import { ForeignRecordError } from '../core/record';
 import type { RecordedError } from '../core/record';
 import type { ListedPiece } from '../lease/store';
-import { StoreError } from '../lease/store';
+import { StoreError, StoreUnavailableError } from '../lease/store';
 import { untilAnswered } from '../lease/deadline';
+import { describeError } from './call-handler';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import type { FanOutHandler, ItemOutcome } from './define-fan-out';
 import type { Execution } from './execute';
@@ -39,6 +40,21 @@ export interface Stage {
  * @param afterItems this run's own orchestration has been through the items, or there is no attempt left for them
  */
 export async function fanOutStage(
+  coordinator: Coordinator,
+  held: Held,
+  handler: FanOutHandler,
+  call: (part: (context: JobContext) => unknown) => Promise<Execution>,
+  afterItems: boolean,
+): Promise<Stage> {
+  try {
+    return await stageOf(coordinator, held, handler, call, afterItems);
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError)) throw error;
+    return { execution: endedBy(coordinator, 'foreign', describeError(error)), items: [] };
+  }
+}
+
+async function stageOf(
   coordinator: Coordinator,
   held: Held,
   handler: FanOutHandler,
@@ -176,10 +192,9 @@ async function keepPlan(
 }
 
 async function readPlan(coordinator: Coordinator, held: Held): Promise<readonly PlannedItem[]> {
-  const body = await readPiece(coordinator, held, PLAN_PIECE);
-  const texts: unknown = JSON.parse(body);
-  if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) throw foreign(held, PLAN_PIECE);
-  return texts.map((item, index) => ({ index, item }));
+  const items = parsePlan(await readPiece(coordinator, held, PLAN_PIECE));
+  if (items === undefined) throw foreign(held, PLAN_PIECE);
+  return items;
 }
 
 async function readOutcomes(
@@ -238,8 +253,14 @@ async function listPieces(
   return found;
 }
 
-function asking<T>(coordinator: Coordinator, held: Held, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return untilAnswered(coordinator, () => held.trust.remaining(), call);
+/**
+ * What is answered once the trust is over, as on a machine that slept meanwhile, may show a successor's pieces, or that
+ * a successor has deleted the run's own.
+ */
+async function asking<T>(coordinator: Coordinator, held: Held, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const answer = await untilAnswered(coordinator, () => held.trust.remaining(), call);
+  if (!held.trust.holds) throw new StoreUnavailableError('storage answered after the lease had run out');
+  return answer;
 }
 
 function foreign(held: Held, name: string): ForeignRecordError {
@@ -256,14 +277,17 @@ function itemFailed(coordinator: Coordinator, index: number, end: ItemEnd): Exec
   return endedBy(coordinator, 'itemFailed', error);
 }
 
-/** An attempt that ends by what became of the items, without a call of the handler. */
-function endedBy(coordinator: Coordinator, how: 'timedOut' | 'itemFailed', error: RecordedError): Execution {
+const ENDS = {
+  timedOut: { kind: 'aborted', code: 'timedOut', reason: 'timeout' },
+  itemFailed: { kind: 'threw', retryable: false, reason: 'itemFailed' },
+  /** Somebody has changed or deleted a piece: another attempt may find it as it should be. */
+  foreign: { kind: 'threw', retryable: true, reason: 'handlerError' },
+} as const satisfies Readonly<Record<string, Execution['end']>>;
+
+/** An attempt that ends by what became of the items, or of their pieces, without a call of the handler. */
+function endedBy(coordinator: Coordinator, how: keyof typeof ENDS, error: RecordedError): Execution {
   const at = coordinator.serviceTime.now();
-  const end =
-    how === 'timedOut'
-      ? ({ kind: 'aborted', code: 'timedOut', reason: 'timeout' } as const)
-      : ({ kind: 'threw', retryable: false, reason: 'itemFailed' } as const);
-  return { end, startedAt: at, endedAt: at, error };
+  return { end: ENDS[how], startedAt: at, endedAt: at, error };
 }
 
 async function eachOf<T>(values: readonly T[], act: (value: T) => Promise<void>): Promise<void> {

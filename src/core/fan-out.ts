@@ -37,6 +37,13 @@ export interface PlannedItem {
   readonly item: string;
 }
 
+/** The items of a stored plan, each as JSON text; undefined when the text is none of ours. */
+export function parsePlan(body: string): readonly PlannedItem[] | undefined {
+  const texts = parseJson(body);
+  if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) return undefined;
+  return texts.map((item, index) => ({ index, item }));
+}
+
 /** Deals items out to as many lanes as may be worked on at once; each lane takes its items one after another. */
 export function lanesOf(items: readonly PlannedItem[], concurrency: number): readonly (readonly PlannedItem[])[] {
   const count = Math.min(concurrency, items.length);
@@ -54,13 +61,7 @@ export function storeItemEnd(end: ItemEnd): { readonly body: string; readonly su
 
 /** Undefined when the text is none of ours. */
 export function parseItemEnd(body: string): ItemEnd | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    // Not JSON, so not ours, which is the answer.
-    return undefined;
-  }
+  const value = parseJson(body);
   if (!isObject(value)) return undefined;
   if (value['state'] === 'succeeded') return { state: 'succeeded', result: value['result'] };
   const { state, error, attempts } = value;
@@ -68,4 +69,13 @@ export function parseItemEnd(body: string): ItemEnd | undefined {
   const { name, message, stack } = error;
   if (typeof name !== 'string' || typeof message !== 'string') return undefined;
   return { state, attempts, error: { name, message, ...(typeof stack === 'string' ? { stack } : {}) } };
+}
+
+/** Undefined when the text is no JSON, and so none of ours. */
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
 }

@@ -44,6 +44,9 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: 
     report('endedByPredecessor', name, what);
   }
   checkTimedOut(facts, key, record, report);
+  if (record.attempts.some(({ error }) => error?.name === 'ForeignRecordError')) {
+    report('pieceMissing', name, `an attempt of ${keyText(key)} did not find a piece of its run`);
+  }
   if (record.reason === 'completed' && !facts.returned.has(record.token ?? 0)) {
     report('wrongOutcome', name, `${keyText(key)} was recorded as completed, and its handler did not return`);
   }

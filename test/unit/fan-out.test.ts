@@ -5,6 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import type { FanOutOptions, ItemContext } from '../../src/coordinator/define-fan-out';
 import { defineFanOut } from '../../src/coordinator/define-fan-out';
 import { NonRetryableError } from '../../src/coordinator/handler';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import type { Instance, Simulation, SimulationOptions } from '../support/simulation';
 import { simulation } from '../support/simulation';
@@ -26,6 +27,7 @@ interface Setup {
   readonly items: ItemCall[];
   readonly gathered: unknown[];
   plans: number;
+  slept: boolean;
 }
 
 interface Behaviour extends Partial<Pick<FanOutOptions<unknown, number, string>, 'concurrency' | 'onItemFailure'>> {
@@ -41,7 +43,7 @@ interface Behaviour extends Partial<Pick<FanOutOptions<unknown, number, string>,
 /** Two instances of one deployment, and a job that is due each ten minutes and has `count` items of 1 s. */
 function setUp(behaviour: Behaviour = {}, spec: Partial<JobSpec> = {}, more: Partial<SimulationOptions> = {}): Setup {
   const { count = 6, leaderMs = 0, attempts = 3 } = behaviour;
-  const setup: Omit<Setup, 'sim'> = { items: [], gathered: [], plans: 0 };
+  const setup: Omit<Setup, 'sim'> = { items: [], gathered: [], plans: 0, slept: false };
   const handler = (on: Instance) => {
     const { clock } = on.coordinator;
     return defineFanOut<unknown, number, string>({
@@ -410,6 +412,75 @@ describe('a run that fans out and loses instances', () => {
     expect(setup.gathered).toEqual([DONE(6)]);
     expect(setup.items.filter(({ outcome }) => outcome === 'aborted').length).toBeGreaterThan(0);
     expect(setup.items.every(({ attempt }) => attempt === 1)).toBe(true);
+  });
+});
+
+describe('a leader of a run that fans out whose machine slept for longer than its lease', () => {
+  /** The machine sleeps while the call is on its way. */
+  const sleepIn = async (setup: Setup, on: Instance, meanwhile: () => Promise<unknown> = async () => undefined) => {
+    await meanwhile();
+    on.skewMs = 20_000;
+    setup.slept = true;
+  };
+
+  it('deletes nothing of a successor', async () => {
+    const setup = setUp();
+    const key = 'successor-s';
+    for (const on of setup.sim.instances) {
+      interceptStore(on, 'listPieces', (listPieces) => async (job, request, options) => {
+        if (request.key === undefined && !setup.slept) {
+          const piece = { body: '[]', summary: { items: '0' } };
+          await sleepIn(setup, on, () => setup.sim.store.createPiece(job, key, 'plan', piece));
+        }
+        return listPieces(job, request, options);
+      });
+    }
+    await setup.sim.clock.advance(11 * MINUTE);
+    expect(setup.slept).toBe(true);
+    expect(await setup.sim.store.readPiece('wide' as JobName, key, 'plan')).toBe('[]');
+    expect((await last(setup.sim)).outcome).toBe('succeeded');
+  });
+
+  it('ends without effect where a successor has deleted what it reads', async () => {
+    const setup = setUp();
+    for (const on of setup.sim.instances) {
+      interceptStore(on, 'readPiece', (readPiece) => async (job, key, name, options) => {
+        const body = await readPiece(job, key, name, options);
+        if (name !== 'item-00005' || body === undefined || setup.slept) return body;
+        await sleepIn(setup, on);
+        return undefined;
+      });
+    }
+    await setup.sim.clock.advance(12 * MINUTE);
+    expect(setup.sim.events.filter(({ event }) => event === 'superseded')).toHaveLength(1);
+    const { attempts, outcome } = await last(setup.sim);
+    expect(attempts.map((attempt) => attempt.outcome)).toEqual(['planned', 'holderLost', 'succeeded']);
+    expect(outcome).toBe('succeeded');
+  });
+});
+
+describe('a piece that somebody has changed', () => {
+  it.each([
+    ['item-00005', 'missing'],
+    ['item-00005', 'not JSON'],
+    ['plan', 'not JSON'],
+    ['plan', '{}'],
+  ])('fails the attempt that reads it: %s, %s', async (piece, content) => {
+    const retry = { attempts: 2, backoffMs: 1_000, factor: 1, maxBackoffMs: 1_000, jitter: 'none' } as const;
+    const setup = setUp({}, { retry });
+    for (const on of setup.sim.instances) {
+      interceptStore(on, 'readPiece', (readPiece) => async (job, key, name, options) => {
+        const body = await readPiece(job, key, name, options);
+        const isDone = (await pieces(setup.sim)).includes('item-00005');
+        if (name !== piece || body === undefined || !isDone) return body;
+        return content === 'missing' ? undefined : content;
+      });
+    }
+    await setup.sim.clock.advance(11 * MINUTE);
+    const { outcome, attempts } = await last(setup.sim);
+    expect(outcome).toBe('failed');
+    expect(attempts.map((attempt) => attempt.outcome)).toEqual(['planned', 'failed', 'failed']);
+    expect(attempts.at(-1)?.error?.message).toMatch(new RegExp(`"${piece}" of run \\d+-s of job "wide" is missing or`));
   });
 });
 
