@@ -89,12 +89,17 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       emulator = await startEmulator(data, guard);
     },
     async stop() {
-      await inTime('the end of all instances', GRACE_TO_EXIT_MS, fleet.end('SIGTERM'), signal);
+      await inTime(
+        'the end of all instances',
+        GRACE_TO_EXIT_MS,
+        fleet.end((instance) => instance.stop()),
+        signal,
+      );
       await world.kill();
     },
     async kill() {
       for (const proxy of proxies.values()) proxy.close();
-      const ended = Promise.all([fleet.end('SIGKILL'), emulator.kill()]);
+      const ended = Promise.all([fleet.end((instance) => instance.signal('SIGKILL')), emulator.kill()]);
       await inTime('the end of all processes', END_MS, ended).catch(() => undefined);
     },
   };
@@ -118,8 +123,8 @@ interface Fleet {
   instance(deployment: string): Instance;
   /** Starts one. Resolves when it answers. */
   launch(deployment: string): Promise<Instance>;
-  /** Sends a signal to all, and waits for their ends. */
-  end(signal: NodeJS.Signals): Promise<unknown>;
+  /** Does this to all, and waits for their ends. */
+  end(how: (instance: Instance) => void): Promise<unknown>;
 }
 
 /** @param storageOf - a deployment's connection string */
@@ -148,7 +153,7 @@ function createFleet(
       return instance;
     },
     end(how) {
-      for (const instance of instances.values()) instance.signal(how);
+      for (const instance of instances.values()) how(instance);
       return Promise.all([...instances.values()].map(({ exited }) => exited));
     },
   };

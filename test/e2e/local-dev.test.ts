@@ -174,6 +174,56 @@ describe('cronlease dev', () => {
   });
 });
 
+describe('an instance that gets SIGTERM, as Azure ends one', () => {
+  /** How long after the signal it was gone. */
+  async function endsAfter(lastsMs: number | undefined, meanwhile?: (ready: Ready, pid: number) => Promise<void>) {
+    const dev = startDev(main, { app: appOf('basic'), instances: 1, restart: false, ...NO_STORAGE }, QUIET);
+    const ready = await dev.ready();
+    if (lastsMs !== undefined) {
+      await run(ready, { input: { lastsMs } });
+      await dev.event(({ event }) => event === 'started');
+    }
+    const at = Date.now();
+    process.kill(ready.instances[0]?.pid ?? 0, 'SIGTERM');
+    await meanwhile?.(ready, dev.pid);
+    if (meanwhile === undefined) await dev.event(({ event }) => event === 'instanceExited');
+    else await allGone([ready.instances[0]?.pid ?? 0]);
+    const tookMs = Date.now() - at;
+    expect(dev.stderr()).toContain('drained');
+    if (isRunning(dev.pid)) process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+    return { tookMs, events: dev.events };
+  }
+
+  it('drains at once when nothing goes on', async () => {
+    expect((await endsAfter(undefined)).tookMs).toBeLessThan(3_000);
+  });
+
+  it('waits for its invocations first', async () => {
+    const { tookMs } = await endsAfter(3_000);
+    expect(tookMs).toBeGreaterThan(2_500);
+    expect(tookMs).toBeLessThan(7_000);
+  });
+
+  it('takes orchestrations and runs none for 10 s, then drains whatever goes on', async () => {
+    const { tookMs, events } = await endsAfter(120_000, async (ready) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect((await run(ready, { instanceId: 'late', input: {} })).status).toBe(200);
+    });
+    expect(tookMs).toBeGreaterThan(9_500);
+    expect(tookMs).toBeLessThan(16_000);
+    expect(events.filter(({ event }) => event === 'started')).toHaveLength(1);
+  });
+
+  it('waits no longer when the cluster ends', async () => {
+    const { tookMs } = await endsAfter(120_000, async (_ready, cluster) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      process.kill(cluster, 'SIGINT');
+    });
+    expect(tookMs).toBeLessThan(5_000);
+  });
+});
+
 describe('cronlease dev that cannot start', () => {
   const fails = async (options: object, env?: NodeJS.ProcessEnv) => {
     const dev = startDev(main, { instances: 1, ...NO_STORAGE, ...options }, env);

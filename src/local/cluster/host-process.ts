@@ -15,6 +15,8 @@ const PARENT_GONE = 5;
 
 let host: Promise<Host> | undefined;
 let stopping = false;
+/** Aborted when the cluster itself ends: nobody is left to carry on with what this host does. */
+const hurry = new AbortController();
 
 function send(message: FromHost, sent?: () => void): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => sent?.());
@@ -47,7 +49,7 @@ async function stop(): Promise<void> {
   if (stopping) return;
   stopping = true;
   try {
-    await (await host)?.stop();
+    await (await host)?.stop(hurry.signal);
   } catch {
     // It did not start: start() has said so, and ends the process.
     return;
@@ -55,10 +57,16 @@ async function stop(): Promise<void> {
   exit(0);
 }
 
-process.on('message', (message: ToHost) => void (message.kind === 'start' ? start(message) : stop()));
+function stopNow(): void {
+  hurry.abort();
+  void stop();
+}
+
+process.on('message', (message: ToHost) => (message.kind === 'start' ? void start(message) : stopNow()));
 process.on('disconnect', () => process.exit(PARENT_GONE));
 // Ctrl+C reaches the whole process group.
-process.on('SIGINT', () => void stop());
+process.on('SIGINT', stopNow);
+// As Azure ends an instance.
 process.on('SIGTERM', () => void stop());
 // What an app prints has nowhere to go once the parent is gone; the IPC channel's end is what ends this process.
 process.stdout.on('error', () => undefined);

@@ -18,12 +18,6 @@ export class InstanceExistsError extends Error {
   override readonly name = 'InstanceExistsError';
 }
 
-/** The host is shutting down. */
-export class HubStoppedError extends Error {
-  readonly code = 'HubStopped';
-  override readonly name = 'HubStoppedError';
-}
-
 export interface HubOptions extends ActivityOptions {
   readonly orchestrators: readonly OrchestrationFunction[];
 }
@@ -34,7 +28,7 @@ export interface Hub {
    * Starts an orchestration. An id whose instance has ended is used again, one that is under way is an error: the
    * extension's default (`overridableExistingInstanceStates: NonRunningStates`).
    * @param input - JSON
-   * @throws {@link InvalidRequestError}, {@link InstanceExistsError}, {@link HubStoppedError}
+   * @throws {@link InvalidRequestError}, {@link InstanceExistsError}
    */
   start(functionName: string, instanceId: string | undefined, input: string): Instance;
   get(instanceId: string): Instance | undefined;
@@ -45,7 +39,10 @@ export interface Hub {
   terminate(instanceId: string, reason: string): void;
   /** Forgets an instance that has ended; false if there is none. */
   purge(instanceId: string): boolean;
-  /** Nothing new is started from here on: no orchestration, no episode, no activity. What runs goes on. */
+  /**
+   * The host is shutting down: orchestrations are still taken, and stay pending. No episode and no activity begins any
+   * more; those under way continue.
+   */
   stop(): void;
 }
 
@@ -234,7 +231,6 @@ export function createHub(options: HubOptions): Hub {
 
   return {
     start(functionName, instanceId, input) {
-      if (stopped) throw new HubStoppedError('The host is shutting down: it starts nothing more.');
       const fn = orchestrators.get(functionName.toLowerCase());
       if (fn === undefined) {
         throw new InvalidRequestError(unknownFunction(functionName, 'an orchestrator', orchestrators.values()));

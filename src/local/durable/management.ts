@@ -1,7 +1,7 @@
 import type http from 'node:http';
 import { readBody, type RequestHandler, sendJson } from '../host/http-server';
 import { DURABLE_PATH, managementUrls } from './client-input';
-import { type Hub, HubStoppedError, InstanceExistsError, InvalidRequestError } from './hub';
+import { type Hub, InstanceExistsError, InvalidRequestError } from './hub';
 import { type Instance, isFinished } from './instances';
 
 /** The extension's HTTP API, as far as it is served here. */
@@ -51,7 +51,7 @@ function sendError(response: http.ServerResponse, error: unknown): true {
   }
   const type =
     error instanceof InstanceExistsError ? 'DurableTask.Core.Exceptions.OrchestrationAlreadyExistsException' : name;
-  return sendJson(response, error instanceof HubStoppedError ? 503 : 500, {
+  return sendJson(response, 500, {
     Message: 'Something went wrong while processing your request',
     ExceptionMessage: message,
     ExceptionType: type,

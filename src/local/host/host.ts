@@ -9,6 +9,7 @@ import { AppLoadError, type AppPackage, readHostJson, readLocalSettings, readPac
 import { type AppRegistry, createRegistry, installCoreApi, type LogLine, runHooks } from './core-api';
 import { checkFunctions, type HostedFunction } from './functions';
 import { listen, type RequestHandler, serveFunctions } from './http-server';
+import { countInvocations } from './invocations';
 import { createInvoke } from './invoke';
 import { startTimer } from './timer';
 
@@ -30,13 +31,16 @@ export interface Host {
   readonly port: number;
   readonly functions: readonly HostedFunction[];
   /**
-   * Ends the host: nothing new is started, then the app's `appTerminate` hooks run, for up to 5 s.
-   * The real host first waits up to 10 s for invocations under way and tells the worker nothing of it; here the
-   * hooks run at once.
+   * Ends the host as the real one ends at SIGTERM. Timers fire no more, and its hub takes orchestrations and runs none.
+   * It waits up to 10 s for invocations under way, of which the app hears nothing; then the app's `appTerminate` hooks
+   * run, for up to 5 s.
+   * @param hurry - once aborted, invocations are not waited for
    */
-  stop(): Promise<void>;
+  stop(hurry: AbortSignal): Promise<void>;
 }
 
+/** How long the real host waits for invocations under way. */
+const IDLE_MS = 10_000;
 /** How long the real host gives to `appTerminate` hooks. */
 const TERMINATE_MS = 5000;
 
@@ -112,6 +116,13 @@ async function atMost(ms: number, work: Promise<unknown>): Promise<'done' | 'lat
   }
 }
 
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 /**
  * Runs a function app in this process, as one instance of one deployment: what `func start` does for an app of
  * timer, HTTP, orchestration and activity functions with durable clients, without Core Tools.
@@ -141,16 +152,18 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const functions = await loadApp(options, app, registry, settings.routePrefix);
 
   const clientInput = durableClientInput(`http://127.0.0.1:${port}`, settings.hubName);
-  const invoke = createInvoke({
-    registry,
-    sink: log,
-    clientInput: () => ({ string: clientInput }),
-    timeoutMs: settings.functionTimeoutMs,
-    onTimeout(message) {
-      log({ level: 'critical', message });
-      options.onTimeout();
-    },
-  });
+  const { invoke, idle } = countInvocations(
+    createInvoke({
+      registry,
+      sink: log,
+      clientInput: () => ({ string: clientInput }),
+      timeoutMs: settings.functionTimeoutMs,
+      onTimeout(message) {
+        log({ level: 'critical', message });
+        options.onTimeout();
+      },
+    }),
+  );
   const hub = createHub({
     orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
     activities: functions.filter((fn) => fn.kind === 'activity'),
@@ -178,9 +191,10 @@ export async function startHost(options: HostOptions): Promise<Host> {
   return {
     port,
     functions,
-    async stop() {
+    async stop(hurry) {
       for (const stopTimer of timers) stopTimer();
       hub.stop();
+      await Promise.race([atMost(IDLE_MS, idle()), aborted(hurry)]);
       const shared = { hookData: registry.appLevelHookData, appHookData: registry.appHookData };
       try {
         const ended = await atMost(TERMINATE_MS, runHooks(registry, 'appTerminate', shared));

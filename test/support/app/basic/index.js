@@ -9,6 +9,7 @@ df.app.activity('attempt', {
   handler: async (input, context) => {
     if (input.block) for (;;); // never gives the event loop back
     say(context, 'started', { attempt: 1, latenessMs: Date.now() - input.startedAt });
+    if (input.lastsMs) await new Promise((resolve) => setTimeout(resolve, input.lastsMs));
     if (input.fail) throw new Error('as asked');
     return { got: input.startedAt, instance: context.triggerMetadata.instanceId };
   },
