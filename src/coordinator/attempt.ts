@@ -1,3 +1,4 @@
+import type { JobName } from '../core/brand';
 import type { Control } from '../core/control';
 import type { Trigger } from '../core/fate';
 import { attemptHistory } from '../core/record';
@@ -47,6 +48,7 @@ export async function runAttempt(
   const early = earlyBy(coordinator, input);
   if (early > 0) return { kind: 'again', notBefore: coordinator.clock.now() + early, next: input };
 
+  arrived(coordinator, input);
   const aborter = createAborter();
   const attempt = claimAndRun(coordinator, input, aborter, report);
   // From before the claim on: a shutdown that begins while it is made waits for it too.
@@ -57,6 +59,12 @@ export async function runAttempt(
   } finally {
     coordinator.running.delete(running);
   }
+}
+
+/** The hub has delivered what this process handed over: nothing is to be given back. */
+function arrived({ handOvers }: Coordinator, input: ClaimInput): void {
+  const name = input.job as JobName;
+  if (input.kind === 'handedOver' && handOvers.get(name)?.leaseId === input.leaseId) handOvers.delete(name);
 }
 
 async function claimAndRun(

@@ -18,8 +18,6 @@ export interface JobNotes {
   settled: { readonly etag: ETag; readonly endedAt: EpochMs } | undefined;
   /** When this process first saw the lease broken, on the monotonic clock, and that row's version. */
   broken: { readonly etag: ETag; readonly since: Millis } | undefined;
-  /** A hand-over whose claim has not been seen: the row's version before it, and when, on the monotonic clock. */
-  handOver: { readonly etag: ETag; readonly at: Millis; readonly isLate: boolean } | undefined;
   /**
    * An acquisition that got no answer: it may take effect late, and then nobody else would know the id of that lease.
    * The row's version and lease before it.
@@ -46,7 +44,6 @@ export class Board {
         seen: undefined,
         settled: undefined,
         broken: undefined,
-        handOver: undefined,
         unanswered: undefined,
         termOfFire: undefined,
         warned: undefined,

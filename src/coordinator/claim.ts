@@ -9,7 +9,9 @@ import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, Hub, RunnableJob } from './coordinator';
 import type { Held } from './held';
 import { writeRow } from './held';
-import { withinHub } from './hub-watch';
+import type { HandOver } from './give-back';
+import { turnOf } from './give-back';
+import { LATE_MS, withinHub } from './hub-watch';
 import type { AttemptInput, ClaimInput } from './message';
 import { packRow, unpackRow } from './message';
 
@@ -19,6 +21,8 @@ const HAND_OVER_LIMIT_MS = 5_000;
 const DURABLE_TIMER_EARLY_MS = 1_000;
 /** A hand-over that took more than this share of the lease leaves too little of it to begin with. */
 const FRESH_SHARE = 1 / 3;
+/** One that took longer may have been given back: less than a hand-over is late after, by what clocks may be off. */
+const FRESH_MS: Millis = LATE_MS - 1_000;
 
 /** The task hub did not take an orchestration. */
 class HandOverError extends Error {
@@ -83,9 +87,17 @@ export async function handOver(
   };
   // Should this fail, the lease is left to expire: the occurrence is not claimed, and still due.
   const orchestration = orchestrationId(name, scheduledFor, leaseId);
+  const handedOver = { leaseId, etag, lease, turn: turnOf(claim, etag), isLate: false } as const;
+  // Before the start too: the attempt may begin, and a shutdown may come, before the hub has answered.
+  const pending: HandOver = { ...handedOver, at: clock.monotonic() };
+  coordinator.handOvers.set(name, pending);
   try {
     await withinHub(clock, () => hub.start(orchestration, input));
+    if (coordinator.handOvers.get(name) === pending) {
+      coordinator.handOvers.set(name, { ...handedOver, at: clock.monotonic() });
+    }
   } catch (cause) {
+    coordinator.handOvers.delete(name);
     throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
   }
   return true;
@@ -182,12 +194,12 @@ function untilTurn({ serviceTime }: Coordinator, { row }: AgainInput): Millis {
 }
 
 function isFresh({ serviceTime }: Coordinator, input: Extract<AttemptInput, { kind: 'handedOver' }>): boolean {
-  return serviceTime.now() - input.acquiredAt <= input.leaseMs * FRESH_SHARE;
+  return serviceTime.now() - input.acquiredAt <= Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE);
 }
 
 /**
- * With an id of our own, or again with the one that was handed over late: it may have run out meanwhile, but with the
- * ETag that was decided on nobody has made a claim since.
+ * With an id of our own, or again with the one that was handed over late: it may have run out or been given back
+ * meanwhile, but with the ETag that was decided on nobody has made a claim since.
  */
 async function acquireAgain(
   coordinator: Coordinator,

@@ -6,6 +6,7 @@ import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
 import type { FanOutHandler } from './define-fan-out';
+import type { HandOver } from './give-back';
 import type { JobHandler } from './handler';
 import type { AttemptInput } from './message';
 
@@ -48,6 +49,8 @@ export interface Coordinator {
   readonly running: Set<RunningCall>;
   /** The ticks that go on in this process. */
   readonly ticks: Set<RunningTick>;
+  /** Leases that this process has handed over, by job, until their claim is seen. */
+  readonly handOvers: Map<JobName, HandOver>;
   /** Set for good once the instance is being shut down: nothing more is claimed. */
   stopping: boolean;
   /** Monotonic: when a tick was here last. */

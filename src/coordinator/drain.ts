@@ -2,13 +2,17 @@ import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import { abortForShutdown } from './bounded';
 import type { Coordinator } from './coordinator';
+import { giveBackAll } from './give-back';
 
 /** The host gives its shutdown hook 5 s, and we plan for 2: what is not let go by then runs out. */
 export const DRAIN_LIMIT_MS: Millis = 2_000;
 /** The process ends with its shutdown hook: until then the answers of what was going on must have left it. */
 const ANSWER_MS: Millis = 100;
 
-/** The instance is being shut down: claims nothing more, aborts its attempts, and lets their runs go on elsewhere. */
+/**
+ * The instance is being shut down: it claims nothing more, gives back what it has handed over and nobody has claimed,
+ * aborts its attempts, and lets their runs go on elsewhere.
+ */
 export async function drain(coordinator: Coordinator): Promise<void> {
   coordinator.stopping = true;
   const running = [...coordinator.running];
@@ -16,11 +20,14 @@ export async function drain(coordinator: Coordinator): Promise<void> {
   // A tick that never answers would keep its timer's lock: after a restart in place the host waits for it.
   const ticks = [...coordinator.ticks];
   for (const tick of ticks) tick.wake();
+  // Once more after the ticks: one of them may be handing over.
+  const ticksOver = Promise.allSettled(ticks.map(({ done }) => done));
+  const givenBack = [giveBackAll(coordinator), ticksOver.then(() => giveBackAll(coordinator))];
   const goingOn = [...running, ...ticks].map(({ done }) => done);
-  if (goingOn.length === 0) return;
+  if (goingOn.length === 0 && coordinator.handOvers.size === 0) return;
   const finished = new AbortController();
   await Promise.race([
-    Promise.allSettled(goingOn).then(() => {
+    Promise.allSettled([...goingOn, ...givenBack]).then(() => {
       finished.abort();
     }),
     sleep(coordinator.clock, DRAIN_LIMIT_MS, finished.signal),

@@ -1,17 +1,20 @@
-import type { ETag, Millis } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { sleep } from '../core/clock';
+import type { JobSpec } from '../core/job';
 import { within } from '../lease/deadline';
 import type { ListedRow } from '../lease/store';
-import type { JobNotes } from './board';
+import { StoreError } from '../lease/store';
 import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
-import { troubled } from './reachability';
+import type { HandOver } from './give-back';
+import { giveBack } from './give-back';
+import { storageTroubled, troubled } from './reachability';
 
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
 const PROBE_AGAIN_MS = 30_000;
 /** After two polls of the hub's queues a hand-over has mostly been seen to be claimed. */
-const LATE_MS = 4_000;
+export const LATE_MS: Millis = 4_000;
 /** A host that does not answer must not hold the tick for ever. */
 const HUB_ANSWERS_WITHIN_MS = 10_000;
 
@@ -23,10 +26,14 @@ const HUB_ANSWERS_WITHIN_MS = 10_000;
 export interface HubWatch {
   /** Whether this deployment may race. Waits for the proof as long as there is time, or until it is stopped. */
   proven(hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean>;
-  /** A lease was handed to an orchestration. */
-  handedOver(notes: JobNotes, etag: ETag): void;
-  /** A listing that was asked for at `askedAt` (monotonic) showed the row: has the claim been made? */
-  sawRow(notes: JobNotes, row: ListedRow, askedAt: Millis, report: Report): void;
+  /**
+   * A listing that was asked for at `askedAt` (monotonic) showed the row: has the claim been made?
+   *
+   * @returns what it does about one that is late; never rejects
+   */
+  sawRow(name: JobName, row: ListedRow, askedAt: Millis, report: Report): Promise<void> | undefined;
+  /** Whether this deployment has given this back, and leaves it to the others for now. */
+  isLeft(job: JobSpec, turn: string): boolean;
   /** Whether a claim may be raced for now: a look may have raised a doubt. */
   readonly mayRace: boolean;
   /** An orchestration could not even be started. */
@@ -39,9 +46,11 @@ export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
 }
 
 export function hubWatch(coordinator: Coordinator): HubWatch {
-  const { clock, health, serviceTime } = coordinator;
+  const { clock, handOvers, health, serviceTime } = coordinator;
   let isProven = false;
   let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
+  /** What was given back last, by job, and when, on the monotonic clock. */
+  const givenBack = new Map<JobName, { readonly turn: string; readonly at: Millis }>();
 
   const doubt = (reason: string, report: Report): void => {
     isProven = false;
@@ -53,6 +62,25 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   const lookAtHub = (): void => {
     isProven = false;
     probe = undefined;
+  };
+
+  /** A slow hub would give the same back for ever: the second time it keeps the lease, and its attempt comes. */
+  const isLate = async (name: JobName, handOver: HandOver, report: Report): Promise<void> => {
+    handOvers.set(name, { ...handOver, isLate: true });
+    if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;
+    givenBack.set(name, { turn: handOver.turn, at: clock.monotonic() });
+    try {
+      await giveBack(coordinator, name, handOver);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      storageTroubled(coordinator, 'writing', error, report);
+    }
+  };
+
+  /** Where one hand-over is late, the others may be: nobody need look before they are given back. */
+  const giveBackLate = async (report: Report): Promise<void> => {
+    const late = [...handOvers].filter(([, one]) => !one.isLate && clock.monotonic() - one.at > LATE_MS);
+    await Promise.all(late.map(([name, handOver]) => isLate(name, handOver, report)));
   };
 
   return {
@@ -80,6 +108,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         } catch (error) {
           doubt(`the task hub does not take orchestrations: ${String(error)}`, report);
         }
+        await giveBackLate(report);
         await sleep(clock, Math.min(delay, Math.max(0, left())), stopped);
         delay = Math.min(POLL_AT_MOST_MS, delay * 2);
       }
@@ -87,27 +116,29 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       if (!coordinator.stopping) troubled(coordinator, 'hub', { reason }, report);
       return false;
     },
-    handedOver(notes, etag) {
-      notes.handOver = { etag, at: clock.monotonic(), isLate: false };
-    },
     get mayRace() {
       return isProven;
     },
-    sawRow(notes, { etag, lease, metadata }, askedAt, report) {
-      const { handOver } = notes;
-      if (handOver === undefined || askedAt < handOver.at) return;
+    isLeft({ name, leaseMs }, turn) {
+      const last = givenBack.get(name);
+      return last?.turn === turn && clock.monotonic() - last.at < leaseMs;
+    },
+    sawRow(name, { etag, lease, metadata }, askedAt, report) {
+      const handOver = handOvers.get(name);
+      if (handOver === undefined || askedAt < handOver.at) return undefined;
       if (handOver.etag !== etag) {
-        notes.handOver = undefined;
+        handOvers.delete(name);
         // Somebody else's claim hides whether ours was made: a quiet look at the hub tells.
         if (metadata['incumbent'] !== coordinator.deployment) lookAtHub();
       } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > LATE_MS) {
         // A host that is being shut down takes orchestrations and runs none: nothing more is given to it meanwhile.
-        notes.handOver = { ...handOver, isLate: true };
         lookAtHub();
+        return isLate(name, handOver, report);
       } else if (lease !== 'leased') {
-        notes.handOver = undefined;
+        handOvers.delete(name);
         doubt('a claim was handed over to the task hub and not made: the hub must be proven again', report);
       }
+      return undefined;
     },
     failed({ spec }, error, report) {
       report.log('error', `job "${spec.name}": its orchestration could not be started:`, error);

@@ -16,6 +16,7 @@ import type { JobNotes } from './board';
 import { handOver } from './claim';
 import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
 import { createGate } from './gate';
+import { turnOf } from './give-back';
 import { writeRow } from './held';
 import type { Held } from './held';
 import { hubWatch } from './hub-watch';
@@ -223,7 +224,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
       notes.lookAt = undefined;
       return;
     }
-    watch.sawRow(notes, seen.row, askedAt, report);
+    const givesBack = watch.sawRow(job.spec.name, seen.row, askedAt, report);
+    if (givesBack !== undefined) goesOn(givesBack);
     const version = `${seen.row.etag} ${seen.row.lease} ${seen.control?.etag ?? ''}`;
     const calm = seen.row.lease === 'available' && (notes.lookAt ?? Infinity) > serviceTime.now();
     if (calm && notes.seen === version) return;
@@ -302,6 +304,11 @@ export function createTicker(coordinator: Coordinator): Ticker {
       notes.seen = undefined;
       return;
     }
+    if (decision.kind === 'claim' && watch.isLeft(job.spec, turnOf(decision.claim, etag))) {
+      notes.lookAt = serviceTime.now() + WATCH_AT_MOST_MS;
+      notes.seen = undefined;
+      return;
+    }
     if (decision.kind === 'claim' && decision.claim.run.kind === 'term') {
       // A term is due once a tick: each tick looks, and a handler that returns at once is not called without end.
       notes.inFlight = true;
@@ -318,9 +325,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       const leaseId = leaseIdFor(notes, etag, lease);
       if (decision.kind === 'record') return writeDecided(job, decision.row, etag, leaseId, report);
       const claim = { ...decision.claim, row: overdue.told(job.spec.name, decision.claim.row) };
-      const won = await handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
-      if (won) watch.handedOver(notes, etag);
-      return won;
+      return handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
     });
     void action
       .catch((error: unknown) => {

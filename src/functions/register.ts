@@ -104,6 +104,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
+    handOvers: new Map(),
     stopping: false,
   };
 }

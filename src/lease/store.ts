@@ -51,8 +51,12 @@ export interface LeaseStore {
     options?: CallOptions,
   ): Promise<{ readonly kind: 'written'; readonly etag: ETag; readonly date: EpochMs } | { readonly kind: 'refused' }>;
 
-  /** `lost`: it was not ours any more. */
-  release(job: JobName, leaseId: LeaseId, options?: CallOptions): Promise<'released' | 'lost'>;
+  /** `lost`: it was not ours any more, or the row has changed since `ifMatch`, where that is given. */
+  release(
+    job: JobName,
+    leaseId: LeaseId,
+    options?: CallOptions & { readonly ifMatch?: ETag },
+  ): Promise<'released' | 'lost'>;
 
   /**
    * Breaks the row's lease, never at once: it ends when it would have ended unrenewed, after 60 s at most, and cannot be

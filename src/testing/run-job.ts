@@ -224,6 +224,7 @@ async function coordinatorOf(
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
+    handOvers: new Map(),
     stopping: false,
   };
 }

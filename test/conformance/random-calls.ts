@@ -57,6 +57,7 @@ const call = fc.oneof(
   { weight: 8, arbitrary: fc.record({ kind: is('acquire'), job, leaseId, leaseMs, ifMatch }) },
   { weight: 6, arbitrary: fc.record({ kind: is('renew'), job, leaseId }) },
   { weight: 3, arbitrary: fc.record({ kind: is('release'), job, leaseId }) },
+  { weight: 2, arbitrary: fc.record({ kind: is('giveBack'), job, leaseId, ifMatch }) },
   { weight: 8, arbitrary: fc.record({ kind: is('writeRow'), job, metadata, leaseId, ifMatch }) },
   { weight: 1, arbitrary: fc.record({ kind: is('breakLease'), job, ifMatch }) },
   // As a person may, from outside of the port.

@@ -151,6 +151,8 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
       return store.renew(call.job, call.leaseId);
     case 'release':
       return store.release(call.job, call.leaseId);
+    case 'giveBack':
+      return store.release(call.job, call.leaseId, { ifMatch: etagOf(call.ifMatch) });
     case 'writeRow':
       return store.writeRow(call.job, call.metadata, { ...call, ifMatch: etagOf(call.ifMatch) });
     case 'breakLease':

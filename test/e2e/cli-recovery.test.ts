@@ -124,7 +124,15 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
   };
   const coordinator: Coordinator = {
     ...{ store, clock: systemClock, serviceTime: serviceTime(systemClock), random: Math.random, newId: randomUUID },
-    ...{ deployment: 'east', revision: 4, health: new Health(), running: new Set(), ticks: new Set(), stopping: false },
+    ...{
+      deployment: 'east',
+      revision: 4,
+      health: new Health(),
+      running: new Set(),
+      ticks: new Set(),
+      handOvers: new Map(),
+      stopping: false,
+    },
     jobs: new Map([[spec.name, { spec, input: undefined, handler }]]),
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 1_000, functionTimeoutMs: 1_800_000 },
   };

@@ -52,6 +52,7 @@ function countedDeployment(name: string, container: string, jobs: readonly JobSp
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
+    handOvers: new Map(),
     stopping: false,
   };
   const attempts: Promise<unknown>[] = [];

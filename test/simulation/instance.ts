@@ -29,7 +29,8 @@ export interface Instance extends Worker {
   readonly deployment: Deployment;
   readonly coordinator: Coordinator;
   drain(): Promise<void>;
-  readonly leaving: boolean;
+  /** Its host was told to stop: its timer fires no more, and it takes no message of its hub. */
+  leaving: boolean;
   pausedSince: number | undefined;
 }
 
@@ -76,6 +77,7 @@ export function startInstance(options: InstanceOptions): Instance {
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
+    handOvers: new Map(),
     stopping: false,
   };
   const report: Report = {
@@ -92,9 +94,7 @@ export function startInstance(options: InstanceOptions): Instance {
     deployment,
     coordinator,
     pausedSince: undefined,
-    get leaving() {
-      return coordinator.stopping;
-    },
+    leaving: false,
     run: (input) =>
       runAttempt(coordinator, input, report).catch((error: unknown) => {
         broken(`an attempt threw ${text(error)}`);
@@ -113,9 +113,10 @@ export function startInstance(options: InstanceOptions): Instance {
     const { clock } = coordinator;
     const nextFire = (after: number): number =>
       Math.floor((after - TICK_OFFSET_MS) / TICK_MS + 1) * TICK_MS + TICK_OFFSET_MS;
-    while (!coordinator.stopping) {
+    while (!instance.leaving && !coordinator.stopping) {
       await sleep(clock, nextFire(clock.now()) - clock.now());
-      if (options.mayTick(instance)) await ticker.tick(deployment.hub.for(process), nextFire, report);
+      if (!instance.leaving && options.mayTick(instance))
+        await ticker.tick(deployment.hub.for(process), nextFire, report);
     }
   }
 }

@@ -311,15 +311,37 @@ export function wake(world: World, instance: Instance): void {
   instance.pausedSince = undefined;
 }
 
-/** The host is told to stop: 5 s for its shutdown hook, then it is gone. */
+/** How long a host that is told to stop waits for what it does, and how often it looks. */
+const INVOCATIONS_MS = 10_000;
+const LOOKS_EVERY_MS = 100;
+const HOOK_MS = 5_000;
+
+/**
+ * The host is told to stop. While it has something to do, for up to 10 s, its process hears nothing of that and its hub
+ * takes orchestrations and runs none. Then there are 5 s for its shutdown hook, and it is gone.
+ */
 export function leave(world: World, place: PlannedInstance, back: number): void {
   const instance = world.places.get(place.index);
   if (instance === undefined || instance.process.dead || instance.leaving) return;
-  world.trace?.add(instance.process.id, 'drains');
-  instance.process.enter(() => void instance.drain());
-  world.timeline.after(5_000, () => {
-    if (!instance.process.dead && world.places.get(place.index) === instance) kill(world, place, back);
-  });
+  const { timeline, trace } = world;
+  const { coordinator, process } = instance;
+  trace?.add(process.id, 'is told to stop');
+  instance.leaving = true;
+  const toldAt = timeline.now();
+  const drainWhenIdle = (): void => {
+    if (process.dead) return;
+    const isIdle = coordinator.ticks.size === 0 && coordinator.running.size === 0;
+    if (!isIdle && timeline.now() - toldAt < INVOCATIONS_MS) {
+      timeline.after(LOOKS_EVERY_MS, drainWhenIdle);
+      return;
+    }
+    trace?.add(process.id, 'drains');
+    process.enter(() => void instance.drain());
+    timeline.after(HOOK_MS, () => {
+      if (!process.dead && world.places.get(place.index) === instance) kill(world, place, back);
+    });
+  };
+  drainWhenIdle();
 }
 
 /** What a person does. Being refused is an answer. */

@@ -72,6 +72,8 @@ export interface Instance {
   wake(): void;
   /** Its task hub swallows what is started. */
   hubDead: boolean;
+  /** How long its task hub takes to deliver a message. */
+  hubLateMs: (input: AttemptInput) => number;
 }
 
 export interface Simulation {
@@ -161,6 +163,7 @@ export function simulation(options: SimulationOptions): Simulation {
       health: new Health(),
       running: new Set(),
       ticks: new Set(),
+      handOvers: new Map(),
       stopping: false,
     };
     const report: Report = {
@@ -179,6 +182,7 @@ export function simulation(options: SimulationOptions): Simulation {
       calls: counted,
       skewMs: 0,
       hubDead: false,
+      hubLateMs: () => 5,
       kill: () => {
         life.dead = true;
       },
@@ -257,8 +261,8 @@ const REDELIVERED_AFTER_MS = 20_000;
 function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Instance) => Hub {
   const orchestrations = new Map<string, 'pending' | 'completed' | 'failed'>();
   let turn = 0;
-  const deliver = async (input: AttemptInput): Promise<AttemptResult> => {
-    await sleep(clock, 5);
+  const deliver = async (input: AttemptInput, lateMs: number): Promise<AttemptResult> => {
+    await sleep(clock, lateMs);
     for (;;) {
       const able = workers().filter((worker) => !worker.dead && !worker.hubDead && !worker.coordinator.stopping);
       turn += 1;
@@ -275,12 +279,15 @@ function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Ins
     while (!worker.dead) await sleep(clock, REDELIVERED_AFTER_MS);
     return undefined;
   };
-  const durable = { activity: deliver, timer: (at: Date) => sleep(clock, at.getTime() - clock.now()) };
   return (instance) => ({
     start: async (id, input) => {
       if (orchestrations.has(id)) return;
       orchestrations.set(id, 'pending');
       if (instance.hubDead) return;
+      const durable = {
+        activity: (next: AttemptInput) => deliver(next, instance.hubLateMs(next)),
+        timer: (at: Date) => sleep(clock, at.getTime() - clock.now()),
+      };
       playOrchestration(durable, input).then(
         () => orchestrations.set(id, 'completed'),
         () => orchestrations.set(id, 'failed'),

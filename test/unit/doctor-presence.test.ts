@@ -26,7 +26,14 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
   const events: CoordinatorEvent[] = [];
   const coordinator: Coordinator = {
     ...{ store, clock, serviceTime: serviceTime(clock), random: () => 0, newId: () => 'x', deployment: 'east' },
-    ...{ revision: 3, health: new Health(), running: new Set(), ticks: new Set(), stopping: false },
+    ...{
+      revision: 3,
+      health: new Health(),
+      running: new Set(),
+      ticks: new Set(),
+      handOvers: new Map(),
+      stopping: false,
+    },
     jobs: new Map([[JOB.name, { spec: JOB, input: undefined, handler: { run: () => 1 } }]]),
     settings: { lookAheadMs: 0, sweepIntervalMs: 0, functionTimeoutMs: 0 },
     presence: { instance, version: '0.1.0', hubAccount: 'account' },

@@ -6,6 +6,7 @@ import { decide } from '../../src/core/decide';
 import { decodeRow } from '../../src/core/row';
 import { runAttempt } from '../../src/coordinator/attempt';
 import { handOver } from '../../src/coordinator/claim';
+import { giveBack, giveBackAll } from '../../src/coordinator/give-back';
 import type { Hub } from '../../src/coordinator/coordinator';
 import type { JobContext } from '../../src/coordinator/handler';
 import type { AttemptInput } from '../../src/coordinator/message';
@@ -71,6 +72,69 @@ describe('a hand-over through the task hub', () => {
     const race = { claim, etag, lease, leaseId };
     expect(await handOver(on.coordinator, quietHub, runnableJob(on, A), race)).toBe(false);
     expect((await listedRow(sim, A)).lease).toBe(expected);
+  });
+});
+
+describe('a hand-over that is given back', () => {
+  const spec = jobSpec('a', '@hourly', { leaseMs: 60_000 });
+
+  /** Hands a due time over, and lets some time pass. */
+  async function handedOver(lease: 'available' | 'expired' = 'available') {
+    const sim: Simulation = simulation({ jobs: [spec] });
+    const on = await withoutTicks(sim);
+    const row = ranRow(spec);
+    const etag = await leaveRow(sim, A, row, lease === 'available' ? 'letGo' : 'died');
+    await sim.clock.advanceTo(T0 + HOUR + 2 * SECOND);
+    const seen = lease === 'available' ? { row } : { row, lease, record: 'none' as const };
+    const claim = claimOf(decide(situation(spec, sim.clock.now(), seen)));
+    const started: AttemptInput[] = [];
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+    const leaseId = on.coordinator.newId() as LeaseId;
+    await handOver(on.coordinator, hub, runnableJob(on, A), { claim, etag, lease, leaseId });
+    const attempt = (): Promise<unknown> =>
+      Promise.all(started.map((input) => runAttempt(on.coordinator, input, on.report)));
+    return { sim, on, etag, attempt };
+  }
+
+  it('is free at once, and its late attempt acquires it anew', async () => {
+    const { sim, on, attempt } = await handedOver();
+    await sim.clock.advance(5 * SECOND);
+    await giveBackAll(on.coordinator);
+    expect((await listedRow(sim, A)).lease).toBe('available');
+    const late = attempt();
+    await sim.clock.advance(30 * SECOND);
+    expect(await late).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+    expect(sim.calls).toHaveLength(1);
+  });
+
+  it('is lost to its late attempt once somebody else has acquired it', async () => {
+    const { sim, on, etag, attempt } = await handedOver();
+    await sim.clock.advance(5 * SECOND);
+    await giveBackAll(on.coordinator);
+    const other = { leaseId: 'eeeeeeee-0000-4000-8000-000000000000' as LeaseId, leaseMs: 60_000, ifMatch: etag };
+    expect(await sim.store.acquire(A, other)).toMatchObject({ kind: 'acquired' });
+    expect(await attempt()).toMatchObject([{ kind: 'lost' }]);
+    expect(sim.calls).toEqual([]);
+    expect(await sim.store.renew(A, other.leaseId)).toBe('renewed');
+  });
+
+  it('is not released once its claim was made', async () => {
+    const { sim, on, attempt } = await handedOver();
+    const [name, handOverOf] = [...on.coordinator.handOvers][0] ?? [];
+    if (name === undefined || handOverOf === undefined) throw new Error('nothing was handed over');
+    // The handler runs until its next due time.
+    const running = attempt();
+    await giveBack(on.coordinator, name, handOverOf);
+    expect((await listedRow(sim, A)).lease).toBe('leased');
+    await sim.clock.advance(30 * SECOND);
+    expect(await running).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+  });
+
+  it('was available before: an expired one stays leased, since a free row would say that its run is settled', async () => {
+    const { sim, on } = await handedOver('expired');
+    await sim.clock.advance(5 * SECOND);
+    await giveBackAll(on.coordinator);
+    expect((await listedRow(sim, A)).lease).toBe('leased');
   });
 });
 

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { listedRow } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { simulation } from '../support/simulation';
+import { T0 } from '../support/situation';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 
 describe('a tick whose instance is shut down', () => {
   it('ends at once where it waits for its next sweep: the host would hold its timer lock until it answers', async () => {
@@ -53,8 +58,85 @@ describe('a host that takes orchestrations and runs none, as one does that is be
     await sim.clock.advance(MINUTE);
     const late = sim.calls.filter(({ at, scheduledFor }) => at - scheduledFor > SECOND);
     expect(sim.calls.length).toBeGreaterThanOrEqual(30);
-    // What was handed over in the first seconds waits for its lease to end.
-    expect(late.length).toBeGreaterThan(0);
+    // What was handed over in the first seconds is given back when it is late.
     expect(late.length).toBeLessThanOrEqual(5);
+    expect(Math.max(...sim.calls.map(({ at, scheduledFor }) => at - scheduledFor))).toBeLessThan(15 * SECOND);
+  });
+
+  it.each([2, 5, 10])('keeps a job due each %i s from the others for much less than its lease', async (period) => {
+    const spec = jobSpec('a', `@every ${String(period)}s`, { leaseMs: 60_000 });
+    const sim = simulation({ jobs: [spec], deployments: 2 });
+    await sim.clock.advance(5 * MINUTE);
+    const { incumbent } = await sim.row('a');
+    const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
+    if (ending === undefined) throw new Error('nobody has won');
+    sim.calls.length = 0;
+    ending.hubDead = true;
+    await sim.clock.advance(MINUTE);
+    const starts = sim.calls.map(({ at }) => at);
+    const gaps = starts.slice(1).map((at, index) => at - (starts[index] ?? 0));
+    expect(Math.max(...gaps)).toBeLessThan(15 * SECOND + period * SECOND);
+    expect(sim.calls.every(({ deployment }) => deployment !== incumbent)).toBe(true);
+  });
+
+  it('gives back at its end what nobody has claimed: the others go on at once', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@every 20s', { leaseMs: 60_000 })], deployments: 2 });
+    await sim.clock.advance(5 * MINUTE);
+    const { incumbent } = await sim.row('a');
+    const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
+    if (ending === undefined) throw new Error('nobody has won');
+    ending.hubDead = true;
+    // Claimed ahead of 05:20.
+    await sim.clock.advance(16 * SECOND);
+    expect((await listedRow(sim, 'a' as JobName)).lease).toBe('leased');
+    sim.calls.length = 0;
+    const drained = ending.drain();
+    await sim.clock.advance(200);
+    await drained;
+    ending.kill();
+    await sim.clock.advance(5 * SECOND);
+    expect(sim.calls).toMatchObject([{ scheduledFor: T0 + 5 * MINUTE + 20 * SECOND }]);
+    expect(sim.calls.map(({ at, scheduledFor }) => at - scheduledFor)).toEqual([0]);
+  });
+});
+
+describe('a late hand-over', () => {
+  it('is given back once for a due time, and its deployment leaves that to the others for a lease', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@every 5s', { leaseMs: 15_000, catchUp: 'all' })] });
+    await sim.clock.advance(2 * MINUTE);
+    const [only] = sim.instances;
+    if (only === undefined) throw new Error('nobody is there');
+    // Its probes come through, and no run does.
+    only.hubLateMs = (input) => (input.kind === 'probe' ? 5 : HOUR);
+    const [leases, releases]: [number[], number[]] = [[], []];
+    interceptStore(only, 'acquire', (acquire) => async (...given) => {
+      leases.push(sim.clock.now());
+      return acquire(...given);
+    });
+    interceptStore(only, 'release', (release) => async (...given) => {
+      releases.push(sim.clock.now());
+      return release(...given);
+    });
+    await sim.clock.advance(2 * MINUTE);
+    expect(releases).toHaveLength(1);
+    expect((leases[1] ?? 0) - (releases[0] ?? Infinity)).toBeGreaterThanOrEqual(15 * SECOND);
+  });
+});
+
+describe('a task hub whose every message comes 12 s late', () => {
+  it.each([20, 60])('still runs every due time of a job due each %i s, with no other deployment', async (period) => {
+    const sim = simulation({ jobs: [jobSpec('a', `@every ${String(period)}s`)] });
+    await sim.clock.advance(MINUTE);
+    for (const instance of sim.instances) instance.hubLateMs = () => 12 * SECOND;
+    sim.calls.length = 0;
+    await sim.clock.advance(10 * MINUTE);
+    const from = T0 + MINUTE + 20 * SECOND;
+    const ran = sim.calls.map(({ scheduledFor }) => scheduledFor).filter((due) => due >= from);
+    const wanted = Array.from(
+      { length: ran.length },
+      (_, index) => Math.ceil(from / SECOND / period) * period * SECOND + index * period * SECOND,
+    );
+    expect(ran).toEqual(wanted);
+    expect(ran.length).toBeGreaterThanOrEqual(Math.floor((9 * 60) / period));
   });
 });

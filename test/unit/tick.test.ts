@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobName } from '../../src/core/brand';
+import type { JobName, LeaseId } from '../../src/core/brand';
 import { marginOf } from '../../src/core/job';
 import { Board } from '../../src/coordinator/board';
 import { hubWatch } from '../../src/coordinator/hub-watch';
@@ -82,12 +82,13 @@ describe('a hand-over', () => {
     const row = await listedRow(sim, A);
     const before = coordinator.clock.monotonic();
     await sim.clock.advance(100);
-    const notes = new Board([A]).notes(A);
-    watch.handedOver(notes, row.etag);
-    watch.sawRow(notes, row, before, report);
+    const at = coordinator.clock.monotonic();
+    const leaseId = coordinator.newId() as LeaseId;
+    coordinator.handOvers.set(A, { leaseId, etag: row.etag, lease: 'available', turn: 't', at, isLate: false });
+    void watch.sawRow(A, row, before, report);
     expect(watch.mayRace).toBe(true);
     await sim.clock.advance(100);
-    watch.sawRow(notes, row, coordinator.clock.monotonic(), report);
+    void watch.sawRow(A, row, coordinator.clock.monotonic(), report);
     expect(watch.mayRace).toBe(false);
   });
 });

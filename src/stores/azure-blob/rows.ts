@@ -70,11 +70,13 @@ export function rowCalls(
       return { kind: 'written', etag: quoted(answer.value.etag ?? ''), date: answer.date };
     },
     async release(job, leaseId, options) {
+      const { ifMatch } = options ?? {};
+      const conditions = ifMatch === undefined ? {} : { ifMatch };
       const { kind } = await ask({
         what: `release the lease of ${job}`,
         no: NO.lease,
         options,
-        send: (abortSignal) => blob(job).getBlobLeaseClient(leaseId).releaseLease({ abortSignal }),
+        send: (abortSignal) => blob(job).getBlobLeaseClient(leaseId).releaseLease({ conditions, abortSignal }),
       });
       return kind === 'yes' ? 'released' : 'lost';
     },

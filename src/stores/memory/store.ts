@@ -152,6 +152,7 @@ function rowCalls(
       heed(options);
       const row = rows.get(job);
       if (row === undefined || !isOf(row.lease, leaseId)) return 'lost';
+      if (options?.ifMatch !== undefined && row.etag !== options.ifMatch) return 'lost';
       rows.set(job, { ...row, lease: NO_LEASE });
       return 'released';
     },

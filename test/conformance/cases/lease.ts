@@ -18,6 +18,7 @@ import {
 export function leaseCases(test: Test): void {
   races(test);
   conditions(test);
+  givenBack(test);
   askedAgain(test);
   broken(test);
 }
@@ -110,6 +111,35 @@ function conditions(test: Test): void {
     const etag = await createRow(store);
     expect(await store.release(JOB, await acquire(store, etag))).toBe('released');
     await acquire(open(), etag);
+  });
+}
+
+function givenBack(test: Test): void {
+  test('a release with an ETag is lost once the row was written, and lets go of an unwritten one', async ({ open }) => {
+    const store = open();
+    const ifMatch = await createRow(store);
+    const leaseId = await acquire(store, ifMatch);
+    expect(await open().release(JOB, leaseId, { ifMatch })).toBe('released');
+    expect(await leaseOf(store)).toBe('available');
+    // The same id again, as a late attempt acquires what was given back.
+    expect(await store.acquire(JOB, { leaseId, leaseMs: LEASE_MS, ifMatch })).toMatchObject({ kind: 'acquired' });
+    const written = await writeRow(store, { leaseId, ifMatch }, { token: '1' });
+    expect(await open().release(JOB, leaseId, { ifMatch })).toBe('lost');
+    expect(await leaseOf(store)).toBe('leased');
+    expect(await store.release(JOB, leaseId, { ifMatch: written })).toBe('released');
+  });
+
+  test('a write under a lease that was given back is refused', async ({ open }) => {
+    const store = open();
+    const ifMatch = await createRow(store);
+    const leaseId = await acquire(store, ifMatch);
+    await store.release(JOB, leaseId, { ifMatch });
+    expect(await store.writeRow(JOB, { token: '1' }, { leaseId, ifMatch })).toStrictEqual({ kind: 'refused' });
+    const other = await acquire(open(), ifMatch);
+    expect(await store.writeRow(JOB, { token: '1' }, { leaseId, ifMatch })).toStrictEqual({ kind: 'refused' });
+    expect(await store.acquire(JOB, { leaseId, leaseMs: LEASE_MS, ifMatch })).toStrictEqual({ kind: 'lost' });
+    expect(await store.release(JOB, leaseId, { ifMatch })).toBe('lost');
+    expect(await store.renew(JOB, other)).toBe('renewed');
   });
 }
 
