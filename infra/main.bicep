@@ -52,6 +52,10 @@ param viewerGroups string[] = []
 @description('The identities that pipelines deploy packages with. They may read the coordination container.')
 param deployers packageDeployer[] = []
 
+@description('The most logs a day, in GB. When they are used up, no log arrives until the next day, and the alert on silent apps says so.')
+@minValue(1)
+param dailyQuotaGB int = 5
+
 @description('Whom alerts are mailed to.')
 param alertEmails string[] = []
 
@@ -108,6 +112,7 @@ module monitoring 'modules/monitoring.bicep' = {
   params: {
     name: name
     location: location
+    dailyQuotaGB: dailyQuotaGB
     tags: tags
   }
 }

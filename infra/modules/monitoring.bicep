@@ -6,6 +6,9 @@ param name string
 @description('Where the workspace is.')
 param location string
 
+@description('The most logs a day, in GB.')
+param dailyQuotaGB int
+
 @description('Tags on everything.')
 param tags { *: string }
 
@@ -19,6 +22,10 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
     }
     // What is kept this long costs nothing beyond its ingestion.
     retentionInDays: 30
+    // Anybody may call the health path, and each call is a line in the log.
+    workspaceCapping: {
+      dailyQuotaGb: dailyQuotaGB
+    }
     features: {
       disableLocalAuth: true
     }

@@ -5,12 +5,12 @@ import { within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 
 /** How long one answer of storage is good for: this endpoint is open to everybody. */
-const FRESH_MS = 10_000;
+const FRESH_MS = 30_000;
 const ANSWER_WITHIN_MS = 5_000;
 
 /**
  * `GET manage/health`, for availability tests: 200 or 503, and no details, since anybody may ask. An instance on which
- * no tick runs knows nothing of storage, so storage is asked, at most every 10 s.
+ * no tick runs knows nothing of storage, so storage is asked, once in 30 s at most: callers in between get that answer.
  */
 export function healthCheck(coordinator: () => Coordinator): HttpHandler {
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined;

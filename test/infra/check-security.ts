@@ -28,6 +28,8 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
   ['Microsoft.Storage/storageAccounts/blobServices/containers', 'properties.publicAccess', 'None'],
   ['Microsoft.Insights/components', 'properties.DisableLocalAuth', 'true'],
   ['Microsoft.OperationalInsights/workspaces', 'properties.features.disableLocalAuth', 'true'],
+  // Each call of the open health path is logged.
+  ['Microsoft.OperationalInsights/workspaces', 'properties.workspaceCapping.dailyQuotaGb', 'dailyQuotaGB'],
   ['Microsoft.Web/sites', 'properties.httpsOnly', 'true'],
   ['Microsoft.Web/sites', 'properties.functionsRuntimeAdminIsolationEnabled', 'true'],
   ['Microsoft.Web/sites', 'properties.siteConfig.minTlsVersion', '1.2', '1.3'],

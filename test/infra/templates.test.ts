@@ -48,6 +48,7 @@ const PLANTED: readonly Planted[] = [
   ['closed', REGION, "bypass: 'None'", "bypass: 'Logging, Metrics'", 'bypass is Logging'],
   ['closed', REGION, 'DisableLocalAuth: true', 'DisableLocalAuth: false', 'DisableLocalAuth is false'],
   ['closed', MONITORING, 'disableLocalAuth: true', 'disableLocalAuth: false', 'disableLocalAuth is false'],
+  ['closed', MONITORING, /    workspaceCapping: {[^}]*}\n/, '', 'dailyQuotaGb is missing'],
   ['closed', REGION, 'httpsOnly: true', 'httpsOnly: false', 'httpsOnly is false'],
   ['closed', REGION, 'AdminIsolationEnabled: true', 'AdminIsolationEnabled: false', 'IsolationEnabled is false'],
   ['closed', REGION, 'allow: false', 'allow: true', 'allow is true'],

@@ -1,0 +1,67 @@
+import type { HttpRequest, InvocationContext } from '@azure/functions';
+import { describe, expect, it } from 'vitest';
+import { type Coordinator, Health } from '../../src/coordinator/coordinator';
+import { healthCheck } from '../../src/functions/health';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { jobSpec } from '../support/job';
+import { simulation } from '../support/simulation';
+
+const SECOND = 1_000;
+
+/** The health function of an instance on which no tick runs, and what it asks of storage. */
+function instance() {
+  const sim = simulation({ jobs: [jobSpec('a', '@daily')], deployments: 1 });
+  const [started] = sim.instances;
+  if (started === undefined) throw new Error('there is no instance');
+  const state = { asked: 0, answers: true };
+  const list: Coordinator['store']['list'] = (options) => {
+    state.asked += 1;
+    return state.answers ? sim.store.list(options) : Promise.reject(new StoreUnavailableError('503'));
+  };
+  const prepare = (): Promise<void> => Promise.reject(new StoreUnavailableError('503'));
+  const store = { ...started.coordinator.store, list, prepare };
+  const coordinator: Coordinator = { ...started.coordinator, store, health: new Health() };
+  const handler = healthCheck(() => coordinator);
+  const status = async (): Promise<number | undefined> => {
+    const answer = await handler({} as HttpRequest, {} as InvocationContext);
+    return answer !== undefined && 'status' in answer ? answer.status : undefined;
+  };
+  return { sim, coordinator, state, status };
+}
+
+describe('the health that anybody may ask for', () => {
+  it('asks storage once in 30 s, however often it is asked', async () => {
+    const { sim, state, status } = instance();
+    expect(await Promise.all(Array.from({ length: 100 }, status))).toEqual(Array.from({ length: 100 }, () => 200));
+    for (let second = 0; second < 29; second += 1) {
+      await sim.clock.advance(SECOND);
+      expect(await status()).toBe(200);
+    }
+    expect(state.asked).toBe(1);
+    await sim.clock.advance(2 * SECOND);
+    expect(await status()).toBe(200);
+    expect(state.asked).toBe(2);
+  });
+
+  it('answers with what storage said at most 30 s ago, well or not', async () => {
+    const { sim, state, status } = instance();
+    expect(await status()).toBe(200);
+    state.answers = false;
+    await sim.clock.advance(31 * SECOND);
+    expect(await status()).toBe(503);
+    state.answers = true;
+    await sim.clock.advance(20 * SECOND);
+    expect(await status()).toBe(503);
+    expect(state.asked).toBe(2);
+    await sim.clock.advance(11 * SECOND);
+    expect(await status()).toBe(200);
+  });
+
+  it('says at once that the instance is stopping, for which storage is not asked', async () => {
+    const { coordinator, state, status } = instance();
+    expect(await status()).toBe(200);
+    coordinator.stopping = true;
+    expect(await status()).toBe(503);
+    expect(state.asked).toBe(1);
+  });
+});
