@@ -1,5 +1,5 @@
 // Everything that the coordinator needs: one coordination account, one place for logs and alerts, and one app for each
-// region. Each region has a resource group of its own, so that nothing of one region hangs on another.
+// deployment. Each deployment has a resource group of its own, so that none depends on another.
 targetScope = 'subscription'
 
 @description('An identity that deploys packages.')
@@ -11,17 +11,32 @@ type packageDeployer = {
   type: 'Group' | 'ServicePrincipal' | 'User'
 }
 
+@description('One function app with all that belongs to it.')
+type appDeployment = {
+  @description('Part of its names: lowercase letters and digits. An app that had its name from regions keeps it under the name of its region.')
+  @minLength(1)
+  @maxLength(20)
+  name: string
+
+  @description('Its Azure region, such as northeurope.')
+  region: string
+}
+
 @description('Part of every name. Lowercase letters and digits, beginning with a letter.')
 @minLength(3)
 @maxLength(9)
 param name string = 'cronlease'
 
-@description('The Azure regions to run in, such as northeurope. Add at the end; the order gives the address ranges.')
-@minLength(1)
-param regions string[]
+@description('The Azure regions to run in, such as northeurope, with one app in each. Add at the end; the order gives the address ranges.')
+param regions string[] = []
+
+@description('The apps to run, instead of regions: for two of them in one region. Add at the end.')
+param deployments appDeployment[] = []
 
 @description('Where the coordination account, the logs and the alerts are.')
-param location string = regions[0]
+param location string = empty(deployments)
+  ? (empty(regions) ? deployment().location : regions[0])
+  : deployments[0].region
 
 @description('Redundancy of the coordination account: zones of one region, or a copy in the paired region as well.')
 param coordinationRedundancy 'Standard_ZRS' | 'Standard_GZRS' = 'Standard_ZRS'
@@ -82,10 +97,30 @@ func daysOf(duration string) int =>
     (sum, part) => sum + secondsOf(part)
   )) / 86400
 
+// What names of storage accounts and task hubs may hold is left to check here: a type can limit their length alone.
+// With a problem the deployment is refused before anything is made.
+var named = join(concat([name], regions, map(deployments, app => app.name)), '')
+var strangers = filter(
+  map(range(0, length(named)), at => substring(named, at, 1)),
+  letter => !contains('abcdefghijklmnopqrstuvwxyz0123456789', letter)
+)
+var givenNames = concat(regions, map(deployments, app => app.name))
+var problems = filter(
+  [
+    !empty(strangers) ? 'Names are of lowercase letters and digits, without "${join(strangers, ' ')}".' : ''
+    empty(regions) == empty(deployments) ? 'Give either regions or deployments.' : ''
+    length(union(givenNames, [])) < length(givenNames) ? 'Two deployments have one name.' : ''
+    contains('abcdefghijklmnopqrstuvwxyz', take(name, 1)) ? '' : 'name does not begin with a lowercase letter.'
+  ],
+  problem => !empty(problem)
+)
+
 // Names are made here, and not by the modules, so that a what-if can tell what a deployment will do.
+var deploymentNames = empty(problems) ? givenNames : fail(join(problems, ' '))
+var deploymentRegions = concat(regions, map(deployments, app => app.region))
 var coordinationAccountName = 'st${name}${uniqueString(subscription().id, name)}'
 var apps = [
-  for region in regions: 'func-${name}-${region}-${take(uniqueString(subscription().id, name, region), 6)}'
+  for id in deploymentNames: 'func-${name}-${id}-${take(uniqueString(subscription().id, name, id), 6)}'
 ]
 
 var containerName = 'cronlease'
@@ -99,10 +134,10 @@ resource sharedGroup 'Microsoft.Resources/resourceGroups@2024-11-01' = {
   tags: tags
 }
 
-resource regionGroups 'Microsoft.Resources/resourceGroups@2024-11-01' = [
-  for region in regions: {
-    name: 'rg-${name}-${region}'
-    location: region
+resource deploymentGroups 'Microsoft.Resources/resourceGroups@2024-11-01' = [
+  for (deploymentName, i) in deploymentNames: {
+    name: 'rg-${name}-${deploymentName}'
+    location: deploymentRegions[i]
     tags: tags
   }
 ]
@@ -132,14 +167,15 @@ module coordination 'modules/coordination.bicep' = {
   }
 }
 
-// One region after another, so that a change that is wrong meets one of them.
+// One deployment after another, so that a change that is wrong meets one of them.
 @batchSize(1)
-module deployments 'modules/region.bicep' = [
-  for (region, i) in regions: {
-    scope: regionGroups[i]
+module deployed 'modules/deployment.bicep' = [
+  for (deploymentName, i) in deploymentNames: {
+    scope: deploymentGroups[i]
     params: {
       name: name
-      location: region
+      deploymentName: deploymentName
+      location: deploymentRegions[i]
       appName: apps[i]
       coordinationGroupName: sharedGroup.name
       coordinationAccountName: coordinationAccountName
@@ -225,8 +261,8 @@ module alerts 'modules/alerts.bicep' = {
     apps: [
       for (app, i) in apps: {
         name: app
-        componentId: deployments[i].outputs.componentId
-        webTestId: deployments[i].outputs.webTestId
+        componentId: deployed[i].outputs.componentId
+        webTestId: deployed[i].outputs.webTestId
       }
     ]
     overdueJobs: overdueJobs
@@ -235,20 +271,20 @@ module alerts 'modules/alerts.bicep' = {
   }
 }
 
-@description('The function apps, in the order of the regions.')
+@description('The function apps, in the order of the deployments.')
 output appNames string[] = apps
 
 @description('The resource group of each app, in the same order.')
-output appGroups string[] = [for (region, i) in regions: regionGroups[i].name]
+output appGroups string[] = [for (deploymentName, i) in deploymentNames: deploymentGroups[i].name]
 
 @description('The host name of each app, in the same order.')
-output hostNames string[] = [for (region, i) in regions: deployments[i].outputs.hostName]
+output hostNames string[] = [for (deploymentName, i) in deploymentNames: deployed[i].outputs.hostName]
 
 @description('The first of the apps, which azd deploys to itself.')
 output firstAppName string = apps[0]
 
 @description('The resource group of the first app.')
-output firstAppGroup string = regionGroups[0].name
+output firstAppGroup string = deploymentGroups[0].name
 
 @description('The blob service of the coordination account, as CRONLEASE_STORAGE__blobServiceUri takes it.')
 output coordinationUri string = coordination.outputs.blobUri

@@ -1,10 +1,13 @@
-// One region's network: storage is reached through it and from nowhere else. Each region has endpoints and DNS zones of
-// its own, for the coordination account too, so that no region needs another's network.
+// One deployment's network: storage is reached through it and from nowhere else. Each deployment has endpoints and DNS
+// zones of its own, for the coordination account too, so that none needs another's network.
 
 @description('Part of every name.')
 param name string
 
-@description('The region.')
+@description('The deployment.')
+param deploymentName string
+
+@description('Its region.')
 param location string
 
 @description('A /24.')
@@ -30,7 +33,7 @@ var targets = [
 ]
 
 resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
-  name: 'nsg-${name}-${location}-endpoints'
+  name: 'nsg-${name}-${deploymentName}-endpoints'
   location: location
   tags: tags
   properties: {
@@ -69,13 +72,13 @@ resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
 
 // Azure's own rules: nothing comes in from outside the network.
 resource appRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
-  name: 'nsg-${name}-${location}-app'
+  name: 'nsg-${name}-${deploymentName}-app'
   location: location
   tags: tags
 }
 
 resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
-  name: 'vnet-${name}-${location}'
+  name: 'vnet-${name}-${deploymentName}'
   location: location
   tags: tags
   properties: {
@@ -151,7 +154,7 @@ resource zoneLinks 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-0
 @batchSize(1)
 resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
   for target in targets: {
-    name: 'pe-${name}-${location}-${target.name}'
+    name: 'pe-${name}-${deploymentName}-${target.name}'
     location: location
     tags: tags
     properties: {

@@ -7,7 +7,7 @@ export const ROOT = path.join(__dirname, '../..');
 
 /** One file of `infra/`, as far as the checks look at it. */
 export interface Template {
-  /** As in `infra/modules/region.bicep`. */
+  /** As in `infra/modules/deployment.bicep`. */
   readonly file: string;
   readonly source: string;
   readonly root: Node;

@@ -156,8 +156,8 @@ export const identity: Check = ({ templates }) =>
         'the coordination account is the host account',
         text('CRONLEASE_STORAGE__blobServiceUri') !== 'coordinationUri',
       ),
-      ...wrong('apps of two regions share a hub', !text('TASKHUB_NAME').includes('${location}')),
-      ...wrong('apps of two regions share a name', !names.includes('${region}')),
+      ...wrong('two apps share a hub', !text('TASKHUB_NAME').includes('${deploymentName}')),
+      ...wrong('two apps share a name', !names.includes('-${id}-')),
       ...wrong('the deployment is not called as the app', text('CRONLEASE_DEPLOYMENT') !== 'appName'),
       ...wrong(
         'the package is fetched without the identity',

@@ -172,7 +172,7 @@ export const lookBack: Check = ({ templates }) =>
 
 /** What lasts is logged once a sweep: a rule on it that looks back less than two would resolve itself meanwhile. */
 export const lasts: Check = ({ templates }) => {
-  const region = templates.get('infra/modules/region.bicep');
+  const region = templates.get('infra/modules/deployment.bicep');
   const sweep = /'CRONLEASE_SWEEP_INTERVAL', value: '(\d+)s'/.exec(region?.source ?? '')?.[1];
   const text = templates.get('infra/modules/alerts.bicep')?.source ?? '';
   const windows = ['overdue', 'unhealthy'].map((event): [string, string | undefined] => {

@@ -12,6 +12,11 @@ export class NotEvaluatedError extends Error {
   override readonly name = 'NotEvaluatedError';
 }
 
+/** The template refuses what it was given. */
+export class FailedError extends Error {
+  override readonly name = 'FailedError';
+}
+
 /**
  * Evaluates an expression of a template as the compiler and Azure would, as far as it needs no resource.
  *
@@ -47,6 +52,9 @@ export function evaluate(template: Template, expression: Node, given: Readonly<R
         return part(0);
       case 'ternary_expression':
         return part(0) === true ? part(1) : part(2);
+      case 'unary_expression':
+        if (!node.text.startsWith('!')) throw new NotEvaluatedError(`${template.file}: "${node.text}"`);
+        return part(0) !== true;
       case 'binary_expression':
         return operate(node, names);
       case 'lambda_expression':
@@ -109,6 +117,7 @@ export function evaluate(template: Template, expression: Node, given: Readonly<R
       if (operator === '-') return value - other;
       if (operator === '*') return value * other;
       if (operator === '/') return Math.trunc(value / other);
+      if (operator === '<') return value < other;
     }
     throw new NotEvaluatedError(`${template.file}: "${node.text}"`);
   }
@@ -159,8 +168,10 @@ const BUILT_IN: Readonly<Record<string, Lambda>> = {
     members(object)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, value]) => ({ key, value })),
-  contains: (where = null, what = null) =>
-    Array.isArray(where) ? where.includes(what) : members(where).some(([key]) => key === what),
+  contains: (where = null, what = null) => {
+    if (typeof where === 'string') return where.includes(text(what));
+    return Array.isArray(where) ? where.includes(what) : members(where).some(([key]) => key === what);
+  },
   filter: (array, lambda) => list(array).filter((value) => apply(lambda, value) === true),
   map: (array, lambda) => list(array).map((value) => apply(lambda, value)),
   reduce: (array, start = null, lambda) => list(array).reduce((value, next) => apply(lambda, value, next), start),
@@ -169,10 +180,20 @@ const BUILT_IN: Readonly<Record<string, Lambda>> = {
   trim: (whole) => text(whole).trim(),
   replace: (whole, from, to) => text(whole).replaceAll(text(from), text(to)),
   take: (whole, count) => text(whole).slice(0, Number(count)),
-  length: (whole) => text(whole).length,
+  length: (whole = null) => (Array.isArray(whole) ? whole.length : text(whole).length),
+  substring: (whole, start, count) => text(whole).slice(Number(start), Number(start) + Number(count)),
+  join: (array, by) => list(array).map(text).join(text(by)),
+  range: (start, count) => Array.from({ length: Number(count) }, (_, index) => Number(start) + index),
+  union: (...arrays) => [...new Set(arrays.flatMap(list))],
+  fail: (message) => {
+    throw new FailedError(text(message));
+  },
+  // What they come to is known on Azure only; this shows what they are made of.
+  uniqueString: (...parts) => `<${parts.map(text).join(' ')}>`,
+  subscription: () => ({ id: 'subscription' }),
   last: (whole) => text(whole).at(-1) ?? '',
   int: (whole) => Number(text(whole)),
-  empty: (array) => list(array).length === 0,
+  empty: (whole = null) => (typeof whole === 'string' ? whole === '' : list(whole).length === 0),
   concat: (...arrays) => arrays.flatMap(list),
 };
 

@@ -1,11 +1,15 @@
-// One region: an app with an identity, a host account and a plan of its own.
+// One deployment: an app with an identity, a host account and a plan of its own.
 
 @description('Part of every name.')
 @minLength(3)
 @maxLength(9)
 param name string
 
-@description('The region.')
+@description('Part of the names of what belongs to this deployment: its region, unless it has a name of its own.')
+@maxLength(20)
+param deploymentName string
+
+@description('Its region.')
 param location string
 
 @description('The function app.')
@@ -41,7 +45,7 @@ param authTenantId string
 @description('Storage is reached through private endpoints only.')
 param privateNetwork bool
 
-@description('The range of the region\'s network.')
+@description('The range of the deployment\'s network.')
 param addressPrefix string
 
 @description('The workspace that logs go to.')
@@ -53,13 +57,13 @@ param tags { *: string }
 var healthPath = '/api/manage/health'
 
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
-  name: 'id-${name}-${location}'
+  name: 'id-${name}-${deploymentName}'
   location: location
   tags: tags
 }
 
 resource hostAccount 'Microsoft.Storage/storageAccounts@2025-06-01' = {
-  name: 'st${name}${uniqueString(subscription().id, name, location)}'
+  name: 'st${name}${uniqueString(subscription().id, name, deploymentName)}'
   location: location
   tags: tags
   sku: {
@@ -96,7 +100,7 @@ resource packageContainer 'Microsoft.Storage/storageAccounts/blobServices/contai
 }
 
 resource component 'Microsoft.Insights/components@2020-02-02' = {
-  name: 'appi-${name}-${location}'
+  name: 'appi-${name}-${deploymentName}'
   location: location
   tags: tags
   kind: 'web'
@@ -134,6 +138,7 @@ resource coordinationAccount 'Microsoft.Storage/storageAccounts@2025-06-01' exis
 module network 'network.bicep' = if (privateNetwork) {
   params: {
     name: name
+    deploymentName: deploymentName
     location: location
     addressPrefix: addressPrefix
     hostAccountId: hostAccount.id
@@ -143,7 +148,7 @@ module network 'network.bicep' = if (privateNetwork) {
 }
 
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
-  name: 'plan-${name}-${location}'
+  name: 'plan-${name}-${deploymentName}'
   location: location
   tags: tags
   kind: 'functionapp'
@@ -225,7 +230,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
         { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
         { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
         { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
-        { name: 'TASKHUB_NAME', value: '${name}${location}' }
+        { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
       ]
     }
   }
