@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { problemsOf } from './parameters.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const POLL_MS = 5_000;
@@ -27,6 +28,7 @@ container. If it does not open in time, no further app is touched. Needs the Azu
   --container NAME         coordination container (default: cronlease)
   --package FOLDER         what "npm run package" wrote (default: package)
   --list                   print the apps as the variable CRONLEASE_APPS of deploy.yml has them, and do nothing
+  --parameters FILE        check this parameter file of infra/main.bicep before anything is made, and do nothing
   --gate-only              deploy nothing: wait for the gate of each app
   --first-is-deployed      deploy nothing to the first app, which azd has done: wait for its gate
   --health-only            the gate is health alone, for a machine that cannot reach the coordination account
@@ -44,6 +46,7 @@ async function options() {
       container: { type: 'string', default: 'cronlease' },
       package: { type: 'string', default: path.join(root, 'package') },
       list: { type: 'boolean', default: false },
+      parameters: { type: 'string' },
       'gate-only': { type: 'boolean', default: false },
       'first-is-deployed': { type: 'boolean', default: false },
       'health-only': { type: 'boolean', default: false },
@@ -51,7 +54,7 @@ async function options() {
       help: { type: 'boolean', default: false },
     },
   });
-  if (values.help) return values;
+  if (values.help || values.parameters !== undefined) return values;
   const outputs = values.deployment === undefined ? process.env : await outputsOf(values.deployment);
   const apps = positionals.length > 0 ? positionals.map(appOf) : appsIn(outputs);
   const coordination = values.coordination ?? outputs.coordinationUri ?? '';
@@ -98,6 +101,18 @@ function check({ apps, container, coordination, ...given }) {
       problems.push(`${given.package}/${file} is missing: npm run package`);
   }
   if (problems.length > 0) throw new DeployError(problems.join('\n'));
+}
+
+function checkParameters(file) {
+  let source;
+  try {
+    source = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new DeployError(`${file} cannot be read: ${error.message}`);
+  }
+  const problems = problemsOf(source);
+  if (problems.length > 0) throw new DeployError(problems.map((problem) => `${file}: ${problem}`).join('\n'));
+  console.log(`${file}: its names are valid`);
 }
 
 /**
@@ -226,6 +241,10 @@ async function main() {
   const given = await options();
   if (given.help) {
     console.log(USAGE);
+    return;
+  }
+  if (given.parameters !== undefined) {
+    checkParameters(given.parameters);
     return;
   }
   const { apps } = given;

@@ -217,7 +217,9 @@ describe('azure.yaml', () => {
     expect(project.workflows.up.steps.map(({ azd }) => azd.split(' ')[0])).toEqual(['package', 'provision', 'deploy']);
     const hooks = { ...project.hooks, ...app?.hooks };
     expect(Object.keys(hooks)).toEqual(['preprovision', 'prepackage', 'postdeploy']);
-    expect(hooks['preprovision']?.posix.run).toBe('npm run --silent package -- --check');
+    expect(hooks['preprovision']?.posix.run).toBe(
+      'node scripts/deploy.mjs --parameters infra/prod.bicepparam && npm run --silent package -- --check',
+    );
     expect(hooks['prepackage']?.posix.run).toBe('npm run --silent package');
     expect(hooks['postdeploy']?.posix.run).toBe('node scripts/deploy.mjs --first-is-deployed');
     for (const { posix, windows } of Object.values(hooks)) {
