@@ -1,9 +1,14 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { ConfigError } from '../config/config-error';
+import type { ConfigIssue } from '../config/config-error';
+import { hostAdvice } from '../functions/host-advice';
 import { diagnose } from '../operator/doctor/diagnose';
 import type { FileSeen } from '../operator/doctor/diagnose';
+import { orOk, problem, warning } from '../operator/doctor/finding';
 import type { Finding, Severity } from '../operator/doctor/finding';
 import type { FileOptions } from './jobs-file';
-import { DEFAULT_FILE, isNoJobsFile, loadFile } from './jobs-file';
+import { appFolderOf, DEFAULT_FILE, isNoJobsFile, loadFile } from './jobs-file';
 import { NO, OK, print, printJson, style } from './output';
 import type { StorageOptions } from './storage';
 import { openStore, tryStorage } from './storage';
@@ -17,14 +22,15 @@ const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const sati
 /** `cronlease doctor`: what may keep the jobs from running. A problem is a no; a warning is not. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const store = openStore(options);
-  const findings = await diagnose(store, await tryStorage(options), readFile(options));
-  const found = (status: Severity): number => findings.filter((finding) => finding.status === status).length;
-  const isWell = found('problem') === 0;
+  const found = await diagnose(store, await tryStorage(options), readFile(options));
+  const findings = [...found, ...hostFindings(options)];
+  const number = (status: Severity): number => findings.filter((finding) => finding.status === status).length;
+  const isWell = number('problem') === 0;
   if (options.json) {
-    printJson({ ok: isWell, problems: found('problem'), warnings: found('warning'), findings });
+    printJson({ ok: isWell, problems: number('problem'), warnings: number('warning'), findings });
   } else {
     print(findings.map(line).join('\n'));
-    print(`\n${count(found('problem'), 'problem')}, ${count(found('warning'), 'warning')}.`);
+    print(`\n${count(number('problem'), 'problem')}, ${count(number('warning'), 'warning')}.`);
   }
   return isWell ? OK : NO;
 }
@@ -40,6 +46,20 @@ function readFile(options: FileOptions): FileSeen {
     if (!(error instanceof ConfigError)) throw error;
     return { kind: 'wrong', reason: `${source} cannot be used: ${error.message.split('\n', 1)[0] ?? ''}` };
   }
+}
+
+/** How Durable's queues are set up. Without a host.json above the jobs file this is no app's folder. */
+function hostFindings({ file = DEFAULT_FILE }: FileOptions): readonly Finding[] {
+  const folder = appFolderOf(file);
+  if (!existsSync(path.join(folder, 'host.json'))) return [];
+  const { errors, warnings } = hostAdvice(process.env, folder);
+  const said = ({ path: member, value, message }: ConfigIssue): string =>
+    `${member}${typeof value === 'string' ? ` = "${value}"` : ''}: ${message}`;
+  const found = [
+    ...errors.map((issue) => problem('host', null, said(issue), issue.remedy)),
+    ...warnings.map((issue) => warning('host', null, said(issue), issue.remedy)),
+  ];
+  return orOk(found, 'host', 'host.json hides what a killed host had taken for a minute at most');
 }
 
 function line({ check, status, subject, message, remedy }: Finding): string {

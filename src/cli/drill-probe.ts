@@ -15,7 +15,12 @@ const HOST = {
   extensions: {
     durableTask: {
       hubName: '%TASKHUB_NAME%',
-      storageProvider: { partitionCount: 1, maxQueuePollingInterval: '00:00:02' },
+      storageProvider: {
+        partitionCount: 1,
+        maxQueuePollingInterval: '00:00:02',
+        workItemQueueVisibilityTimeout: '00:00:30',
+        controlQueueVisibilityTimeout: '00:01:00',
+      },
     },
   },
 };

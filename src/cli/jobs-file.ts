@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { ConfigError, formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import type { LoadedJobs } from '../config/load';
@@ -24,6 +26,15 @@ export function loadFile({ file }: FileOptions): LoadedJobs {
     if (file !== undefined || !(error instanceof ConfigError) || !isMissing(error)) throw error;
     const message = `there is no ${DEFAULT_FILE} in ${process.cwd()}, and this command reads the jobs file: add --file FILE`;
     throw new CliError('NoJobsFile', message, { cause: error });
+  }
+}
+
+/** The jobs file may lie anywhere in its app, whose root has host.json. */
+export function appFolderOf(file: string): string {
+  const first = dirname(resolve(file));
+  for (let folder = first; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'host.json'))) return folder;
+    if (dirname(folder) === folder) return first;
   }
 }
 

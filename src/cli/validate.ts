@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
 import { ConfigError, formatIssue } from '../config/config-error';
 import type { ConfigIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
+import { hostAdvice } from '../functions/host-advice';
 import { functionTimeout } from '../functions/settings';
 import type { FileOptions } from './jobs-file';
-import { DEFAULT_FILE, printWarnings } from './jobs-file';
+import { appFolderOf, DEFAULT_FILE, printWarnings } from './jobs-file';
 import { NO, OK, print, printError, printJson } from './output';
 
 interface Findings {
@@ -34,23 +33,18 @@ export function validate(options: FileOptions & { readonly json?: boolean | unde
 }
 
 function check(file: string): Findings {
+  const appFolder = appFolderOf(file);
+  const host = hostAdvice(process.env, appFolder);
   try {
-    const { jobsFile, warnings } = loadJobs(file, {
-      functionTimeoutMs: functionTimeout(process.env, appFolderOf(file)),
-    });
-    return { jobs: jobsFile.jobs.length, errors: [], warnings };
+    const { jobsFile, warnings } = loadJobs(file, { functionTimeoutMs: functionTimeout(process.env, appFolder) });
+    return { jobs: jobsFile.jobs.length, errors: host.errors, warnings: [...warnings, ...host.warnings] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { jobs: 0, errors: error.errors, warnings: error.warnings };
-  }
-}
-
-/** The file may lie anywhere in its app, whose root has host.json. */
-function appFolderOf(file: string): string {
-  const first = dirname(resolve(file));
-  for (let folder = first; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, 'host.json'))) return folder;
-    if (dirname(folder) === folder) return first;
+    return {
+      jobs: 0,
+      errors: [...error.errors, ...host.errors],
+      warnings: [...error.warnings, ...host.warnings],
+    };
   }
 }
 

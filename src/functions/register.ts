@@ -19,6 +19,7 @@ import { connectContainer } from '../stores/azure-blob/connection';
 import { azureBlobStore } from '../stores/azure-blob/store';
 import { systemClock } from '../system-clock';
 import { healthCheck } from './health';
+import { hostAdvice } from './host-advice';
 import { durableHub } from './hub';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { VERSION } from '../version';
@@ -79,7 +80,8 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   const appFolder = process.cwd();
   const functionTimeoutMs = functionTimeout(env, appFolder);
   const { jobsFile, warnings, inputs } = loadJobs(jobs, { baseFolder: appFolder, functionTimeoutMs, handlers });
-  for (const warning of warnings) console.warn(`Warning: ${formatIssue(warning)}`);
+  const advice = hostAdvice(env, appFolder).warnings;
+  for (const warning of [...warnings, ...advice]) console.warn(`Warning: ${formatIssue(warning)}`);
 
   const runnable = new Map<JobName, RunnableJob>();
   for (const spec of jobsFile.jobs) {

@@ -129,6 +129,12 @@ export function hubAccount(env: Environment, appFolder: string, machine: string)
 }
 
 function fromHostJson(appFolder: string, ...members: readonly string[]): string | undefined {
+  const value = hostMember(appFolder, ...members);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** A member of host.json; undefined where there is none. Throws {@link SettingError} where the file cannot be read. */
+export function hostMember(appFolder: string, ...members: readonly string[]): unknown {
   const file = path.join(appFolder, 'host.json');
   let text: string;
   try {
@@ -146,5 +152,5 @@ function fromHostJson(appFolder: string, ...members: readonly string[]): string 
     throw new SettingError(`${members.join('.')} (host.json)`, file, `the file cannot be read: ${String(cause)}`);
   }
   for (const member of members) value = isObject(value) ? value[member] : undefined;
-  return typeof value === 'string' ? value : undefined;
+  return value;
 }

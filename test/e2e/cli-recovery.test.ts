@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import {
   AccountSASPermissions,
@@ -362,6 +363,25 @@ describe('doctor', () => {
     ]);
     for (const finding of findings) {
       expect(Object.keys(finding)).toEqual(['check', 'status', 'subject', 'message', 'remedy']);
+    }
+  });
+
+  it("looks at how long Durable's queues hide what a killed host had taken", SLOW, async () => {
+    const at = await place('queues');
+    const storageProvider = { controlQueueVisibilityTimeout: '00:00:30' };
+    writeFileSync(
+      path.join(folder.path, 'host.json'),
+      JSON.stringify({ extensions: { durableTask: { storageProvider } } }),
+    );
+    try {
+      const { findings } = await folder.json<{ findings: { check: string; status: string }[] }>(
+        at.run('doctor', '--json'),
+        1,
+      );
+      const host = findings.filter(({ check }) => check === 'host');
+      expect(host.map(({ status }) => status)).toEqual(['problem', 'warning']);
+    } finally {
+      rmSync(path.join(folder.path, 'host.json'));
     }
   });
 

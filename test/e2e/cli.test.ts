@@ -145,6 +145,20 @@ describe.concurrent('validate', () => {
     expect(report).toMatchObject({ ok: false, errors: [{ path: 'jobs.long.timeout', value: '6m' }] });
   });
 
+  it("looks at how long Durable's queues hide what a killed host had taken", async () => {
+    fs.mkdirSync(path.join(folder.path, 'queues'));
+    const storageProvider = { controlQueueVisibilityTimeout: '00:00:30' };
+    folder.write('queues/host.json', { version: '2.0', extensions: { durableTask: { storageProvider } } });
+    folder.write('queues/jobs.json', { jobs: { nightly: { schedule: '@daily' } } });
+    const report = await folder.json<object>(inFolder(['validate', '--file', 'queues/jobs.json', '--json']), 1);
+    const member = (name: string): string => `host.json: extensions.durableTask.storageProvider.${name}`;
+    expect(report).toMatchObject({
+      ok: false,
+      errors: [{ path: member('controlQueueVisibilityTimeout'), value: '00:00:30' }],
+      warnings: [{ path: member('workItemQueueVisibilityTimeout'), value: null }],
+    });
+  });
+
   it('finds the host.json of the app above the file', async () => {
     fs.mkdirSync(path.join(folder.path, 'whole/config/jobs'), { recursive: true });
     folder.write('whole/host.json', { version: '2.0', functionTimeout: '00:05:00' });

@@ -18,6 +18,7 @@ export type Check =
   | 'permissions'
   | 'versioning'
   | 'file'
+  | 'host'
   | 'metadata'
   | 'strays'
   | 'orphans'

@@ -1,0 +1,78 @@
+import type { ConfigIssue } from '../config/config-error';
+import { formatDuration, parseTimeSpan } from '../core/duration';
+import type { Environment } from './settings';
+import { hostMember } from './settings';
+
+const MINUTE_MS = 60_000;
+/** Durable's own, for either queue. */
+const PRESET = '00:05:00';
+const PROVIDER = ['extensions', 'durableTask', 'storageProvider'] as const;
+
+interface Rule {
+  readonly member: string;
+  readonly hidden: string;
+  readonly best: string;
+  /** Longer than this is advised against. */
+  readonly mostMs: number;
+  /** What the host takes. Outside of it, it does not start. */
+  readonly range: readonly [number, number] | undefined;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    member: 'workItemQueueVisibilityTimeout',
+    hidden: 'the items and attempts',
+    best: '00:00:30',
+    mostMs: MINUTE_MS,
+    range: undefined,
+  },
+  {
+    member: 'controlQueueVisibilityTimeout',
+    hidden: 'the results and timers',
+    best: '00:01:00',
+    mostMs: MINUTE_MS,
+    range: [MINUTE_MS, 60 * MINUTE_MS],
+  },
+];
+
+/** What host.json, or an app setting in its place, says of Durable's queues that keeps the host or a run from going on. */
+export interface HostAdvice {
+  /** The host would not start. */
+  readonly errors: readonly ConfigIssue[];
+  readonly warnings: readonly ConfigIssue[];
+}
+
+/**
+ * Looks at how long Durable hides messages that a killed host had taken. Says nothing where host.json does not set up
+ * Durable, or where its queues are not in Azure Storage.
+ */
+export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
+  const durable = hostMember(appFolder, 'extensions', 'durableTask');
+  const type = settingOf(env, appFolder, 'type');
+  if (durable === undefined || (type !== undefined && type.toLowerCase() !== 'azurestorage')) {
+    return { errors: [], warnings: [] };
+  }
+  const errors: ConfigIssue[] = [];
+  const warnings: ConfigIssue[] = [];
+  for (const { member, hidden, best, mostMs, range } of RULES) {
+    const value = settingOf(env, appFolder, member);
+    const ms = parseTimeSpan(value ?? PRESET);
+    const issue = { path: `host.json: ${[...PROVIDER, member].join('.')}`, value: value ?? null };
+    const remedy = `set it to "${best}"`;
+    if (ms === undefined) errors.push({ ...issue, message: 'this is no time span', remedy });
+    else if (range !== undefined && (ms < range[0] || ms > range[1])) {
+      const limits = `${formatDuration(range[0])} to ${formatDuration(range[1])}`;
+      errors.push({ ...issue, message: `the host takes ${limits}, and does not start with another value`, remedy });
+    } else if (ms > mostMs) {
+      const message = `${hidden} that a killed host had taken stay hidden for ${formatDuration(ms)}, and a fan-out waits for them`;
+      warnings.push({ ...issue, message, remedy });
+    }
+  }
+  return { errors, warnings };
+}
+
+function settingOf(env: Environment, appFolder: string, member: string): string | undefined {
+  const value =
+    env[['AzureFunctionsJobHost', ...PROVIDER, member].join('__')] ?? hostMember(appFolder, ...PROVIDER, member);
+  return typeof value === 'string' ? value : undefined;
+}

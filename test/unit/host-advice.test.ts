@@ -1,0 +1,62 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { formatIssue } from '../../src/config/config-error';
+import { hostAdvice } from '../../src/functions/host-advice';
+
+const ROOT = path.join(__dirname, '../..');
+
+/** What is said about a host.json with these members of `storageProvider`. */
+function adviceOn(storageProvider: object, env: Record<string, string> = {}) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-host-'));
+  writeFileSync(path.join(folder, 'host.json'), JSON.stringify({ extensions: { durableTask: { storageProvider } } }));
+  const { errors, warnings } = hostAdvice(env, folder);
+  return { errors: errors.map(formatIssue), warnings: warnings.map(formatIssue) };
+}
+
+const GOOD = { workItemQueueVisibilityTimeout: '00:00:30', controlQueueVisibilityTimeout: '00:01:00' };
+const WELL = { errors: [], warnings: [] };
+
+describe('the advice on host.json', () => {
+  it('has nothing to say of what is short enough, nor of this app and of the snippet in README.md', () => {
+    expect(adviceOn(GOOD)).toEqual(WELL);
+    expect(hostAdvice({}, ROOT)).toEqual(WELL);
+    const [, snippet] =
+      /```json\n(\{\n {2}"version": "2\.0"[^`]*)```/.exec(readFileSync(path.join(ROOT, 'README.md'), 'utf8')) ?? [];
+    const { extensions } = JSON.parse(snippet ?? '') as { extensions: { durableTask: { storageProvider: object } } };
+    expect(adviceOn(extensions.durableTask.storageProvider)).toEqual(WELL);
+  });
+
+  it('warns of what is hidden for long, by the preset too', () => {
+    expect(adviceOn({}).warnings).toEqual([
+      'host.json: extensions.durableTask.storageProvider.workItemQueueVisibilityTimeout: the items and attempts that a ' +
+        'killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:00:30"',
+      'host.json: extensions.durableTask.storageProvider.controlQueueVisibilityTimeout: the results and timers that a ' +
+        'killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:01:00"',
+    ]);
+    expect(adviceOn({ ...GOOD, workItemQueueVisibilityTimeout: '00:02:00' }).warnings).toEqual([
+      expect.stringContaining('= "00:02:00": the items'),
+    ]);
+  });
+
+  it.each(['00:00:30', '01:00:01', 'soon'])(
+    'finds the host unable to start with %s',
+    (controlQueueVisibilityTimeout) => {
+      const { errors, warnings } = adviceOn({ ...GOOD, controlQueueVisibilityTimeout });
+      expect(errors).toEqual([expect.stringMatching(/does not start|no time span/)]);
+      expect(warnings).toEqual([]);
+    },
+  );
+
+  it('goes by an app setting before the file', () => {
+    const setting = 'AzureFunctionsJobHost__extensions__durableTask__storageProvider__workItemQueueVisibilityTimeout';
+    expect(adviceOn(GOOD, { [setting]: '00:10:00' }).warnings).toEqual([expect.stringContaining('hidden for 10m')]);
+  });
+
+  it('has nothing to say of another storage provider, nor where Durable is not set up', () => {
+    expect(adviceOn({ type: 'azureManaged' })).toEqual(WELL);
+    expect(adviceOn({ type: 'AzureStorage' }).warnings).toHaveLength(2);
+    expect(hostAdvice({}, mkdtempSync(path.join(tmpdir(), 'cronlease-host-')))).toEqual(WELL);
+  });
+});
