@@ -24,6 +24,9 @@ export const RESUME_AFTER_MS = 10_000;
 /** A held row is looked at again until this long after its due time. */
 export const HELD_WATCH_MS = 2_000;
 
+/** A record's absence is believed on a listing that is younger than this. */
+const ABSENT_SINCE_MS = 60_000;
+
 /** What is known of one job when a tick decides. */
 export interface Situation {
   readonly job: JobSpec;
@@ -116,6 +119,8 @@ function decideUnfinished(s: Situation): Decision | undefined {
   if (row.phase === 'running') {
     if (s.lease === 'available' || s.record === 'final') return undefined;
     if (s.record === 'unread') return { kind: 'readRecord' };
+    // A machine that slept since the listing may have found no record because it was deleted meanwhile.
+    if (s.record === 'none' && s.now - s.listedAt > ABSENT_SINCE_MS) return { kind: 'wait', until: 'tickEnds' };
     const isLost = s.record === 'none' && mayRecordBeGone(row, job.keepMs, s.listedAt);
     if (isLost || s.record === 'unreadable') return { kind: 'record', row: { ...carry(s), phase: 'idle' } };
     return { kind: 'claim', claim: takeOver(s) };

@@ -140,8 +140,16 @@ describe('how long an absent record proves something', () => {
   it("goes by the service's Date, whatever this machine's clock says", () => {
     const job = jobSpec('a', '@at 2026-01-01T00:00:00Z', { keepMs: KEEP });
     const row = ranRow(job, { keepMs: KEEP });
-    const fast = situation(job, T0 + 2 * KEEP, { listedAt: T0 + MINUTE, row, lease: 'expired', record: 'none' });
+    const fast = situation(job, T0 + 2 * MINUTE, { listedAt: T0 + MINUTE, row, lease: 'expired', record: 'none' });
     expect(decide(fast).kind).toBe('claim');
+  });
+
+  it('waits for a new listing on a machine that slept between the listing and the look at the ledger', () => {
+    const job = jobSpec('a', '@at 2026-01-01T00:00:00Z', { keepMs: KEEP });
+    const row = ranRow(job, { keepMs: KEEP });
+    const woken = { listedAt: T0 + MINUTE, row, lease: 'expired' } as const;
+    expect(decide(situation(job, T0 + 2 * KEEP, { ...woken, record: 'none' })).kind).toBe('wait');
+    expect(decide(situation(job, T0 + 2 * KEEP, { ...woken, record: 'open' })).kind).toBe('claim');
   });
 
   it('does not matter to a run that is known to be going on by its open record', () => {
