@@ -78,7 +78,9 @@ export function checkEnd(world: World, phases: Phases): void {
     if (phases.calmFrom === Infinity && isJobSettled(facts, spec, phases.quietFrom, end)) continue;
     checkSettled(world, facts, phases);
     checkFates(world, facts, spec, phases);
-    if (phases.calmFrom < Infinity) checkPunctual(world, facts, spec, phases, end);
+    if (phases.calmFrom === Infinity) continue;
+    checkPunctual(world, facts, spec, phases, end);
+    checkReleased(world, facts, phases, end);
   }
 }
 
@@ -167,6 +169,19 @@ function checkPunctual(
       const late = `${short(due)} ran ${(started - actual).toFixed(0)} ms late although nothing disturbs`;
       observer.report('notPunctual', name, late);
     }
+  }
+}
+
+/** A settled row whose holder died before it let go is released soon, and not by the next claim, months later. */
+function checkReleased({ observer }: World, facts: JobFacts, { quietFrom }: Phases, end: number): void {
+  const { name, row, lease } = facts;
+  if (row?.run === undefined || row.phase !== 'running' || row.run.since >= quietFrom || lease === undefined) return;
+  if (isFinal(facts, row.run.key) && lease.until < end - SWEEP_MS - TICK_MS) {
+    observer.report(
+      'leftUnreleased',
+      name,
+      `its lease ran out at ${short(lease.until)}, and its settled row is not released`,
+    );
   }
 }
 

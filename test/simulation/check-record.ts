@@ -9,14 +9,16 @@ import { isRequest, keyText } from './facts';
 export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord, now: number, report: Report): void {
   const { name, records } = facts;
   const record = parseRecord(name, key, stored.body);
-  const before = records.get(key)?.record;
+  const found = records.get(key);
+  const before = found?.record;
   const from = Date.parse(record.scheduledFor);
   const fact: RecordFact = {
     record,
     span: [from, record.through === undefined ? from : Date.parse(record.through)],
     writtenAt: now,
   };
-  if (before?.state === 'final') report('finalOverwritten', name, `final record ${keyText(key)} was overwritten`);
+  if (found?.isDeleted === true) checkUnknown(facts, key, found.record, record, report);
+  else if (before?.state === 'final') report('finalOverwritten', name, `final record ${keyText(key)} was overwritten`);
   if (before !== undefined && (record.token ?? 0) < (before.token ?? 0)) {
     const what = `record ${keyText(key)} of token ${String(before.token)} was overwritten by ${String(record.token)}`;
     report('recordWentBack', name, what);
@@ -24,6 +26,19 @@ export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord
   if (record.state === 'final') checkFinal(facts, key, record, report);
   if (before === undefined) checkSpan(facts, key, fact, report);
   records.set(key, fact);
+}
+
+/** What was deleted is written again only with the same fate, or to say that nobody knows what became of the run. */
+function checkUnknown(
+  { name }: JobFacts,
+  key: string,
+  before: LedgerRecord,
+  record: LedgerRecord,
+  report: Report,
+): void {
+  const isSame = record.outcome === before.outcome && record.reason === before.reason;
+  if (isSame || before.state === 'open' || record.reason === 'outcomeUnknown') return;
+  report('writtenAgain', name, `record ${keyText(key)} was deleted, and written again as ${String(record.reason)}`);
 }
 
 function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: Report): void {

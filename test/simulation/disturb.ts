@@ -2,11 +2,12 @@ import type { JobSpec } from '../../src/core/job';
 import { cancelRun } from '../../src/operator/cancel';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
-import type { Disturbance } from './disturbance';
+import type { Disturbance, DrawnKind } from './disturbance';
 import { FOR_GOOD } from './disturbance';
 import type { Deployment } from './instance';
 import type { PlannedInstance } from './plan';
 import { firstSpec, REVISIONS } from './plan-job';
+import { leap } from './retention';
 import { kill, leave, operate, pause, START } from './world';
 import type { World } from './world';
 
@@ -15,7 +16,8 @@ const FADES_FOR_MS = 20_000;
 /** Does to the world what was planned. What it would be done to may have been left out of the plan. */
 export function disturb(world: World, what: Disturbance): void {
   world.trace?.add('', `disturbance ${JSON.stringify(what)}`);
-  if ('instance' in what) {
+  if (what.kind === 'leap') leap(world, what);
+  else if ('instance' in what) {
     const place = world.plan.instances.find(({ index }) => index === what.instance);
     if (place !== undefined) disturbInstance(world, what, place);
   } else if ('deployment' in what) {
@@ -86,7 +88,11 @@ function disturbDeployment(
   }
 }
 
-function disturbJob(world: World, what: Extract<Disturbance, { readonly job: number }>, job: JobSpec): void {
+function disturbJob(
+  world: World,
+  what: Extract<Disturbance, { readonly job: number; readonly kind: DrawnKind }>,
+  job: JobSpec,
+): void {
   const { store, service, observer, timeline } = world;
   const subject = { name: job.name, spec: job };
   switch (what.kind) {

@@ -17,12 +17,17 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'request'; readonly job: number }
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'breakLease'; readonly job: number; readonly period: number }
+  /** Time passes, to right before the next due time of a job if one is named; a share of the instances is started anew. */
+  | { readonly kind: 'leap'; readonly days: number; readonly job: number | undefined; readonly restarts: number }
 );
 
 /** `fades`: it gets slow, and then hangs. */
 export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
 
 export type DisturbanceKind = Disturbance['kind'];
+
+/** What is drawn for plain histories. A mix adds others by itself. */
+export type DrawnKind = Exclude<DisturbanceKind, 'leap'>;
 
 /** How far a wall clock may be off. */
 export const SKEWS = [

@@ -91,6 +91,8 @@ export interface RecordFact {
   /** First and last due time. */
   readonly span: readonly [number, number];
   readonly writtenAt: number;
+  /** The lifecycle rule has deleted it. */
+  readonly isDeleted?: boolean;
 }
 
 /** What the observer knows of one job. */
@@ -170,8 +172,12 @@ export function marginOf(leaseMs: number): number {
   return Math.max(2_000, leaseMs / 10);
 }
 
+/** Most histories are over on it. */
+const FIRST_DAY = '2026-01-01';
+
 export function short(instant: number): string {
-  return new Date(instant).toISOString().slice(11, 23).replace('.000', '');
+  const iso = new Date(instant).toISOString();
+  return iso.slice(iso.startsWith(FIRST_DAY) ? 11 : 5, 23).replace('.000', '');
 }
 
 export function keyText(key: string): string {

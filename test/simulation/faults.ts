@@ -27,6 +27,8 @@ const CALLS = {
   pauseSent: [500, 60_000],
   /** As `pauseSent`, of the record of a run, and for so long that a successor may be at it. */
   lastRecord: [14_000, 90_000],
+  /** As `crashBefore`, of a release: its run has its record, and its row is not let go. */
+  lastRelease: [2_000, 20_000],
   /** As `pauseAfter`, of a look whether a run has a record. */
   lastLook: [20_000, 40_000, 55_000],
   /** The process stops once the call took effect, or its machine sleeps. */
@@ -47,10 +49,12 @@ const MESSAGES = {
 
 export type CallFault = keyof typeof CALLS;
 export type HubFault = keyof typeof MESSAGES;
-export const CALL_FAULTS = Object.keys(CALLS) as CallFault[];
+/** Those that plain histories draw. */
+export const CALL_FAULTS = (Object.keys(CALLS) as CallFault[]).filter((kind) => kind !== 'lastRelease');
 /** Those of any call. */
 const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 'lastLook');
 const ANY_CREATE: readonly CallFault[] = ['lastRecord', ...ANY_CALL];
+const ANY_RELEASE: readonly CallFault[] = ['lastRelease', ...ANY_CALL];
 const ANY_LOOK: readonly CallFault[] = ['lastLook', ...ANY_CALL];
 export const HUB_FAULTS = Object.keys(MESSAGES) as HubFault[];
 
@@ -63,6 +67,7 @@ const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
 /** What may happen to a call of this kind. */
 export function faultsOfCall(kind: string): readonly CallFault[] {
   if (kind.endsWith('createRecord')) return ANY_CREATE;
+  if (kind.endsWith('release')) return ANY_RELEASE;
   return kind.endsWith('readRecord') ? ANY_LOOK : ANY_CALL;
 }
 

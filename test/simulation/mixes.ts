@@ -1,13 +1,14 @@
-import type { Disturbance, DisturbanceKind } from './disturbance';
+import type { Disturbance, DrawnKind } from './disturbance';
 import { drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
 import type { Plan } from './plan';
 import { plainPlan, withinLimits } from './plan';
 import type { Random } from './random';
 import { seededBy } from './random';
+import { retentionPlan } from './retention';
 import { ALL_OUTAGES } from './themes';
 
-export const MIX_NAMES = ['plain', 'wide', 'loss', 'clocks', 'pauses', 'kills', 'outages'] as const;
+export const MIX_NAMES = ['plain', 'wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention'] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
 /** A kind of trouble that histories have more of than the plain ones. */
@@ -42,6 +43,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   pauses: { what: 'processes stop for up to five minutes', share: 330, change: pauses },
   kills: { what: 'processes die, and whole deployments', share: 330, change: kills },
   outages: { what: 'storage and task hubs are away for up to five minutes', share: 200, change: outages },
+  retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
 };
 
 /** All that a history follows from. */
@@ -126,7 +128,7 @@ function outages(plan: Plan, random: Random): Plan {
 function draw(
   plan: Plan,
   random: Random,
-  kinds: readonly DisturbanceKind[],
+  kinds: readonly DrawnKind[],
   [least, most]: readonly [number, number],
 ): readonly Disturbance[] {
   const counts = { jobs: plan.jobs.length, instances: plan.instances.length, deployments: plan.deployments };

@@ -50,7 +50,7 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
     trace?.add(from.id, `${kind}: fault ${fault.kind}${fault.ms > 0 ? `, ${String(fault.ms)} ms` : ''}`);
   }
   return new Promise<T>((resolve, reject) => {
-    if (fault?.kind === 'crashBefore') {
+    if (fault?.kind === 'crashBefore' || fault?.kind === 'lastRelease') {
       network.crash(fault.ms);
       return;
     }
@@ -67,7 +67,13 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
         reject(new StoreUnavailableError(`simulated: ${why}`));
       }, delay);
     };
+    const leapt = timeline.leapt();
     const arrive = async (): Promise<void> => {
+      // No request is on its way for days.
+      if (timeline.leapt() > leapt) {
+        unavailable('lost on its way');
+        return;
+      }
       const outage = network.outage();
       if (outage === 'hangs') return;
       if (outage === 'refuses' || (outage === 'throttles' && random.chance(THROTTLED)) || fault?.kind === 'throttled') {
@@ -91,7 +97,9 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
             result = await apply();
             break;
           case 'echo':
-            timeline.after(fault.ms, () => void apply().catch(() => undefined));
+            timeline.after(fault.ms, () => {
+              if (timeline.leapt() === leapt) apply().catch(() => undefined);
+            });
             break;
           case 'torn':
             if (tear === undefined) break;

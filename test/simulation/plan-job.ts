@@ -44,6 +44,25 @@ const SCHEDULES = [
   ...(['@every 2s', '@every 5s', '@always', '@manual', '@at'] as const),
 ] as const;
 
+/** The job with other schedules or settings, by revision. What says when it is due is part of the row's hash. */
+export function rescheduled(
+  job: PlannedJob,
+  change: (spec: JobSpec, revision: number) => { readonly schedule: string; readonly settings: Partial<JobSpec> },
+): PlannedJob {
+  const specs = job.specs.map((spec, revision) => {
+    const { schedule, settings } = change(spec, revision);
+    const { kind, at, timetable, timeoutMs } = jobSpec(spec.name, schedule, settings);
+    const changed: JobSpec = { ...spec, schedule, kind, timetable, ...settings };
+    return {
+      ...changed,
+      ...(at === undefined ? {} : { at }),
+      timeoutMs: spec.timeoutMs ?? timeoutMs,
+      scheduleHash: `hash of ${schedule} ${String(changed.enabled)}`,
+    };
+  });
+  return { ...job, specs };
+}
+
 export function planJob(seed: number, index: number, theme: Theme): PlannedJob {
   const random = seededBy(seed, 'job', index);
   const drawn = theme.changing ? random.pick(['@every 10s', '@every 5s']) : random.pick([...SCHEDULES]);

@@ -48,6 +48,7 @@ export function plainPlan(seed: number): Plan {
   const rates = {
     ...drawRates(random, CALL_FAULTS, level, 0.45),
     lastRecord: 0,
+    lastRelease: 0,
     lastLook: 0,
     ...drawRates(random, HUB_FAULTS, Math.min(0.3, level * 4), 0.4),
     ...theme.rates,

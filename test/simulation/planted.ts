@@ -2,6 +2,7 @@ import type { MixName } from './mixes';
 import { CLAIM_FAULTS } from './planted-claims';
 import { DECISION_FAULTS } from './planted-decisions';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
+import { MONTHS_FAULTS } from './planted-months';
 import { TRUST_FAULTS } from './planted-trust';
 
 /** One text of a source file under `src`, which must be there exactly once, and what is put in its place. */
@@ -22,7 +23,13 @@ export interface Planted {
   readonly edits: readonly Edit[];
 }
 
-export const PLANTED: readonly Planted[] = [...CLAIM_FAULTS, ...TRUST_FAULTS, ...DECISION_FAULTS, ...FAN_OUT_FAULTS];
+export const PLANTED: readonly Planted[] = [
+  ...CLAIM_FAULTS,
+  ...TRUST_FAULTS,
+  ...DECISION_FAULTS,
+  ...FAN_OUT_FAULTS,
+  ...MONTHS_FAULTS,
+];
 
 export function plantedBy(name: string): Planted | undefined {
   return PLANTED.find((planted) => planted.name === name);

@@ -1,4 +1,4 @@
-import type { DisturbanceKind, OutageKind } from './disturbance';
+import type { DrawnKind, OutageKind } from './disturbance';
 import type { Rates } from './faults';
 
 /**
@@ -6,7 +6,7 @@ import type { Rates } from './faults';
  * say what is otherwise drawn.
  */
 export interface Theme {
-  readonly kinds: readonly DisturbanceKind[];
+  readonly kinds: readonly DrawnKind[];
   readonly outages: readonly [OutageKind, ...OutageKind[]];
   /** How often calls and messages fail, where this is not drawn. */
   readonly rates?: Partial<Rates>;
@@ -24,7 +24,7 @@ export interface Theme {
 
 export const ALL_OUTAGES = ['refuses', 'throttles', 'hangs', 'fades'] as const;
 
-const theme = (...kinds: DisturbanceKind[]): Theme => ({ kinds, outages: ALL_OUTAGES });
+const theme = (...kinds: DrawnKind[]): Theme => ({ kinds, outages: ALL_OUTAGES });
 
 const usual = theme(
   ...([

@@ -9,16 +9,21 @@ export interface Timeline {
    * @param afterEach called when an event has come to rest; false ends it
    */
   runUntil(instant: number, afterEach: () => boolean): Promise<void>;
+  /** Everything stands still for so long: all that is to happen comes that much later. */
+  leap(ms: number): void;
+  /** How long everything has stood still so far. */
+  leapt(): number;
 }
 
 interface Event {
-  readonly at: number;
+  at: number;
   readonly order: number;
   run: (() => void) | undefined;
 }
 
 export function createTimeline(): Timeline {
   const heap: Event[] = [];
+  let leapt = 0;
   let now = 0;
   let orders = 0;
   return {
@@ -31,9 +36,17 @@ export function createTimeline(): Timeline {
         event.run = undefined;
       };
     },
-    runUntil(instant, afterEach) {
+    leapt: () => leapt,
+    leap(ms) {
+      now += ms;
+      leapt += ms;
+      // All by the same, so that the heap's order stays.
+      for (const event of heap) event.at += ms;
+    },
+    runUntil(planned, afterEach) {
+      const before = leapt;
       const nextBy = (): Event | undefined => {
-        for (let event = heap[0]; event !== undefined && event.at <= instant; event = heap[0]) {
+        for (let event = heap[0]; event !== undefined && event.at <= planned + leapt - before; event = heap[0]) {
           pop(heap);
           if (event.run !== undefined) return event;
         }
@@ -43,7 +56,7 @@ export function createTimeline(): Timeline {
         const step = (): void => {
           try {
             const event = nextBy();
-            now = event?.at ?? instant;
+            now = event?.at ?? planned + leapt - before;
             if (event === undefined) {
               resolve();
               return;
