@@ -2,6 +2,7 @@ import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { sleep } from '../core/clock';
 import type { JobSpec } from '../core/job';
+import { brief } from '../core/text';
 import { within } from '../lease/deadline';
 import type { ListedRow } from '../lease/store';
 import { StoreError } from '../lease/store';
@@ -141,7 +142,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       return undefined;
     },
     failed({ spec }, error, report) {
-      report.log('error', `job "${spec.name}": its orchestration could not be started:`, error);
+      report.log('error', `job "${spec.name}": its orchestration could not be started:`, brief(String(error)));
       doubt(`the task hub does not take orchestrations: ${String(error)}`, report);
     },
   };

@@ -1,4 +1,5 @@
 import type { Millis } from '../core/brand';
+import { brief } from '../core/text';
 import type { Coordinator, Hub, Report } from './coordinator';
 
 const PURGE_EVERY_MS = 3_600_000;
@@ -15,7 +16,7 @@ export function purger({ clock }: Coordinator): (hub: Hub, report: Report) => vo
     lastPurge = now;
     const to = clock.now() - PURGE_AFTER_MS;
     hub.purge({ from: new Date(to - PURGE_BACK_MS), to: new Date(to) }).catch((error: unknown) => {
-      report.log('warn', 'finished orchestration histories could not be purged:', error);
+      report.log('warn', 'finished orchestration histories could not be purged:', brief(String(error)));
     });
   };
 }

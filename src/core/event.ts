@@ -1,4 +1,5 @@
 import type { EpochMs, JobName } from './brand';
+import { brief } from './text';
 
 /** What can be seen happening, by name. `cronlease dev --json` prints each as one line. */
 export type EventName =
@@ -50,9 +51,9 @@ export type Observer = (event: CoordinatorEvent) => void;
 /** An event's line in the host's log: this prefix, then one JSON object. */
 export const EVENT_PREFIX = 'cronlease ';
 
-/** The event as one log line; instants as ISO 8601. */
+/** The event as one log line; instants as ISO 8601, its reason cut: Application Insights cuts long lines anywhere. */
 export function formatEvent(event: CoordinatorEvent, deployment: string): string {
-  const { at, scheduledFor, through, event: name, ...rest } = event;
+  const { at, scheduledFor, through, reason, event: name, ...rest } = event;
   return (
     EVENT_PREFIX +
     JSON.stringify({
@@ -60,6 +61,7 @@ export function formatEvent(event: CoordinatorEvent, deployment: string): string
       at: new Date(at).toISOString(),
       deployment,
       ...rest,
+      ...(reason === undefined ? {} : { reason: brief(reason) }),
       ...(scheduledFor === undefined ? {} : { scheduledFor: new Date(scheduledFor).toISOString() }),
       ...(through === undefined ? {} : { through: new Date(through).toISOString() }),
     })

@@ -1,4 +1,5 @@
 import type { EpochMs } from './brand';
+import { brief } from './text';
 
 /** Keys that no cronlease writes: with one of them on any blob, the SDK can read no listing that shows it. */
 export const UNLISTABLE_KEYS = ['constructor', 'prototype', '__proto__'] as const;
@@ -14,7 +15,7 @@ export class ForeignMetadataError extends Error {
 
   constructor(key: string, value: string | undefined, expected: string) {
     super(
-      `metadata "${key}" is ${value === undefined ? 'missing' : JSON.stringify(value)}, expected ${expected}: ` +
+      `metadata "${key}" is ${value === undefined ? 'missing' : brief(JSON.stringify(value))}, expected ${expected}: ` +
         'the blob was changed by something else than cronlease, or by a newer version of it',
     );
   }

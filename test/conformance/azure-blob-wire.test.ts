@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import {
   AccountSASPermissions,
   ContainerClient,
@@ -215,6 +216,29 @@ describe('answers of Azure that the emulator does not give', () => {
       code: expected,
       message: expect.stringMatching(message),
     });
+    close();
+  });
+
+  it.each([
+    [
+      'the service',
+      400,
+      'application/xml',
+      (long: string) => `<Error><Code>X</Code><Message>${long}</Message></Error>`,
+    ],
+    ['a proxy', 502, 'text/html', (long: string) => `<html>${long}</html>`],
+    ['somebody who speaks no XML', 500, 'application/xml', (long: string) => `<Error>${long}`],
+  ])('that are long are cut in what is said of them: from %s', async (_from, status, type, body) => {
+    const { port, close } = await serve((_request, response) => {
+      response.writeHead(status, { 'content-type': type }).end(body('<b>long</b> '.repeat(50_000)));
+    });
+    const error: unknown = await openAt(port)
+      .readRow(JOB)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'StoreUnavailable', message: expect.stringContaining(String(status)) });
+    expect(error instanceof Error ? error.message.length : 0).toBeLessThan(500);
+    // As a log shows it, causes and all.
+    expect(inspect(error).length).toBeLessThan(5_000);
     close();
   });
 

@@ -1,4 +1,5 @@
 import { isRestError, type RestError } from '@azure/storage-blob';
+import { brief } from '../../core/text';
 import { type Denial, StoreDeniedError, StoreUnavailableError } from '../../lease/store';
 
 const BLOB_GONE = ['BlobNotFound', 'ResourceNotFound'];
@@ -49,24 +50,37 @@ export function failure(error: unknown, where: string): StoreDeniedError | Store
   if (isCredentialFailure(error)) {
     const said = `${where}: no token could be had: ${firstLine(error.message)}`;
     return new StoreDeniedError(`${said}. Give the app a managed identity; a person signs in with "az login".`, {
-      cause: error,
+      cause: causeOf(error),
       why: 'noToken',
     });
   }
-  const message = error instanceof Error ? firstLine(error.message) : String(error);
-  return new StoreUnavailableError(`${where}: ${message}. Can the service be reached from here?`, { cause: error });
+  const cause = causeOf(error);
+  return new StoreUnavailableError(`${where}: ${cause.message}. Can the service be reached from here?`, { cause });
 }
 
 function refusal(error: RestError, status: number, where: string): StoreDeniedError | StoreUnavailableError {
   const code = codeOf(error);
   const said = `${where}: ${[status, code].filter(Boolean).join(' ')}`;
   if (status === 401 || status === 403) {
-    return new StoreDeniedError(`${said}. ${deniedRemedy(code)}`, { cause: error, why: denialOf(status, code) });
+    return new StoreDeniedError(`${said}. ${deniedRemedy(code)}`, {
+      cause: causeOf(error),
+      why: denialOf(status, code),
+    });
   }
   return new StoreUnavailableError(`${said}. ${unavailableRemedy(code) ?? firstLine(error.message)}`, {
-    cause: error,
+    cause: causeOf(error),
     retryAfterMs: retryAfter(error),
   });
+}
+
+/** The error as a log may show it: without its request and response, and with the beginning of its message. */
+function causeOf(error: unknown): Error {
+  const cause = new Error(firstLine(error instanceof Error ? error.message : String(error)));
+  if (error instanceof Error) {
+    cause.name = error.name;
+    delete cause.stack;
+  }
+  return cause;
 }
 
 /** Whole seconds; the other form, a date, is not used by storage. */
@@ -125,7 +139,8 @@ function isCredentialFailure(error: unknown): error is Error {
   return status < 500 && status !== 429;
 }
 
-/** The service adds lines with request id and time. */
-function firstLine(message: string): string {
-  return (message.split('\n', 1)[0] ?? '').replace(/\.$/, '');
+/** The service adds lines with request id and time, and the SDK whole bodies, or an object made of one. */
+function firstLine(message: unknown): string {
+  const text = typeof message === 'string' ? message : JSON.stringify(message);
+  return brief(text.split('\n', 1)[0] ?? '').replace(/\.$/, '');
 }
