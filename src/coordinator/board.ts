@@ -8,6 +8,8 @@ export interface JobNotes {
   inFlight: boolean;
   /** A claim or a record is being written by this process. */
   busy: boolean;
+  /** A claim was due while the task hub was in doubt: once it is proven the job is looked at again. */
+  waitsForHub: boolean;
   /** Not before this instant does this deployment claim what its incumbent should. */
   holdUntil: EpochMs | undefined;
   /** How long to wait before looking at a held row again; grows. */
@@ -39,6 +41,7 @@ export class Board {
         lookAt: undefined,
         inFlight: false,
         busy: false,
+        waitsForHub: false,
         holdUntil: undefined,
         watchDelayMs: 0,
         seen: undefined,
@@ -72,6 +75,15 @@ export class Board {
       notes.seen = undefined;
       notes.holdUntil = undefined;
       if (notes.lookAt !== undefined) notes.lookAt = 0;
+    }
+  }
+
+  /** The task hub is proven: what waited for that is looked at again. */
+  hubProven(now: EpochMs): void {
+    for (const notes of this.#notes.values()) {
+      if (!notes.waitsForHub) continue;
+      notes.waitsForHub = false;
+      notes.lookAt = now;
     }
   }
 

@@ -25,8 +25,11 @@ const HUB_ANSWERS_WITHIN_MS = 10_000;
  * hubs could win every race and shut out the healthy one for ever.
  */
 export interface HubWatch {
-  /** Whether this deployment may race. Waits for the proof as long as there is time, or until it is stopped. */
-  proven(hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean>;
+  /**
+   * Seeks the proof as long as there is time, or until it is stopped. Looks and records need no hub and continue
+   * meanwhile. Resolves to whether this deployment may race; undefined: it may already, or the proof is being sought.
+   */
+  prove(hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean> | undefined;
   /**
    * A listing that was asked for at `askedAt` (monotonic) showed the row: has the claim been made?
    *
@@ -49,6 +52,7 @@ export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
 export function hubWatch(coordinator: Coordinator): HubWatch {
   const { clock, handOvers, health, serviceTime } = coordinator;
   let isProven = false;
+  let isSought = false;
   let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
   /** What was given back last, by job, and when, on the monotonic clock. */
   const givenBack = new Map<JobName, { readonly turn: string; readonly at: Millis }>();
@@ -84,38 +88,52 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     await Promise.all(late.map(([name, handOver]) => isLate(name, handOver, report)));
   };
 
-  return {
-    async proven(hub, left, stopped, report) {
-      if (isProven) return true;
-      let delay = POLL_FIRST_MS;
-      while (left() > 0 && !coordinator.stopping) {
-        try {
-          if (probe === undefined) {
-            const id = `cronlease-probe-${coordinator.newId()}`;
-            await withinHub(clock, () => hub.start(id, { kind: 'probe' }));
-            probe = { id, sentAt: clock.monotonic() };
+  /** One question to the hub: has the probe come through? */
+  const ask = async (hub: Hub): Promise<boolean> => {
+    if (probe === undefined) {
+      const id = `cronlease-probe-${coordinator.newId()}`;
+      await withinHub(clock, () => hub.start(id, { kind: 'probe' }));
+      probe = { id, sentAt: clock.monotonic() };
+    }
+    const { id, sentAt } = probe;
+    const status = await withinHub(clock, () => hub.status(id));
+    // A doubt that was raised while the hub was asked wants a probe of its own.
+    if (status === 'completed') return probe?.id === id;
+    // A message of it may be lost for good: then the next one shows whether the hub is well.
+    if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
+    return false;
+  };
+
+  const seek = async (hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean> => {
+    let delay = POLL_FIRST_MS;
+    while (left() > 0 && !coordinator.stopping) {
+      try {
+        if (await ask(hub)) {
+          isProven = true;
+          if (health.over('hub')) {
+            report.event({ event: 'healthy', at: serviceTime.now(), reason: 'the task hub answers again' });
           }
-          const { id, sentAt } = probe;
-          const status = await withinHub(clock, () => hub.status(id));
-          if (status === 'completed') {
-            isProven = true;
-            if (health.over('hub')) {
-              report.event({ event: 'healthy', at: serviceTime.now(), reason: 'the task hub answers again' });
-            }
-            return true;
-          }
-          // A message of it may be lost for good: then the next one shows whether the hub is well.
-          if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
-        } catch (error) {
-          doubt(`the task hub does not take orchestrations: ${String(error)}`, report);
+          return true;
         }
-        await giveBackLate(report);
-        await sleep(clock, Math.min(delay, Math.max(0, left())), stopped);
-        delay = Math.min(POLL_AT_MOST_MS, delay * 2);
+      } catch (error) {
+        doubt(`the task hub does not take orchestrations: ${String(error)}`, report);
       }
-      const reason = 'the task hub is not proven: a no-op orchestration has not come through, so nothing is claimed';
-      if (!coordinator.stopping) troubled(coordinator, 'hub', { reason }, report);
-      return false;
+      await giveBackLate(report);
+      await sleep(clock, Math.min(delay, Math.max(0, left())), stopped);
+      delay = Math.min(POLL_AT_MOST_MS, delay * 2);
+    }
+    const reason = 'the task hub is not proven: a no-op orchestration has not come through, so nothing is claimed';
+    if (!coordinator.stopping) troubled(coordinator, 'hub', { reason }, report);
+    return false;
+  };
+
+  return {
+    prove(hub, left, stopped, report) {
+      if (isProven || isSought) return undefined;
+      isSought = true;
+      return seek(hub, left, stopped, report).finally(() => {
+        isSought = false;
+      });
     },
     get mayRace() {
       return isProven;

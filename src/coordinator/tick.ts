@@ -110,15 +110,16 @@ export function createTicker(coordinator: Coordinator): Ticker {
       }
       const left = (): Millis => untilFire() - RETURN_BEFORE_MS;
       try {
-        if (!(await watch.proven(hub, left, stopped, report))) continue;
         // Before the step: what ends during it may have set an earlier look than the step saw.
         actionOver = new AbortController();
+        proveHub(hub, left, stopped, report);
         const wait = await step(hub, firstLook, report);
+        proveHub(hub, left, stopped, report);
         firstLook = false;
         storageAnswers(coordinator, 'storage', report);
         again = newBackOff();
-        if (wait <= left()) {
-          await sleep(clock, wait, actionOver.signal);
+        if (wait <= left() || !watch.mayRace) {
+          await sleep(clock, Math.max(0, Math.min(wait, left())), actionOver.signal);
         } else {
           if (going === 0 && untilFire() > 0) break;
           await settleDown();
@@ -133,6 +134,17 @@ export function createTicker(coordinator: Coordinator): Ticker {
     sayTroublesAgain(coordinator, report);
     purge(hub, report);
     if (prepared) announce(hub, report);
+  }
+
+  /** A doubt about the task hub stops claims, and nothing else: its proof is sought beside the looks. */
+  function proveHub(hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): void {
+    const proof = watch.prove(hub, left, stopped, report);
+    if (proof === undefined) return;
+    goesOn(
+      proof.then((proven) => {
+        if (proven) board.hubProven(serviceTime.now());
+      }),
+    );
   }
 
   function newBackOff(): ReturnType<typeof backOff> {
@@ -298,9 +310,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const { decision, etag, lease } = looked;
     if ((decision.kind !== 'claim' && decision.kind !== 'record') || lease === 'held') return;
     if (notes.lookAt !== undefined || coordinator.stopping) return;
-    if (!watch.mayRace) {
-      // This very look has raised a doubt: the hub must be proven first.
-      notes.lookAt = serviceTime.now();
+    if (decision.kind === 'claim' && !watch.mayRace) {
+      notes.waitsForHub = true;
       notes.seen = undefined;
       return;
     }

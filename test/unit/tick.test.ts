@@ -75,7 +75,7 @@ describe('a hand-over', () => {
     const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
     const { coordinator, report } = await withoutTicks(sim);
     const watch = hubWatch(coordinator);
-    const proven = watch.proven(quietHub, () => 10_000, new AbortController().signal, report);
+    const proven = watch.prove(quietHub, () => 10_000, new AbortController().signal, report);
     await sim.clock.advance(1_000);
     expect(await proven).toBe(true);
     // Free, as before the acquisition.
@@ -90,6 +90,48 @@ describe('a hand-over', () => {
     await sim.clock.advance(100);
     void watch.sawRow(A, row, coordinator.clock.monotonic(), report);
     expect(watch.mayRace).toBe(false);
+  });
+});
+
+describe('a task hub that is in doubt', () => {
+  const HOUR = 3_600_000;
+
+  it('stops claims, and nothing else', async () => {
+    const jobs = [jobSpec('a', '* * * * *', { alertAfterMs: HOUR }), jobSpec('paused', '@hourly')];
+    const sim = simulation({ jobs, deployments: 0 });
+    const instance = sim.startInstance('d1');
+    instance.hubDead = true;
+    const since = sim.clock.now();
+    await sim.clock.advance(1.5 * HOUR);
+    const pause = { by: 'x', note: 'n', since, until: sim.clock.now() };
+    await sim.control('paused', (control) => ({ ...control, pauses: [pause] }));
+    await sim.clock.advance(1.5 * HOUR);
+    expect(sim.calls).toEqual([]);
+    // Once a sweep, and not as often as the hub is asked.
+    expect(instance.calls.get('list')).toBeLessThan(3 * 60 * 4);
+    const overdue = sim.events.filter(({ event }) => event === 'overdue');
+    expect(overdue.length).toBeGreaterThan(100);
+    expect(await sim.records('paused')).toMatchObject([
+      { outcome: 'paused', scheduledFor: '2026-01-01T01:00:00.000Z' },
+    ]);
+    expect([...instance.coordinator.health.troubles.keys()]).toEqual(['hub']);
+    instance.hubDead = false;
+    const backAt = sim.clock.now();
+    await sim.clock.advance(2 * 60_000);
+    expect(sim.calls.filter(({ job }) => job === 'a')[0]?.at).toBeLessThan(backAt + 60_000);
+  });
+
+  it('does not keep a deployment from saying that it is there', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const { coordinator, report } = await withoutTicks(sim);
+    const facts = { instance: 'one', version: '1.0.0', hubAccount: undefined };
+    const deadHub = { ...quietHub, status: async () => 'pending' as const };
+    const ticker = createTicker({ ...coordinator, presence: facts });
+    const tick = ticker.tick(deadHub, (after) => after + 15_000, report);
+    await sim.clock.advance(20_000);
+    await tick;
+    await sim.clock.advance(1_000);
+    expect((await sim.store.listPresences()).presences.size).toBe(1);
   });
 });
 
