@@ -290,6 +290,9 @@ function keepLease(
       renewalAnswers(coordinator, name, report);
     },
     onControl,
+    onDate: (date, sent) => {
+      coordinator.serviceTime.observe(date, sent);
+    },
     onTrouble: (problem) => {
       troubles += 1;
       // One call that is lost is asked again and is no news.

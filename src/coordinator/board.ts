@@ -16,6 +16,8 @@ export interface JobNotes {
   watchDelayMs: Millis;
   /** Row and control as they were when last decided upon. */
   seen: string | undefined;
+  /** The row's version, and the Date of the first listing that showed it. */
+  firstSeen: { readonly etag: ETag; readonly at: EpochMs } | undefined;
   /** The row's version whose run is known to have a final record, and when that run ended. */
   settled: { readonly etag: ETag; readonly endedAt: EpochMs } | undefined;
   /** When this process first saw the lease broken, on the monotonic clock, and that row's version. */
@@ -45,6 +47,7 @@ export class Board {
         holdUntil: undefined,
         watchDelayMs: 0,
         seen: undefined,
+        firstSeen: undefined,
         settled: undefined,
         broken: undefined,
         unanswered: undefined,

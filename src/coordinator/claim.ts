@@ -165,6 +165,7 @@ export async function claimAttempt(
       row,
       etag: written.etag,
       trust: new Trust(coordinator.clock, written.sent, length),
+      claimed: { date: written.date, monotonic: coordinator.clock.monotonic() },
     },
     mayNotBeFirst: written.answerLost || input.kind === 'again' || input.what !== 'first',
   };

@@ -22,6 +22,8 @@ import { previousRun } from './previous';
 
 /** While a handler is held back, the clock is looked at this often. */
 const HOLD_BACK_STEP_MS = 1_000;
+/** While the next due time is waited for, the clock is looked at this often. */
+const ARMED_AT_MOST_MS = 30_000;
 /** A control record that could not be read is read again after this long. */
 const READ_AGAIN_MS = 1_000;
 
@@ -57,7 +59,7 @@ export async function execute(
 ): Promise<Execution> {
   const { clock, serviceTime } = coordinator;
   const due = held.row.run?.trigger === 'schedule' ? dueTime(held) : 0;
-  await holdBack(coordinator, due, aborter.signal);
+  await holdBack(coordinator, held, due, aborter.signal);
   // This process may have stood still since its claim, and the run be somebody else's, or over, by now.
   if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
   if (aborter.signal.aborted) {
@@ -92,10 +94,18 @@ function dueTime(held: Held): EpochMs {
   return run === undefined ? 0 : actualTime(held.job.spec, run.scheduledFor);
 }
 
-async function holdBack(coordinator: Coordinator, due: EpochMs, signal: AbortSignal): Promise<void> {
+async function holdBack(
+  { clock, serviceTime }: Coordinator,
+  held: Held,
+  due: EpochMs,
+  signal: AbortSignal,
+): Promise<void> {
+  // A clock that is set back must not prolong the wait: the claim's Date and the monotonic clock bound it.
+  const bound = held.claimed.monotonic + due - held.claimed.date;
+  const untilDue = (): Millis => Math.min(due - serviceTime.now(), bound - clock.monotonic());
   // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
-  for (let left = due - coordinator.serviceTime.now(); left > 0; left = due - coordinator.serviceTime.now()) {
-    await sleep(coordinator.clock, Math.min(left, HOLD_BACK_STEP_MS), signal);
+  for (let left = untilDue(); left > 0; left = untilDue()) {
+    await sleep(clock, Math.min(left, HOLD_BACK_STEP_MS), signal);
     if (signal.aborted) return;
   }
 }
@@ -200,7 +210,8 @@ export function watchForCancel(
     const due = spec.overlap === 'cancel' && spec.enabled ? spec.timetable.next(after) : undefined;
     if (due === undefined || aborter.signal.aborted) return;
     const wait: Millis = actualTime(spec, due) - serviceTime.now();
-    disarm = clock.after(Math.max(0, wait), () => {
+    // In steps, so that a correction of the time made meanwhile counts.
+    disarm = clock.after(Math.min(Math.max(0, wait), ARMED_AT_MOST_MS), () => {
       if (serviceTime.now() < actualTime(spec, due)) armFrom(due - 1);
       else {
         onDue(due).catch((error: unknown) => {

@@ -15,6 +15,8 @@ export interface Held {
   /** As it was acquired: the instance that did so may have another jobs file. The service renews it for this long. */
   readonly leaseMs: Millis;
   readonly trust: Trust;
+  /** The service's Date of its first write under this lease, and when that was answered, on the monotonic clock. */
+  readonly claimed: { readonly date: EpochMs; readonly monotonic: Millis };
   /** As it was written last. */
   row: Row;
   etag: ETag;

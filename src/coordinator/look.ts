@@ -12,6 +12,8 @@ import { within } from '../lease/deadline';
 import type { ListedControl, ListedRow } from '../lease/store';
 import type { JobNotes } from './board';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
+import { isFanOut } from './define-fan-out';
+import { ITEMS_MARGIN_MS, itemsDeadlineMs } from './fan-out';
 import { readRecord } from './ledger';
 import { troubled } from './reachability';
 
@@ -62,12 +64,14 @@ export async function look(
 }
 
 async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNotes, seen: Seen): Promise<Looked> {
-  const { spec } = job;
+  const { spec, handler } = job;
   const { etag } = seen.row;
   const row = decodeRow(seen.row.metadata);
   // Its holder's jobs file may have another length than ours.
   const leaseMs = Math.max(spec.leaseMs, row.leaseMs ?? 0);
   const lease = leaseOf(coordinator, leaseMs, notes, seen.row);
+  const firstSeen = notes.firstSeen?.etag === etag ? notes.firstSeen : { etag, at: seen.listedAt };
+  notes.firstSeen = firstSeen;
   const situation = (record: Situation['record'], endedAt: EpochMs | undefined): Situation => ({
     job: spec,
     revision: coordinator.revision,
@@ -75,10 +79,12 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
     lease,
     control: seen.control === undefined ? NO_CONTROL : decodeControl(seen.control.metadata),
     listedAt: seen.listedAt,
+    firstSeenAt: firstSeen.at,
     now: coordinator.serviceTime.now(),
     record,
     lookAheadMs: coordinator.settings.lookAheadMs,
     sweepIntervalMs: coordinator.settings.sweepIntervalMs,
+    itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(job, handler) + ITEMS_MARGIN_MS : 0,
   });
   const settled = notes.settled?.etag === etag ? notes.settled : undefined;
   const decision = decide(situation(settled === undefined ? 'unread' : 'final', settled?.endedAt));

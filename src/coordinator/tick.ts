@@ -65,6 +65,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
   let going = 0;
   /** The correction of time under which the board's instants were noted. */
   let notedSkew: Millis = 0;
+  /** By how much the wall clock was ahead of the monotonic one at the last step. */
+  let wallAhead: Millis | undefined;
   /** Counts the fires that were served. */
   let fires = 0;
   /** Wakes the tick: an action that is over has set when to look again. */
@@ -157,11 +159,19 @@ export function createTicker(coordinator: Coordinator): Ticker {
       await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
       prepared = true;
     }
+    if (clockWasSet()) lastSweep = undefined;
     const due = board.due(serviceTime.now());
     const sweep = sinceSweep() >= settings.sweepIntervalMs || (firstLook && board.anyInFlight);
     if (sweep || due.length > coordinator.jobs.size / JOBS_PER_PAGE) await lookAtAll(hub, report);
     else await Promise.all(due.map((job) => lookAtOne(hub, job, report)));
     return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
+  }
+
+  /** Somebody set the wall clock, or the machine slept: the correction is of before, and a listing makes it anew. */
+  function clockWasSet(): boolean {
+    const before = wallAhead;
+    wallAhead = clock.now() - clock.monotonic();
+    return before !== undefined && Math.abs(wallAhead - before) > TIME_MOVED_MS;
   }
 
   function sinceSweep(): Millis {
@@ -399,7 +409,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
     if (acquired.kind === 'lost') return false;
     const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);
     if (written.kind === 'refused') return false;
-    const held: Held = { job, leaseId, leaseMs, trust, row, etag: written.etag };
+    const claimed = { date: written.date, monotonic: clock.monotonic() };
+    const held: Held = { job, leaseId, leaseMs, trust, claimed, row, etag: written.etag };
     if (isOutcomeUnknown(row)) await writeOutcomeUnknown(coordinator, held, report);
     await writeOwedOf(coordinator, held, report);
     await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));

@@ -38,11 +38,15 @@ export interface Situation {
   readonly control: Control;
   /** The service's Date when it showed the row. */
   readonly listedAt: EpochMs;
+  /** The Date of the first listing in which this process saw the row as it is. */
+  readonly firstSeenAt: EpochMs;
   readonly now: EpochMs;
   /** The ledger record of the row's run, where it was looked up. `unreadable`: it is there, and is not cronlease's. */
   readonly record: 'unread' | 'none' | 'open' | 'final' | 'unreadable';
   readonly lookAheadMs: Millis;
   readonly sweepIntervalMs: Millis;
+  /** How long the items of a run may take; 0: the job does not fan out. */
+  readonly itemsLimitMs: Millis;
 }
 
 /** One claim: the row that the attempt is to write, but for what only the acquisition and the attempt know. */
@@ -109,6 +113,11 @@ function seenBy({ now, listedAt }: Situation): EpochMs {
   return Math.min(now, listedAt + 1000);
 }
 
+/** An instant to wait for, whose writer's clock may have been fast: no wait lasts longer than its setting allows. */
+function boundedWait({ firstSeenAt }: Situation, until: EpochMs, longest: Millis): EpochMs {
+  return Math.min(until, firstSeenAt + 1000 + longest);
+}
+
 /** A settled row says nothing; a run that is not settled is taken over, resumed, ended, or waited for. */
 function decideUnfinished(s: Situation): Decision | undefined {
   const { row, job } = s;
@@ -130,7 +139,8 @@ function decideUnfinished(s: Situation): Decision | undefined {
     return { kind: 'claim', claim: nextClaim(s, 'resume', { fate: 'cancelled', reason: cancel }) };
   }
   const notBefore = row.notBefore ?? 0;
-  const resumeAt = notBefore === 0 ? 0 : notBefore + RESUME_AFTER_MS;
+  const longest = row.phase === 'fanning' ? s.itemsLimitMs : job.retry.maxBackoffMs;
+  const resumeAt = notBefore === 0 ? 0 : boundedWait(s, notBefore, longest) + RESUME_AFTER_MS;
   if (seenBy(s) >= resumeAt) return { kind: 'claim', claim: resume(s) };
   // Its time has come by our clock, but not by the service's.
   if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
@@ -247,7 +257,8 @@ function decideTerm(s: Situation): Decision {
   const { job, row, control, now } = s;
   if (!job.enabled || openPause(control) !== undefined) return settle(s);
   if (row.failures > 0 && row.busyUntil !== undefined) {
-    const from = row.busyUntil + backoff(job.retry, row.failures, 1);
+    const wait = backoff(job.retry, row.failures, 1);
+    const from = boundedWait(s, row.busyUntil + wait, wait);
     if (now < from) return { kind: 'nothing', lookAt: from };
     if (seenBy(s) < from) return { kind: 'wait', until: from + HELD_WATCH_MS };
   }

@@ -1,4 +1,4 @@
-import type { JobName, LeaseId, Millis } from '../core/brand';
+import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import { decodeControl, NO_CONTROL } from '../core/control';
 import { marginOf } from '../core/job';
@@ -6,7 +6,7 @@ import type { Asking } from './back-off';
 import { backOff } from './back-off';
 import { within } from './deadline';
 import type { LeaseStore } from './store';
-import type { Trust } from './trust';
+import type { Moment, Trust } from './trust';
 import { moment, whenOver } from './trust';
 
 /** After a renewal that got no answer, the next one follows this soon at first, and sooner when little trust is left. */
@@ -29,6 +29,8 @@ export interface KeepAliveOptions extends Asking {
   readonly onRenewed?: () => void;
   /** Called with what operators want of the job, after each renewal. */
   readonly onControl?: (control: Control) => void;
+  /** Called with the service's Date of that answer, and when its call was sent. */
+  readonly onDate?: (date: EpochMs, sent: Moment) => void;
   /** What went wrong without ending the lease. */
   readonly onTrouble: (problem: unknown) => void;
 }
@@ -96,10 +98,12 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   const readControl = async (): Promise<void> => {
     const { readControl: read } = store;
     if (read === undefined) return;
+    const sent = moment(clock);
     try {
-      const { control } = await within(clock, Math.min(trust.remaining(), leaseMs / 3), (signal) =>
+      const { control, date } = await within(clock, Math.min(trust.remaining(), leaseMs / 3), (signal) =>
         read(job, { signal }),
       );
+      options.onDate?.(date, sent);
       if (!stopped) options.onControl?.(control === undefined ? NO_CONTROL : decodeControl(control.metadata));
     } catch (problem) {
       if (!stopped) options.onTrouble(problem);

@@ -23,11 +23,15 @@ export function serviceTime(clock: Clock): ServiceTime {
       return skew;
     },
     observe(date, sent) {
-      // The service wrote its Date somewhere between sending and now, and cut off the fraction. An answer that took
-      // long, or came over a sleep of the machine, says nothing.
+      // The service wrote its Date somewhere between sending and now, and cut off the fraction.
       const roundTrip = elapsedSince(clock, sent);
-      if (roundTrip > CORRECT_BEYOND_MS) return;
       const difference = Math.round(clock.now() - roundTrip / 2 - (date + 500));
+      if (roundTrip > CORRECT_BEYOND_MS) {
+        // A slow answer, or one that came over a sleep of the machine, is inexact by half of that. It corrects what is
+        // further off than that, and leaves alone what it cannot improve.
+        if (Math.abs(difference - skew) > roundTrip / 2 + CORRECT_BEYOND_MS) skew = difference;
+        return;
+      }
       // Leaving the correction needs more than a hair's breadth, lest time jump back and forth: until then it follows.
       if (Math.abs(difference) > CORRECT_BEYOND_MS) skew = difference;
       else if (Math.abs(difference) < CORRECT_BEYOND_MS / 2) skew = 0;

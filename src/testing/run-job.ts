@@ -137,6 +137,7 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
       leaseId: 'test' as LeaseId,
       leaseMs: spec.leaseMs,
       trust,
+      claimed: { date: clock.now(), monotonic: clock.monotonic() },
       row,
       etag: '"test"' as ETag,
     },

@@ -37,6 +37,8 @@ class Life {
       lease,
       control: this.control,
       listedAt: Math.floor(this.now / 1000) * 1000,
+      firstSeenAt: Math.floor(this.now / 1000) * 1000,
+      itemsLimitMs: 0,
       now: this.now,
       record: 'unread',
       lookAheadMs: LOOK_AHEAD,

@@ -233,13 +233,6 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   {
     name: 'unproven-hub-races',
     what: 'a deployment races with an unproven task hub',
-    edits: [
-      {
-        file: 'coordinator/hub-watch.ts',
-        from: 'if (isProven) return true;',
-        to: 'if (isProven || true) return true;',
-      },
-      { file: 'coordinator/hub-watch.ts', from: 'return isProven;', to: 'return true;' },
-    ],
+    edits: [{ file: 'coordinator/hub-watch.ts', from: 'return isProven;', to: 'return true;' }],
   },
 ];

@@ -71,7 +71,9 @@ export const TRUST_FAULTS: readonly Planted[] = [
   {
     name: 'handler-not-held-back',
     what: 'the handler is called when its claim is made, before its due time',
-    edits: [{ file: 'coordinator/execute.ts', from: 'await holdBack(coordinator, due, aborter.signal);', to: '' }],
+    edits: [
+      { file: 'coordinator/execute.ts', from: 'await holdBack(coordinator, held, due, aborter.signal);', to: '' },
+    ],
   },
   {
     name: 'fence-open-at-settle',

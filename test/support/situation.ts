@@ -11,8 +11,16 @@ export const T0 = Date.UTC(2026, 0, 1);
 /** What a tick knows of a job that was first seen at {@link T0}: a free row, and a clock that is right. */
 export function situation(job: JobSpec, now: number, changes: Partial<Situation> = {}): Situation {
   return {
-    ...{ job, now, listedAt: now, revision: 0, row: newRow(T0, 0, job.scheduleHash), lease: 'available' },
-    ...{ control: NO_CONTROL, record: 'unread', lookAheadMs: 5_000, sweepIntervalMs: 60_000 },
+    ...{
+      job,
+      now,
+      listedAt: now,
+      firstSeenAt: now,
+      revision: 0,
+      row: newRow(T0, 0, job.scheduleHash),
+      lease: 'available',
+    },
+    ...{ control: NO_CONTROL, record: 'unread', lookAheadMs: 5_000, sweepIntervalMs: 60_000, itemsLimitMs: 0 },
     ...changes,
   };
 }

@@ -159,6 +159,30 @@ describe('time', () => {
     expect(time.skewMs).toBe(0);
   });
 
+  it.each([
+    ['further off than half of its time and 2 s', 600_000, 600_000],
+    ['set back, and so', -600_000, -600_000],
+    ['no further off than that', 6_000, 0],
+  ])('corrects from a slow answer a clock that is %s', async (_what, skew, corrected) => {
+    const clock = settableClock(Date.UTC(2026, 0, 1, 0, 0, 0, 500) + skew);
+    const time = serviceTime(clock);
+    const sent = moment(clock);
+    await clock.advance(9_000);
+    // The Date was written half way.
+    time.observe(Math.floor((sent.wall + 4_500 - skew) / 1000) * 1000, sent);
+    expect(Math.abs(time.skewMs - corrected)).toBeLessThanOrEqual(500);
+  });
+
+  it('keeps an exact correction where a slow answer is within its own inexactness', async () => {
+    const clock = settableClock(Date.UTC(2026, 0, 1, 0, 0, 0, 500) + 600_000);
+    const time = serviceTime(clock);
+    time.observe(Date.UTC(2026, 0, 1), moment(clock));
+    const sent = moment(clock);
+    await clock.advance(9_000);
+    time.observe(Math.floor((sent.wall - 600_000) / 1000) * 1000, sent);
+    expect(time.skewMs).toBe(600_000);
+  });
+
   it('comes back from a correction that was wrong', () => {
     const clock = settableClock(Date.UTC(2026, 0, 1, 0, 0, 0, 500));
     const time = serviceTime(clock);
