@@ -22,6 +22,8 @@ import { previousRun } from './previous';
 
 /** While a handler is held back, the clock is looked at this often. */
 const HOLD_BACK_STEP_MS = 1_000;
+/** A monotonic clock may run this much too fast. */
+const CLOCK_RATE_ERROR = 0.01;
 /** While the next due time is waited for, the clock is looked at this often. */
 const ARMED_AT_MOST_MS = 30_000;
 /** A control record that could not be read is read again after this long. */
@@ -101,7 +103,7 @@ async function holdBack(
   signal: AbortSignal,
 ): Promise<void> {
   // A clock that is set back must not prolong the wait: the claim's Date and the monotonic clock bound it.
-  const bound = held.claimed.monotonic + due - held.claimed.date;
+  const bound = held.claimed.monotonic + (due - held.claimed.date) * (1 + CLOCK_RATE_ERROR);
   const untilDue = (): Millis => Math.min(due - serviceTime.now(), bound - clock.monotonic());
   // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
   for (let left = untilDue(); left > 0; left = untilDue()) {
