@@ -13,8 +13,9 @@ import type { ListedControl, ListedRow } from '../lease/store';
 import type { JobNotes } from './board';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { isFanOut } from './define-fan-out';
-import { ITEMS_MARGIN_MS, itemsDeadlineMs } from './fan-out';
+import { itemsDeadlineMs } from './fan-out';
 import { readRecord } from './ledger';
+import { ITEMS_MARGIN_MS } from './standing';
 import { troubled } from './reachability';
 
 const CALL_LIMIT_MS = 5_000;
