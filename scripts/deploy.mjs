@@ -15,6 +15,8 @@ const CALL_MS = 60_000;
  */
 const DEPLOYED = 'Checking the health of the function app';
 
+const NO_AZ = 'az is not there: install the Azure CLI, then "az login"';
+
 const USAGE = `node scripts/deploy.mjs [options] [GROUP/APP…]
 
 Deploys package/cronlease.zip to function apps, one after another. Before the next one is touched, the gate of the last
@@ -116,13 +118,27 @@ function checkParameters(file) {
 }
 
 /**
+ * On Windows az is a command file, which only a shell can run, and no quotes keep a shell from reading an argument. So
+ * this does what that file does: it runs the Python beside it.
+ */
+function azOfWindows() {
+  for (const folder of (process.env.PATH ?? '').split(path.delimiter)) {
+    if (!['az.cmd', 'az.bat'].some((file) => existsSync(path.join(folder, file)))) continue;
+    const python = ['..', '.'].map((at) => path.join(folder, at, 'python.exe')).find((file) => existsSync(file));
+    if (python !== undefined) return [python, '-IBm', 'azure.cli'];
+  }
+  throw new DeployError(NO_AZ);
+}
+
+/**
  * Runs az, and gives what it printed and its exit code, undefined where it was ended here.
  * @param until - az is ended once it says this
  */
 function az(args, { timeoutMs = CALL_MS, until } = {}) {
-  // On Windows az is a command file, which only a shell can run; elsewhere a script, whose own child is to end with it.
   const windows = process.platform === 'win32';
-  const child = spawn('az', windows ? args.map((arg) => `"${arg}"`) : args, { shell: windows, detached: !windows });
+  const [program, ...first] = windows ? azOfWindows() : ['az'];
+  // az is a script, whose own child must end with it.
+  const child = spawn(program, [...first, ...args], { detached: !windows });
   const end = () => {
     try {
       if (windows) child.kill();
@@ -147,7 +163,7 @@ function az(args, { timeoutMs = CALL_MS, until } = {}) {
   return new Promise((resolve, reject) => {
     child.on('error', (cause) => {
       const missing = cause.code === 'ENOENT';
-      reject(missing ? new DeployError('az is not there: install the Azure CLI, then "az login"') : cause);
+      reject(missing ? new DeployError(NO_AZ) : cause);
     });
     child.on('close', (code) => resolve({ code: code ?? undefined, stdout: stdout.trim(), stderr: stderr.trim() }));
   }).finally(() => {
