@@ -77,8 +77,11 @@ param alertEmails string[] = []
 @description('Storage is reached through private endpoints only; its public access is off.')
 param privateNetwork bool = false
 
-@description('The range that each region takes a /24 of. Used only with privateNetwork.')
+@description('The range that each deployment takes a /24 of. Used only with privateNetwork.')
 param addressSpace string = '10.70.0.0/16'
+
+@description('Ranges that people use the cronlease command from, in networks that those of the apps are connected to. Used only with privateNetwork.')
+param operatorRanges string[] = []
 
 @description('Tags on everything.')
 param tags { *: string } = {}
@@ -188,6 +191,7 @@ module deployed 'modules/deployment.bicep' = [
       authTenantId: authTenantId
       privateNetwork: privateNetwork
       addressPrefix: cidrSubnet(addressSpace, 24, i)
+      operatorRanges: operatorRanges
       workspaceId: monitoring.outputs.workspaceId
       tags: tags
     }

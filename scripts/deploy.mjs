@@ -114,7 +114,7 @@ function checkParameters(file) {
   }
   const problems = problemsOf(source);
   if (problems.length > 0) throw new DeployError(problems.map((problem) => `${file}: ${problem}`).join('\n'));
-  console.log(`${file}: its names are valid`);
+  console.log(`${file}: its names and ranges are valid`);
 }
 
 /**

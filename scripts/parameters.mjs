@@ -75,7 +75,7 @@ function text(token) {
 /** @returns what is wrong, a line for each; what infra/main.bicep would refuse while Azure already looks at it */
 export function problemsOf(source) {
   const given = literalParameters(source);
-  const { name, regions, deployments } = Object.fromEntries(given);
+  const { name, regions, deployments, operatorRanges = [] } = Object.fromEntries(given);
   const names = listed(deployments).map((one) => one?.name);
   const problems = [];
   if (name !== undefined && !/^[a-z][a-z0-9]{2,8}$/.test(name)) {
@@ -95,6 +95,9 @@ export function problemsOf(source) {
     }
   }
   for (const one of twice([...listed(regions), ...names])) problems.push(`two deployments are called ${one}`);
+  for (const range of listed(operatorRanges)) {
+    if (!isRange(range)) problems.push(`operatorRanges: ${JSON.stringify(range)} is no range such as 10.1.0.0/24`);
+  }
   return problems;
 }
 
@@ -112,4 +115,9 @@ function isComputed(given, ...names) {
 
 function twice(list) {
   return new Set(list.filter((one, index) => list.indexOf(one) !== index));
+}
+
+function isRange(range) {
+  const [, ...numbers] = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/.exec(range) ?? [];
+  return numbers.length === 5 && numbers.every((number, index) => Number(number) <= (index === 4 ? 32 : 255));
 }

@@ -48,6 +48,9 @@ param privateNetwork bool
 @description('The range of the deployment\'s network.')
 param addressPrefix string
 
+@description('Ranges that people call storage from. Used only with privateNetwork.')
+param operatorRanges string[]
+
 @description('The workspace that logs go to.')
 param workspaceId string
 
@@ -141,6 +144,7 @@ module network 'network.bicep' = if (privateNetwork) {
     deploymentName: deploymentName
     location: location
     addressPrefix: addressPrefix
+    operatorRanges: operatorRanges
     hostAccountId: hostAccount.id
     coordinationAccountId: coordinationAccount.id
     tags: tags

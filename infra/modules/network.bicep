@@ -13,6 +13,9 @@ param location string
 @description('A /24.')
 param addressPrefix string
 
+@description('Ranges that people call storage from, in networks that this one is connected to.')
+param operatorRanges string[]
+
 @description('The app\'s host account.')
 param hostAccountId string
 
@@ -41,12 +44,12 @@ resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
       {
         name: 'app-to-storage'
         properties: {
-          description: 'The app calls storage over HTTPS.'
+          description: 'The app calls storage over HTTPS, and so do people in operatorRanges.'
           direction: 'Inbound'
           access: 'Allow'
           priority: 100
           protocol: 'Tcp'
-          sourceAddressPrefix: appRange
+          sourceAddressPrefixes: concat([appRange], operatorRanges)
           sourcePortRange: '*'
           destinationAddressPrefix: endpointRange
           destinationPortRange: '443'

@@ -1,6 +1,7 @@
 import type { Check } from './checks';
 import { childrenOf, literal, member, membersOf, nodesOf } from './bicep';
 import { resourcesOfType } from './checks';
+import { evaluate } from './evaluate';
 
 /** https://learn.microsoft.com/azure/role-based-access-control/built-in-roles */
 const ROLES = new Map([
@@ -141,3 +142,23 @@ export const principals: Check = ({ templates }) =>
       .filter(({ body }) => member(body, 'params', 'principalType') === undefined)
       .map(({ symbol }) => `${file}: ${symbol} does not say what its principals are`),
   );
+
+/** Into the subnet of the private endpoints come the app and the ranges that were given, over HTTPS, and nobody else. */
+export const wayIn: Check = ({ templates }) => {
+  const network = templates.get('infra/modules/network.bicep');
+  const rules = network?.resources.find(({ symbol }) => symbol === 'endpointRules');
+  if (network === undefined || rules === undefined) return ['the private endpoints have no rules'];
+  const [first, second, ...more] = childrenOf(member(rules.body, 'properties', 'securityRules'));
+  const text = (rule: typeof first, name: string): string => {
+    const value = member(rule, 'properties', name);
+    const ranges = { appRange: 'APP', endpointRange: 'ENDPOINTS', operatorRanges: ['PEOPLE'] };
+    return value === undefined ? '' : JSON.stringify(evaluate(network, value, ranges));
+  };
+  const parts = ['access', 'sourceAddressPrefixes', 'sourceAddressPrefix', 'destinationPortRange'];
+  const found = [first, second].map((rule) => parts.map((name) => text(rule, name)).join(' '));
+  const wanted = ['"Allow" ["APP","PEOPLE"]  "443"', '"Deny"  "*" "*"'];
+  return [
+    ...(more.length === 0 ? [] : ['there are more rules than two']),
+    ...wanted.filter((rule, index) => found[index] !== rule).map((rule) => `a rule of the endpoints is not ${rule}`),
+  ];
+};

@@ -66,6 +66,9 @@ const PLANTED: readonly Planted[] = [
   ['doors', DEPLOYMENT, "name: 'scm'", "name: 'ftp'", 'scm takes passwords'],
   ['doors', NETWORK, /.*host-queue.*\n/, '', 'no private endpoint for hostAccountId queue'],
   ['doors', NETWORK, 'accountId: coordinationAccountId', 'accountId: hostAccountId', 'coordinationAccountId blob'],
+  ['wayIn', NETWORK, 'concat([appRange], operatorRanges)', '[appRange]', '["APP","PEOPLE"]'],
+  ['wayIn', NETWORK, "access: 'Deny'", "access: 'Allow'", '"Deny"'],
+  ['wayIn', NETWORK, "destinationPortRange: '443'", "destinationPortRange: '*'", '"443"'],
   [
     'secrets',
     DEPLOYMENT,

@@ -43,6 +43,10 @@ describe('deploy.mjs --parameters', () => {
     ["param name = '1st'", [/^name is "1st"/]],
     ["param name = 'longernamed'", [/^name is "longernamed"/]],
     ["param name = 'ours' // not 'My-App'\n/* param name = 'My-App' */", []],
+    [
+      "param operatorRanges = ['10.1.0.0/24', '10.2.0.1', '10.300.0.0/8', '10.0.0.0/33']",
+      [/10\.2\.0\.1" is no range/, /300/, /33/],
+    ],
     ["param tags = {\n  note: '''\nparam name = 'My-App'\n'''\n}", []],
     ["param name = readEnvironmentVariable('NAME')", []],
     ["var place = 'a'\nparam name = 'x-${place}'", []],
