@@ -41,11 +41,17 @@ param location string = empty(deployments)
 @description('Redundancy of the coordination account: zones of one region, or a copy in the paired region as well.')
 param coordinationRedundancy 'Standard_ZRS' | 'Standard_GZRS' = 'Standard_ZRS'
 
+@description('The coordination account cannot be deleted before its lock is. Making the lock takes Locks Contributor, or Owner.')
+param deleteLock bool = true
+
 @description('Containers in the coordination account that the jobs write to.')
 param jobContainers string[] = []
 
 @description('Memory of an instance.')
 param instanceMemoryMB 512 | 2048 | 4096 = 2048
+
+@description('Spreads the instances and the host account of each app over zones. Not every region has that for this plan. Set it at the start.')
+param zoneRedundant bool = false
 
 @description('The most instances of each app, beside the one that is always ready. Not every region takes less than 40 yet.')
 @minValue(1)
@@ -161,6 +167,7 @@ module coordination 'modules/coordination.bicep' = {
     location: location
     accountName: coordinationAccountName
     redundancy: coordinationRedundancy
+    deleteLock: deleteLock
     containerName: containerName
     jobContainers: jobContainers
     keepDays: keepDays
@@ -186,6 +193,7 @@ module deployed 'modules/deployment.bicep' = [
       containerName: containerName
       jobContainers: jobContainers
       instanceMemoryMB: instanceMemoryMB
+      zoneRedundant: zoneRedundant
       maximumInstanceCount: maximumInstanceCount
       authClientId: authClientId
       authTenantId: authTenantId

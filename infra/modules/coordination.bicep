@@ -12,6 +12,9 @@ param location string
 @description('Redundancy of the account.')
 param redundancy 'Standard_ZRS' | 'Standard_GZRS'
 
+@description('The account cannot be deleted before its lock is.')
+param deleteLock bool
+
 @description('The coordination container.')
 param containerName string
 
@@ -52,6 +55,16 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
       bypass: 'AzureServices'
       defaultAction: privateNetwork ? 'Deny' : 'Allow'
     }
+  }
+}
+
+// A new account would begin the tokens anew. Blobs in it can still be deleted, which the lifecycle rule does.
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (deleteLock) {
+  scope: account
+  name: 'keep'
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'Holds the tokens and the ledger of all jobs.'
   }
 }
 

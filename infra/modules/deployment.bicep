@@ -33,6 +33,9 @@ param jobContainers string[]
 @description('Memory of an instance.')
 param instanceMemoryMB 512 | 2048 | 4096
 
+@description('Instances and host account in several zones, where the region has them for this plan.')
+param zoneRedundant bool
+
 @description('The most instances that the app may have.')
 param maximumInstanceCount int
 
@@ -58,6 +61,10 @@ param workspaceId string
 param tags { *: string }
 
 var healthPath = '/api/manage/health'
+var writes = [
+  { category: 'StorageWrite', enabled: true }
+  { category: 'StorageDelete', enabled: true }
+]
 
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: 'id-${name}-${deploymentName}'
@@ -70,7 +77,7 @@ resource hostAccount 'Microsoft.Storage/storageAccounts@2025-06-01' = {
   location: location
   tags: tags
   sku: {
-    name: 'Standard_LRS'
+    name: zoneRedundant ? 'Standard_ZRS' : 'Standard_LRS'
   }
   kind: 'StorageV2'
   properties: {
@@ -99,6 +106,44 @@ resource packageContainer 'Microsoft.Storage/storageAccounts/blobServices/contai
   name: 'app-package'
   properties: {
     publicAccess: 'None'
+  }
+}
+
+resource hostQueues 'Microsoft.Storage/storageAccounts/queueServices@2025-06-01' = {
+  parent: hostAccount
+  name: 'default'
+}
+
+resource hostTables 'Microsoft.Storage/storageAccounts/tableServices@2025-06-01' = {
+  parent: hostAccount
+  name: 'default'
+}
+
+// Whoever writes to the package, the queues or the tables can run code in the app: each write is logged with its identity.
+resource blobWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  scope: hostBlobs
+  name: 'writes'
+  properties: {
+    workspaceId: workspaceId
+    logs: writes
+  }
+}
+
+resource queueWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  scope: hostQueues
+  name: 'writes'
+  properties: {
+    workspaceId: workspaceId
+    logs: writes
+  }
+}
+
+resource tableWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  scope: hostTables
+  name: 'writes'
+  properties: {
+    workspaceId: workspaceId
+    logs: writes
   }
 }
 
@@ -162,6 +207,7 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   }
   properties: {
     reserved: true
+    zoneRedundant: zoneRedundant
   }
 }
 

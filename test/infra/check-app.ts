@@ -254,3 +254,19 @@ export const parameterFiles: Check = ({ templates }) => {
     ];
   });
 };
+
+/** A plan over several zones has its host account in several: https://learn.microsoft.com/azure/reliability/reliability-functions */
+export const zones: Check = ({ templates }) => {
+  const template = templates.get('infra/modules/deployment.bicep');
+  const [plan, account] = ['Microsoft.Web/serverfarms', 'Microsoft.Storage/storageAccounts'].map((type) =>
+    template?.resources.find((resource) => resource.type === type && !resource.existing),
+  );
+  const redundant = member(plan?.body, 'properties', 'zoneRedundant');
+  const sku = member(account?.body, 'sku', 'name');
+  if (template === undefined || redundant === undefined || sku === undefined) return ['no zones are spoken of'];
+  return [true, false].flatMap((zoneRedundant) => {
+    const found = JSON.stringify([redundant, sku].map((value) => evaluate(template, value, { zoneRedundant })));
+    const wanted = JSON.stringify([zoneRedundant, zoneRedundant ? 'Standard_ZRS' : 'Standard_LRS']);
+    return found === wanted ? [] : [`zoneRedundant ${zoneRedundant} makes ${found}, not ${wanted}`];
+  });
+};

@@ -103,15 +103,30 @@ export const lifecycle: Check = (infra) => {
   ];
 };
 
-/** Writes to the coordination account are logged, and nothing that is not wanted. */
+/** Writes to every service of the accounts that is used are logged, and nothing that is not wanted. */
 export const writesAreLogged: Check = ({ templates }) => {
-  const found = resourcesOfType(templates, 'Microsoft.Insights/diagnosticSettings').flatMap(({ resource }) =>
-    childrenOf(member(resource.body, 'properties', 'logs')).map((log) =>
-      ['category', 'enabled'].map((name) => literal(member(log, name)) ?? member(log, name)?.text).join(' '),
-    ),
-  );
-  const wanted = 'StorageWrite true, StorageDelete true';
-  return found.join(', ') === wanted ? [] : [`logs of the coordination account: ${found.join(', ')}, not ${wanted}`];
+  const settings = resourcesOfType(templates, 'Microsoft.Insights/diagnosticSettings');
+  const wanted = JSON.stringify(['StorageWrite', 'StorageDelete'].map((category) => ({ category, enabled: true })));
+  const logged = settings.map(({ template, resource }) => {
+    const scope = member(resource.body, 'scope')?.text ?? '';
+    const type =
+      template.resources
+        .find(({ symbol }) => symbol === scope)
+        ?.type.split('/')
+        .at(-1) ?? 'nothing';
+    const logs = member(resource.body, 'properties', 'logs');
+    const found = logs === undefined ? 'none' : JSON.stringify(evaluate(template, logs));
+    const place = `${path.basename(template.file, '.bicep')} ${type}`;
+    return { place, problem: found === wanted ? [] : [`logs of ${place}: ${found}, not ${wanted}`] };
+  });
+  const places = logged.map(({ place }) => place).toSorted();
+  const used = ['blobServices', 'queueServices', 'tableServices'].map((service) => `deployment ${service}`);
+  return [
+    ...logged.flatMap(({ problem }) => problem),
+    ...['coordination blobServices', ...used]
+      .filter((place) => !places.includes(place))
+      .map((place) => `writes to ${place} are not logged`),
+  ];
 };
 
 /** What the queries look for is what the app logs. */

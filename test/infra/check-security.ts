@@ -162,3 +162,21 @@ export const wayIn: Check = ({ templates }) => {
     ...wanted.filter((rule, index) => found[index] !== rule).map((rule) => `a rule of the endpoints is not ${rule}`),
   ];
 };
+
+/** The coordination account, whose tokens must never begin again, cannot be deleted by mistake. */
+export const lock: Check = ({ templates }) => {
+  const locks = resourcesOfType(templates, 'Microsoft.Authorization/locks').map(({ template, resource }) =>
+    [
+      template.file,
+      member(resource.body, 'scope')?.text,
+      literal(member(resource.body, 'properties', 'level')),
+      /resource lock .* = if \((\w+)\)/.exec(template.source)?.[1],
+    ].join(' '),
+  );
+  const preset = templates.get('infra/main.bicep')?.parameters.get('deleteLock')?.value?.text;
+  const wanted = 'infra/modules/coordination.bicep account CanNotDelete deleteLock';
+  return [
+    ...(locks.join() === wanted ? [] : [`locks: ${locks.join(', ') || 'none'}, not ${wanted}`]),
+    ...(preset === 'true' ? [] : ['the lock is off unless asked for']),
+  ];
+};

@@ -4,6 +4,7 @@ import type { Check } from './checks';
 
 /** The oldest API version of each type that may be used. A later one may be taken any time. */
 const VERSIONS = new Map([
+  ['Microsoft.Authorization/locks', '2020-05-01'],
   ['Microsoft.Authorization/roleAssignments', '2022-04-01'],
   ['Microsoft.Insights/actionGroups', '2023-01-01'],
   ['Microsoft.Insights/components', '2020-02-02'],
