@@ -1,6 +1,7 @@
 import { openPause } from '../../src/core/control';
 import { resumeJob } from '../../src/operator/pause';
 import { checkEnd, isSettled } from './check-end';
+import { checkStarts } from './check-starts';
 import { disturb } from './disturb';
 import type { Violation } from './facts';
 import type { Fault } from './faults';
@@ -42,6 +43,7 @@ export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
     });
   }
   await until(world, plan.troubledMs);
+  checkStarts(world);
   if (observer.violations.length === 0) await quieten(world);
   return {
     violations: observer.violations,
@@ -91,7 +93,10 @@ function endFaults(world: World): void {
   world.deniedUntil.clear();
   world.faults.end();
   world.trace?.add('', 'the faults end');
-  for (const { hub, deadSince } of deployments) hub.dead = deadSince !== undefined;
+  for (const { hub, deadSince } of deployments) {
+    hub.dead = deadSince !== undefined;
+    hub.lateMs = 0;
+  }
   if (deployments.every(({ deadSince }) => deadSince !== undefined)) {
     for (const deployment of deployments) {
       deployment.hub.dead = false;

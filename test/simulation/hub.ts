@@ -21,6 +21,8 @@ export interface TaskHub {
   for(process: SimulatedProcess): Hub;
   /** Nothing is delivered while it is so. */
   dead: boolean;
+  /** How much later everything but probes is delivered. */
+  lateMs: number;
   /** Everything in it is lost. */
   wipe(): void;
 }
@@ -63,6 +65,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
 
   const hub: TaskHub = {
     dead: false,
+    lateMs: 0,
     wipe: () => {
       trace?.add(options.name, 'hub wiped');
       orchestrations.clear();
@@ -177,7 +180,8 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const { fault, random } = next(['dropped', 'late'], orchestration.id);
     const once = next(['again'], orchestration.id);
     if (fault?.kind !== 'dropped') {
-      timeline.after(fault?.kind === 'late' ? fault.ms : random.whole(3, 40), () => {
+      const late = input.kind === 'probe' ? 0 : hub.lateMs;
+      timeline.after(late + (fault?.kind === 'late' ? fault.ms : random.whole(3, 40)), () => {
         deliver(orchestration, step, input, random);
       });
     }

@@ -1,6 +1,7 @@
 import type { Disturbance, DrawnKind } from './disturbance';
 import { drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
+import { draining, slowHub } from './mix-hand-overs';
 import type { Plan } from './plan';
 import { plainPlan, withinLimits } from './plan';
 import type { Random } from './random';
@@ -8,7 +9,18 @@ import { seededBy } from './random';
 import { retentionPlan } from './retention';
 import { ALL_OUTAGES } from './themes';
 
-export const MIX_NAMES = ['plain', 'wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention'] as const;
+export const MIX_NAMES = [
+  'plain',
+  'wide',
+  'loss',
+  'clocks',
+  'pauses',
+  'kills',
+  'outages',
+  'retention',
+  'draining',
+  'slowHub',
+] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
 /** A kind of trouble that histories have more of than the plain ones. */
@@ -44,6 +56,8 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   kills: { what: 'processes die, and whole deployments', share: 330, change: kills },
   outages: { what: 'storage and task hubs are away for up to five minutes', share: 200, change: outages },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
+  draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 200, change: draining },
+  slowHub: { what: 'one deployment, whose task hub delivers 12 s late', share: 100, change: slowHub },
 };
 
 /** All that a history follows from. */

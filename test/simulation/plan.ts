@@ -28,6 +28,8 @@ export interface Plan {
   readonly instances: readonly PlannedInstance[];
   readonly faults: FaultPlan;
   readonly disturbances: readonly Disturbance[];
+  /** Task hubs deliver everything but probes this much later. */
+  readonly hubLateMs?: number;
   /** How long faults happen; then it is quiet. */
   readonly troubledMs: number;
 }

@@ -3,6 +3,7 @@ import { CLAIM_FAULTS } from './planted-claims';
 import { DECISION_FAULTS } from './planted-decisions';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
 import { MONTHS_FAULTS } from './planted-months';
+import { HAND_OVER_FAULTS } from './planted-hand-overs';
 import { TRUST_FAULTS } from './planted-trust';
 
 /** One text of a source file under `src`, which must be there exactly once, and what is put in its place. */
@@ -25,6 +26,7 @@ export interface Planted {
 
 export const PLANTED: readonly Planted[] = [
   ...CLAIM_FAULTS,
+  ...HAND_OVER_FAULTS,
   ...TRUST_FAULTS,
   ...DECISION_FAULTS,
   ...FAN_OUT_FAULTS,

@@ -84,7 +84,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     service,
     store: observer.watch(service.open(), OPERATOR),
     deployments: Array.from({ length: plan.deployments }, (_, index) =>
-      createDeployment(`d${String(index)}`, timeline, trace, faults),
+      createDeployment(`d${String(index)}`, timeline, trace, { faults, hubLateMs: plan.hubLateMs ?? 0 }),
     ),
     places: new Map(),
     targets: new Map(
@@ -119,7 +119,12 @@ const OPERATOR: Actor = {
   views: new Map(),
 };
 
-function createDeployment(name: string, timeline: Timeline, trace: Trace | undefined, faults: Faults): Deployment {
+function createDeployment(
+  name: string,
+  timeline: Timeline,
+  trace: Trace | undefined,
+  { faults, hubLateMs }: { readonly faults: Faults; readonly hubLateMs: number },
+): Deployment {
   const instances: Instance[] = [];
   const hub = createTaskHub({
     name,
@@ -129,6 +134,7 @@ function createDeployment(name: string, timeline: Timeline, trace: Trace | undef
     start: START,
     workers: () => instances.filter(({ process }) => !process.dead),
   });
+  hub.lateMs = hubLateMs;
   return { name, hub, instances, ticking: undefined, revision: 0, deadSince: undefined };
 }
 

@@ -1,0 +1,77 @@
+import type { Planted } from './planted';
+
+/** Rules of what was handed over and not claimed. */
+export const HAND_OVER_FAULTS: readonly Planted[] = [
+  {
+    name: 'late-kept',
+    what: 'a late hand-over is not given back',
+    mix: 'draining',
+    edits: [
+      {
+        file: 'coordinator/hub-watch.ts',
+        from: "if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;",
+        to: 'return;',
+      },
+    ],
+  },
+  {
+    name: 'drain-keeps',
+    what: 'a shutdown gives nothing back',
+    mix: 'draining',
+    edits: [
+      {
+        file: 'coordinator/drain.ts',
+        from: 'const givenBack = [giveBackAll(coordinator), ticksOver.then(() => giveBackAll(coordinator))];',
+        to: 'const givenBack = [ticksOver];',
+      },
+    ],
+  },
+  {
+    name: 'given-back-whatever',
+    what: 'what was handed over is released whether its claim was made or not',
+    mix: 'draining',
+    edits: [{ file: 'coordinator/give-back.ts', from: '{ ifMatch: handOver.etag, signal }', to: '{ signal }' }],
+  },
+  {
+    name: 'expired-given-back',
+    what: 'an expired row that was handed over is given back',
+    mix: 'kills',
+    edits: [
+      { file: 'coordinator/give-back.ts', from: "if (handOver.lease !== 'available') return;", to: '' },
+      {
+        file: 'coordinator/hub-watch.ts',
+        from: "if (handOver.lease !== 'available' || givenBack",
+        to: 'if (givenBack',
+      },
+    ],
+  },
+  {
+    name: 'given-back-for-ever',
+    what: 'a late hand-over is given back each time, and claimed again at once',
+    mix: 'slowHub',
+    edits: [
+      {
+        file: 'coordinator/hub-watch.ts',
+        from: "if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;",
+        to: "if (handOver.lease !== 'available') return;",
+      },
+      {
+        file: 'coordinator/hub-watch.ts',
+        from: 'return last?.turn === turn && clock.monotonic() - last.at < leaseMs;',
+        to: 'return false;',
+      },
+    ],
+  },
+  {
+    name: 'given-back-unclaimable',
+    what: 'an attempt whose lease was given back does not acquire it anew',
+    mix: 'slowHub',
+    edits: [
+      {
+        file: 'coordinator/claim.ts',
+        from: 'Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE)',
+        to: 'input.leaseMs * FRESH_SHARE',
+      },
+    ],
+  },
+];
