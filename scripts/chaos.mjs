@@ -2,7 +2,9 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { buildOther, OtherBuildError } from './other-build.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const scratch = path.join(root, '.tmp');
@@ -33,10 +35,18 @@ try {
       ),
     },
   });
-  await build({ ...common, entryPoints: { app: path.join(chaos, 'app/app.ts') }, minify: true, keepNames: true });
+  const app = { ...common, minify: true, keepNames: true };
+  await build({ ...app, entryPoints: { app: path.join(chaos, 'app/app.ts') } });
   cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
+  const args = process.argv.slice(2);
+  const { values } = parseArgs({ args, options: { with: { type: 'string' } }, strict: false });
+  if (typeof values.with === 'string') await buildOther(root, values.with, folder, app);
   const { main } = createRequire(import.meta.url)(path.join(folder, 'main.js'));
-  process.exitCode = await main(process.argv.slice(2), scratch);
+  process.exitCode = await main(args, scratch);
+} catch (error) {
+  if (!(error instanceof OtherBuildError)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -82,6 +82,17 @@ describe.concurrent('npm run chaos', () => {
     expect(run.printed.err).toContain('kill-in-handler, ');
   });
 
+  it.each([
+    [['--with', 'no-such-revision'], 'this clone has no such revision. A shallow clone lacks older ones'],
+    [['--with', 'HEAD', '--only', 'kill-in-tick'], '--with is a scenario of its own'],
+    [['--with', 'HEAD', '--seconds', '1'], '--seconds is "1": use a whole number from 10'],
+    [['--seconds', '60'], '--seconds is for --with'],
+  ])('refuses %j, and says why', async (args, why) => {
+    const run = chaos(...args);
+    expect(await run.exited).toBe(2);
+    expect(run.printed.err).toContain(why);
+  });
+
   it('says how to use it', async () => {
     const [help, list, odd] = [chaos('--help'), chaos('--list'), chaos('--odd')];
     expect(await Promise.all([help.exited, list.exited, odd.exited])).toEqual([0, 0, 2]);

@@ -24,7 +24,8 @@ export function jobsOf({ lease = '15s', long, load }: Scenario, longAt: number):
       retry: { attempts: 3, backoff: '2s', factor: 1, jitter: 'none' },
     },
     long: longJob,
-    ...several('busy', load === 'busy' ? 5 : 0, {
+    ...several('wide', load === 'all' ? 1 : 0, { schedule: '@every 20s', handler: 'wide', lease }),
+    ...several('busy', load === undefined ? 0 : 5, {
       schedule: '@every 1s',
       handler: 'work',
       lease,

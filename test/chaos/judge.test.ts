@@ -76,6 +76,17 @@ describe('the judge of safety', () => {
     expect(violationsIn(evidence({ events: [end, { ...end, pid: 2 }] })).duplicates).toEqual(['a-4 ended twice']);
   });
 
+  it('sees a job that a deployment left alone, and no other trouble', () => {
+    const of = (reason: string): readonly string[] => {
+      const trouble = { event: 'unhealthy', at: new Date(at(4)).toISOString(), deployment: 'd1', pid: 1, reason };
+      return violationsIn(evidence({ events: [trouble] })).quarantined;
+    };
+    expect(of('job "a" is left alone: its row has format 2')).toEqual([
+      'd1: job "a" is left alone: its row has format 2',
+    ]);
+    expect(of('the task hub is not proven')).toEqual([]);
+  });
+
   it('sees two executions that trusted their leases at one time, of whom one may have been killed', () => {
     const older = note('started', 2, { token: 1, pid: 1 });
     const newer = note('started', 4, { token: 2, pid: 2 });

@@ -6,6 +6,7 @@ import { startGuard } from '../../src/local/cluster/guard';
 import { runScenario } from './run';
 import type { Row } from './row';
 import type { Scenario } from './scenario';
+import { bothBuilds } from './scenarios/both-builds';
 import { scenarios } from './scenarios/index';
 import { markdownTable, plainTable } from './table';
 
@@ -15,6 +16,8 @@ Plays faults against real host processes and a real storage emulator, and prints
 Ends with 1 if a row misses its target, with 2 if the options cannot be used.
 
   --only NAME[,NAME]  these scenarios only
+  --with REVISION     another scenario alone: this build and the one of that revision in one container
+  --seconds N         for so long (120); with --with only
   --at-once N         so many side by side (3)
   --markdown          print a Markdown table
   --json FILE         write the rows as JSON, too
@@ -64,6 +67,8 @@ function read(args: readonly string[]): Options | string {
       args: [...args],
       options: {
         only: { type: 'string', multiple: true },
+        with: { type: 'string' },
+        seconds: { type: 'string' },
         'at-once': { type: 'string', default: '3' },
         markdown: { type: 'boolean', default: false },
         json: { type: 'string' },
@@ -81,7 +86,9 @@ function read(args: readonly string[]): Options | string {
     throw new UsageError(`--at-once is ${JSON.stringify(values['at-once'])}: use a whole number from 1.`);
   }
   if (values.json !== undefined) checkWritable(values.json);
-  return { chosen: choose(values.only), atOnce, markdown: values.markdown, json: values.json };
+  const chosen = values.with === undefined ? choose(values.only) : [withOther(values.with, values)];
+  if (values.seconds !== undefined && values.with === undefined) throw new UsageError('--seconds is for --with.');
+  return { chosen, atOnce, markdown: values.markdown, json: values.json };
 }
 
 /** Better said now than when all has been played. */
@@ -92,6 +99,18 @@ function checkWritable(file: string): void {
   } catch (cause) {
     throw new UsageError(`--json: nothing can be written to the folder ${folder}.`, { cause });
   }
+}
+
+function withOther(
+  revision: string,
+  { only, seconds = '120' }: { readonly only?: readonly string[] | undefined; readonly seconds?: string | undefined },
+): Scenario {
+  if (only !== undefined) throw new UsageError('--with is a scenario of its own: leave out --only.');
+  const lasts = Number(seconds);
+  if (!Number.isSafeInteger(lasts) || lasts < 10) {
+    throw new UsageError(`--seconds is ${JSON.stringify(seconds)}: use a whole number from 10.`);
+  }
+  return bothBuilds(revision, lasts);
 }
 
 function choose(only: readonly string[] | undefined): readonly Scenario[] {

@@ -60,10 +60,15 @@ function gapOfAll(recovery: Recovery, targets: Targets): Recovery {
   return { ...recovery, gapOthersMs: undefined, gapHeldMs: Math.max(gapOthersMs ?? 0, gapHeldMs ?? 0) };
 }
 
-function unsafe({ duplicates, losses, staleWrites }: Violations): string[] {
+function unsafe({ duplicates, losses, staleWrites, quarantined }: Violations): string[] {
   const some = (what: string, found: readonly string[]): string[] =>
     found.length === 0 ? [] : [`${String(found.length)} ${what}: ${found.slice(0, 5).join('; ')}`];
-  return [...some('duplicates', duplicates), ...some('losses', losses), ...some('stale writes', staleWrites)];
+  return [
+    ...some('duplicates', duplicates),
+    ...some('losses', losses),
+    ...some('stale writes', staleWrites),
+    ...some('quarantined', quarantined),
+  ];
 }
 
 function tooLate(recovery: Recovery, targets: Targets): string[] {

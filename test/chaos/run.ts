@@ -64,6 +64,7 @@ async function boot(scenario: Scenario, folder: string, options: RunOptions): Pr
       tick: `${[0, 15, 30, 45].map((quarter) => String(second + quarter)).join(',')} * * * * *`,
       clockShiftsMs: scenario.clockShiftsMs ?? [0, 0, 0],
       keepsFiles: scenario.keepsFiles ?? false,
+      otherBuild: scenario.otherBuild ?? [],
       guard: options.guard,
       signal: options.signal,
     });

@@ -14,6 +14,8 @@ export interface Violations {
   readonly forgivenLosses: readonly string[];
   /** Fenced writes of an older leader that went in after a newer one's. */
   readonly staleWrites: readonly string[];
+  /** Jobs that a deployment left alone, since it could not read what lies in storage. */
+  readonly quarantined: readonly string[];
 }
 
 export function violationsIn(evidence: Evidence): Violations {
@@ -23,6 +25,9 @@ export function violationsIn(evidence: Evidence): Violations {
     forgiven: all.filter((one) => isForgiven(evidence, one)).map(({ what }) => what),
     ...lossesIn(evidence),
     staleWrites: staleWrites(evidence),
+    quarantined: evidence.events.flatMap(({ event, reason = '', deployment }) =>
+      event === 'unhealthy' && reason.includes('is left alone') ? [`${deployment}: ${reason}`] : [],
+    ),
   };
 }
 

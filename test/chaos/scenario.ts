@@ -23,13 +23,15 @@ export interface Scenario {
   readonly name: string;
   /** For the table. */
   readonly shows: string;
-  /** `quiet`: the long job alone; `busy`: five more, each due every second. */
-  readonly load?: 'quiet' | 'busy';
+  /** `quiet`: the long job alone; `busy`: five more, each due every second; `all`: and one that fans out. */
+  readonly load?: 'quiet' | 'busy' | 'all';
   readonly long?: { readonly ms: number; readonly laterMs: number; readonly blockMs?: number };
   /** Of all jobs; the least there is by default. */
   readonly lease?: '15s' | '30s';
   readonly clockShiftsMs?: readonly number[];
   readonly keepsFiles?: boolean;
+  /** Deployments that run the other build. */
+  readonly otherBuild?: readonly string[];
   readonly targets: Targets;
   act(world: World): Promise<Acted>;
 }

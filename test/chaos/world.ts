@@ -17,6 +17,8 @@ import { inTime, trueNow, until } from './time';
 
 const CONTAINER = 'cronlease';
 const NOTES = 'notes.jsonl';
+/** Folder of the other build's app, in the world's. */
+const OTHER = 'other';
 const BOOT_MS = 60_000;
 const END_MS = 20_000;
 const GRACE_TO_EXIT_MS = 15_000;
@@ -31,6 +33,8 @@ export interface WorldOptions {
   readonly clockShiftsMs: readonly number[];
   /** Whether the emulator keeps its data in files. */
   readonly keepsFiles: boolean;
+  /** Deployments that run the other build. */
+  readonly otherBuild: readonly string[];
   readonly guard: Guard;
   readonly signal: AbortSignal;
 }
@@ -129,7 +133,7 @@ interface Fleet {
 
 /** @param storageOf - a deployment's connection string */
 function createFleet(
-  { folder, tick, clockShiftsMs, guard, signal }: WorldOptions,
+  { folder, tick, clockShiftsMs, otherBuild, guard, signal }: WorldOptions,
   storageOf: (deployment: string) => string,
 ): Fleet {
   const shifts = new Map(clockShiftsMs.map((shift, index) => [`d${String(index + 1)}`, shift]));
@@ -142,7 +146,7 @@ function createFleet(
     async launch(deployment) {
       const instance = startInstance({
         deployment,
-        app: folder,
+        app: otherBuild.includes(deployment) ? path.join(folder, OTHER) : folder,
         settings: settingsOf(deployment, storageOf(deployment), tick, path.join(folder, NOTES)),
         clockShiftMs: shifts.get(deployment) ?? 0,
         guard,
@@ -165,10 +169,15 @@ function get<T>(map: ReadonlyMap<string, T>, deployment: string): T {
   return found;
 }
 
-function prepareFolder({ folder, jobs }: WorldOptions): void {
+function prepareFolder({ folder, jobs, otherBuild }: WorldOptions): void {
   mkdirSync(path.join(folder, 'data'), { recursive: true });
-  cpSync(path.join(__dirname, 'app.js'), path.join(folder, 'app.js'));
-  cpSync(path.join(__dirname, 'host.json'), path.join(folder, 'host.json'));
+  prepareApp(folder, jobs, '');
+  if (otherBuild.length > 0) prepareApp(path.join(folder, OTHER), jobs, 'other-');
+}
+
+function prepareApp(folder: string, jobs: WorldOptions['jobs'], prefix: '' | 'other-'): void {
+  mkdirSync(folder, { recursive: true });
+  for (const file of ['app.js', 'host.json']) cpSync(path.join(__dirname, prefix + file), path.join(folder, file));
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));
   writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify({ jobs }, undefined, 1));
 }

@@ -9,8 +9,8 @@ import type { World } from './world';
 const WARM_UP_MS = 60_000;
 /** Claimed, and still on its way. */
 const ON_ITS_WAY_MS = 60_000;
-/** A job stands still for no longer than this beyond its period while a deployment is well: leases take 60 s. */
-const STANDS_STILL_MS = 25_000;
+/** A job stands still for no longer beyond its period while a deployment is well: two ticks, where leases take 60 s. */
+const STANDS_STILL_MS = 30_000;
 
 /** Liveness while a mix disturbs what it does: where a deployment is well, or the only one slow, jobs go on. */
 export function checkStarts(world: World): void {

@@ -1,7 +1,7 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { appendFileSync } from 'node:fs';
 import type { JobContext } from '../../../src/index';
-import { defineJob, registerCoordinator } from '../../../src/index';
+import { defineFanOut, defineJob, registerCoordinator } from '../../../src/index';
 import { trueNow } from '../time';
 import type { Note } from './note';
 
@@ -115,6 +115,16 @@ const handlers = {
       }),
   }),
   long: defineJob<Long>({ run: long }),
+  wide: defineFanOut({
+    concurrency: 3,
+    deadline: '15s',
+    plan: async (context) => {
+      await noted(context, () => undefined);
+      return [1, 2, 3, 4, 5, 6];
+    },
+    each: async () => wait(300),
+    gather: (context) => noted(context, () => undefined),
+  }),
 };
 
 registerCoordinator({ jobs: 'jobs.json', handlers });
