@@ -6,7 +6,6 @@
 param name string
 
 @description('Part of the names of what belongs to this deployment: its region, unless it has a name of its own.')
-@maxLength(20)
 param deploymentName string
 
 @description('Its region.')

@@ -3,6 +3,7 @@ import { decodePresence, encodePresence, jobsHash, PRESENCE_EVERY_MS } from '../
 import type { Presence, Rival } from '../core/presence';
 import { within } from '../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from './coordinator';
+import { storageAnswers } from './reachability';
 
 const CALL_LIMIT_MS = 5_000;
 /** What could not be written is tried again after this long. */
@@ -40,6 +41,8 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
       (written) => {
         etag = written;
         warned = false;
+        // The next claim of a daily job, which would tell as well, may be a day away.
+        if (written !== undefined) storageAnswers(coordinator, 'writing', report);
       },
       (error: unknown) => {
         etag = undefined;

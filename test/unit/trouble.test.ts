@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CoordinatorEvent } from '../../src/core/event';
 import type { JobName } from '../../src/core/brand';
-import type { Coordinator } from '../../src/coordinator/coordinator';
+import type { Coordinator, Report } from '../../src/coordinator/coordinator';
+import { announcer } from '../../src/coordinator/presence';
+import { storageTroubled } from '../../src/coordinator/reachability';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { jobSpec } from '../support/job';
@@ -12,8 +14,8 @@ const SECOND = 1_000;
 const MINUTE = 60_000;
 
 /** One deployment that has ticked for a while. */
-async function start(): Promise<{ sim: Simulation; coordinator: Coordinator }> {
-  const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 1, sweepIntervalMs: MINUTE });
+async function start(schedule = '* * * * *'): Promise<{ sim: Simulation; coordinator: Coordinator }> {
+  const sim = simulation({ jobs: [jobSpec('a', schedule)], deployments: 1, sweepIntervalMs: MINUTE });
   await sim.clock.advance(65 * SECOND);
   const [instance] = sim.instances;
   if (instance === undefined) throw new Error('there is no instance');
@@ -103,6 +105,31 @@ describe('trouble that lasts', () => {
     // The first hand-over that is lost comes within a minute, and is seen to be lost by the next tick or two.
     expectEachSweep(said(sim), 9);
     expect(said(sim)[0]?.reason).toContain('task hub');
+  });
+
+  it('of writes is over once the deployment has written that it is there', async () => {
+    const { sim, coordinator } = await start('@daily');
+    Object.assign(coordinator, { presence: { instance: 'one', version: '0', hubAccount: undefined } });
+    const announce = announcer(coordinator);
+    const report: Report = { event: (event) => sim.events.push({ ...event, deployment: 'd' }), log: () => undefined };
+    storageTroubled(coordinator, 'writing', new StoreUnavailableError('503'), report);
+    const { store } = coordinator;
+    const writePresence = (): Promise<never> => Promise.reject(new StoreUnavailableError('503'));
+    const hub = {
+      start: async () => undefined,
+      status: async () => 'completed' as const,
+      purge: async () => undefined,
+    };
+    Object.assign(coordinator, { store: { ...store, writePresence } });
+    announce(hub, report);
+    await sim.clock.advance(SECOND);
+    expect(coordinator.health.healthy).toBe(false);
+    Object.assign(coordinator, { store });
+    await sim.clock.advance(MINUTE);
+    announce(hub, report);
+    await sim.clock.advance(SECOND);
+    expect(coordinator.health.healthy).toBe(true);
+    expect(sim.events.at(-1)).toMatchObject({ event: 'healthy', reason: 'storage takes writes again' });
   });
 
   it('is said of a row that is not ours, with its job', async () => {
