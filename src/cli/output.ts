@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { styleText } from 'node:util';
+import { oneLine, printable, printableJson } from '../core/text';
 
 /** Exit codes of every command. */
 export const OK = 0;
@@ -7,30 +9,44 @@ export const USAGE = 2;
 
 type Style = Parameters<typeof styleText>[0];
 
+/** Stands for the escape character of our own colours: no text from storage can hold it. */
+const ESCAPE = randomUUID();
+
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${shown(text)}\n`);
+}
+
+/** Beside the output: for who reads along. */
+export function say(text: string): void {
+  process.stderr.write(`${shown(text)}\n`);
+}
+
+/** Control characters of what was read are shown and not sent: they could rewrite what a terminal has printed. */
+function shown(text: string): string {
+  return printable(text).replaceAll(ESCAPE, '\u001b');
 }
 
 /** The one document that a command prints with `--json`. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, undefined, 2));
+  print(printableJson(value, 2));
 }
 
 export function warn(text: string): void {
-  process.stderr.write(`${style('yellow', 'warning:', process.stderr)} ${text}\n`);
+  say(`${style('yellow', 'warning:', process.stderr)} ${text}`);
 }
 
 export function printError(text: string): void {
-  process.stderr.write(`${style('red', 'error:', process.stderr)} ${text}\n`);
+  say(`${style('red', 'error:', process.stderr)} ${text}`);
 }
 
 /** Coloured on a terminal only; NO_COLOR and FORCE_COLOR are heeded. */
 export function style(format: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
-  return styleText(format, text, { stream });
+  return styleText(format, text, { stream }).replaceAll('\u001b', ESCAPE);
 }
 
 /** Rows under a heading, their columns aligned. A column whose heading is empty and that has no text takes no room. */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(heading: readonly string[], cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(oneLine));
   const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
     cells

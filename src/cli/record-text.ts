@@ -1,4 +1,5 @@
 import { formatDuration } from '../core/duration';
+import { oneLine } from '../core/text';
 import type { ShownRecord } from '../operator/list-runs';
 import { style } from './output';
 import { utc } from './time';
@@ -42,11 +43,11 @@ export function stretch({ count, through }: ShownRecord): string {
 
 /** The deployment of the last attempt. */
 export function deployment({ attempts }: ShownRecord): string {
-  return attempts.at(-1)?.deployment ?? '';
+  return oneLine(attempts.at(-1)?.deployment ?? '');
 }
 
 /** What the last attempt threw, on one line. */
 export function lastError({ attempts }: ShownRecord): string | undefined {
   const error = attempts.at(-1)?.error;
-  return error ? `${error.name}: ${error.message.split('\n', 1)[0] ?? ''}` : undefined;
+  return error ? oneLine(`${error.name}: ${error.message.split('\n', 1)[0] ?? ''}`) : undefined;
 }

@@ -3,6 +3,7 @@ import type { LoadedJobs } from '../config/load';
 import { openPause } from '../core/control';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
+import { oneLine } from '../core/text';
 import type { LeaseStore, Listing } from '../lease/store';
 import { currentRun, stateIn } from '../operator/job-state';
 import { listRuns } from '../operator/list-runs';
@@ -92,13 +93,13 @@ async function printStanding(store: LeaseStore, job: JobName, listing: Listing):
   try {
     const state = stateIn(listing, job);
     const pause = openPause(state.control);
-    if (pause !== undefined) print(`Paused since ${utc(pause.since)} by ${pause.by}: ${pause.note}\n`);
+    if (pause !== undefined) print(`Paused since ${utc(pause.since)} by ${oneLine(pause.by)}: ${oneLine(pause.note)}\n`);
     const run = await currentRun(store, job, state);
     if (run === undefined || state.row === undefined) return;
     const { phase, attempt, incumbent, notBefore = 0 } = state.row;
     const waits = notBefore === 0 ? 'the next tick' : utc(notBefore);
     const standing = phase === 'retrying' ? `waits for ${waits} after attempt` : 'is at attempt';
-    print(`Run ${run} ${standing} ${attempt}${incumbent === undefined ? '' : `, by ${incumbent}`}.\n`);
+    print(`Run ${run} ${standing} ${attempt}${incumbent === undefined ? '' : `, by ${oneLine(incumbent)}`}.\n`);
   } catch (error) {
     if (!(error instanceof ForeignMetadataError || error instanceof ForeignRecordError)) throw error;
     warn(`job "${job}": ${error.message}`);

@@ -7,7 +7,7 @@ import { confirm } from './confirm';
 import type { FileOptions } from './jobs-file';
 import { loadFileIfAny } from './jobs-file';
 import { assertKnown } from './operate';
-import { OK, print, printJson } from './output';
+import { OK, print, printJson, say } from './output';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
 import { utc } from './time';
@@ -25,7 +25,7 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
   const spec = file?.jobsFile.jobs.find((candidate) => candidate.name === name);
   if (spec === undefined) await assertKnown(store, name, file, options);
   const held = await heldLease(store, name);
-  if (options.yes !== true) process.stderr.write(`${consequences(held, spec?.leaseMs)}\n\n`);
+  if (options.yes !== true) say(`${consequences(held, spec?.leaseMs)}\n`);
   await confirm(job, options.yes === true);
   const { leftMs } = await unlockJob(store, held);
   const until = Date.now() + leftMs;

@@ -4,6 +4,7 @@ import { explainTime } from '../operator/explain';
 import type { Explanation } from '../operator/explain';
 import type { ShownRecord } from '../operator/list-runs';
 import type { AttemptRecord } from '../core/record';
+import { oneLine } from '../core/text';
 import type { FileOptions } from './jobs-file';
 import { jobIn, loadFile } from './jobs-file';
 import { OK, print, printJson, style, warn } from './output';
@@ -65,7 +66,7 @@ function started(record: ShownRecord): string {
 
 function attemptLines({ attempt, token, deployment, startedAt, endedAt, outcome, error }: AttemptRecord): string[] {
   const ended = endedAt === null ? 'its holder died' : `to ${utc(Date.parse(endedAt))}`;
-  const line = `  attempt ${attempt}  token ${token}  on ${deployment}  from ${utc(Date.parse(startedAt))} ${ended}  ${paintOutcome(outcome)}`;
+  const line = `  attempt ${attempt}  token ${token}  on ${oneLine(deployment)}  from ${utc(Date.parse(startedAt))} ${ended}  ${paintOutcome(outcome)}`;
   if (error === null) return [line];
   const detail = error.stack ?? `${error.name}: ${error.message}`;
   return [line, ...detail.split('\n').map((part) => `    ${part}`)];

@@ -51,7 +51,8 @@ function usageError({ instances = 3, port = 7071, storage = 'embedded', data }: 
     return `--port ${port}: it must be a whole number from 0 (any free port) to ${65_536 - instances}.`;
   }
   if (storage !== 'embedded' && !storage.includes('=')) {
-    return `--storage ${storage}: it must be "embedded" or a connection string.`;
+    // It may be a key.
+    return '--storage: it must be "embedded" or a connection string.';
   }
   if (storage !== 'embedded' && data !== undefined) {
     return '--data is for the embedded storage; leave it out, or leave out --storage.';

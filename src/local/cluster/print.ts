@@ -1,14 +1,18 @@
 import { styleText } from 'node:util';
 import { formatDuration } from '../../core/duration';
+import { oneLine, printableJson } from '../../core/text';
 import type { LogLine } from '../host/core-api';
 import type { Cluster } from './cluster';
 import type { ClusterEvent } from './deployment';
+import { withoutSecrets } from './secrets';
+
+type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'instances'>;
 
 /** Says what happens: to people, a line an event, or to programs, a JSON line an event. */
 export interface Printer {
   /** Everything runs. */
   ready(
-    cluster: Cluster,
+    cluster: Started,
     about: { readonly app: string; readonly container: string; readonly data: string | undefined },
   ): void;
   event(event: ClusterEvent): void;
@@ -81,7 +85,7 @@ function details(event: ClusterEvent): string {
     event.reason,
   ];
   const span = [due, through, count].filter((part) => part !== undefined).join(' ');
-  return [span, ...facts].filter((part) => part !== undefined && part !== '').join(', ');
+  return oneLine([span, ...facts].filter((part) => part !== undefined && part !== '').join(', '));
 }
 
 /**
@@ -133,21 +137,26 @@ function troubleNews(): (event: ClusterEvent) => boolean {
   };
 }
 
+/** The connection string, for programs. The emulator's key is published, and opens nothing else. */
+function shownStorage({ storage, azuritePid }: Started): string {
+  return azuritePid === undefined ? withoutSecrets(storage) : storage;
+}
+
 /** The storage account, without its key. */
-function describeStorage(cluster: Cluster, data: string | undefined): string {
+function describeStorage(cluster: Started, data: string | undefined): string {
   const part = (name: string): string | undefined =>
-    new RegExp(`(?:^|;)${name}=([^;]+)`, 'i').exec(cluster.storage)?.[1];
+    new RegExp(`(?:^|;)${name}=([^;]+)`, 'i').exec(withoutSecrets(cluster.storage))?.[1];
   const where = part('BlobEndpoint') ?? part('AccountName') ?? 'the storage emulator';
   if (cluster.azuritePid === undefined) return where;
   return `Azurite at ${where}, ${data === undefined ? 'in memory (--data DIR keeps it)' : `kept in ${data}`}`;
 }
 
 export function jsonPrinter({ out, err }: Output): Printer {
-  const line = (value: object): void => out(`${JSON.stringify(value)}\n`);
+  const line = (value: object): void => out(`${printableJson(value)}\n`);
   return {
     ready(cluster, { container }) {
       const instances = cluster.instances().map(({ pid, port, deployment }) => ({ pid, port, deployment }));
-      line({ event: 'ready', storage: cluster.storage, container, instances });
+      line({ event: 'ready', storage: shownStorage(cluster), container, instances });
     },
     event: line,
     log: ({ level, message, functionName }, deployment) =>
