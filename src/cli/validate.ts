@@ -1,14 +1,17 @@
 import { ConfigError, formatIssue } from '../config/config-error';
 import type { ConfigIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
+import { ISSUES_SHOWN } from '../config/report';
 import { hostAdvice } from '../functions/host-advice';
 import { functionTimeout } from '../functions/settings';
 import type { FileOptions } from './jobs-file';
 import { appFolderOf, DEFAULT_FILE, printWarnings } from './jobs-file';
-import { NO, OK, print, printError, printJson } from './output';
+import { NO, OK, print, printError, printJson, warn } from './output';
 
 interface Findings {
   readonly jobs: number;
+  /** Of which `errors` are the first. */
+  readonly errorCount: number;
   readonly errors: readonly ConfigIssue[];
   readonly warnings: readonly ConfigIssue[];
 }
@@ -16,19 +19,22 @@ interface Findings {
 /** `cronlease validate`: everything that the start of an app checks, but for the handlers. */
 export function validate(options: FileOptions & { readonly json?: boolean | undefined }): number {
   const { file = DEFAULT_FILE } = options;
-  const { jobs, errors, warnings } = check(file);
-  const ok = errors.length === 0;
+  const { jobs, errorCount, errors, warnings } = check(file);
+  const ok = errorCount === 0;
+  const shown = warnings.slice(0, ISSUES_SHOWN);
   if (options.json) {
-    printJson({ ok, errors, warnings });
+    printJson({ ok, errors, warnings: shown, errorCount, warningCount: warnings.length });
     return ok ? OK : NO;
   }
-  printWarnings({ warnings });
+  printWarnings({ warnings: shown });
+  if (warnings.length > shown.length) warn(`and ${count(warnings.length - shown.length, 'more warning')}`);
   for (const error of errors) printError(formatIssue(error));
+  if (errorCount > errors.length) printError(`and ${count(errorCount - errors.length, 'more error')}`);
   if (ok)
     print(
       `${file} is valid: ${count(jobs, 'job')}${warnings.length > 0 ? `, ${count(warnings.length, 'warning')}` : ''}.`,
     );
-  else printError(`${file} is not valid: ${count(errors.length, 'error')}.`);
+  else printError(`${file} is not valid: ${count(errorCount, 'error')}.`);
   return ok ? OK : NO;
 }
 
@@ -37,11 +43,17 @@ function check(file: string): Findings {
   const host = hostAdvice(process.env, appFolder);
   try {
     const { jobsFile, warnings } = loadJobs(file, { functionTimeoutMs: functionTimeout(process.env, appFolder) });
-    return { jobs: jobsFile.jobs.length, errors: host.errors, warnings: [...warnings, ...host.warnings] };
+    return {
+      jobs: jobsFile.jobs.length,
+      errorCount: host.errors.length,
+      errors: host.errors,
+      warnings: [...warnings, ...host.warnings],
+    };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return {
       jobs: 0,
+      errorCount: error.count + host.errors.length,
       errors: [...error.errors, ...host.errors],
       warnings: [...error.warnings, ...host.warnings],
     };

@@ -30,23 +30,28 @@ export function formatPath(path: Path): string {
 }
 
 /**
- * A file of jobs that cannot be used. `message` lists every error, one a line. The Functions host grades a line of
+ * A file of jobs that cannot be used. `message` lists its errors, one a line. The Functions host grades a line of
  * standard error by words in it, so each line has one: without it the list would be missing from a log of warnings.
  */
 export class ConfigError extends Error {
   readonly code = 'InvalidJobs';
   override readonly name = 'ConfigError';
 
+  /** How many errors the file has, of which `errors` are the first hundred. */
+  readonly count: number;
+
   /** @param source where the jobs came from: a path, or words for an object */
   constructor(
     readonly errors: readonly ConfigIssue[],
     readonly warnings: readonly ConfigIssue[],
     readonly source = 'the jobs',
-    options?: ErrorOptions,
+    { count = errors.length, ...options }: ErrorOptions & { readonly count?: number } = {},
   ) {
-    const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
+    const head = count === 1 ? 'an error' : `${count} errors`;
     const lines = errors.map((error) => `error: ${formatIssue(error)}`);
-    super([`${count} in ${source}, so no job is started:`, ...lines].join('\n'), options);
+    const rest = count > errors.length ? [`and ${count - errors.length} more errors`] : [];
+    super([`${head} in ${source}, so no job is started:`, ...lines, ...rest].join('\n'), options);
+    this.count = count;
   }
 }
 

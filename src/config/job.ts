@@ -9,9 +9,9 @@ import { checkDurations, timeoutOf, type DurationLimits } from './check-duration
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
 import type { Path } from './config-error';
-import type { IssueReport } from './report';
+import { addIssues, type IssueReport } from './report';
 import { isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
-import { toConfigIssues } from './zod-issues';
+import { countOf, toConfigIssues } from './zod-issues';
 
 /** One job while it is checked. What depends on a member that is wrong is not checked: the member is reported. */
 export interface CheckedJob {
@@ -26,7 +26,7 @@ export interface CheckedJob {
 
 /** Checks one job and reports all that is wrong with it; undefined if anything is. */
 export function readJob(name: string, raw: unknown, report: IssueReport, limits: DurationLimits): JobSpec | undefined {
-  const errorsBefore = report.errors.length;
+  const errorsBefore = report.errors.count;
   const path = ['jobs', name];
   const isNamed = isJobName(name);
   if (!isNamed)
@@ -41,7 +41,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   if (compiled !== undefined) warnOfGaps(job, compiled.timetable);
   checkDurations(job, limits);
   warnOfNoEffect(job);
-  if (!isNamed || compiled === undefined || report.errors.length > errorsBefore) return undefined;
+  if (!isNamed || compiled === undefined || report.errors.count > errorsBefore) return undefined;
   return specOf(name, job.settings, compiled, offsetMs);
 }
 
@@ -60,7 +60,7 @@ function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report
   const parsed = jobSchema.safeParse(raw);
   if (parsed.success) return { path, settings: parsed.data, given, wrong: new Set(), report };
   const { issues } = parsed.error;
-  report.errors.push(...toConfigIssues(issues, raw, path, Object.keys(jobSchema.shape)));
+  addIssues(report.errors, countOf(issues), () => toConfigIssues(issues, raw, path, Object.keys(jobSchema.shape)));
   const wrong = new Set(issues.map((issue) => String(issue.path[0])));
   const right = Object.entries(raw).filter(([key]) => Object.hasOwn(jobSchema.shape, key) && !wrong.has(key));
   return { path, settings: jobRemainder.parse(Object.fromEntries(right)), given, wrong, report };

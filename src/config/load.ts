@@ -4,9 +4,9 @@ import { ConfigError, type ConfigIssue } from './config-error';
 import { checkHandlers, type Registry } from './handlers';
 import { readJob } from './job';
 import { readJsonFile } from './read-file';
-import { reportOn } from './report';
+import { addIssues, type IssueReport, reportOn } from './report';
 import { isRecord, topSchema } from './schema';
-import { toConfigIssues, valueAt } from './zod-issues';
+import { countOf, toConfigIssues, valueAt } from './zod-issues';
 
 export interface LoadOptions {
   /** What a relative path is relative to; without it, the current folder. */
@@ -29,31 +29,35 @@ export interface LoadedJobs {
  * Reads and checks all jobs, with their handlers where these are given.
  *
  * @param source a path of a file such as `jobs.json`, or an object of its shape
- * @throws ConfigError with every error there is. One invalid job is an error of the whole.
+ * @throws ConfigError with the first hundred errors, and how many there are. One invalid job is an error of the whole.
  */
 export function loadJobs(source: string | object, options: LoadOptions = {}): LoadedJobs {
   const name = typeof source === 'string' ? source : 'the jobs object';
   const { value: file, duplicates } =
     typeof source === 'string' ? readJsonFile(source, options.baseFolder ?? '') : { value: source, duplicates: [] };
   const report = reportOn(file);
-  report.errors.push(...duplicates);
+  addIssues(report.errors, duplicates.length, () => duplicates);
 
-  const { revision, jobs } = readTop(file, report.errors);
+  const { revision, jobs } = readTop(file, report);
   const specs = Object.entries(jobs).flatMap(([job, settings]) => readJob(job, settings, report, options) ?? []);
   const { inputs, errors } =
     options.handlers === undefined
       ? { inputs: new Map<JobName, unknown>(), errors: [] }
       : checkHandlers({ revision, jobs: specs }, options.handlers, options.functionTimeoutMs);
-  report.errors.push(...errors);
-  if (report.errors.length > 0) throw new ConfigError(report.errors, report.warnings, name);
+  addIssues(report.errors, errors.length, () => errors);
+  const { first, count } = report.errors;
+  if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing will ever run', 'add one');
   return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs };
 }
 
 /** The file's top. Its jobs are taken as they are in the file, also where the top is wrong: they are checked too. */
-function readTop(file: unknown, errors: ConfigIssue[]): { revision: number; jobs: Readonly<Record<string, unknown>> } {
+function readTop(file: unknown, report: IssueReport): { revision: number; jobs: Readonly<Record<string, unknown>> } {
   const parsed = topSchema.safeParse(file);
-  if (!parsed.success) errors.push(...toConfigIssues(parsed.error.issues, file, [], Object.keys(topSchema.shape)));
+  if (!parsed.success) {
+    const { issues } = parsed.error;
+    addIssues(report.errors, countOf(issues), () => toConfigIssues(issues, file, [], Object.keys(topSchema.shape)));
+  }
   const jobs = valueAt(file, ['jobs']);
   return { revision: parsed.data?.revision ?? 0, jobs: isRecord(jobs) ? jobs : {} };
 }

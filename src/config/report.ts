@@ -1,9 +1,18 @@
 import { formatPath, type ConfigIssue, type Path } from './config-error';
 import { valueAt } from './zod-issues';
 
+/** Nobody puts more right at once, and a generated file may have a million errors. */
+export const ISSUES_SHOWN = 100;
+
+/** What is wrong: the first issues, and how many there are. */
+export interface Issues {
+  readonly first: ConfigIssue[];
+  count: number;
+}
+
 /** Collects what is found in one file. */
 export interface IssueReport {
-  readonly errors: ConfigIssue[];
+  readonly errors: Issues;
   readonly warnings: ConfigIssue[];
   /** `message` and `remedy` are about what the file has at `path`. */
   error(path: Path, message: string, remedy: string): void;
@@ -11,12 +20,27 @@ export interface IssueReport {
 }
 
 export function reportOn(file: unknown): IssueReport {
-  const errors: ConfigIssue[] = [];
+  const errors: Issues = { first: [], count: 0 };
   const warnings: ConfigIssue[] = [];
-  const adder =
-    (issues: ConfigIssue[]) =>
-    (path: Path, message: string, remedy: string): void => {
-      issues.push({ path: formatPath(path), value: valueAt(file, path) ?? null, message, remedy });
-    };
-  return { errors, warnings, error: adder(errors), warning: adder(warnings) };
+  const issue = (path: Path, message: string, remedy: string): ConfigIssue => ({
+    ...{ path: formatPath(path), value: valueAt(file, path) ?? null },
+    ...{ message, remedy },
+  });
+  return {
+    errors,
+    warnings,
+    error: (path, message, remedy) => {
+      addIssues(errors, 1, () => [issue(path, message, remedy)]);
+    },
+    warning: (path, message, remedy) => {
+      warnings.push(issue(path, message, remedy));
+    },
+  };
+}
+
+/** @param make is called only while there is room: finding the words for an issue takes longer than finding it */
+export function addIssues(issues: Issues, count: number, make: () => readonly ConfigIssue[]): void {
+  issues.count += count;
+  const room = ISSUES_SHOWN - issues.first.length;
+  if (count > 0 && room > 0) issues.first.push(...make().slice(0, room));
 }

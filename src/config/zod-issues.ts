@@ -97,12 +97,19 @@ export function toConfigIssues(
     });
 }
 
+/** How many {@link toConfigIssues} makes of them. */
+export function countOf(issues: readonly z.core.$ZodIssue[]): number {
+  return issues
+    .flatMap((issue) => flatten(issue, []))
+    .reduce((count, { issue }) => count + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0);
+}
+
 /** The value at a path; undefined where there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   let found = value;
   for (const key of path) {
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = new Map<string | number, unknown>(Object.entries(found)).get(String(key));
+    found = Object.getOwnPropertyDescriptor(found, key)?.value;
   }
   return found;
 }
