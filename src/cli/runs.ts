@@ -93,7 +93,8 @@ async function printStanding(store: LeaseStore, job: JobName, listing: Listing):
   try {
     const state = stateIn(listing, job);
     const pause = openPause(state.control);
-    if (pause !== undefined) print(`Paused since ${utc(pause.since)} by ${oneLine(pause.by)}: ${oneLine(pause.note)}\n`);
+    if (pause !== undefined)
+      print(`Paused since ${utc(pause.since)} by ${oneLine(pause.by)}: ${oneLine(pause.note)}\n`);
     const run = await currentRun(store, job, state);
     if (run === undefined || state.row === undefined) return;
     const { phase, attempt, incumbent, notBefore = 0 } = state.row;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { DurableClient } from 'durable-functions';
-import type http from 'node:http';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { durableClientInput } from '../../src/local/durable/client-input';
 import type { Hub } from '../../src/local/durable/hub';
 import { serveHub } from '../../src/local/durable/management';
@@ -119,5 +120,33 @@ describe('the client of the real durable-functions', () => {
     hub.stop();
     await client.startNew('ends', { instanceId: 'late' });
     expect((await client.getStatus('late')).runtimeStatus).toBe('Pending');
+  });
+});
+
+describe('the management of orchestrations', () => {
+  /** The status of an answer to a request that calls the host by this name. */
+  const statusFor = (host: string, path = '/runtime/webhooks/durabletask/instances'): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const { port } = server.address() as AddressInfo;
+      const request = http.get({ host: '127.0.0.1', port, path, headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      request.on('error', reject);
+    });
+
+  it.each(['evil.example', 'evil.example:7071', '127.0.0.1.evil.example', '192.168.0.1:80', 'localhost.evil'])(
+    'is refused to whoever calls the host "%s"',
+    async (host) => {
+      expect(await statusFor(host)).toBe(403);
+    },
+  );
+
+  it.each(['127.0.0.1', '127.0.0.1:7071', 'localhost:80', 'LOCALHOST', '[::1]:80'])('is open to "%s"', async (host) => {
+    expect(await statusFor(host)).toBe(200);
+  });
+
+  it('refuses a path that encodes nothing', async () => {
+    expect(await statusFor('localhost', '/runtime/webhooks/durabletask/instances/%zz')).toBe(400);
   });
 });

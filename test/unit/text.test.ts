@@ -52,7 +52,10 @@ describe('what a terminal would obey', () => {
 
 describe('a connection string that is shown', () => {
   it.each([
-    ['AccountName=acme;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net', 'AccountName=acme;EndpointSuffix=core.windows.net'],
+    [
+      'AccountName=acme;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net',
+      'AccountName=acme;EndpointSuffix=core.windows.net',
+    ],
     ['BlobEndpoint=https://a.b/;SharedAccessSignature=sv=1&sig=secret', 'BlobEndpoint=https://a.b/'],
     ['BlobEndpoint=https://a.b/c?sv=1&sig=secret;accountkey = secret', 'BlobEndpoint=https://a.b/c'],
     ['BlobEndpoint=https://who:secret@a.b/c', 'BlobEndpoint=https://a.b/c'],

@@ -130,16 +130,32 @@ async function one(hub: Hub, { request, response, url }: Call, names: readonly s
   }
 }
 
+/** A page whose name was made to point here sends that name as its host. */
+function isLoopback(host: string | undefined): boolean {
+  return /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '');
+}
+
+function pathSegment(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new InvalidRequestError(`the path has a segment that encodes nothing: ${text}`, { cause });
+  }
+}
+
 /** Serves what the client of `durable-functions` asks of the hub: start, status, purge, terminate, events. */
 export function serveHub(hub: Hub, hubName: string): RequestHandler {
   return async (request, response, url) => {
     if (!url.pathname.startsWith(`${DURABLE_PATH}/`)) return false;
-    const [collection, ...names] = url.pathname
-      .slice(DURABLE_PATH.length + 1)
-      .split('/')
-      .map(decodeURIComponent);
+    if (!isLoopback(request.headers.host)) {
+      return sendJson(response, 403, 'The embedded host is managed from this machine only: use http://127.0.0.1.');
+    }
     const call = { request, response, url };
     try {
+      const [collection, ...names] = url.pathname
+        .slice(DURABLE_PATH.length + 1)
+        .split('/')
+        .map(pathSegment);
       if (collection === 'orchestrators') return await start(hub, hubName, call, names);
       if (collection !== 'instances') {
         return sendJson(
