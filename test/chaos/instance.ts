@@ -48,7 +48,10 @@ export function startInstance(options: InstanceOptions): Instance {
     onLine: (line) => log.write(`${line}\n`),
   });
   options.guard.watch(child);
-  child.send({ kind: 'start', options: { app, port: 0, settings: options.settings, defaults: {} } });
+  child.send({
+    kind: 'start',
+    options: { app, port: 0, settings: options.settings, defaults: {}, hubFolder: path.join(app, `hub-${deployment}`) },
+  });
   void child.exited.then((exit) => {
     log.end(`ended: ${describeExit(exit)}\n`);
     ready.reject(new Error(`${deployment} ended at its start: ${describeExit(exit)}`));

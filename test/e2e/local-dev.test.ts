@@ -224,6 +224,31 @@ describe('an instance that gets SIGTERM, as Azure ends one', () => {
   });
 });
 
+describe('an instance that is killed', () => {
+  it('leaves what it had taken hidden, for as long as host.json says, and the next one runs the rest', async () => {
+    const app = appOf('basic');
+    const hostJson = path.join(app, 'host.json');
+    const host = JSON.parse(fs.readFileSync(hostJson, 'utf8')) as { extensions?: { durableTask?: object } };
+    const storageProvider = { workItemQueueVisibilityTimeout: '00:00:10' };
+    const durableTask = { ...host.extensions?.durableTask, storageProvider, maxConcurrentActivityFunctions: 1 };
+    fs.writeFileSync(hostJson, JSON.stringify({ ...host, extensions: { ...host.extensions, durableTask } }));
+    const dev = startDev(main, { app, instances: 1, ...NO_STORAGE }, QUIET);
+    const ready = await dev.ready();
+    await run(ready, { instanceId: 'taken', input: { lastsMs: 60_000, startedAt: 1 } });
+    const { at: takenAt } = await dev.event(({ event }) => event === 'started');
+    await run(ready, { instanceId: 'waits', input: { startedAt: 2 } });
+    await expect.poll(async () => (await run(ready, { instanceId: 'waits', input: {} })).status).toBe(500);
+    process.kill(ready.instances[0]?.pid ?? 0, 'SIGKILL');
+    await dev.event(({ event }) => event === 'instanceStarted');
+    await expect.poll(() => dev.events.filter(({ event }) => event === 'started').length, { timeout: 30_000 }).toBe(3);
+    const [, rest, again] = dev.events.filter(({ event }) => event === 'started');
+    expect(Date.parse(String(rest?.['at']))).toBeLessThan(Date.parse(String(again?.['at'])));
+    expect(Date.parse(String(again?.['at'])) - Date.parse(String(takenAt))).toBeGreaterThan(9_900);
+    process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+  });
+});
+
 describe('cronlease dev that cannot start', () => {
   const fails = async (options: object, env?: NodeJS.ProcessEnv) => {
     const dev = startDev(main, { instances: 1, ...NO_STORAGE, ...options }, env);

@@ -1,7 +1,8 @@
 import type * as Functions from '@azure/functions';
 import type * as Durable from 'durable-functions';
 import { createRequire } from 'node:module';
-import { createHub, type Hub } from '../../src/local/durable/hub';
+import { createHub, type Hub, type HubOptions } from '../../src/local/durable/hub';
+import { NO_FILES } from '../../src/local/durable/hub-files';
 import { createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
 import { checkFunctions } from '../../src/local/host/functions';
 import { createInvoke } from '../../src/local/host/invoke';
@@ -11,10 +12,12 @@ export interface RealPackages {
   readonly functions: typeof Functions;
   readonly durable: typeof Durable;
   /** A hub with everything that was registered so far. */
-  hub(options?: { readonly maxConcurrentActivities?: number }): Hub;
+  hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'files' | 'visibility'>>): Hub;
   readonly errors: string[];
   readonly log: LogLine[];
 }
+
+const VISIBILITY = { workItemMs: 60_000, controlMs: 60_000 };
 
 /** Once in a process. */
 export function loadRealPackages(): RealPackages {
@@ -28,12 +31,14 @@ export function loadRealPackages(): RealPackages {
     durable: require('durable-functions') as typeof Durable,
     errors,
     log,
-    hub({ maxConcurrentActivities = 10 } = {}) {
+    hub({ maxConcurrentActivities = 10, files = NO_FILES, visibility = VISIBILITY } = {}) {
       const functions = checkFunctions(registry.functions.values(), 'api');
       return createHub({
         orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
         activities: functions.filter((fn) => fn.kind === 'activity'),
         maxConcurrentActivities,
+        files,
+        visibility,
         invoke: createInvoke({
           registry,
           sink: (line) => log.push(line),

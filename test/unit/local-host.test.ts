@@ -116,6 +116,25 @@ describe("an app's folder", () => {
     expect(() => readHostJson(folder, 2)).toThrow(why);
   });
 
+  it.each([
+    [{}, { workItemMs: 300_000, controlMs: 300_000 }],
+    [
+      { workItemQueueVisibilityTimeout: '00:00:30', controlQueueVisibilityTimeout: '00:01:00' },
+      { workItemMs: 30_000, controlMs: 60_000 },
+    ],
+  ])('reads how long taken messages stay hidden: %j', (storageProvider, visibility) => {
+    write('host.json', { version: '2.0', extensions: { durableTask: { storageProvider } } });
+    expect(readHostJson(folder, 4).visibility).toEqual(visibility);
+  });
+
+  it.each([{ controlQueueVisibilityTimeout: '00:00:30' }, { workItemQueueVisibilityTimeout: 30 }])(
+    'refuses the visibility timeout %j, with which the real host does not start',
+    (storageProvider) => {
+      write('host.json', { version: '2.0', extensions: { durableTask: { storageProvider } } });
+      expect(() => readHostJson(folder, 4)).toThrow('QueueVisibilityTimeout" in');
+    },
+  );
+
   it('reads local settings, if there are any', () => {
     expect(readLocalSettings(folder)).toEqual({});
     write('local.settings.json', { Values: { A: 'x', B: 7 } });

@@ -1,6 +1,10 @@
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrchestrationContext, RetryOptions } from 'durable-functions';
 import { type Hub, InstanceExistsError, InvalidRequestError } from '../../src/local/durable/hub';
+import { hubFiles } from '../../src/local/durable/hub-files';
 import { type Instance, isFinished } from '../../src/local/durable/instances';
 import { loadRealPackages } from '../support/local-host';
 
@@ -330,6 +334,36 @@ describe('the hub', () => {
     await ended(hub, 'i1009');
     await vi.waitFor(() => expect(Array.from(hub.list())).toHaveLength(1000));
     expect(hub.get('i0')).toBeUndefined();
+  });
+
+  it('is continued by the next host, but for what a dead one had taken', async () => {
+    const parent = mkdtempSync(path.join(tmpdir(), 'cronlease-hub-'));
+    const [folder, left] = [path.join(parent, 'first'), path.join(parent, 'left')];
+    const visibility = { workItemMs: 400, controlMs: 400 };
+    const first = packages.hub({ maxConcurrentActivities: 1, files: hubFiles(folder), visibility });
+    first.start('isGated', 'taken', 'null');
+    await vi.waitFor(() => expect(calls).toEqual(['begin taken']));
+    first.start('isGated', 'waits', 'null');
+    first.start('sequence', 'sleeps', 'null');
+    await vi.waitFor(() => expect(readdirSync(folder)).toHaveLength(3));
+    await vi.waitFor(() => expect(first.get('sleeps')?.status).toBe('Running'));
+    // Its process has died: nothing of it is written any more.
+    cpSync(folder, left, { recursive: true });
+    first.stop();
+    const diedAt = Date.now();
+    calls = [];
+    const second = packages.hub({ files: hubFiles(left), visibility });
+    await vi.waitFor(() => expect(calls).toContain('begin waits'));
+    expect(calls).not.toContain('begin taken');
+    await ended(second, 'sleeps');
+    expect(calls.filter((call) => call === 'a' || call === 'b')).toEqual(['a', 'b']);
+    await vi.waitFor(() => expect(calls).toContain('begin taken'));
+    expect(Date.now() - diedAt).toBeGreaterThan(200);
+    gate.resolve();
+    expect(await ended(second, 'taken')).toMatchObject({ status: 'Completed', output: '"taken"' });
+    expect(await ended(second, 'waits')).toMatchObject({ status: 'Completed', output: '"waits"' });
+    await vi.waitFor(() => expect(readdirSync(left)).toEqual([]));
+    rmSync(parent, { recursive: true });
   });
 
   it('takes orchestrations once it is stopped, and runs none', async () => {

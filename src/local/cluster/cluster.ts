@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { LogLine } from '../host/core-api';
 import { type Azurite, startAzurite } from './azurite';
 import { describeExit } from './child';
@@ -85,6 +88,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const azurite = options.storage === undefined ? await startAzurite(options.app, options.data) : undefined;
   const storage = options.storage ?? azurite?.connectionString ?? '';
   const guard = startGuard();
+  const hubs = mkdtempSync(path.join(tmpdir(), 'cronlease-hubs-'));
   const deployments = Array.from({ length: options.instances }, (_, index) => {
     const name = nameOf(index);
     const anyPort = options.port === 0;
@@ -96,6 +100,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       settings: settingsOf(name, storage, options.container),
       // So that a holder that died is noticed soon.
       defaults: { CRONLEASE_SWEEP_INTERVAL: '2s' },
+      hubFolder: path.join(hubs, name),
       restart: options.restart,
       guard,
       onEvent: options.onEvent,
@@ -119,11 +124,13 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       await Promise.all(deployments.map((deployment) => deployment.stop()));
       await azurite?.stop();
       await guard.end();
+      rmSync(hubs, { recursive: true, force: true });
     },
     async kill() {
       stopping = true;
       await Promise.all([...deployments.map((deployment) => deployment.kill()), azurite?.kill()]);
       await guard.end();
+      rmSync(hubs, { recursive: true, force: true });
     },
   };
   try {

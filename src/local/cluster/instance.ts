@@ -10,6 +10,8 @@ export interface InstanceOptions {
   readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
   readonly defaults: Readonly<Record<string, string>>;
+  /** Where its task hub keeps what has not ended. */
+  readonly hubFolder: string;
   /** Port for a debugger (0: any free one); undefined: none. */
   readonly inspectPort: number | undefined;
   /** A line that the app wrote, by whatever means. */
@@ -77,7 +79,13 @@ export function startInstance(options: InstanceOptions): RunningInstance {
   });
   child.send({
     kind: 'start',
-    options: { app: options.app, port: options.port, settings: options.settings, defaults: options.defaults },
+    options: {
+      app: options.app,
+      port: options.port,
+      settings: options.settings,
+      defaults: options.defaults,
+      hubFolder: options.hubFolder,
+    },
   });
   void child.exited.then((exit) => {
     ready.reject(new ClusterError(`${options.name} ended at its start (${describeExit(exit)}).`));

@@ -3,7 +3,10 @@ import type { HostOptions } from '../host/host';
 
 /** From the cluster to a host process. */
 export type ToHost =
-  | { readonly kind: 'start'; readonly options: Pick<HostOptions, 'app' | 'port' | 'settings' | 'defaults'> }
+  | {
+      readonly kind: 'start';
+      readonly options: Pick<HostOptions, 'app' | 'port' | 'settings' | 'defaults' | 'hubFolder'>;
+    }
   | { readonly kind: 'stop' };
 
 /** From a host process to the cluster. */

@@ -16,8 +16,15 @@ export interface ActivityOptions {
 
 /** Runs activities, so many at once. */
 export interface Activities {
-  /** @throws an error if there is no such activity function */
-  run(instanceId: string, command: ActivityCommand, done: (event: HistoryEvent) => void): void;
+  /**
+   * @param on.begun - its message is taken
+   * @throws an error if there is no such activity function
+   */
+  run(
+    instanceId: string,
+    command: ActivityCommand,
+    on: { readonly begun: () => void; readonly done: (event: HistoryEvent) => void },
+  ): void;
   /** Begins no more of them. */
   stop(): void;
 }
@@ -88,10 +95,13 @@ export function createActivities(options: ActivityOptions): Activities {
     }
   };
   return {
-    run(instanceId, command, done) {
+    run(instanceId, command, { begun, done }) {
       const fn = activities.get(command.name.toLowerCase());
       if (fn === undefined) throw new Error(unknownFunction(command.name, 'an activity', activities.values()));
-      waiting.push(async () => done(await callActivity(options, fn, instanceId, command)));
+      waiting.push(async () => {
+        begun();
+        done(await callActivity(options, fn, instanceId, command));
+      });
       begin();
     },
     stop() {

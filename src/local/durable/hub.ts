@@ -4,7 +4,9 @@ import { callAt } from '../host/timer';
 import { type Action, type Command, planActions } from './actions';
 import { type ActivityOptions, createActivities, toJson, unknownFunction } from './activities';
 import { EventType, historyEvent, type HistoryEvent, orchestratorPayload } from './history';
+import { type HubFiles, hiddenUntil, type Visibility } from './hub-files';
 import { cancelTimers, createInstances, type Instance, isFinished, type LiveInstance } from './instances';
+import { checkReplay } from './replay';
 
 /** What is asked of the hub makes no sense: an unknown function, an id that is not allowed. */
 export class InvalidRequestError extends Error {
@@ -20,9 +22,14 @@ export class InstanceExistsError extends Error {
 
 export interface HubOptions extends ActivityOptions {
   readonly orchestrators: readonly OrchestrationFunction[];
+  readonly files: HubFiles;
+  readonly visibility: Visibility;
 }
 
-/** A Durable task hub in this process's memory: what the Durable extension is to a function app. */
+/**
+ * A Durable task hub in this process: what the Durable extension is to a function app. What has not ended is kept in
+ * files. The next host of the deployment continues with it; what a host had taken when it died stays hidden for a while.
+ */
 export interface Hub {
   /**
    * Starts an orchestration. An id whose instance has ended is used again, one that is under way is an error: the
@@ -81,7 +88,15 @@ export function createHub(options: HubOptions): Hub {
   /** Ends an instance, and tells the one whose sub-orchestration it is. */
   const finish = (instance: LiveInstance, status: 'Completed' | 'Failed' | 'Terminated', output: string): void => {
     instances.finish(instance, status, output);
-    const { parent } = instance;
+    tellParent(instance, status, output);
+    options.files.remove(instance.id);
+  };
+
+  const tellParent = (
+    { name, parent }: LiveInstance,
+    status: 'Completed' | 'Failed' | 'Terminated',
+    output: string,
+  ): void => {
     const waiting = parent === undefined ? undefined : instances.get(parent.id);
     if (parent === undefined || waiting === undefined) return;
     const TaskScheduledId = parent.task;
@@ -91,7 +106,7 @@ export function createHub(options: HubOptions): Hub {
         : historyEvent({
             EventType: EventType.SubOrchestrationInstanceFailed,
             TaskScheduledId,
-            Reason: `Sub-orchestration '${instance.name}' ended as ${status}`,
+            Reason: `Sub-orchestration '${name}' ended as ${status}`,
             Details: output,
             FailureDetails: null,
           });
@@ -100,13 +115,19 @@ export function createHub(options: HubOptions): Hub {
 
   const deliver = (instance: LiveInstance, execution: number, event: HistoryEvent): void => {
     if (instance.execution !== execution) return;
+    if (event.EventType === EventType.TaskCompleted || event.EventType === EventType.TaskFailed) {
+      instance.pending.delete(event.TaskScheduledId);
+    } else if (event.EventType === EventType.TimerFired) instance.pending.delete(event.TimerId);
     instance.inbox.push(event);
+    options.files.save(instance);
     wake(instance);
   };
 
   const wake = (instance: LiveInstance): void => {
     if (instance.busy || instance.inbox.length === 0 || stopped) return;
     instance.busy = true;
+    instance.episodeAt = Date.now();
+    options.files.save(instance);
     setImmediate(() => void runEpisode(instance));
   };
 
@@ -118,6 +139,7 @@ export function createHub(options: HubOptions): Hub {
     instance.history.push(historyEvent({ EventType: EventType.OrchestratorStarted }), ...instance.inbox.splice(0));
     const state = await play(instance);
     instance.busy = false;
+    instance.episodeAt = undefined;
     // Terminated meanwhile: what came of it is of no interest.
     if (instance.execution === execution) {
       try {
@@ -125,6 +147,7 @@ export function createHub(options: HubOptions): Hub {
       } catch (error) {
         fail(instance, (error as Error).message);
       }
+      if (!isFinished(instance.status)) options.files.save(instance);
     }
     wake(instance);
   };
@@ -159,6 +182,7 @@ export function createHub(options: HubOptions): Hub {
       if (command.kind === 'timer' && command.canceled) {
         instance.timers.get(command.id)?.();
         instance.timers.delete(command.id);
+        instance.pending.delete(command.id);
       }
     }
     instance.history.push(historyEvent({ EventType: EventType.OrchestratorCompleted }));
@@ -166,6 +190,7 @@ export function createHub(options: HubOptions): Hub {
 
   const startOver = (instance: LiveInstance, input: unknown, unseen: readonly HistoryEvent[]): void => {
     cancelTimers(instance);
+    instance.pending.clear();
     instance.execution++;
     instance.input = typeof input === 'string' ? input : JSON.stringify(input ?? null);
     instance.history = [];
@@ -173,10 +198,9 @@ export function createHub(options: HubOptions): Hub {
   };
 
   const perform = (instance: LiveInstance, command: Command): void => {
-    const { execution } = instance;
     const { id } = command;
     if (command.kind === 'activity') {
-      activities.run(instance.id, command, (event) => deliver(instance, execution, event));
+      runActivity(instance, command);
       instance.history.push(
         historyEvent({ EventType: EventType.TaskScheduled, EventId: id, Name: command.name, IsPlayed: true }),
       );
@@ -186,13 +210,65 @@ export function createHub(options: HubOptions): Hub {
       startSubOrchestration(instance, command);
       return;
     }
+    setTimer(instance, command);
     const FireAt = new Date(command.fireAt).toISOString();
+    instance.history.push(historyEvent({ EventType: EventType.TimerCreated, EventId: id, FireAt, IsPlayed: true }));
+  };
+
+  const runActivity = (instance: LiveInstance, command: Extract<Command, { kind: 'activity' }>): void => {
+    const { execution } = instance;
+    const { id } = command;
+    instance.pending.set(id, { command });
+    activities.run(instance.id, command, {
+      begun: () => {
+        if (instance.execution !== execution) return;
+        instance.pending.set(id, { command, takenAt: Date.now() });
+        options.files.save(instance);
+      },
+      done: (event) => deliver(instance, execution, event),
+    });
+  };
+
+  const setTimer = (instance: LiveInstance, command: Extract<Command, { kind: 'timer' }>): void => {
+    const { execution } = instance;
+    const { id, fireAt } = command;
+    const FireAt = new Date(fireAt).toISOString();
     const fired = (): void => {
       instance.timers.delete(id);
       deliver(instance, execution, historyEvent({ EventType: EventType.TimerFired, TimerId: id, FireAt }));
     };
-    instance.timers.set(id, callAt(command.fireAt, fired));
-    instance.history.push(historyEvent({ EventType: EventType.TimerCreated, EventId: id, FireAt, IsPlayed: true }));
+    instance.pending.set(id, { command });
+    instance.timers.set(id, callAt(fireAt, fired));
+  };
+
+  /** Continues with what an earlier host of the deployment has left. */
+  const resume = (instance: LiveInstance): void => {
+    instances.add(instance);
+    const { workItemMs, controlMs } = options.visibility;
+    const now = Date.now();
+    const runAgain = (command: Extract<Command, { kind: 'activity' }>): void => {
+      try {
+        runActivity(instance, command);
+      } catch (error) {
+        fail(instance, (error as Error).message);
+      }
+    };
+    for (const [id, { command, takenAt }] of instance.pending) {
+      if (command.kind === 'timer') setTimer(instance, command);
+      else if (takenAt === undefined) runAgain(command);
+      else {
+        const visible = (): void => {
+          instance.timers.delete(id);
+          runAgain(command);
+        };
+        instance.timers.set(id, callAt(hiddenUntil(takenAt, workItemMs, now), visible));
+      }
+    }
+    if (instance.episodeAt === undefined) return wake(instance);
+    instance.busy = true;
+    callAt(hiddenUntil(instance.episodeAt, controlMs, now), () => {
+      if (!stopped && !isFinished(instance.status)) void runEpisode(instance);
+    });
   };
 
   const startSubOrchestration = (
@@ -229,6 +305,8 @@ export function createHub(options: HubOptions): Hub {
     return instance === undefined || isFinished(instance.status) ? undefined : instance;
   };
 
+  for (const instance of options.files.load()) resume(instance);
+
   return {
     start(functionName, instanceId, input) {
       const fn = orchestrators.get(functionName.toLowerCase());
@@ -242,6 +320,7 @@ export function createHub(options: HubOptions): Hub {
       }
       const instance = newInstance(id, fn.name, input, undefined);
       instances.add(instance);
+      options.files.save(instance);
       wake(instance);
       return instance;
     },
@@ -281,7 +360,9 @@ function newInstance(id: string, name: string, input: string, parent: Instance['
     inbox: [executionStarted({ name, input })],
     execution: 0,
     timers: new Map(),
+    pending: new Map(),
     busy: false,
+    episodeAt: undefined,
   };
 }
 
@@ -297,27 +378,4 @@ function checkInstanceId(id: string): string {
   }
   if (id.length > 100) throw new InvalidRequestError('Instance ID lengths must not exceed 100 characters.');
   return id;
-}
-
-function eventText(event: HistoryEvent): string {
-  if (event.EventType === EventType.TaskScheduled) return `the activity '${event.Name}'`;
-  return event.EventType === EventType.SubOrchestrationInstanceCreated
-    ? `the sub-orchestration '${event.Name}'`
-    : 'a timer';
-}
-
-function commandText(command: Command): string {
-  if (command.kind === 'activity') return `the activity '${command.name}'`;
-  return command.kind === 'subOrchestration' ? `the sub-orchestration '${command.name}'` : 'a timer';
-}
-
-/** An orchestrator must ask for the same things each time it is played. */
-function checkReplay(event: HistoryEvent, command: Command): void {
-  const was = eventText(event);
-  const is = commandText(command);
-  if (was.toLowerCase() === is.toLowerCase()) return;
-  throw new Error(
-    `Non-deterministic orchestrator: as its task number ${command.id} it first asked for ${was}, now for ${is}. ` +
-      'An orchestrator function must do the same each time it is played: no clock, no random numbers, no I/O of its own.',
-  );
 }

@@ -1,3 +1,4 @@
+import type { Command } from './actions';
 import type { HistoryEvent } from './history';
 
 /** As the extension calls them. `Canceled`, `ContinuedAsNew` and `Suspended` do not come about here. */
@@ -28,9 +29,20 @@ export type LiveInstance = { -readonly [K in keyof Instance]: Instance[K] } & {
   execution: number;
   /** Timers under way, by number: each is cancelled by calling it. */
   readonly timers: Map<number, () => void>;
+  /** Activities and timers that have not ended, by number. */
+  readonly pending: Map<number, Pending>;
   /** An episode is running, or about to. */
   busy: boolean;
+  /** When the host took the messages of the episode that is running. */
+  episodeAt: number | undefined;
 };
+
+/** An activity or a timer that an orchestration waits for. */
+export interface Pending {
+  readonly command: Extract<Command, { readonly kind: 'activity' | 'timer' }>;
+  /** When a host took the activity's message. */
+  readonly takenAt?: number;
+}
 
 /** Instances that have ended are kept up to this number and size, the newest ones. */
 const KEEP_FINISHED = 1000;
@@ -85,6 +97,8 @@ export function createInstances(): Instances {
       instance.updatedAt = Date.now();
       instance.history = [];
       instance.inbox = [];
+      instance.pending.clear();
+      instance.episodeAt = undefined;
       const size = instance.input.length + output.length + (instance.customStatus?.length ?? 0);
       finished.set(instance.id, size);
       characters += size;

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import JSON5 from 'json5';
 import path from 'node:path';
+import type { Visibility } from '../durable/hub-files';
 import { isUnlimited, parseTimeSpan } from '../../core/duration';
 
 /** The app cannot be loaded: its files are wrong, or its code threw. The message says which and why. */
@@ -26,6 +27,7 @@ export interface HostSettings {
   readonly routePrefix: string;
   readonly hubName: string;
   readonly maxConcurrentActivities: number;
+  readonly visibility: Visibility;
 }
 
 function isObject(value: unknown): value is Json {
@@ -135,6 +137,7 @@ export function readHostJson(app: string, cores: number): HostSettings {
       `"extensions.durableTask.maxConcurrentActivityFunctions" in ${file} is ${JSON.stringify(limit)}: it must be a whole number from 1.`,
     );
   }
+  const provider = member(durable, 'storageProvider');
   const prefix = member(json, 'extensions', 'http', 'routePrefix');
   return {
     functionTimeoutMs: functionTimeout(json['functionTimeout'], file),
@@ -142,5 +145,27 @@ export function readHostJson(app: string, cores: number): HostSettings {
     hubName:
       typeof hub === 'string' ? resolveSettings(hub, `"extensions.durableTask.hubName" of ${file}`) : 'TestHubName',
     maxConcurrentActivities: limit,
+    visibility: {
+      workItemMs: visibility(provider, 'workItemQueueVisibilityTimeout', 1, file),
+      controlMs: visibility(provider, 'controlQueueVisibilityTimeout', CONTROL_AT_LEAST_MS, file),
+    },
   };
+}
+
+/** With less than a minute, or more than an hour, the real host never starts. */
+const CONTROL_AT_LEAST_MS = 60_000;
+const VISIBILITY_AT_MOST_MS = 3_600_000;
+const DEFAULT_VISIBILITY_MS = 300_000;
+
+function visibility(provider: unknown, name: string, atLeast: number, file: string): number {
+  const value = member(provider, name);
+  if (value === undefined) return DEFAULT_VISIBILITY_MS;
+  const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
+  if (parsed === undefined || parsed < atLeast || parsed > VISIBILITY_AT_MOST_MS) {
+    throw new AppLoadError(
+      `"extensions.durableTask.storageProvider.${name}" in ${file} is ${JSON.stringify(value)}. Write it as hh:mm:ss, ` +
+        `from "${atLeast < 1000 ? '00:00:01' : '00:01:00'}" to "01:00:00".`,
+    );
+  }
+  return parsed;
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { durableClientInput } from '../durable/client-input';
 import { createHub } from '../durable/hub';
+import { hubFiles, NO_FILES } from '../durable/hub-files';
 import { serveHub } from '../durable/management';
 import { AppLoadError, type AppPackage, readHostJson, readLocalSettings, readPackage } from './app-folder';
 import { type AppRegistry, createRegistry, installCoreApi, type LogLine, runHooks } from './core-api';
@@ -22,6 +23,8 @@ export interface HostOptions {
   readonly settings: Readonly<Record<string, string>>;
   /** Settings used where neither the environment nor `local.settings.json` has them. */
   readonly defaults: Readonly<Record<string, string>>;
+  /** Where the task hub keeps what has not ended, for the deployment's next host; undefined: nowhere. */
+  readonly hubFolder: string | undefined;
   readonly log: (line: LogLine) => void;
   /** An invocation went on for longer than `functionTimeout`: the process must end now. */
   readonly onTimeout: () => void;
@@ -169,6 +172,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
     activities: functions.filter((fn) => fn.kind === 'activity'),
     invoke,
     maxConcurrentActivities: settings.maxConcurrentActivities,
+    files: options.hubFolder === undefined ? NO_FILES : hubFiles(options.hubFolder),
+    visibility: settings.visibility,
     onError: reportError,
   });
   const httpFunctions = functions.filter((fn) => fn.kind === 'http');
