@@ -38,7 +38,9 @@ function short(ms: number): string {
 
 /** Where one record stands for several due times: how many, and up to which. */
 export function stretch({ count, through }: ShownRecord): string {
-  return count === undefined || through === undefined ? '' : `${count} due times through ${utc(Date.parse(through))}`;
+  if (through === undefined) return '';
+  const until = utc(Date.parse(through));
+  return count === undefined ? `all due times through ${until}` : `${count} due times through ${until}`;
 }
 
 /** The deployment of the last attempt. */

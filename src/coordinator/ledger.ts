@@ -1,5 +1,6 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { Stretch } from '../core/fate';
+import { extentOf } from '../core/fate';
 import { parseRecordKey } from '../core/key';
 import type { Mentions } from '../core/overdue';
 import { mentionOf } from '../core/overdue';
@@ -44,7 +45,7 @@ export async function writeOwed(
       scheduledFor: stretch.from,
       runId: record.runId,
       reason: stretch.reason,
-      ...(stretch.count > 1 ? { through: stretch.through, count: stretch.count } : {}),
+      ...extentOf(stretch),
     });
   }
 }

@@ -2,7 +2,7 @@ import type { EpochMs, Millis } from './brand';
 import type { Control, ManualRequest } from './control';
 import { openPause, pauseAt, pendingRequests } from './control';
 import type { Reason, RunFate, Stretch, Trigger } from './fate';
-import { claimTime, fatesOf, scheduleChange } from './fates';
+import { claimTime, fatesOf } from './fates';
 import type { Fates, FateView } from './fates';
 import type { JobSpec } from './job';
 import { actualTime, nextDue } from './job';
@@ -239,17 +239,28 @@ function adopts({ job, row, revision }: Situation): boolean {
   return job.scheduleHash !== row.scheduleHash && revision > row.revision;
 }
 
-/** A higher revision's schedule counts from now: what it would have had due before is recorded as disabled. */
+/**
+ * A higher revision's schedule counts from now. What was due since the cursor went by the old one, of which the row
+ * has a hash alone: one stretch without a count says that none of it was run.
+ */
 function adopt(s: Situation): Row {
   const base = carry(s);
-  const until = Math.max(base.cursor, seenBy(s));
-  const change = scheduleChange(s.job, base.cursor, until);
+  const from = lastTime(base) + 1;
+  const through = Math.max(base.cursor, seenBy(s));
+  const change = { fate: 'disabled', reason: 'scheduleChanged', from, through, count: 0 } as const;
   return {
     ...base,
-    cursor: change.cursor,
-    owed: change.stretch === undefined ? base.owed : [...base.owed, change.stretch],
-    ...(change.complete ? { revision: s.revision, scheduleHash: s.job.scheduleHash } : {}),
+    cursor: through,
+    owed: from > through ? base.owed : [...base.owed, change],
+    revision: s.revision,
+    scheduleHash: s.job.scheduleHash,
   };
+}
+
+/** The newest instant that has a record of its own: a leader job's terms have theirs after the cursor. */
+function lastTime({ cursor, run }: Row): EpochMs {
+  const isTerm = run !== undefined && run.scheduledFor > cursor && run.key === recordKey(run.scheduledFor);
+  return isTerm ? run.scheduledFor : cursor;
 }
 
 /** A leader job: a term is due whenever the row is free; after a failure it waits for the back-off. */

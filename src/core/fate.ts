@@ -71,7 +71,14 @@ export interface Stretch {
   readonly from: number;
   /** Its newest due time. */
   readonly through: number;
+  /** 0: not known, since they were due by a schedule that nobody has any more. */
   readonly count: number;
   /** A manual request instead of a due time: its id. */
   readonly request?: string;
+}
+
+/** How far a stretch goes, where it is more than one due time: its newest one and, where that is known, how many. */
+export function extentOf({ through, count }: Stretch): { readonly through?: number; readonly count?: number } {
+  if (count === 1) return {};
+  return count === 0 ? { through } : { through, count };
 }

@@ -125,25 +125,6 @@ function waitsNewer({ job, row, control }: FateView, scheduledFor: EpochMs): boo
   return false;
 }
 
-/** The stretch of due times in (cursor, until], all `disabled` because the schedule was not yet this one. */
-export function scheduleChange(
-  job: JobSpec,
-  cursor: EpochMs,
-  until: EpochMs,
-): { readonly stretch: Stretch | undefined; readonly cursor: EpochMs; readonly complete: boolean } {
-  const stretches: Stretch[] = [];
-  let reached = cursor;
-  for (let seen = 0; seen < DUE_TIMES_AT_ONCE; seen += 1) {
-    const next = nextDue(job, reached, until);
-    if (next === undefined || next > until) {
-      return { stretch: stretches[0], cursor: Math.max(reached, until), complete: true };
-    }
-    extend(stretches, 'disabled', 'scheduleChanged', next, 1);
-    reached = next;
-  }
-  return { stretch: stretches[0], cursor: reached, complete: false };
-}
-
 function unrun(fate: UnrunFate, reason: Reason): Verdict {
   return { kind: 'unrun', fate, reason };
 }

@@ -1,5 +1,6 @@
 import type { EpochMs, JobName } from './brand';
 import type { AttemptOutcome, Fate, Reason, RunFate, Stretch, Trigger } from './fate';
+import { extentOf } from './fate';
 import type { JobSpec } from './job';
 import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
@@ -49,16 +50,22 @@ export interface LedgerRecord {
   readonly attempts: readonly AttemptRecord[];
   /** What the handler returned. */
   readonly result?: unknown;
-  /** For a stretch: its newest due time, and how many they are. */
+  /** For a stretch: its newest due time, and how many they are, where that is known. */
   readonly through?: string;
   readonly count?: number;
   /** Who wrote it, so that a writer whose answer was lost knows its own record again. */
   readonly execution?: string;
 }
 
+/** Whether a record stands for whatever a schedule had due that nobody knows any more. */
+export function isUncounted({ through, count }: LedgerRecord): boolean {
+  return through !== undefined && count === undefined;
+}
+
 /** The record of a stretch of due times, or of a manual request, that did not run. */
 export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: string; readonly record: LedgerRecord } {
   const key = recordKey(stretch.from, stretch.request);
+  const extent = extentOf(stretch);
   return {
     key,
     record: {
@@ -74,7 +81,7 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
       endedAt: null,
       latenessMs: null,
       attempts: [],
-      ...(stretch.count > 1 ? { through: iso(stretch.through), count: stretch.count } : {}),
+      ...(extent.through === undefined ? {} : { ...extent, through: iso(extent.through) }),
     },
   };
 }

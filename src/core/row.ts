@@ -1,6 +1,6 @@
 import type { EpochMs, Millis, Token } from './brand';
 import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
-import { UNRUN_FATES } from './fate';
+import { extentOf, UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
 import { parseRecordKey } from './key';
 import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
@@ -175,7 +175,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
       fate: stretch.fate,
       reason: stretch.reason,
       from: stretch.from,
-      ...(stretch.count > 1 ? { through: stretch.through, count: stretch.count } : {}),
+      ...extentOf(stretch),
       ...(stretch.request === undefined ? {} : { request: stretch.request }),
     })),
     run: row.run?.key,
@@ -257,7 +257,7 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
   const { from, reason, request } = member;
   const fate = UNRUN_FATES.find((candidate) => candidate === member['fate']);
   const through = member['through'] ?? from;
-  const count = member['count'] ?? 1;
+  const count = member['count'] ?? (through === from ? 1 : 0);
   if (fate === undefined || typeof reason !== 'string') return undefined;
   if (typeof from !== 'number' || typeof through !== 'number' || typeof count !== 'number') return undefined;
   return {

@@ -8,6 +8,7 @@ import type { JobSpec } from './job';
 import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import type { LedgerRecord } from './record';
+import { isUncounted } from './record';
 import type { Row } from './row';
 import { firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 
@@ -142,8 +143,9 @@ export function outcomeOf(
 }
 
 function fromRecord(question: Question, key: string, record: LedgerRecord): Answer {
-  const due = isDueKey(key);
-  const { row } = question;
+  const { row, job, time } = question;
+  // Of the old schedule's stretch nobody knows which instants were due.
+  const due = isUncounted(record) ? isDue(job, time) : isDueKey(key);
   if (record.outcome !== null) return { due, fate: record.outcome, reason: record.reason ?? 'completed' };
   if (row?.run?.key === key) return { due, ...standingOf(question, row) };
   return { due, fate: 'running', reason: 'takeOverDue' };

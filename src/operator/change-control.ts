@@ -86,10 +86,24 @@ function tidy(control: Control, state: JobState, { name, spec }: Subject): Contr
   if (row === undefined) return control;
   const current = row.run && runIdOf(name, row.run.key);
   return {
-    pauses: control.pauses.filter((pause) => stillCounts(pause, row, spec)),
+    pauses: control.pauses.filter((pause) => stillCounts(pause, row, spec) || excuses(pause, control, row, spec)),
     cancel: control.cancel === current ? control.cancel : undefined,
     requests: control.requests.filter((request) => request.number > row.manualTaken),
   };
+}
+
+/**
+ * Whether the end of a pause still counts as a success would, for `alertAfter`. A job without due times has no records
+ * of its pauses, so that the control alone can show it; only the newest end counts.
+ */
+function excuses(
+  { until }: Pause,
+  { pauses }: Control,
+  row: NonNullable<JobState['row']>,
+  spec: JobSpec | undefined,
+): boolean {
+  if (spec?.alertAfterMs === undefined || spec.kind === 'timed' || until === undefined) return false;
+  return until > (row.succeeded ?? 0) && pauses.every((other) => (other.until ?? 0) <= until);
 }
 
 /** Whether an undecided due time may lie in a pause. */

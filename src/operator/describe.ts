@@ -19,14 +19,14 @@ export function describe(explanation: Explanation, show: ShowTime): string {
     case 'notDue':
       return describeOpen(explanation, show);
     default: {
-      const sentence = describeFate(explanation);
+      const sentence = describeFate(explanation, show);
       return explanation.record === null ? `${sentence} The ledger does not have it yet.` : sentence;
     }
   }
 }
 
 /** What the ledger says, or is about to say. */
-function describeFate({ fate, reason, job, time, state }: Explanation): string {
+function describeFate({ fate, reason, job, time, state, record }: Explanation, show: ShowTime): string {
   switch (reason) {
     case 'completed':
       return 'The handler returned.';
@@ -75,7 +75,9 @@ function describeFate({ fate, reason, job, time, state }: Explanation): string {
     case 'disabled':
       return 'The job is disabled in the jobs file.';
     case 'scheduleChanged':
-      return 'The schedule was not yet this one: a changed schedule counts from when it was first seen.';
+      return record?.through === undefined
+        ? 'The schedule was not yet this one: a changed schedule counts from when it was first seen.'
+        : `The schedule was changed. Nothing that was due and not yet decided between ${show(Date.parse(record.scheduledFor))} and ${show(Date.parse(record.through))} was run.`;
     default:
       return `It is ${fate}.`;
   }

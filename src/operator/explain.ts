@@ -1,6 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { recordKey } from '../core/key';
+import { isUncounted } from '../core/record';
 import type { Row } from '../core/row';
 import { explain, isDue } from '../core/why';
 import type { Answer } from '../core/why';
@@ -55,10 +56,16 @@ async function lookUp(
 ): Promise<Awaited<ReturnType<typeof recordOver>>> {
   const exact = await recordAt(store, job.name, time, options);
   if (exact !== undefined) return { found: exact, older: true };
-  if (!isDue(job, time)) return { found: await manualRecordAt(store, job.name, time, options), older: false };
   // What is not decided has no record, and the row's own run is in no stretch.
   const decided = time <= (row?.cursor ?? now) && row?.run?.key !== recordKey(time);
-  return decided ? recordOver(store, job.name, time, options) : { found: undefined, older: false };
+  if (isDue(job, time)) {
+    return decided ? recordOver(store, job.name, time, options) : { found: undefined, older: false };
+  }
+  const manual = await manualRecordAt(store, job.name, time, options);
+  if (manual !== undefined || !decided) return { found: manual, older: false };
+  // Due by an older schedule, perhaps: then it lies in the stretch that was recorded when that was replaced.
+  const { found } = await recordOver(store, job.name, time, options);
+  return { found: found !== undefined && isUncounted(found.record) ? found : undefined, older: false };
 }
 
 function warningsOf(job: JobSpec, revision: number, row: Row | undefined): readonly string[] {

@@ -96,6 +96,14 @@ function checkCovered(
   report: Report,
 ): void {
   const { from, to, spec, decided, due } = claimed;
+  // The old schedule is gone: all that it may have had due is one stretch.
+  const change = decided.find(({ count }) => count === 0);
+  if (change !== undefined) {
+    const isWhole = change.from === from + 1 && change.through === to && decided.length === 1;
+    if (!isWhole)
+      report('passedOver', name, `a change of schedule left something between ${short(from)} and ${short(to)}`);
+    return;
+  }
   let missing = due === undefined ? 0 : -1;
   for (const stretch of decided) if (stretch.request === undefined) missing -= stretch.count;
   let at = spec.timetable.next(from);

@@ -78,7 +78,7 @@ function checkSpan(facts: JobFacts, key: string, { record, span }: RecordFact, r
       report('twoFates', name, `records ${both} overlap`);
     }
   }
-  if (record.through === undefined) return;
+  if (record.through === undefined || record.count === undefined) return;
   const fits = specs.some(({ timetable }) => {
     let counted = 0;
     for (let due = timetable.next(from - 1); due !== undefined && due <= through; due = timetable.next(due)) {

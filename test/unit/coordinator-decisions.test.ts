@@ -83,7 +83,7 @@ describe('a job that is disabled', () => {
     sim.startInstance('d1', { jobs: [jobSpec('a', '* * * * *')], revision: 2 });
     await sim.clock.advance(3 * MINUTE);
     const scheduled = (await sim.records('a')).filter((record) => record.trigger !== 'manual');
-    expect(scheduled.at(-1)).toMatchObject({ outcome: 'disabled', reason: 'scheduleChanged', count: 10 });
+    expect(scheduled.at(-1)).toMatchObject({ outcome: 'disabled', reason: 'scheduleChanged' });
     expect(scheduled[0]?.outcome).toBe('succeeded');
   });
 });
@@ -211,7 +211,11 @@ describe('a changed schedule', () => {
     expect(new Set(sim.calls.map((call) => call.deployment))).toEqual(new Set(['d2']));
     expect(sim.instances[0]?.coordinator.health.healthy).toBe(false);
     expect(await sim.records('a')).toHaveLength(5 - 1);
-    expect((await sim.records('a')).at(-1)).toMatchObject({ outcome: 'disabled', reason: 'scheduleChanged', count: 2 });
+    expect((await sim.records('a')).at(-1)).toMatchObject({
+      ...{ outcome: 'disabled', reason: 'scheduleChanged' },
+      ...{ scheduledFor: iso(T0 + 10_001), through: iso(T0 + 5 * MINUTE + 10_000) },
+    });
+    expect((await sim.records('a')).at(-1)).not.toHaveProperty('count');
   });
 });
 

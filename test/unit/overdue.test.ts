@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NO_CONTROL } from '../../src/core/control';
+import { decodeControl, NO_CONTROL } from '../../src/core/control';
 import type { Control } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
 import { mentionOf, overdueBy } from '../../src/core/overdue';
@@ -8,6 +8,7 @@ import { decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { NonRetryableError } from '../../src/coordinator/handler';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { StoreUnavailableError } from '../../src/lease/store';
+import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
 import type { Simulation } from '../support/simulation';
 import { simulation } from '../support/simulation';
@@ -242,6 +243,32 @@ describe('a coordinator', () => {
     await world.clock.advance(3 * HOUR);
     expect(overdueOf(world)).toEqual([]);
     expect(world.instances.map(({ calls }) => calls.get('listRecords') ?? 0)).toEqual([0, 0]);
+  });
+
+  it.each([
+    ['@manual', HOUR],
+    ['@always', HOUR],
+  ])('is excused by a pause that is over, also one of %s', async (schedule, alertAfterMs) => {
+    const job = jobSpec('a', schedule, { alertAfterMs });
+    const world = simulation({
+      jobs: [job],
+      handler: () => {
+        throw new Error('no success');
+      },
+    });
+    await world.clock.advance(10 * MINUTE);
+    await pauseJob(world.store, { name: job.name, spec: job }, { by: 'x', note: 'n' });
+    await world.clock.advance(3 * HOUR);
+    await resumeJob(world.store, { name: job.name, spec: job });
+    // Another change of the control record keeps it, too.
+    await pauseJob(world.store, { name: job.name, spec: job }, { by: 'x', note: 'again' });
+    await resumeJob(world.store, { name: job.name, spec: job });
+    await world.clock.advance(HOUR - 2 * MINUTE);
+    expect(overdueOf(world)).toEqual([]);
+    await world.clock.advance(5 * MINUTE);
+    expect(overdueOf(world).length).toBeGreaterThan(0);
+    const { control } = await world.store.readControl(job.name);
+    expect(decodeControl(control?.metadata ?? {}).pauses.length).toBeLessThanOrEqual(2);
   });
 
   it('is not kept from its work by a ledger that fails, and tells as soon as it can', async () => {

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { recordKey } from '../../src/core/key';
+import { decide } from '../../src/core/decide';
+import { decodeRow, encodeRow } from '../../src/core/row';
+import { describe as describeAnswer } from '../../src/operator/describe';
+import { explainTime } from '../../src/operator/explain';
+import { jobSpec } from '../support/job';
+import { ranRow, situation, T0 } from '../support/situation';
+import type { Simulation } from '../support/simulation';
+import { simulation } from '../support/simulation';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const before = jobSpec('a', '5 * * * *', { catchUp: 'all', catchUpWindowMs: 24 * HOUR });
+const after = jobSpec('a', '30 * * * *', { catchUp: 'all', catchUpWindowMs: 24 * HOUR });
+
+/** The due time of 01:05 is missed; at 02:10 a file with another schedule is deployed. */
+async function changedWhileNobodyWasThere(): Promise<Simulation> {
+  const sim = simulation({ jobs: [before], revision: 1 });
+  await sim.clock.advanceTo(T0 + 10 * MINUTE);
+  sim.instances[0]?.kill();
+  await sim.clock.advanceTo(T0 + 2 * HOUR + 10 * MINUTE);
+  sim.startInstance('d1', { jobs: [after], revision: 2 });
+  await sim.clock.advance(30 * MINUTE);
+  return sim;
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+describe('a changed schedule', () => {
+  it('leaves one record for whatever the old one had due and nobody had decided', async () => {
+    const sim = await changedWhileNobodyWasThere();
+    const [run, change, first] = await sim.records('a');
+    expect([run?.outcome, run?.scheduledFor]).toEqual(['succeeded', iso(T0 + 2 * HOUR + 30 * MINUTE)]);
+    expect(first?.scheduledFor).toBe(iso(T0 + 5 * MINUTE));
+    expect(change).toMatchObject({
+      ...{ outcome: 'disabled', reason: 'scheduleChanged', scheduledFor: iso(T0 + 5 * MINUTE + 1) },
+    });
+    expect(change).not.toHaveProperty('count');
+    const through = Date.parse(change?.through ?? '');
+    expect(through).toBeGreaterThanOrEqual(T0 + 2 * HOUR + 10 * MINUTE);
+    expect(through).toBeLessThan(T0 + 2 * HOUR + 12 * MINUTE);
+    const events = sim.events.filter(({ event }) => event === 'disabled');
+    expect(events).toMatchObject([{ reason: 'scheduleChanged', through }]);
+    expect(events[0]).not.toHaveProperty('count');
+  });
+
+  it('is why a missed due time of the old one did not run', async () => {
+    const sim = await changedWhileNobodyWasThere();
+    const why = async (time: number) => explainTime(sim.store, after, 2, time);
+    const missed = await why(T0 + HOUR + 5 * MINUTE);
+    expect(missed).toMatchObject({ due: false, fate: 'disabled', reason: 'scheduleChanged' });
+    expect(describeAnswer(missed, iso)).toMatch(/schedule was changed.*2026-01-01T00:05:00.001Z.*was run/);
+    // One that the new schedule would have had.
+    expect(await why(T0 + HOUR + 30 * MINUTE)).toMatchObject({
+      due: true,
+      fate: 'disabled',
+      reason: 'scheduleChanged',
+    });
+    // What was decided before keeps its own fate, and what came after is not due.
+    expect(await why(T0 + 5 * MINUTE)).toMatchObject({ fate: 'succeeded' });
+    expect(await why(T0 + 2 * HOUR + 31 * MINUTE)).toMatchObject({ fate: 'notDue', reason: 'notInSchedule' });
+  });
+
+  it('that is adopted by a take-over leaves the same record', () => {
+    const row = { ...ranRow(before, { phase: 'retrying', notBefore: 0, revision: 1 }) };
+    const decision = decide(situation(after, T0 + HOUR, { row, revision: 2, lease: 'expired' }));
+    expect(decision).toMatchObject({
+      kind: 'claim',
+      claim: { row: { cursor: T0 + HOUR, revision: 2, owed: [{ from: T0 + 1, through: T0 + HOUR, count: 0 }] } },
+    });
+  });
+
+  it('of a leader job begins after its last term, which has a record of its own', () => {
+    const leader = jobSpec('a', '@always');
+    const term = { key: recordKey(T0 + MINUTE), scheduledFor: T0 + MINUTE, trigger: 'schedule', since: T0 } as const;
+    const row = ranRow(leader, { run: term, revision: 1 });
+    const decision = decide(situation(after, T0 + HOUR, { row, revision: 2 }));
+    expect(decision).toMatchObject({ kind: 'record', row: { owed: [{ from: T0 + MINUTE + 1 }] } });
+  });
+
+  it('is kept in the row until its record is written', () => {
+    const stretch = {
+      fate: 'disabled',
+      reason: 'scheduleChanged',
+      from: T0 + 1,
+      through: T0 + HOUR,
+      count: 0,
+    } as const;
+    const row = ranRow(before, { owed: [stretch] });
+    expect(decodeRow(encodeRow(row)).owed).toEqual([stretch]);
+  });
+});
