@@ -110,13 +110,13 @@ function completeRow(claim: Claim, acquiredAt: EpochMs, incumbent: string): Row 
   const run =
     claim.run.kind === 'known'
       ? { key: claim.run.key, scheduledFor: claim.run.scheduledFor }
-      : termRun(acquiredAt, row.run?.scheduledFor);
+      : termRun(acquiredAt, Math.max(row.cursor, row.run?.scheduledFor ?? 0));
   return { ...row, incumbent, run: { ...run, trigger: claim.trigger, since: acquiredAt } };
 }
 
-/** The service's time has a resolution of 1 s: two terms in one second must not share a record. */
-function termRun(acquiredAt: EpochMs, last: EpochMs | undefined): { key: string; scheduledFor: EpochMs } {
-  const scheduledFor = last === undefined ? acquiredAt : Math.max(acquiredAt, last + 1);
+/** The service's time has a resolution of 1 s: two terms in one second, or a stretch and a term, share no record. */
+function termRun(acquiredAt: EpochMs, last: EpochMs): { key: string; scheduledFor: EpochMs } {
+  const scheduledFor = Math.max(acquiredAt, last + 1);
   return { key: recordKey(scheduledFor), scheduledFor };
 }
 
