@@ -6,7 +6,7 @@ import { marginOf } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { LedgerRecord } from '../core/record';
 import { ForeignRecordError } from '../core/record';
-import { decodeRow } from '../core/row';
+import { checkAhead, decodeRow } from '../core/row';
 import type { Row } from '../core/row';
 import { within } from '../lease/deadline';
 import type { ListedControl, ListedRow } from '../lease/store';
@@ -68,6 +68,7 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   const { spec, handler } = job;
   const { etag } = seen.row;
   const row = decodeRow(seen.row.metadata);
+  checkAhead(row, seen.listedAt);
   // Its holder's jobs file may have another length than ours.
   const leaseMs = Math.max(spec.leaseMs, row.leaseMs ?? 0);
   const lease = leaseOf(coordinator, leaseMs, notes, seen.row);

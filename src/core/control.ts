@@ -1,5 +1,6 @@
 import type { EpochMs } from './brand';
-import { MetadataReader, writeMetadata } from './metadata';
+import { isRequestId } from './key';
+import { isInstant, MetadataReader, writeMetadata } from './metadata';
 
 /** A stretch in which nothing new is claimed. Times are the storage service's. */
 export interface Pause {
@@ -44,13 +45,16 @@ export function decodeControl(metadata: Readonly<Record<string, string>>): Contr
   read.oneOf('format', ['1']);
   return {
     pauses: read.list('pauses', ({ by, note, since, until }) =>
-      typeof by === 'string' && typeof note === 'string' && typeof since === 'number'
-        ? { by, note, since, until: typeof until === 'number' ? until : undefined }
+      typeof by === 'string' &&
+      typeof note === 'string' &&
+      isInstant(since) &&
+      (until === undefined || isInstant(until))
+        ? { by, note, since, until }
         : undefined,
     ),
     cancel: read.optionalText('cancel'),
     requests: read.list('requests', ({ number, id, time }) =>
-      typeof number === 'number' && typeof id === 'string' && typeof time === 'number'
+      Number.isSafeInteger(number) && typeof number === 'number' && isRequestId(id) && isInstant(time)
         ? { number, id, time }
         : undefined,
     ),

@@ -1,8 +1,8 @@
 import type { EpochMs, Millis } from './brand';
 import type { Control, ManualRequest } from './control';
-import { openPause, pauseAt, pendingRequests } from './control';
+import { openPause, pendingRequests } from './control';
 import type { Reason, RunFate, Stretch, Trigger } from './fate';
-import { claimTime, fatesOf } from './fates';
+import { claimTime, fatesOf, outsidePauses } from './fates';
 import type { Fates, FateView } from './fates';
 import type { JobSpec } from './job';
 import { actualTime, nextDue } from './job';
@@ -168,11 +168,8 @@ function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
   if (job.overlap !== 'cancel' || !job.enabled || openPause(control) !== undefined) return undefined;
   // A schedule that is yet to be adopted counts from now.
-  let due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
-  while (due !== undefined && actualTime(job, due) <= now && pauseAt(control, actualTime(job, due)) !== undefined) {
-    due = job.timetable.next(due);
-  }
-  return due;
+  const due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
+  return due !== undefined && actualTime(job, due) <= now ? outsidePauses(job, control, due) : due;
 }
 
 /** Why a run that waits between attempts, or whose holder has died, is to end, if it is. */

@@ -68,7 +68,39 @@ export function fatesOf(view: FateView, room: number): Fates {
     if (!extend(stretches, verdict.fate, verdict.reason, scheduledFor, room)) return end({ kind: 'more' });
     cursor = scheduledFor;
   }
+  cursor = leap(view, stretches, cursor);
   return end({ kind: 'more' });
+}
+
+/**
+ * Where a decision has gone through all that it may, its last stretch takes in what surely shares its fate, however
+ * much that is: a cursor of long ago on a job of each second would be 35 records a second for many minutes. How many
+ * due times were leapt over is reckoned from those that were counted.
+ */
+function leap(view: FateView, stretches: Stretch[], cursor: EpochMs): EpochMs {
+  const { job } = view;
+  const stretch = stretches.at(-1);
+  if (stretch === undefined || stretch.count < 2 || stretch.through !== cursor) return cursor;
+  const last = job.timetable.previous(sameFateUntil(view, stretch.reason, actualTime(job, cursor)) - job.offsetMs);
+  if (last === undefined || last <= cursor) return cursor;
+  const gap = (cursor - stretch.from) / (stretch.count - 1);
+  const count = stretch.count + Math.max(1, Math.round((last - cursor) / gap));
+  stretches[stretches.length - 1] = { ...stretch, through: last, count };
+  return last;
+}
+
+/** All due times from `actual` on and before this instant have the fate that the one at `actual` has. */
+function sameFateUntil(view: FateView, reason: Reason, actual: EpochMs): EpochMs {
+  const { pauses } = view.control;
+  if (reason === 'paused') return pauseAt(view.control, actual)?.until ?? actual;
+  if (reason !== 'catchUpWindow') return actual;
+  const nextPause = Math.min(...pauses.map(({ since }) => since).filter((since) => since > actual));
+  return Math.min(nextPause, decidedAt(view) - view.job.catchUpWindowMs);
+}
+
+/** A fast clock makes nothing older than the listing shows it to be. */
+function decidedAt({ now, limit, lookAheadMs }: FateView): EpochMs {
+  return Math.min(now, limit - lookAheadMs);
 }
 
 /**
@@ -90,8 +122,7 @@ export type Verdict =
 /** The order of fates: the first line that applies to one due time. The last run is over. */
 export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
   const { job, control } = view;
-  // A fast clock makes nothing older than the listing shows it to be.
-  const now = Math.min(view.now, view.limit - view.lookAheadMs);
+  const now = decidedAt(view);
   if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };
   const actual = actualTime(job, scheduledFor);
   const age = now - actual;
@@ -117,12 +148,20 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
 
 /** Whether a newer due time waits for the last run too. One that lies in a pause takes nobody's turn. */
 function waitsNewer({ job, row, control }: FateView, scheduledFor: EpochMs): boolean {
-  let newer = job.timetable.next(scheduledFor);
-  while (newer !== undefined && duringLastRun(row, actualTime(job, newer))) {
-    if (pauseAt(control, actualTime(job, newer)) === undefined) return true;
-    newer = job.timetable.next(newer);
+  const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
+  return newer !== undefined && duringLastRun(row, actualTime(job, newer));
+}
+
+/** The first due time from this one on that lies in no pause: one step for each pause, however long it is. */
+export function outsidePauses(job: JobSpec, control: Control, due: EpochMs | undefined): EpochMs | undefined {
+  let found = due;
+  while (found !== undefined) {
+    const pause = pauseAt(control, actualTime(job, found));
+    if (pause === undefined) return found;
+    if (pause.until === undefined) return undefined;
+    found = job.timetable.next(pause.until - job.offsetMs - 1);
   }
-  return false;
+  return undefined;
 }
 
 function unrun(fate: UnrunFate, reason: Reason): Verdict {

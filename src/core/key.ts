@@ -21,6 +21,11 @@ export interface KeyParts {
   readonly request: string | undefined;
 }
 
+/** Whether an id can be part of a key. */
+export function isRequestId(id: unknown): id is string {
+  return typeof id === 'string' && /^[0-9a-z]{1,64}$/.test(id);
+}
+
 /** What a record's key says; undefined when it is none of ours. */
 export function parseRecordKey(key: string): KeyParts | undefined {
   const match = /^(\d{13})-(?:s|m-([0-9a-z]+))$/.exec(key);

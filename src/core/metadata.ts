@@ -21,6 +21,14 @@ export class ForeignMetadataError extends Error {
   }
 }
 
+/** No instant that cronlease writes lies outside: a record's key counts down from its end, in the year 2286. */
+const LATEST = 1e13;
+
+/** Whether a number can be an instant of cronlease's. */
+export function isInstant(value: unknown): value is EpochMs {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < LATEST;
+}
+
 /** Reads one blob's metadata, field by field. Every method throws {@link ForeignMetadataError}. */
 export class MetadataReader {
   constructor(private readonly metadata: Readonly<Record<string, string>>) {
@@ -118,7 +126,7 @@ export function asciiJson(value: unknown): string {
 
 function parseInstant(key: string, text: string): EpochMs {
   const instant = Date.parse(text);
-  if (Number.isNaN(instant) || new Date(instant).toISOString() !== text) {
+  if (!isInstant(instant) || new Date(instant).toISOString() !== text) {
     throw new ForeignMetadataError(key, text, 'a time such as 2026-01-31T03:00:00.000Z');
   }
   return instant;

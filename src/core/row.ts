@@ -2,8 +2,8 @@ import type { EpochMs, Millis, Token } from './brand';
 import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
 import { extentOf, UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
-import { parseRecordKey } from './key';
-import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+import { isRequestId, parseRecordKey } from './key';
+import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 
 const PHASES = ['idle', 'running', 'retrying', 'fanning'] as const;
 const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
@@ -240,6 +240,24 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
   };
 }
 
+/** A row's times lie in the past, or wait for a back-off or a deadline. */
+const AHEAD_AT_MOST_MS = 366 * 24 * 3_600_000;
+
+/**
+ * Refuses a row that would keep its job waiting for years.
+ *
+ * @param at the service's Date when it showed the row
+ * @throws ForeignMetadataError
+ */
+export function checkAhead(row: Row, at: EpochMs): void {
+  const times = { cursor: row.cursor, notbefore: row.notBefore, busyuntil: row.busyUntil };
+  for (const [key, instant = 0] of Object.entries(times)) {
+    if (instant > at + AHEAD_AT_MOST_MS) {
+      throw new ForeignMetadataError(key, isoOrUndefined(instant), 'a time that is at most a year ahead');
+    }
+  }
+}
+
 function readRun(read: MetadataReader): RunRef | undefined {
   const key = read.optionalText('run');
   if (key === undefined) return undefined;
@@ -259,14 +277,16 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
   const through = member['through'] ?? from;
   const count = member['count'] ?? (through === from ? 1 : 0);
   if (fate === undefined || typeof reason !== 'string') return undefined;
-  if (typeof from !== 'number' || typeof through !== 'number' || typeof count !== 'number') return undefined;
+  if (!isInstant(from) || !isInstant(through)) return undefined;
+  if (typeof count !== 'number' || !Number.isSafeInteger(count)) return undefined;
+  if (request !== undefined && !isRequestId(request)) return undefined;
   return {
     fate,
     reason: reason as Reason,
     from,
     through,
     count,
-    ...(typeof request === 'string' ? { request } : {}),
+    ...(request === undefined ? {} : { request }),
   };
 }
 
@@ -274,6 +294,6 @@ function readPast(member: Readonly<Record<string, unknown>>): PastAttempt | unde
   const { n, token, by, start, end } = member;
   const outcome = ATTEMPT_OUTCOMES.find((candidate) => candidate === member['outcome']);
   if (outcome === undefined || typeof n !== 'number' || typeof token !== 'number') return undefined;
-  if (typeof by !== 'string' || typeof start !== 'number') return undefined;
-  return { attempt: n, token, deployment: by, start, end: typeof end === 'number' ? end : undefined, outcome };
+  if (typeof by !== 'string' || !isInstant(start)) return undefined;
+  return { attempt: n, token, deployment: by, start, end: isInstant(end) ? end : undefined, outcome };
 }

@@ -9,7 +9,7 @@ import { runIdOf } from '../../core/key';
 import { ForeignMetadataError } from '../../core/metadata';
 import { ForeignRecordError } from '../../core/record';
 import type { Row } from '../../core/row';
-import { decodeRow } from '../../core/row';
+import { checkAhead, decodeRow } from '../../core/row';
 import type { LeaseStore, ListedRow, Listing } from '../../lease/store';
 import { inParallel } from '../in-parallel';
 import { currentRun, isForgotten } from '../job-state';
@@ -64,7 +64,7 @@ function readAll({ file, listing }: View): { readonly seen: readonly Seen[]; rea
   const specs = new Map(file?.jobs.map((spec) => [spec.name, spec]));
   const seen: Seen[] = [];
   const foreign: Finding[] = [];
-  for (const [name, { row, control }] of listing.jobs) {
+  for (const [name, { row, control, date }] of listing.jobs) {
     const read = <T>(part: 'lease' | 'control', decode: () => T): T | undefined => {
       try {
         return decode();
@@ -74,7 +74,13 @@ function readAll({ file, listing }: View): { readonly seen: readonly Seen[]; rea
         return undefined;
       }
     };
-    const decoded = row && read('lease', () => decodeRow(row.metadata));
+    const decoded =
+      row &&
+      read('lease', () => {
+        const known = decodeRow(row.metadata);
+        checkAhead(known, date);
+        return known;
+      });
     const wanted = control === undefined ? NO_CONTROL : read('control', () => decodeControl(control.metadata));
     if (row === undefined || decoded === undefined || wanted === undefined) continue;
     seen.push({ name, spec: specs.get(name), listed: row, row: decoded, control: wanted });
