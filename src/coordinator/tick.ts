@@ -159,7 +159,11 @@ export function createTicker(coordinator: Coordinator): Ticker {
       await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
       prepared = true;
     }
-    if (clockWasSet()) lastSweep = undefined;
+    if (clockWasSet()) {
+      lastSweep = undefined;
+      // Looks noted meanwhile may lie as far ahead as the clock was.
+      board.lookAgain();
+    }
     const due = board.due(serviceTime.now());
     const sweep = sinceSweep() >= settings.sweepIntervalMs || (firstLook && board.anyInFlight);
     if (sweep || due.length > coordinator.jobs.size / JOBS_PER_PAGE) await lookAtAll(hub, report);

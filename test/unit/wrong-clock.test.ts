@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { sleep } from '../../src/core/clock';
 import { decide } from '../../src/core/decide';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';
 import { simulation } from '../support/simulation';
@@ -48,6 +50,28 @@ describe('a clock that is set back by an hour', () => {
     await sim.clock.advance(30 * SECOND);
     expect(Math.abs(instance.coordinator.serviceTime.now() - sim.clock.now())).toBeLessThanOrEqual(SECOND);
     expect(ended).toBe(0);
+  });
+});
+
+describe('a clock that is set and set back while listings are on their way', () => {
+  it('leaves no look noted for an hour later', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *')] });
+    const [instance] = sim.instances;
+    if (instance === undefined) throw new Error('no instance');
+    instance.skewMs = -HOUR;
+    await sim.clock.advanceTo(T0 + 6 * MINUTE);
+    const steps = [0, -HOUR];
+    interceptStore(instance, 'list', (list) => async (options) => {
+      const step = steps.shift();
+      if (step === undefined) return list(options);
+      await sleep(sim.clock, SECOND);
+      instance.skewMs = step;
+      await sleep(sim.clock, 2 * SECOND);
+      return list(options);
+    });
+    await sim.clock.advanceTo(T0 + 16 * MINUTE);
+    expect(steps).toEqual([]);
+    expect(sim.calls.map(({ at }) => Math.round((at - T0) / MINUTE))).toEqual([5, 10, 15]);
   });
 });
 
