@@ -4,6 +4,7 @@ import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { checkDecision } from './check-fates';
 import { leftToItems } from './check-items';
+import { checkNotBefore } from './check-wait';
 import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from './facts';
 import { isFinal, keyText, short } from './facts';
 
@@ -25,6 +26,8 @@ export function rowWritten(
   for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
   checkGrowth(facts, before, row, report);
   checkTimes(facts, before, row, actor, now, report);
+  const spec = actor.spec(facts.name);
+  if (spec !== undefined) checkNotBefore(facts, row, spec, actor, now, report);
   const acquisition = facts.acquisitions.get(leaseId);
   if (acquisition !== undefined) acquisition.used = true;
   if (row.token !== before.token)

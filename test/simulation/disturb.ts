@@ -12,11 +12,14 @@ import { kill, leave, operate, pause, START } from './world';
 import type { World } from './world';
 
 const FADES_FOR_MS = 20_000;
+/** How often it is looked whether something is so. */
+const LOOKED_MS = 300;
 
 /** Does to the world what was planned. What it would be done to may have been left out of the plan. */
 export function disturb(world: World, what: Disturbance): void {
   world.trace?.add('', `disturbance ${JSON.stringify(what)}`);
   if (what.kind === 'leap') leap(world, what);
+  else if (what.kind === 'setClocks') setClocks(world, what);
   else if ('instance' in what) {
     const place = world.plan.instances.find(({ index }) => index === what.instance);
     if (place !== undefined) disturbInstance(world, what, place);
@@ -35,6 +38,20 @@ export function disturb(world: World, what: Disturbance): void {
     }
     world.timeline.after(what.lasts + (what.how === 'fades' ? FADES_FOR_MS : 0), () => {
       world.outage = undefined;
+    });
+  }
+}
+
+function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'setClocks' }>): void {
+  const now = START + world.timeline.now();
+  const isSo = [...world.observer.jobs.values()].some(({ row, executions }) => {
+    if (what.once === 'atWork') return executions.size > 0;
+    return row?.phase === 'running' && row.run?.trigger === 'schedule' && row.run.scheduledFor > now + LOOKED_MS;
+  });
+  if (isSo) for (const { process } of world.places.values()) process.setSkew(what.skewMs);
+  else if (world.troubled) {
+    world.timeline.after(LOOKED_MS, () => {
+      setClocks(world, what);
     });
   }
 }
@@ -73,7 +90,14 @@ function disturbDeployment(
       deployment.hub.dead = true;
       if (what.lasts >= FOR_GOOD) deployment.deadSince ??= START + world.timeline.now();
       world.timeline.after(what.lasts, () => {
-        deployment.hub.dead = deployment.deadSince !== undefined;
+        deployment.hub.dead &&= deployment.deadSince !== undefined;
+      });
+      return;
+    case 'hubRefuses':
+      deployment.hub.refusing = true;
+      if (what.lasts >= FOR_GOOD) deployment.deadSince ??= START + world.timeline.now();
+      world.timeline.after(what.lasts, () => {
+        deployment.hub.refusing &&= deployment.deadSince !== undefined;
       });
       return;
     case 'hubWiped':

@@ -7,8 +7,11 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'drain'; readonly instance: number; readonly back: number }
   | { readonly kind: 'pause'; readonly instance: number; readonly lasts: number; readonly asleep: boolean }
   | { readonly kind: 'setClock'; readonly instance: number; readonly skewMs: number }
+  /** All wall clocks are set, as soon as a handler is held back, or is at work. */
+  | { readonly kind: 'setClocks'; readonly skewMs: number; readonly once: 'heldBack' | 'atWork' }
   | { readonly kind: 'denied'; readonly instance: number; readonly lasts: number }
   | { readonly kind: 'hubDead'; readonly deployment: number; readonly lasts: number }
+  | { readonly kind: 'hubRefuses'; readonly deployment: number; readonly lasts: number }
   | { readonly kind: 'hubWiped'; readonly deployment: number }
   | { readonly kind: 'appGone'; readonly deployment: number; readonly lasts: number }
   | { readonly kind: 'deploy'; readonly deployment: number }
@@ -27,7 +30,7 @@ export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
 export type DisturbanceKind = Disturbance['kind'];
 
 /** What is drawn for plain histories. A mix adds others by itself. */
-export type DrawnKind = Exclude<DisturbanceKind, 'leap'>;
+export type DrawnKind = Exclude<DisturbanceKind, 'leap' | 'hubRefuses' | 'setClocks'>;
 
 /** How far a wall clock may be off. */
 export const SKEWS = [

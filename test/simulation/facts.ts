@@ -129,6 +129,10 @@ export interface JobFacts {
   /** Unrun stretches that the row has ever owed, by record key. */
   readonly owed: Map<string, string>;
   fencedToken: number;
+  /** When handlers that ended by themselves did, by token. */
+  readonly endedAt: Map<number, number>;
+  /** When somebody last said that it is overdue. */
+  saidOverdueAt: number;
 }
 
 export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
@@ -154,6 +158,8 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     controls: [],
     owed: new Map(),
     fencedToken: 0,
+    endedAt: new Map(),
+    saidOverdueAt: -Infinity,
   };
 }
 

@@ -41,6 +41,8 @@ const MESSAGES = {
   late: [500, 90_000],
   /** Delivered once more, this much later. */
   again: [0, 60_000],
+  /** As `again`, and carried out although its orchestration has moved on. */
+  afterwards: [0, 90_000],
   dropped: [0],
   startRefused: [0],
   startAnswerLost: [0],
@@ -56,12 +58,12 @@ const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 
 const ANY_CREATE: readonly CallFault[] = ['lastRecord', ...ANY_CALL];
 const ANY_RELEASE: readonly CallFault[] = ['lastRelease', ...ANY_CALL];
 const ANY_LOOK: readonly CallFault[] = ['lastLook', ...ANY_CALL];
-export const HUB_FAULTS = Object.keys(MESSAGES) as HubFault[];
+export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter((kind) => kind !== 'afterwards');
 
 /** Those whose two values are the ends of a range; all others pick one of theirs. */
 const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
   ...(['slowThere', 'slowBack', 'echo', 'torn', 'crashSent', 'pauseSent', 'lastRecord'] as const),
-  ...(['late', 'again', 'startSlow'] as const),
+  ...(['late', 'again', 'afterwards', 'startSlow'] as const),
 ]);
 
 /** What may happen to a call of this kind. */

@@ -2,6 +2,7 @@ import { openPause } from '../../src/core/control';
 import { resumeJob } from '../../src/operator/pause';
 import { checkEnd, isSettled } from './check-end';
 import { checkStarts } from './check-starts';
+import { checkSaidOverdue, SAID_WITHIN_MS } from './check-overdue';
 import { disturb } from './disturb';
 import type { Violation } from './facts';
 import type { Fault } from './faults';
@@ -42,6 +43,7 @@ export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
       if (world.troubled) disturb(world, what);
     });
   }
+  if (plan.alerts) watchAlerts(world);
   await until(world, plan.troubledMs);
   checkStarts(world);
   if (observer.violations.length === 0) await quieten(world);
@@ -52,6 +54,25 @@ export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
     counts,
     lasted: timeline.now(),
   };
+}
+
+/** Every now and then: does somebody say which jobs are overdue? */
+function watchAlerts(world: World): void {
+  const { timeline, plan, observer, deployments } = world;
+  timeline.after(LOOK_EVERY_MS, () => {
+    if (!world.troubled) return;
+    const now = START + timeline.now();
+    for (const { ticking, revision } of deployments) {
+      if (ticking === undefined || ticking.process.dead || ticking.leaving) continue;
+      if (timeline.now() - ticking.ticksSince < SAID_WITHIN_MS) continue;
+      for (const { specs } of plan.jobs) {
+        const spec = specs[revision];
+        const facts = spec && observer.jobs.get(spec.name);
+        if (spec !== undefined && facts !== undefined) checkSaidOverdue(facts, spec, now, observer.report);
+      }
+    }
+    watchAlerts(world);
+  });
 }
 
 /** Lets time pass, and looks after each event whether all promises are kept. */
@@ -94,12 +115,14 @@ function endFaults(world: World): void {
   world.faults.end();
   world.trace?.add('', 'the faults end');
   for (const { hub, deadSince } of deployments) {
-    hub.dead = deadSince !== undefined;
     hub.lateMs = 0;
+    hub.dead &&= deadSince !== undefined;
+    hub.refusing &&= deadSince !== undefined;
   }
   if (deployments.every(({ deadSince }) => deadSince !== undefined)) {
     for (const deployment of deployments) {
       deployment.hub.dead = false;
+      deployment.hub.refusing = false;
       deployment.deadSince = undefined;
     }
   }

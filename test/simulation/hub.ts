@@ -23,6 +23,8 @@ export interface TaskHub {
   dead: boolean;
   /** How much later everything but probes is delivered. */
   lateMs: number;
+  /** It takes no orchestration while it is so. */
+  refusing: boolean;
   /** Everything in it is lost. */
   wipe(): void;
 }
@@ -66,20 +68,31 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
   const hub: TaskHub = {
     dead: false,
     lateMs: 0,
+    refusing: false,
     wipe: () => {
       trace?.add(options.name, 'hub wiped');
       orchestrations.clear();
     },
     for: (process) => ({
       start: (id, input) =>
-        reach(process, `start of ${id}`, () => {
-          start(id, input);
-        }),
+        hub.refusing
+          ? refuse(process)
+          : reach(process, `start of ${id}`, () => {
+              start(id, input);
+            }),
       status: (id) => reach(process, `status of ${id}`, () => orchestrations.get(id)?.status ?? 'unknown'),
       purge: async () => undefined,
     }),
   };
   return hub;
+
+  function refuse(process: SimulatedProcess): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      timeline.after(5, () => {
+        process.enter(() => reject(new Error('simulated: the hub refuses every start')));
+      });
+    });
+  }
 
   function reach<T>(process: SimulatedProcess, about: string, apply: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -178,7 +191,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
   function send(orchestration: Orchestration, input: AttemptInput): void {
     const { step } = orchestration;
     const { fault, random } = next(['dropped', 'late'], orchestration.id);
-    const once = next(['again'], orchestration.id);
+    const once = next(['again', 'afterwards'], orchestration.id);
     if (fault?.kind !== 'dropped') {
       const late = input.kind === 'probe' ? 0 : hub.lateMs;
       timeline.after(late + (fault?.kind === 'late' ? fault.ms : random.whole(3, 40)), () => {
@@ -187,7 +200,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     }
     if (once.fault !== undefined) {
       timeline.after(once.fault.ms, () => {
-        deliver(orchestration, step, input, once.random);
+        deliver(orchestration, step, input, once.random, once.fault?.kind === 'afterwards');
       });
     }
   }
@@ -200,8 +213,15 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     else run();
   }
 
-  function deliver(orchestration: Orchestration, step: number, input: AttemptInput, random: Random): void {
-    if (!isCurrent(orchestration) || orchestration.step !== step) return;
+  /** @param late a second copy of the message, which is carried out although its orchestration has moved on */
+  function deliver(
+    orchestration: Orchestration,
+    step: number,
+    input: AttemptInput,
+    random: Random,
+    late = false,
+  ): void {
+    if (!late && (!isCurrent(orchestration) || orchestration.step !== step)) return;
     const again = (delay: number): void => {
       timeline.after(delay, () => {
         deliver(orchestration, step, input, random);

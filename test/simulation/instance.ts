@@ -5,6 +5,7 @@ import { drain } from '../../src/coordinator/drain';
 import { createTicker } from '../../src/coordinator/tick';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
+import type { CoordinatorEvent } from '../../src/core/event';
 import type { JobSpec } from '../../src/core/job';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';
@@ -32,6 +33,8 @@ export interface Instance extends Worker {
   /** Its host was told to stop: its timer fires no more, and it takes no message of its hub. */
   leaving: boolean;
   pausedSince: number | undefined;
+  /** Since when its timer is the one that fires. */
+  ticksSince: number;
 }
 
 const TICK_MS = 15_000;
@@ -45,6 +48,7 @@ export interface InstanceOptions {
   readonly random: Random;
   readonly trace: Trace | undefined;
   readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
+  readonly said: (event: CoordinatorEvent) => void;
   /** What must not happen. */
   readonly broken: (what: string) => void;
   /** Whether this instance's timer is the one that fires. */
@@ -81,7 +85,9 @@ export function startInstance(options: InstanceOptions): Instance {
     stopping: false,
   };
   const report: Report = {
-    event: ({ event, job, reason, token, attempt }) => {
+    event: (said) => {
+      const { event, job, reason, token, attempt } = said;
+      options.said(said);
       trace?.add(
         process.id,
         `${job ?? ''} event ${event} token ${String(token)} attempt ${String(attempt)} ${reason ?? ''}`,
@@ -94,6 +100,7 @@ export function startInstance(options: InstanceOptions): Instance {
     deployment,
     coordinator,
     pausedSince: undefined,
+    ticksSince: Infinity,
     leaving: false,
     run: (input) =>
       runAttempt(coordinator, input, report).catch((error: unknown) => {

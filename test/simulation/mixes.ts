@@ -4,6 +4,8 @@ import type { CallFault, HubFault, Rates } from './faults';
 import { draining, slowHub } from './mix-hand-overs';
 import type { Plan } from './plan';
 import { plainPlan, withinLimits } from './plan';
+import type { PlannedJob } from './plan-job';
+import { rescheduled } from './plan-job';
 import type { Random } from './random';
 import { seededBy } from './random';
 import { retentionPlan } from './retention';
@@ -17,6 +19,7 @@ export const MIX_NAMES = [
   'pauses',
   'kills',
   'outages',
+  'hubs',
   'retention',
   'draining',
   'slowHub',
@@ -51,10 +54,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   plain: { what: 'a little of everything', share: 2_000, change: (plan) => plan },
   wide: { what: '3 to 6 deployments, and clocks up to ten minutes off', share: 330, change: wide },
   loss: { what: 'up to 40 % of all calls are lost', share: 330, change: loss },
-  clocks: { what: 'clocks up to an hour off, and set while runs go on', share: 0, change: clocks },
+  clocks: { what: 'clocks up to an hour off, and set while runs go on', share: 330, change: clocks },
   pauses: { what: 'processes stop for up to five minutes', share: 330, change: pauses },
-  kills: { what: 'processes die, and whole deployments', share: 330, change: kills },
-  outages: { what: 'storage and task hubs are away for up to five minutes', share: 200, change: outages },
+  kills: { what: 'processes die, and whole deployments', share: 250, change: kills },
+  outages: { what: 'storage and task hubs are away for up to five minutes', share: 150, change: outages },
+  hubs: { what: 'task hubs are dead, refuse, or repeat themselves, and storage is well', share: 100, change: hubs },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 200, change: draining },
   slowHub: { what: 'one deployment, whose task hub delivers 12 s late', share: 100, change: slowHub },
@@ -90,20 +94,44 @@ function loss(plan: Plan, random: Random): Plan {
 }
 
 function clocks(plan: Plan, random: Random): Plan {
+  // Answers that took long say less of the time. Leases must outlast several of them, and backlogs would never end.
+  const slow = random.pick([0, 0, 0, 2_200, 3_000]);
+  const often = random.chance(0.5);
   const skewed: Plan = {
     ...plan,
+    jobs: plan.jobs.map((job) => (slow > 0 ? unhurried(job) : often ? oftenFailing(job) : job)),
     instances: plan.instances.map((instance) => ({
       ...instance,
       clock: { ...instance.clock, skewMs: random.pick(LARGE_SKEWS) },
+      slowMs: slow,
     })),
   };
   const steps = draw(plan, random, ['setClock'], [1, 8]).map((what): Disturbance =>
-    what.kind === 'setClock' ? { ...what, skewMs: random.pick(LARGE_SKEWS) } : what,
+    what.kind === 'setClock' ? { ...what, ...stepBy(random, what.at), skewMs: random.pick(LARGE_SKEWS) } : what,
   );
+  const once = random.pick(['heldBack', 'atWork', undefined] as const);
+  const skewMs = once === 'atWork' ? 60 * MINUTE : -60 * MINUTE;
+  if (once !== undefined) steps.push({ at: random.whole(20_000, plan.troubledMs), kind: 'setClocks', skewMs, once });
   // In half of them nothing else happens, so that nothing else explains a delay.
   const others = random.chance(0.5) ? [] : plan.disturbances.filter(({ kind }) => kind !== 'setClock');
   const calm = { ...skewed, disturbances: [...others, ...steps].sort(byTime) };
   return others.length > 0 ? calm : withoutFaults(calm);
+}
+
+/** Many a step comes while handlers wait for their due times. */
+function stepBy(random: Random, at: number): { readonly at: number } {
+  const period = random.pick([20, 45, 60] as const) * SECOND;
+  return random.chance(0.5) ? { at } : { at: Math.ceil(at / period) * period - random.whole(300, 4_700) };
+}
+
+/** Attempts that take a while and are tried again: while they go on, a clock may be set. */
+function oftenFailing(job: PlannedJob): PlannedJob {
+  return { ...job, behaviours: { ...job.behaviours, throws: 2, throwsLate: 1 } };
+}
+
+function unhurried(job: PlannedJob): PlannedJob {
+  const settings = { leaseMs: 60 * SECOND };
+  return { ...rescheduled(job, () => ({ schedule: '@every 45s', settings })), fanOut: undefined };
 }
 
 function pauses(plan: Plan, random: Random): Plan {
@@ -137,6 +165,19 @@ function outages(plan: Plan, random: Random): Plan {
       : what,
   );
   return { ...longer, disturbances: [...plan.disturbances, ...away].sort(byTime) };
+}
+
+function hubs(plan: Plan, random: Random): Plan {
+  const longer = { ...withoutFaults(plan), troubledMs: random.pick([300_000, 450_000, 600_000]), alerts: true };
+  const kinds = ['hubDead', 'hubDead', 'hubDead', 'hubWiped', 'kill', 'drain'] as const;
+  const troubles = draw(longer, random, kinds, [1, 8]).map((what): Disturbance =>
+    what.kind === 'hubDead' && random.chance(0.5) ? { ...what, kind: 'hubRefuses' } : what,
+  );
+  const often = random.pick([0, 0.1, 0.3]);
+  const rates = { late: often / 2, again: often, afterwards: often, dropped: random.pick([0, 0.05]) };
+  const alertAfterMs = random.pick([60_000, 90_000, 150_000]);
+  const jobs = plan.jobs.map((job) => rescheduled(job, ({ schedule }) => ({ schedule, settings: { alertAfterMs } })));
+  return withRates({ ...longer, jobs, disturbances: troubles.toSorted(byTime) }, rates);
 }
 
 function draw(

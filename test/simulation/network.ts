@@ -24,6 +24,8 @@ export interface Network {
   readonly timeline: Timeline;
   readonly trace: Trace | undefined;
   readonly calls: FaultStream;
+  /** How long each call takes, there and back, on top of what all take. */
+  readonly slowMs: number;
   outage(): Outage | undefined;
   /** The service refuses this process: its role is missing. */
   denied(): boolean;
@@ -54,9 +56,9 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
       network.crash(fault.ms);
       return;
     }
-    const there = isSlowThere(fault?.kind) ? (fault?.ms ?? 0) : random.whole(1, 15);
+    const there = isSlowThere(fault?.kind) ? (fault?.ms ?? 0) : random.whole(1, 15) + network.slowMs / 2;
     const slowly = network.outage() === 'slows' ? random.whole(...SLOW_MS) : 0;
-    const back = fault?.kind === 'slowBack' ? fault.ms : slowly + random.whole(1, 15);
+    const back = fault?.kind === 'slowBack' ? fault.ms : slowly + random.whole(1, 15) + network.slowMs / 2;
     const answer = (settle: () => void, delay = back): void => {
       timeline.after(delay, () => {
         from.enter(settle);

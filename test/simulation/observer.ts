@@ -1,5 +1,6 @@
 import type { ETag, JobName, LeaseId } from '../../src/core/brand';
 import { decodeControl } from '../../src/core/control';
+import type { CoordinatorEvent } from '../../src/core/event';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
@@ -9,6 +10,7 @@ import type { JobContext } from '../../src/coordinator/handler';
 import { handlerStarted } from './check-handler';
 import { checkItems, pieceCreated } from './check-items';
 import { recordWritten } from './check-record';
+import { saidOverdue } from './check-overdue';
 import { released, rowWritten } from './check-row';
 import { checkTrust, trustLimit } from './check-trust';
 import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
@@ -33,6 +35,8 @@ export interface Observer {
   handlerEnded(execution: Execution, returned: boolean): void;
   itemStarted(item: ItemExecution): void;
   itemEnded(item: ItemExecution): void;
+  /** A process says what happens. */
+  event(actor: Actor, event: CoordinatorEvent): void;
   /** A write through a fence is sent by its process, or applied by the service. */
   fencedWriteSent(job: string, token: number): void;
   fencedWrite(job: string, token: number): void;
@@ -76,6 +80,8 @@ export function createObserver(
     check,
     watch: (store, actor) => watchStore(store, { actor, factsOf, madeAt, now, report, trace, proven }),
     sent(actor, method, parameters) {
+      // A clock may be set, and corrected, between any two calls.
+      actor.error();
       if (method !== 'acquire') return;
       const [job, { leaseId, leaseMs }] = parameters as Parameters<LeaseStore['acquire']>;
       const { acquisitions } = factsOf(job);
@@ -131,12 +137,18 @@ export function createObserver(
       execution.running = false;
       facts.executions.delete(execution);
       if (returned) facts.returned.add(execution.context.fence.token);
+      if (!execution.context.signal.aborted) facts.endedAt.set(execution.context.fence.token, now());
     },
     itemStarted(item) {
       factsOf(item.context.job).items.add(item);
     },
     itemEnded(item) {
       factsOf(item.context.job).items.delete(item);
+    },
+    event(actor, event) {
+      if (event.event === 'overdue' && event.job !== undefined) {
+        saidOverdue(factsOf(event.job), actor, event, now(), report);
+      }
     },
     fencedWriteSent(job, token) {
       const facts = factsOf(job);

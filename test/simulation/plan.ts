@@ -17,6 +17,8 @@ export interface PlannedInstance {
   readonly deployment: number;
   readonly startsAt: number;
   readonly clock: ClockFault;
+  /** Its way to storage and back is long: each call takes this much longer. */
+  readonly slowMs?: number;
 }
 
 /** All that a history follows from, with its seed. */
@@ -32,6 +34,8 @@ export interface Plan {
   readonly hubLateMs?: number;
   /** How long faults happen; then it is quiet. */
   readonly troubledMs: number;
+  /** Storage is well, so that what is overdue is said to be. */
+  readonly alerts?: boolean;
 }
 
 /** A plan with a little of everything. */
@@ -51,6 +55,7 @@ export function plainPlan(seed: number): Plan {
     ...drawRates(random, CALL_FAULTS, level, 0.45),
     lastRecord: 0,
     lastRelease: 0,
+    afterwards: 0,
     lastLook: 0,
     ...drawRates(random, HUB_FAULTS, Math.min(0.3, level * 4), 0.4),
     ...theme.rates,
@@ -94,7 +99,11 @@ function together(random: Random, theme: Theme, disturbances: readonly Disturban
 
 /** A machine that sleeps while its wall clock is set back has no clock left that shows how long it slept. */
 export function withinLimits(plan: Plan): Plan {
-  if (!plan.disturbances.some(({ kind }) => kind === 'setClock') || plan.faults.kind === 'listed') return plan;
+  if (
+    !plan.disturbances.some(({ kind }) => kind === 'setClock' || kind === 'setClocks') ||
+    plan.faults.kind === 'listed'
+  )
+    return plan;
   return {
     ...plan,
     faults: { kind: 'drawn', rates: { ...plan.faults.rates, sleepAfter: 0 } },

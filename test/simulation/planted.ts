@@ -4,6 +4,7 @@ import { DECISION_FAULTS } from './planted-decisions';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
+import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
 
 /** One text of a source file under `src`, which must be there exactly once, and what is put in its place. */
@@ -31,6 +32,7 @@ export const PLANTED: readonly Planted[] = [
   ...DECISION_FAULTS,
   ...FAN_OUT_FAULTS,
   ...MONTHS_FAULTS,
+  ...TIME_FAULTS,
 ];
 
 export function plantedBy(name: string): Planted | undefined {

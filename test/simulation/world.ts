@@ -185,6 +185,9 @@ export function start(world: World, place: PlannedInstance): void {
     random: seededAt(seedOf(plan.seed, 'process', place.index), times),
     trace,
     handlerOf: (job, on) => handlerOf(world, job, on, { actor, network, meter }),
+    said: (event) => {
+      observer.event(actor, event);
+    },
     broken: (what) => {
       observer.report('threw', 'all', `${id}: ${what}`);
     },
@@ -200,7 +203,10 @@ function mayTick(asking: Instance, now: number): boolean {
   const { ticking } = deployment;
   const gone = ticking === undefined || ticking.process.dead || ticking.leaving;
   const stuck = ticking?.pausedSince !== undefined && now - ticking.pausedSince > TIMER_PASSES_ON_MS;
-  if (gone || stuck) deployment.ticking = asking;
+  if (gone || stuck) {
+    deployment.ticking = asking;
+    asking.ticksSince = now;
+  }
   return deployment.ticking === asking;
 }
 
@@ -210,6 +216,7 @@ function networkOf(world: World, place: PlannedInstance, id: string, meter: Call
     timeline,
     trace,
     calls: faults.stream(id),
+    slowMs: place.slowMs ?? 0,
     outage: () => world.outage,
     denied: () => (world.deniedUntil.get(place.index) ?? 0) > timeline.now(),
     crash: (back) => {

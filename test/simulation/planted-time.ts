@@ -1,0 +1,60 @@
+import type { Planted } from './planted';
+
+/** Rules that keep wrong clocks, old listings and doubts about a hub from stalling what they need not. */
+export const TIME_FAULTS: readonly Planted[] = [
+  {
+    name: 'first-page-date',
+    what: "a row is as old as its listing's first page",
+    mix: 'loss',
+    edits: [{ file: 'coordinator/tick.ts', from: 'listedAt: seen.date }', to: 'listedAt: listing.date }' }],
+  },
+  {
+    name: 'hub-doubt-silences',
+    what: 'a doubt about the task hub stops looks and alerts, too',
+    mix: 'hubs',
+    edits: [
+      {
+        file: 'coordinator/tick.ts',
+        from: 'const wait = await step(hub, firstLook, report);',
+        to: 'if (!watch.mayRace) {\n          await sleep(clock, Math.max(0, Math.min(500, left())), stopped);\n          continue;\n        }\n        const wait = await step(hub, firstLook, report);',
+      },
+    ],
+  },
+  {
+    name: 'hub-refusal-not-doubted',
+    what: 'a task hub that refuses every start is not doubted',
+    mix: 'hubs',
+    edits: [
+      {
+        file: 'coordinator/hub-watch.ts',
+        from: 'doubt(`the task hub does not take orchestrations: ${String(error)}`, report);\n    },\n  };',
+        to: '},\n  };',
+      },
+    ],
+  },
+  {
+    name: 'hold-back-by-wall-clock',
+    what: 'a handler is held back by the wall clock alone, and renewals say nothing of the time',
+    mix: 'clocks',
+    edits: [
+      {
+        file: 'coordinator/execute.ts',
+        from: 'Math.min(due - serviceTime.now(), bound - clock.monotonic())',
+        to: 'due - serviceTime.now() + 0 * bound',
+      },
+      { file: 'lease/keep-alive.ts', from: 'options.onDate?.(date, sent);', to: '' },
+    ],
+  },
+  {
+    name: 'slow-answers-ignored',
+    what: 'an answer that took over 2 s corrects no clock, however wrong it is',
+    mix: 'clocks',
+    edits: [
+      {
+        file: 'lease/service-time.ts',
+        from: 'if (Math.abs(difference - skew) > roundTrip / 2 + CORRECT_BEYOND_MS) skew = difference;',
+        to: '',
+      },
+    ],
+  },
+];
