@@ -60,7 +60,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   outages: { what: 'storage and task hubs are away for up to five minutes', share: 150, change: outages },
   hubs: { what: 'task hubs are dead, refuse, or repeat themselves, and storage is well', share: 100, change: hubs },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
-  draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 200, change: draining },
+  draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 100, change: draining },
   slowHub: { what: 'one deployment, whose task hub delivers 12 s late', share: 100, change: slowHub },
 };
 
