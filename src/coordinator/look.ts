@@ -57,7 +57,7 @@ export async function look(
     warnOfOtherSchedule(coordinator, job, notes, looked, report);
     return looked;
   } catch (error) {
-    if (!(error instanceof ForeignMetadataError) && !(error instanceof ForeignRecordError)) throw error;
+    if (!(error instanceof ForeignMetadataError)) throw error;
     const reason = `job "${name}" is left alone: ${error.message}`;
     troubled(coordinator, quarantine, { job: name, reason }, report);
     return undefined;
@@ -92,6 +92,7 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   const decision = decide(situation(settled === undefined ? 'unread' : 'final', settled?.endedAt));
   if (decision.kind !== 'readRecord') return { decision, row, etag, lease };
   const record = await runRecord(coordinator, spec.name, row.run?.key ?? '');
+  if (record === 'unreadable') return { decision: decide(situation(record, undefined)), row, etag, lease };
   if (record?.state !== 'final')
     return { decision: decide(situation(record?.state ?? 'none', undefined)), row, etag, lease };
   const endedAt = record.endedAt === null ? 0 : Date.parse(record.endedAt);
@@ -99,11 +100,21 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   return { decision: decide(situation('final', endedAt)), row, etag, lease };
 }
 
-async function runRecord(coordinator: Coordinator, job: JobName, key: string): Promise<LedgerRecord | undefined> {
-  const found = await within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
-    readRecord(coordinator.store, job, key, { signal }),
-  );
-  return found?.record;
+/** A record that cannot be read is there: who wrote over it may have written over the end of the run. */
+async function runRecord(
+  coordinator: Coordinator,
+  job: JobName,
+  key: string,
+): Promise<LedgerRecord | 'unreadable' | undefined> {
+  try {
+    const found = await within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
+      readRecord(coordinator.store, job, key, { signal }),
+    );
+    return found?.record;
+  } catch (error) {
+    if (error instanceof ForeignRecordError) return 'unreadable';
+    throw error;
+  }
 }
 
 /** A holder whose last row write was refused could not say there when its run ended. Its record says so. */

@@ -1,5 +1,6 @@
 import type { JobName } from '../core/brand';
 import { recordKey, parseRecordKey } from '../core/key';
+import { ForeignRecordError } from '../core/record';
 import type { LedgerRecord } from '../core/record';
 import type { LeaseStore } from '../lease/store';
 import { readRecord } from './ledger';
@@ -18,10 +19,20 @@ export async function previousRun(store: LeaseStore, job: JobName, key: string):
       seen += 1;
       // `started` is in the summary of what ran, and only there.
       if (candidate <= recordKey(before) || summary['state'] !== 'final' || summary['started'] === undefined) continue;
-      const found = await readRecord(store, job, candidate);
-      if (found !== undefined) return found.record;
+      const record = await readable(store, job, candidate);
+      if (record !== undefined) return record;
     }
     continuation = page.continuation;
   } while (continuation !== undefined && seen < RECORDS_AT_MOST);
   return undefined;
+}
+
+/** One that somebody else wrote tells nothing of a run, and must not end this one. */
+async function readable(store: LeaseStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
+  try {
+    return (await readRecord(store, job, key))?.record;
+  } catch (error) {
+    if (error instanceof ForeignRecordError) return undefined;
+    throw error;
+  }
 }

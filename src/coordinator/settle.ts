@@ -6,7 +6,7 @@ import { RUN_FATES } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
-import { finalRecord, openRecord, storeRecord, unknownRecord } from '../core/record';
+import { ForeignRecordError, finalRecord, openRecord, storeRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
@@ -139,7 +139,10 @@ async function writeNews(
   return true;
 }
 
-/** The record of the row's run, whose outcome nobody knows. One that is there meanwhile stands. */
+/**
+ * The record of the row's run, whose outcome nobody knows. One that is there meanwhile stands; so does one that cannot
+ * be read, and there the event alone says how the run ended.
+ */
 export async function writeOutcomeUnknown(coordinator: Coordinator, held: Held, report: Report): Promise<void> {
   const { spec } = held.job;
   const key = runKey(held.row);
@@ -148,13 +151,26 @@ export async function writeOutcomeUnknown(coordinator: Coordinator, held: Held, 
     () => held.trust.remaining(),
     (signal) => coordinator.store.createRecord(spec.name, key, storeRecord(unknownRecord(spec, held.row)), { signal }),
   );
-  if (created.kind === 'exists') return;
+  if (created.kind === 'exists' && (await isReadable(coordinator, held, key))) return;
   report.event({
     event: 'failed',
     at: coordinator.serviceTime.now(),
     ...describeRun(held),
     reason: 'outcomeUnknown',
   });
+}
+
+async function isReadable({ store, clock, random }: Coordinator, held: Held, key: string): Promise<boolean> {
+  try {
+    const remaining = (): number => held.trust.remaining();
+    await untilAnswered({ clock, random }, remaining, (signal) =>
+      readRecord(store, held.job.spec.name, key, { signal }),
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof ForeignRecordError) return false;
+    throw error;
+  }
 }
 
 /** What the row owes, written under its lease. */

@@ -4,7 +4,7 @@ import { extentOf } from './fate';
 import type { JobSpec } from './job';
 import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
-import { asciiJson, isObject } from './metadata';
+import { asciiJson, isInstant, isObject } from './metadata';
 import type { PastAttempt, Row } from './row';
 import { lostAttempt } from './row';
 
@@ -119,6 +119,17 @@ export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
   return runRecord(job, { ...row, execution: undefined }, attempts, state);
 }
 
+/** What is known of a run whose record cannot be read. */
+export function unreadableRecord(job: JobName, key: string): LedgerRecord {
+  return {
+    job,
+    scheduledFor: iso(parseRecordKey(key)?.scheduledFor ?? 0),
+    ...{ state: 'final', outcome: 'failed', reason: 'outcomeUnknown' },
+    ...{ trigger: null, token: null, runId: runIdOf(job, key) },
+    ...{ startedAt: null, endedAt: null, latenessMs: null, attempts: [] },
+  };
+}
+
 function runRecord(
   job: RecordedJob,
   row: Row,
@@ -184,6 +195,9 @@ export class ForeignRecordError extends Error {
 /** Reads a stored record back. Throws {@link ForeignRecordError}. */
 export function parseRecord(job: JobName, key: string, body: string): LedgerRecord {
   let parsed: unknown;
+  if (nested(body) > NESTED_AT_MOST) {
+    throw new ForeignRecordError(`ledger record "${key}" of job "${job}" has more lists and objects than one may have`);
+  }
   try {
     parsed = JSON.parse(body);
   } catch (cause) {
@@ -195,15 +209,61 @@ export function parseRecord(job: JobName, key: string, body: string): LedgerReco
   return parsed;
 }
 
+/** A result has 32 KB at the most, which may be lists alone. A parsed list takes a hundred times its text. */
+const NESTED_AT_MOST = 100_000;
+
+function nested(body: string): number {
+  let count = 0;
+  for (const char of body) if (char === '[' || char === '{') count += 1;
+  return count;
+}
+
 function isLedgerRecord(value: unknown): value is LedgerRecord {
   if (!isObject(value)) return false;
-  const { state, job, scheduledFor, attempts } = value;
+  const { state, job, scheduledFor, attempts, latenessMs, through, count } = value;
   return (
     (state === 'open' || state === 'final') &&
     typeof job === 'string' &&
-    typeof scheduledFor === 'string' &&
-    Array.isArray(attempts)
+    isTime(scheduledFor) &&
+    ['outcome', 'reason', 'trigger'].every((key) => isNullOr(value[key], isText)) &&
+    ['startedAt', 'endedAt'].every((key) => isNullOr(value[key], isTime)) &&
+    isNullOr(latenessMs, isNumber) &&
+    isNullOr(through, isTime) &&
+    isNullOr(count, isNumber) &&
+    Array.isArray(attempts) &&
+    attempts.every(isAttemptRecord)
   );
+}
+
+function isAttemptRecord(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { attempt, token, deployment, startedAt, endedAt, outcome, error } = value;
+  return (
+    isNumber(attempt) &&
+    isNumber(token) &&
+    isText(deployment) &&
+    isNullOr(startedAt, isTime) &&
+    isNullOr(endedAt, isTime) &&
+    isText(outcome) &&
+    isNullOr(error, (thrown) => isObject(thrown) && isText(thrown['name']) && isText(thrown['message']))
+  );
+}
+
+/** A member may be missing where a version does not write it. */
+function isNullOr(value: unknown, is: (value: unknown) => boolean): boolean {
+  return value === undefined || value === null || is(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
+}
+
+function isTime(value: unknown): boolean {
+  return isText(value) && isInstant(Date.parse(value));
 }
 
 function iso(instant: EpochMs): string {

@@ -101,6 +101,7 @@ export interface LeaseStore {
     options?: CallOptions,
   ): Promise<{ readonly kind: 'replaced'; readonly etag: ETag } | { readonly kind: 'refused' }>;
 
+  /** Rejects with `ForeignRecordError` when it is larger than any that cronlease writes; so does `readPiece`. */
   readRecord(
     job: JobName,
     key: string,

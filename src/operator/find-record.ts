@@ -1,5 +1,6 @@
 import type { EpochMs, JobName } from '../core/brand';
 import { invertedTime, parseRecordKey, recordKey } from '../core/key';
+import { ForeignRecordError, unreadableRecord } from '../core/record';
 import type { LedgerRecord } from '../core/record';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, ListedRecord } from '../lease/store';
@@ -100,6 +101,11 @@ async function read(
   key: string,
   options: CallOptions | undefined,
 ): Promise<FoundRecord | undefined> {
-  const found = await readRecord(store, job, key, options);
-  return found && { key, record: found.record };
+  try {
+    const found = await readRecord(store, job, key, options);
+    return found && { key, record: found.record };
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError)) throw error;
+    return { key, record: unreadableRecord(job, key) };
+  }
 }

@@ -1,11 +1,24 @@
 import type { Millis } from '../core/brand';
 import { UNLISTABLE_KEYS } from '../core/metadata';
+import { ForeignRecordError } from '../core/record';
 import type { Metadata } from '../lease/store';
 
 /** All names and values of one blob's metadata, in bytes. */
 const METADATA_BYTES = 8192;
 const LEASE_SECONDS = { least: 15, most: 60 };
 export const LONGEST_LEASE_MS = LEASE_SECONDS.most * 1000;
+
+/** In bytes: no record or piece that cronlease writes is larger. */
+export const BODY_BYTES = 4 * 1024 * 1024;
+
+/**
+ * @param body undefined: more than {@link BODY_BYTES}
+ * @throws ForeignRecordError
+ */
+export function checkBody(what: string, body: string | undefined): string {
+  if (body !== undefined) return body;
+  throw new ForeignRecordError(`${what} is larger than ${BODY_BYTES / 1024 / 1024} MB, and not one of cronlease's`);
+}
 
 /** What was to be stored does not fit blob storage. Nothing was sent. */
 export class StoreLimitError extends Error {

@@ -194,7 +194,7 @@ describe('doctor', () => {
     // The hand-over of the next run shows the last one.
     const settled = (store: LeaseStore): Promise<unknown> =>
       store.createRecord(JOB.name, late.run?.key ?? '', {
-        body: JSON.stringify({ job: 'a', scheduledFor: '', state: 'final', attempts: [] }),
+        body: JSON.stringify({ job: 'a', scheduledFor: new Date(T0).toISOString(), state: 'final', attempts: [] }),
         summary: {},
       });
     expect(await found({ rows: { a: late }, held, besides: settled })).toEqual([]);

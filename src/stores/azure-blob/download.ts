@@ -1,11 +1,12 @@
-import { text } from 'node:stream/consumers';
 import type { ETag } from '../../core/brand';
 import type { LeaseState, Metadata } from '../../lease/store';
+import { BODY_BYTES } from '../limits';
 import { quoted } from './layout';
 import type { RowBlob } from './row-container';
 
 interface Downloaded {
-  readonly body: string;
+  /** Undefined: larger than anything of ours, and not read to its end. */
+  readonly body: string | undefined;
   readonly etag: ETag;
   readonly metadata: Metadata;
   readonly lease: LeaseState;
@@ -22,4 +23,17 @@ export async function download(blob: Pick<RowBlob, 'download'>, abortSignal: Abo
   const { readableStreamBody: stream, etag = '', metadata = {}, leaseState: lease = 'available', date } = response;
   const body = stream === undefined ? '' : await text(stream);
   return { body, etag: quoted(etag), metadata, lease, ...(date && { date }) };
+}
+
+/** Leaving the loop ends the connection, whatever is still to come. A range would fail where the blob is empty. */
+async function text(stream: NodeJS.ReadableStream): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    size += bytes.length;
+    if (size > BODY_BYTES) return undefined;
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,7 +1,7 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { ETag, JobName } from '../../core/brand';
 import type { CallOptions, LeaseStore, Metadata, StoredRecord } from '../../lease/store';
-import { checkMetadata } from '../limits';
+import { checkBody, checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
@@ -90,7 +90,9 @@ export function recordCalls(
         options,
         send: (abortSignal) => download(container.getBlobClient(recordPrefix(job) + key), abortSignal),
       });
-      return answer.kind === 'yes' ? { body: answer.value.body, etag: answer.value.etag } : undefined;
+      if (answer.kind === 'no') return undefined;
+      const { body, etag } = answer.value;
+      return { body: checkBody(`ledger record "${key}" of job "${job}"`, body), etag };
     },
     async createPiece(job, key, name, { body, summary: metadata }, options) {
       const blobName = piecePrefix(job, key) + name;
@@ -106,7 +108,7 @@ export function recordCalls(
         options,
         send: (abortSignal) => download(container.getBlobClient(blobName), abortSignal),
       });
-      return answer.kind === 'yes' ? answer.value.body : undefined;
+      return answer.kind === 'yes' ? checkBody(blobName, answer.value.body) : undefined;
     },
     async deletePiece(job, key, name, options) {
       const blobName = piecePrefix(job, key) + name;

@@ -10,7 +10,7 @@ import type {
   Metadata,
   StoredRecord,
 } from '../../lease/store';
-import { checkMetadata, leaseSeconds, LONGEST_LEASE_MS } from '../limits';
+import { BODY_BYTES, checkBody, checkMetadata, leaseSeconds, LONGEST_LEASE_MS } from '../limits';
 import { acquire, breakLease, isOf, type Lease, leaseStateOf, mayWrite, NO_LEASE, renew } from './lease';
 
 /** A storage service in this process, with the rules of blob leases and a clock that can be set. */
@@ -220,7 +220,7 @@ function ledgerCalls(state: State): Pick<LeaseStore, 'createRecord' | 'replaceRe
     async readRecord(job, key, options) {
       heed(options);
       const found = ledgerOf(job).get(key);
-      return found && { body: found.body, etag: found.etag };
+      return found && { body: limited(`ledger record "${key}" of job "${job}"`, found.body), etag: found.etag };
     },
     async listRecords(job, { prefix = '', limit, continuation = '' }, options) {
       heed(options);
@@ -255,7 +255,8 @@ function pieceCalls(state: State): Pick<LeaseStore, 'createPiece' | 'readPiece' 
     },
     async readPiece(job, key, name, options) {
       heed(options);
-      return piecesOf(job).get(`${key}/${name}`)?.body;
+      const body = piecesOf(job).get(`${key}/${name}`)?.body;
+      return body === undefined ? undefined : limited(`${key}/${name}`, body);
     },
     async listPieces(job, { key, limit, continuation = '' }, options) {
       heed(options);
@@ -300,6 +301,10 @@ function store(state: State, metadata: Metadata): Stored {
   checkMetadata(metadata);
   state.writes += 1;
   return { etag: `"0x${state.writes.toString(16)}"` as ETag, metadata: Object.freeze({ ...metadata }) };
+}
+
+function limited(what: string, body: string): string {
+  return checkBody(what, Buffer.byteLength(body) > BODY_BYTES ? undefined : body);
 }
 
 function dateOf(clock: Clock): number {

@@ -23,6 +23,17 @@ async function create(store: LeaseStore, key: string, stored: StoredRecord, job:
 }
 
 function single(test: Test): void {
+  test('refuses to read a body that is larger than any of ours', async ({ open }) => {
+    const store = open();
+    const body = 'x'.repeat(5 * 1024 * 1024);
+    await store.createRecord(JOB, '1-s', { body, summary: { a: 'b' } });
+    await store.createPiece(JOB, '1-s', 'plan', { body, summary: { a: 'b' } });
+    await expect(store.readRecord(JOB, '1-s')).rejects.toMatchObject({ code: 'ForeignRecord' });
+    await expect(store.readPiece(JOB, '1-s', 'plan')).rejects.toMatchObject({ code: 'ForeignRecord' });
+    await store.createRecord(JOB, '2-s', { body: '{}', summary: { a: 'b' } });
+    expect(await store.readRecord(JOB, '2-s')).toMatchObject({ body: '{}' });
+  });
+
   test('a record is absent until created', async ({ open }) => {
     expect(await open().readRecord(JOB, KEY)).toBeUndefined();
   });
