@@ -8,7 +8,7 @@ import { encodeRow, firstCursor, isOutcomeUnknown, newRow } from '../core/row';
 import type { Row } from '../core/row';
 import { backOff } from '../lease/back-off';
 import { untilAnswered, within } from '../lease/deadline';
-import type { Listing } from '../lease/store';
+import type { Listing, ListOptions } from '../lease/store';
 import { StoreError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
 import { Board } from './board';
@@ -27,7 +27,8 @@ import { announcer } from './presence';
 import { purger } from './purge';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from './reachability';
 import { writeOutcomeUnknown, writeOwedOf } from './settle';
-import { tellStrays } from './strays';
+import { listingRounds } from './rounds';
+import { tellSlowListing, tellStrays } from './strays';
 
 /** Claims side by side. */
 const CLAIMS_AT_ONCE = 32;
@@ -60,6 +61,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   const announce = announcer(coordinator);
   const overdue = overdueWatch(coordinator);
   const purge = purger(coordinator);
+  const rounds = listingRounds(clock, list);
   let prepared = false;
   let lastSweep: Millis | undefined;
   let going = 0;
@@ -166,8 +168,16 @@ export function createTicker(coordinator: Coordinator): Ticker {
     }
     const due = board.due(serviceTime.now());
     const sweep = sinceSweep() >= settings.sweepIntervalMs || (firstLook && board.anyInFlight);
-    if (sweep || due.length > coordinator.jobs.size / JOBS_PER_PAGE) await lookAtAll(hub, report);
-    else await Promise.all(due.map((job) => lookAtOne(hub, job, report)));
+    const all = sweep || rounds.going;
+    if (rounds.slow) {
+      // Those that are due do not wait for a listing that takes long.
+      await Promise.all(due.map((job) => gate(() => lookAtOne(hub, job, report))));
+      if (all) await lookAtAll(hub, report);
+    } else if (all || due.length > coordinator.jobs.size / JOBS_PER_PAGE) {
+      await lookAtAll(hub, report);
+    } else {
+      await Promise.all(due.map((job) => lookAtOne(hub, job, report)));
+    }
     return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
   }
 
@@ -182,11 +192,9 @@ export function createTicker(coordinator: Coordinator): Ticker {
     return lastSweep === undefined ? Infinity : clock.monotonic() - lastSweep;
   }
 
-  async function list(job?: JobName): Promise<Listing> {
+  async function list(options: ListOptions): Promise<Listing> {
     const sent = moment(clock);
-    const listing = await within(clock, LISTING_LIMIT_MS, (signal) =>
-      coordinator.store.list(job === undefined ? { signal } : { job, signal }),
-    );
+    const listing = await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.list({ ...options, signal }));
     serviceTime.observe(listing.date, sent);
     if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
       notedSkew = serviceTime.skewMs;
@@ -196,17 +204,26 @@ export function createTicker(coordinator: Coordinator): Ticker {
   }
 
   async function lookAtAll(hub: Hub, report: Report): Promise<void> {
+    const jobs = [...coordinator.jobs.values()];
     let askedAt = clock.monotonic();
-    let listing = await list();
-    const missing = [...coordinator.jobs.values()].filter(({ spec }) => listing.jobs.get(spec.name)?.row === undefined);
+    const { part, whole } = await rounds.next(board.nextLook() - serviceTime.now());
+    tellSlowListing(coordinator, rounds.slow ? part : undefined, report);
+    if (rounds.slow) {
+      const inPart = jobs.filter(({ spec }) => part.jobs.get(spec.name)?.row !== undefined);
+      await Promise.all(inPart.map((job) => decideOn(hub, job, part, askedAt, report)));
+    }
+    if (whole === undefined) return;
+    let listing = whole;
+    const missing = jobs.filter(({ spec }) => listing.jobs.get(spec.name)?.row === undefined);
     if (missing.length > 0) {
       await Promise.all(missing.map((job) => gate(() => createRow(job, listing.date))));
       askedAt = clock.monotonic();
-      listing = await list();
+      if (rounds.slow) await Promise.all(missing.map(({ spec }) => gate(() => lookAtOne(hub, spec.name, report))));
+      else listing = await list({});
     }
     lastSweep = askedAt;
     tellStrays(coordinator, listing, report);
-    await Promise.all([...coordinator.jobs.values()].map((job) => decideOn(hub, job, listing, askedAt, report)));
+    if (!rounds.slow) await Promise.all(jobs.map((job) => decideOn(hub, job, listing, askedAt, report)));
     const check = overdue.check(listing, report);
     if (check !== undefined) goesOn(check);
   }
@@ -223,7 +240,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   async function lookAtOne(hub: Hub, name: JobName, report: Report): Promise<void> {
     const job = coordinator.jobs.get(name);
     const askedAt = clock.monotonic();
-    const listing = await list(name);
+    const listing = await list({ job: name });
     if (job !== undefined) await decideOn(hub, job, listing, askedAt, report);
   }
 

@@ -22,8 +22,12 @@ export interface LeaseStore {
   /** Makes the container if it is missing. Not being allowed to make one that exists is no error. */
   prepare(options?: CallOptions): Promise<void>;
 
-  /** All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. */
-  list(options?: CallOptions & { readonly job?: JobName }): Promise<Listing>;
+  /**
+   * All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. Once
+   * `enough` is aborted it ends with what its pages have shown, at least one, and with where to continue: there a
+   * listing goes on that is given it as `from`. A job is in one of these parts whole.
+   */
+  list(options?: ListOptions): Promise<Listing>;
 
   /** Creates a row if it is absent. */
   createRow(job: JobName, metadata: Metadata, options?: CallOptions): Promise<'created' | 'exists'>;
@@ -192,6 +196,12 @@ export interface ListedPresence {
   readonly metadata: Metadata;
 }
 
+export interface ListOptions extends CallOptions {
+  readonly job?: JobName;
+  readonly from?: string;
+  readonly enough?: AbortSignal;
+}
+
 export interface ListedJob {
   readonly row?: ListedRow;
   readonly control?: ListedControl;
@@ -204,6 +214,8 @@ export interface Listing {
   readonly jobs: ReadonlyMap<JobName, ListedJob>;
   /** Left out where there are none. */
   readonly strays?: Strays;
+  /** Left out where the listing reached its end. */
+  readonly continuation?: string;
 }
 
 export interface Presences {

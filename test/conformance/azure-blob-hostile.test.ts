@@ -6,7 +6,7 @@ import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobElectionRows, azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import { ACCOUNT_KEY, type Azurite, connectionStringOf, startAzurite } from '../support/azurite';
+import { ACCOUNT, ACCOUNT_KEY, type Azurite, connectionStringOf, startAzurite } from '../support/azurite';
 import { createRow, JOB, jobName } from './cases/support';
 
 /** The emulator drops `__proto__`, and the values of others. */
@@ -109,6 +109,33 @@ describe('a listing of several pages', () => {
   });
 
   it.each([
+    ['acme', '5000'],
+    [ACCOUNT, '500'],
+  ])('asks the account %s for pages of %s', async (account, size) => {
+    const asked: (string | null)[] = [];
+    const { port } = await answering((request, response) => {
+      asked.push(new URL(request.url ?? '', 'http://x').searchParams.get('maxresults'));
+      response.writeHead(200, { 'content-type': 'application/xml' }).end(page([], ''));
+    });
+    const endpoint = `http://127.0.0.1:${String(port)}/${account}`;
+    const connection = `AccountName=${account};AccountKey=${ACCOUNT_KEY};BlobEndpoint=${endpoint}`;
+    const container = connectContainer({ CRONLEASE_STORAGE: connection });
+    await azureBlobStore({ container, clock: systemClock }).list();
+    expect(asked).toEqual([size]);
+  });
+
+  it('ends a job’s own listing with its row, whatever lies behind it', async () => {
+    let pages = 0;
+    const store = await serve((_request, response) => {
+      pages += 1;
+      const body = page(['jobs/a/control', 'jobs/a/lease', `jobs/a/x${String(pages)}`], 'next');
+      response.writeHead(200, { 'content-type': 'application/xml' }).end(body);
+    });
+    const { jobs, continuation } = await store.list({ job: jobName('a') });
+    expect([pages, jobs.size, continuation]).toEqual([1, 1, undefined]);
+  });
+
+  it.each([
     ['a page of somebody in between', 'text/html', '<html><body>Sign in</body></html>'],
     ['half a listing', 'application/xml', page(['jobs/a/lease'], '').slice(0, -20)],
   ])('cannot be %s', async (_title, type, body) => {
@@ -126,12 +153,17 @@ function page(names: readonly string[], marker: string): string {
 }
 
 async function serve(answer: RequestListener): Promise<LeaseStore> {
+  const { port } = await answering(answer);
+  const settings = { CRONLEASE_STORAGE: connectionStringOf(port, ACCOUNT_KEY) };
+  return azureBlobStore({ container: connectContainer(settings), clock: systemClock });
+}
+
+async function answering(answer: RequestListener): Promise<AddressInfo> {
   const server = createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closing.push(() => {
     server.closeAllConnections();
     server.close();
   });
-  const settings = { CRONLEASE_STORAGE: connectionStringOf((server.address() as AddressInfo).port, ACCOUNT_KEY) };
-  return azureBlobStore({ container: connectContainer(settings), clock: systemClock });
+  return server.address() as AddressInfo;
 }

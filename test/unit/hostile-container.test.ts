@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
+import { StoreUnavailableError } from '../../src/lease/store';
 import type { Strays } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
@@ -78,5 +79,53 @@ describe('a listing of several pages', () => {
     expect(sim.calls.filter(({ scheduledFor }) => scheduledFor % MINUTE > 0).map((call) => call.scheduledFor)).toEqual([
       first,
     ]);
+  });
+});
+
+describe('a listing that takes longer than a tick allows', () => {
+  it('is read in parts, and no job waits for it', async () => {
+    const names = ['a', 'b', 'c'];
+    const sim = simulation({ jobs: names.map((name) => jobSpec(name, '* * * * *')) });
+    const instance = instanceOf(sim);
+    let junk = true;
+    interceptStore(instance, 'list', (list) => async (options) => {
+      const listing = await list(options);
+      if (!junk || options?.job !== undefined) return listing;
+      // One job a part, and 7 s of somebody else's blobs before it.
+      await sleep(sim.clock, 7_000);
+      const index = Number(options?.from ?? 0);
+      const jobs = new Map([...listing.jobs].filter(([job]) => job === names[index]));
+      const strays: Strays = { count: 5_000, names: [`jobs/junk-${String(index)}`], harmful: [] };
+      return { ...listing, jobs, strays, ...(index < 2 && { continuation: String(index + 1) }) };
+    });
+    await sim.clock.advance(10 * MINUTE + 5_000);
+    for (const name of names) {
+      const late = sim.calls.filter(({ job }) => job === name).map((call) => call.at - call.scheduledFor);
+      expect(late.length, name).toBeGreaterThanOrEqual(8);
+      // The first ones, until each job was seen once, apart.
+      expect(Math.max(...late.slice(2)), name).toBeLessThanOrEqual(8_000);
+    }
+    expect(troublesOf(sim)).toEqual([expect.stringMatching(/^one listing of jobs\/ takes longer .*jobs\/junk-\d/)]);
+    const distinct = new Set(sim.calls.map(({ job, scheduledFor }) => `${job} ${String(scheduledFor)}`));
+    expect(distinct.size).toBe(sim.calls.length);
+
+    junk = false;
+    await sim.clock.advance(3 * MINUTE);
+    expect(instance.coordinator.health.healthy).toBe(true);
+  });
+
+  it('begins anew after an error', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    let errors = 0;
+    interceptStore(instanceOf(sim), 'list', (list) => async (options) => {
+      if (options?.from !== undefined) {
+        errors += 1;
+        throw new StoreUnavailableError('400 OutOfRangeInput');
+      }
+      return { ...(await list(options)), ...(errors === 0 && { continuation: 'gone' }) };
+    });
+    await sim.clock.advance(3 * MINUTE);
+    expect(errors).toBe(1);
+    expect(sim.calls.length).toBeGreaterThanOrEqual(2);
   });
 });

@@ -28,7 +28,7 @@ const CREDENTIAL = `${CONNECTION}__credential`;
 const CLIENT_ID = `${CONNECTION}__clientId`;
 
 /** The storage emulator's account and key: published, the same on every machine, and worth nothing elsewhere. */
-const EMULATOR = {
+export const EMULATOR = {
   url: 'http://127.0.0.1:10000/devstoreaccount1',
   account: 'devstoreaccount1',
   key: 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==',

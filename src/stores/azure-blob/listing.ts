@@ -7,6 +7,7 @@ import {
   type ListedJob,
   type ListedPresence,
   type ListedRow,
+  type ListOptions,
   StoreUnavailableError,
   type Strays,
 } from '../../lease/store';
@@ -18,6 +19,7 @@ import {
   parseElectionRow,
   parsePartName,
   parsePresenceName,
+  partName,
   piecePrefix,
   PRESENCE_PREFIX,
   quoted,
@@ -40,6 +42,7 @@ export function listingCalls(
   container: ContainerClient,
   ask: Ask,
   pageSize: number,
+  readControl: LeaseStore['readControl'],
 ): Pick<LeaseStore, 'list' | 'listRecords' | 'listPieces' | 'listPresences'> {
   const askPage = (what: string, request: PageRequest, options: CallOptions | undefined) =>
     askForPage(container, ask, what, request, options);
@@ -48,15 +51,31 @@ export function listingCalls(
       const prefix = options?.job === undefined ? JOBS_PREFIX : jobPrefix(options.job);
       const jobs = new Map<JobName, ListedJob>();
       const strays = strayNotes();
+      const start = parsePlace(options?.from);
+      if (start.job !== undefined) {
+        const { control, date } = await readControl(start.job, options);
+        if (control !== undefined) jobs.set(start.job, { control, date });
+      }
       let date: EpochMs | undefined;
-      let continuation: string | undefined;
+      let continuation: string | undefined = start.marker;
+      let last = '';
       do {
-        const answer = await askPage('list jobs', { prefix, limit: pageSize, continuation }, options);
+        const request = { prefix, limit: pageSize, continuation };
+        const next = date === undefined ? options : untilEnough(options);
+        const answer = await askPage('list jobs', request, next).catch((error: unknown) => {
+          if (date !== undefined && options?.enough?.aborted === true) return undefined;
+          throw error;
+        });
+        if (answer === undefined) break;
         date ??= answer.date;
         for (const item of answer.value.blobs) if (!gather(jobs, item, answer.date)) strays.add(item);
+        last = answer.value.blobs.at(-1)?.name ?? last;
         continuation = answer.value.continuation;
-      } while (continuation !== undefined);
-      return { date, jobs, ...strays.found() };
+        // Whatever lies behind a job's row, it is none of the job's.
+        if (options?.job !== undefined && last >= partName(options.job, 'lease')) continuation = undefined;
+      } while (continuation !== undefined && options?.enough?.aborted !== true);
+      const listed = { date: date ?? 0, jobs, ...strays.found() };
+      return continuation === undefined ? listed : { ...listed, continuation: cutAfter(jobs, last, continuation) };
     },
     async listPresences(options) {
       const presences = new Map<string, ListedPresence>();
@@ -102,6 +121,29 @@ export function listingCalls(
       };
     },
   };
+}
+
+/** Where a listing that was cut off goes on, and the job whose control it has shown, and not its row. */
+interface Place {
+  readonly marker?: string;
+  readonly job?: JobName;
+}
+
+function parsePlace(from: string | undefined): Place {
+  return from === undefined ? {} : (JSON.parse(from) as Place);
+}
+
+/** A job's two blobs are never in two parts: a row without its control would run in a pause. */
+function cutAfter(jobs: Map<JobName, ListedJob>, last: string, marker: string): string {
+  const [job] = [...jobs].find(([name, { row }]) => row === undefined && partName(name, 'lease') > last) ?? [];
+  if (job !== undefined) jobs.delete(job);
+  const place: Place = { marker, ...(job !== undefined && { job }) };
+  return JSON.stringify(place);
+}
+
+function untilEnough(options: ListOptions | undefined): CallOptions | undefined {
+  const signals = [options?.signal, options?.enough].filter((signal) => signal !== undefined);
+  return signals.length === 0 ? undefined : { signal: AbortSignal.any(signals) };
 }
 
 async function askForPage(

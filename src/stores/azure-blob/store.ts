@@ -9,6 +9,7 @@ import {
   StoreDeniedError,
 } from '../../lease/store';
 import { type Ask, asker } from './ask';
+import { EMULATOR } from './connection';
 import { listElections, listingCalls, page } from './listing';
 import { electionRow, JOBS_PREFIX, partName } from './layout';
 import { operatorCalls } from './operator';
@@ -17,8 +18,8 @@ import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
 
 const DEFAULT_CALL_TIMEOUT_MS = 10_000;
-/** The emulator stands still over larger ones. */
-const DEFAULT_PAGE_SIZE = 500;
+/** The most that the service gives. The emulator stands still over more than 500. */
+const PAGE_SIZE = { service: 5000, emulator: 500 };
 
 interface AzureBlobStoreOptions {
   /** Made by `connectContainer`, or otherwise with `retryOptions: { maxTries: 1 }`. */
@@ -27,7 +28,7 @@ interface AzureBlobStoreOptions {
   readonly clock: Clock;
   /** A call that has no answer after this long has failed. 10 s by default. */
   readonly callTimeoutMs?: Millis;
-  /** Most blobs in one page of a listing. 500 by default: the emulator stands still over larger ones. */
+  /** Most blobs in one page of a listing. By default 5,000, and 500 on the emulator, which stands still over more. */
   readonly pageSize?: number;
 }
 
@@ -39,18 +40,23 @@ export function azureBlobStore({
   container,
   clock,
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
-  pageSize = DEFAULT_PAGE_SIZE,
+  pageSize = pageSizeOf(container),
 }: AzureBlobStoreOptions): LeaseStore {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
+  const records = recordCalls(container, ask);
   return {
     location,
     prepare: (options) => prepare(container, ask, location, options),
     ...rowCalls(container, ask, (job) => partName(job, 'lease')),
-    ...recordCalls(container, ask),
-    ...listingCalls(container, ask, pageSize),
+    ...records,
+    ...listingCalls(container, ask, pageSize, records.readControl),
     ...operatorCalls(container, ask),
   };
+}
+
+function pageSizeOf({ accountName }: ContainerClient): number {
+  return accountName === EMULATOR.account ? PAGE_SIZE.emulator : PAGE_SIZE.service;
 }
 
 /**
@@ -79,7 +85,7 @@ export function azureBlobElectionRows({
   container,
   clock,
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
-  pageSize = DEFAULT_PAGE_SIZE,
+  pageSize = pageSizeOf(container),
 }: AzureBlobStoreOptions): ElectionStore {
   const rows = azureBlobElections(container, clock);
   const ask = asker({ location: rows.location, clock, callTimeoutMs });

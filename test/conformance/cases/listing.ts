@@ -98,6 +98,36 @@ function pages(test: Test): void {
     }
   });
 
+  test('that is cut off goes on where it ended, and cuts no job in two', async ({ open }) => {
+    const writer = open();
+    const names = times(5, (index) => jobName(`job-${index}`));
+    for (const job of names) {
+      await createRow(writer, job, { token: job });
+      await writer.writeControl(job, { by: job }, undefined);
+    }
+    await writer.writeControl(jobName('only'), { by: 'only' }, undefined);
+    const whole = (await writer.list()).jobs;
+    for (const pageSize of [1, 2, 3, 4, 500]) {
+      const store = open({ pageSize });
+      const found = new Map<string, unknown>();
+      let from: string | undefined;
+      let parts = 0;
+      do {
+        const part = await store.list({ enough: AbortSignal.abort(), ...(from !== undefined && { from }) });
+        for (const [job, { row, control }] of part.jobs) {
+          expect(found.has(job)).toBe(false);
+          found.set(job, { row, control });
+        }
+        from = part.continuation;
+        parts += 1;
+      } while (from !== undefined && parts < 50);
+      expect(parts).toBeLessThan(50);
+      expect(Object.fromEntries(found)).toEqual(
+        Object.fromEntries([...whole].map(([job, { row, control }]) => [job, { row, control }])),
+      );
+    }
+  });
+
   test('shows over a thousand jobs, each once', async ({ open }) => {
     const store = open();
     const names = times(1050, (index) => jobName(`job-${String(index).padStart(4, '0')}`));

@@ -1,0 +1,81 @@
+import type { JobName, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
+import type { ListedJob, Listing, ListOptions, Strays } from '../lease/store';
+
+/** Shorter than the time limit of the whole call: what a part has shown by then is kept. */
+const PART_MS = 8_000;
+const PART_AT_LEAST_MS = 1_000;
+const STRAYS_NAMED = 10;
+
+export interface Rounds {
+  /** Whether the current listing, or else the last whole one, came in several parts. */
+  readonly slow: boolean;
+  /** Whether a listing was cut off, and waits for its next part. */
+  readonly going: boolean;
+  /**
+   * Lists on from where the last part ended.
+   *
+   * @param limitMs when something else is due
+   * @returns `whole` once the end is reached: what all parts have shown
+   */
+  next(limitMs: Millis): Promise<{ readonly part: Listing; readonly whole: Listing | undefined }>;
+}
+
+/**
+ * Listings of all jobs, in as many parts as it takes: however many blobs somebody has put between the jobs, each part
+ * shows some of them, and the jobs that were seen are served meanwhile.
+ */
+export function listingRounds(
+  clock: Clock,
+  list: (options: Pick<ListOptions, 'from' | 'enough'>) => Promise<Listing>,
+): Rounds {
+  let parts: readonly Listing[] = [];
+  let wasSlow = false;
+  return {
+    get slow() {
+      return wasSlow || parts.length > 0;
+    },
+    get going() {
+      return parts.length > 0;
+    },
+    async next(limitMs) {
+      const enough = new AbortController();
+      const cancel = clock.after(Math.min(PART_MS, Math.max(PART_AT_LEAST_MS, limitMs)), () => {
+        enough.abort();
+      });
+      const from = parts.at(-1)?.continuation;
+      try {
+        const part = await list({ enough: enough.signal, ...(from !== undefined && { from }) });
+        parts = [...parts, part];
+        if (part.continuation !== undefined) return { part, whole: undefined };
+        const whole = merged(parts, part);
+        wasSlow = parts.length > 1;
+        parts = [];
+        return { part, whole };
+      } catch (error) {
+        // The place may be the reason: the next listing begins anew.
+        parts = [];
+        throw error;
+      } finally {
+        cancel();
+      }
+    },
+  };
+}
+
+function merged(parts: readonly Listing[], last: Listing): Listing {
+  if (parts.length === 1) return last;
+  const jobs = new Map<JobName, ListedJob>(parts.flatMap((part) => [...part.jobs]));
+  const strays = parts.flatMap((part) => part.strays ?? []).reduce(both, NO_STRAYS);
+  return { date: last.date, jobs, ...(strays.count > 0 && { strays }) };
+}
+
+const NO_STRAYS: Strays = { count: 0, names: [], harmful: [] };
+
+function both(one: Strays, other: Strays): Strays {
+  return {
+    count: one.count + other.count,
+    names: [...one.names, ...other.names].slice(0, STRAYS_NAMED),
+    harmful: [...one.harmful, ...other.harmful].slice(0, STRAYS_NAMED),
+  };
+}
