@@ -34,6 +34,8 @@ interface Seen {
   readonly row: Row;
   readonly control: Control;
   readonly version: string;
+  /** Its lease is. */
+  readonly isHeld: boolean;
 }
 
 export interface OverdueWatch {
@@ -71,7 +73,10 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
         const seen = seenIn(listing, spec);
         return seen !== undefined && mayBeOverdue(seen) ? [seen] : [];
       });
-      const looks = unsure.flatMap((seen) => (tell(seen, report) ? [] : [gate(() => look(seen, report))]));
+      // A lease that is held may be another one than before: a run may have ended in between, and the row not show it.
+      const looks = unsure.flatMap((seen) =>
+        !seen.isHeld && tell(seen, report) ? [] : [gate(() => look(seen, report))],
+      );
       return looks.length === 0 ? undefined : Promise.all(looks).then(() => undefined);
     },
     told(job, row) {
@@ -91,7 +96,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
       const row = decodeRow(listed.metadata);
       if (row.forgotten !== undefined || (row.revision > revision && row.scheduleHash !== spec.scheduleHash)) return;
       const wanted = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
-      const seen = { spec, row, control: wanted, version };
+      const seen = { spec, row, control: wanted, version, isHeld: listed.lease === 'leased' };
       read.set(spec.name, seen);
       return seen;
     } catch (error) {

@@ -1,10 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { ETag, LeaseId } from '../../src/core/brand';
 import { decodeControl, NO_CONTROL } from '../../src/core/control';
 import type { Control } from '../../src/core/control';
+import type { CoordinatorEvent } from '../../src/core/event';
 import { recordKey } from '../../src/core/key';
 import { mentionOf, overdueBy } from '../../src/core/overdue';
 import { decodeRow, encodeRow, newRow } from '../../src/core/row';
+import { overdueWatch } from '../../src/coordinator/overdue';
 import { NonRetryableError } from '../../src/coordinator/handler';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { StoreUnavailableError } from '../../src/lease/store';
@@ -16,6 +19,7 @@ import { simulation } from '../support/simulation';
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+const LEASE = '0f3b5c1e-0000-4000-8000-000000000001' as LeaseId;
 
 function paused(since: number, until?: number): Control {
   return { ...NO_CONTROL, pauses: [{ by: 'ada', note: 'x', since, until }] };
@@ -153,6 +157,34 @@ describe('a coordinator', () => {
     await world.clock.advance(20 * MINUTE);
     expect(overdueOf(world)).toHaveLength(until);
     expect(world.instances[0]?.coordinator.health.healthy).toBe(true);
+  });
+
+  it('asks the ledger again for a lease that may have been released and acquired meanwhile', async () => {
+    const job = jobSpec('a', '@manual', { alertAfterMs: 5 * MINUTE });
+    const world = simulation({ jobs: [job], start: T0 });
+    await world.clock.advance(MINUTE);
+    const [instance] = world.instances;
+    if (instance === undefined) throw new Error('no instance');
+    const said: string[] = [];
+    const watch = overdueWatch(instance.coordinator);
+    const report = { event: ({ event }: CoordinatorEvent) => said.push(event), log: () => undefined };
+    const sweep = async (): Promise<void> => {
+      const etag = (await world.store.readRow(job.name))?.etag ?? ('' as ETag);
+      await world.store.acquire(job.name, { leaseId: LEASE, leaseMs: MINUTE, ifMatch: etag });
+      const checked = watch.check(await world.store.list(), report);
+      await world.clock.advance(1_000);
+      await checked;
+    };
+    await world.clock.advance(10 * MINUTE);
+    await sweep();
+    expect(said).toEqual(['overdue']);
+    const [state, ended] = ['final', new Date(world.clock.now()).toISOString()];
+    const summary = { state, outcome: 'succeeded', ended };
+    await world.store.createRecord(job.name, recordKey(world.clock.now()), { body: '{}', summary });
+    await world.store.release(job.name, LEASE);
+    await world.clock.advance(MINUTE);
+    await sweep();
+    expect(said).toEqual(['overdue']);
   });
 
   it('asks the ledger no more while nothing has changed', async () => {
