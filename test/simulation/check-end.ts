@@ -60,7 +60,11 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   if (spec.enabled && now - changedAt < SWEEP_MS + TICK_MS) return false;
   const last = facts.controls.at(-1)?.control;
   if (last?.pauses.some(({ until }) => until === undefined) === true) return false;
-  if ((last?.requests ?? []).some(({ number, time }) => number > row.manualTaken && time < quietFrom)) return false;
+  if (
+    spec.kind !== 'always' &&
+    (last?.requests ?? []).some(({ number, time }) => number > row.manualTaken && time < quietFrom)
+  )
+    return false;
   if (spec.kind !== 'timed' || !spec.enabled) return true;
   const due = spec.timetable.next(row.cursor);
   return due === undefined || due + spec.offsetMs >= quietFrom;
@@ -78,7 +82,7 @@ export function checkEnd(world: World, phases: Phases): void {
       continue;
     }
     if (phases.calmFrom === Infinity && isJobSettled(facts, spec, phases.quietFrom, end)) continue;
-    checkSettled(world, facts, phases);
+    checkSettled(world, facts, spec, phases);
     checkFates(world, facts, spec, phases);
     if (phases.calmFrom === Infinity) continue;
     checkPunctual(world, facts, spec, phases, end);
@@ -91,7 +95,7 @@ function currentSpec(world: World, index: number): JobSpec | undefined {
   return world.plan.jobs.find((job) => job.index === index)?.specs[newest];
 }
 
-function checkSettled({ observer }: World, facts: JobFacts, { quietFrom }: Phases): void {
+function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
   const { name, row, records, claims } = facts;
   for (const [key, { record, writtenAt }] of records) {
     if (record.state === 'open' && writtenAt < quietFrom) {
@@ -108,14 +112,16 @@ function checkSettled({ observer }: World, facts: JobFacts, { quietFrom }: Phase
   const waiting =
     facts.controls.at(-1)?.control.requests.filter(({ number }) => number > (row?.manualTaken ?? 0)) ?? [];
   for (const { id, time } of waiting) {
-    if (time < quietFrom) observer.report('requestForgotten', name, `request ${id} of ${short(time)} was never taken`);
+    // Nobody asks a leader job for a run: what was asked of the job before it became one stays.
+    if (spec.kind !== 'always' && time < quietFrom)
+      observer.report('requestForgotten', name, `request ${id} of ${short(time)} was never taken`);
   }
 }
 
 /** Every due time up to the end of the faults has exactly one fate. */
-function checkFates({ observer }: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
-  const { name, records, firstCursor, row, specs } = facts;
-  const oneSchedule = specs.every(({ scheduleHash }) => scheduleHash === specs[0]?.scheduleHash);
+function checkFates(world: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
+  const { observer } = world;
+  const { name, row } = facts;
   if (spec.kind !== 'timed' || row === undefined) return;
   if (spec.enabled) {
     const undecided = spec.timetable.next(row.cursor);
@@ -123,16 +129,28 @@ function checkFates({ observer }: World, facts: JobFacts, spec: JobSpec, { quiet
       observer.report('undecided', name, `due time ${short(undecided)} is not decided`);
     }
   }
-  if (!oneSchedule || !spec.enabled) return;
+  // Two schedules of one revision pass over each other's due times.
+  if (world.plan.jobs.every(({ rival }) => rival === undefined)) checkReigns(world, facts, quietFrom);
+}
+
+/** Whatever schedule was followed at the time. */
+function checkReigns({ observer }: World, facts: JobFacts, quietFrom: number): void {
+  const { name, records, reigns, row, specs } = facts;
+  if (row === undefined) return;
   const spans = [...records].filter(([key]) => !isRequest(key)).map(([, { span }]) => span);
-  for (let due = spec.timetable.next(firstCursor); due !== undefined; due = spec.timetable.next(due)) {
-    if (due > row.cursor || due + spec.offsetMs >= quietFrom) break;
-    const at = due;
-    const fates = spans.filter(([from, through]) => from <= at && at <= through).length;
-    // What is owed since the last claim is written with the next one, or by a sweep.
-    const owed = row.owed.some(({ from, through }) => from <= at && at <= through);
-    if (fates !== 1 && !owed) {
-      observer.report('notOneFate', name, `due time ${short(due)} (${recordKey(due)}) has ${String(fates)} fates`);
+  for (const [index, { hash, after }] of reigns.entries()) {
+    const spec = specs.find(({ scheduleHash }) => scheduleHash === hash);
+    const until = reigns[index + 1]?.after ?? row.cursor;
+    if (spec?.kind !== 'timed' || !spec.enabled) continue;
+    for (let due = spec.timetable.next(after); due !== undefined; due = spec.timetable.next(due)) {
+      if (due > until || due + spec.offsetMs >= quietFrom) break;
+      const at = due;
+      const fates = spans.filter(([from, through]) => from <= at && at <= through).length;
+      // What is owed since the last claim is written with the next one, or by a sweep.
+      const owed = row.owed.some(({ from, through }) => from <= at && at <= through);
+      if (fates !== 1 && !owed) {
+        observer.report('notOneFate', name, `due time ${short(due)} (${recordKey(due)}) has ${String(fates)} fates`);
+      }
     }
   }
 }

@@ -47,7 +47,11 @@ export function checkDecision(facts: JobFacts, before: Row, row: Row, acquisitio
     report('lowerRevision', name, `revision ${String(revision)} decided over ${String(before.revision)}`);
   }
   const due = first && row.run !== undefined && row.run.trigger !== 'manual' ? row.run.scheduledFor : undefined;
-  checkCovered(facts, { from: before.cursor, to: row.cursor, spec, decided, due }, report);
+  checkCovered(
+    facts,
+    { from: before.cursor, to: row.cursor, spec, decided, due, lastRun: before.run?.scheduledFor ?? 0 },
+    report,
+  );
   if (due !== undefined) checkRun(facts, view, due, acquisition, report);
   else if (first && row.run !== undefined) checkRequest(facts, view, before, row, report);
   for (const stretch of decided)
@@ -92,14 +96,17 @@ function checkCovered(
     readonly spec: JobSpec;
     readonly decided: readonly Stretch[];
     readonly due: number | undefined;
+    readonly lastRun: number;
   },
   report: Report,
 ): void {
-  const { from, to, spec, decided, due } = claimed;
+  const { from, to, spec, decided, due, lastRun } = claimed;
   // The old schedule is gone: all that it may have had due is one stretch.
   const change = decided.find(({ count }) => count === 0);
   if (change !== undefined) {
-    const isWhole = change.from === from + 1 && change.through === to && decided.length === 1;
+    // The terms of a leader job lie after the cursor, with records of their own.
+    const isWhole =
+      (change.from === from + 1 || change.from === lastRun + 1) && change.through === to && decided.length === 1;
     if (!isWhole)
       report('passedOver', name, `a change of schedule left something between ${short(from)} and ${short(to)}`);
     return;

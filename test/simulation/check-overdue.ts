@@ -30,7 +30,8 @@ export function saidOverdue(
     report('falselyOverdue', facts.name, 'it is said to be overdue, and has no alertAfter or is disabled');
     return;
   }
-  const excuse = [...excusesOf(facts, now - SEEN_WITHIN_MS)].sort((a, b) => b.at - a.at)[0];
+  const view = actor.views.get(facts.name)?.before ?? -Infinity;
+  const excuse = [...excusesOf(facts, now - SEEN_WITHIN_MS, view)].sort((a, b) => b.at - a.at)[0];
   const error = Math.abs(actor.error()) + CLOCKS_MS;
   if (excuse !== undefined && now - excuse.at + error < spec.alertAfterMs) {
     report('falselyOverdue', facts.name, `it is said to be overdue, and ${excuse.what} at ${short(excuse.at)}`);
@@ -43,7 +44,11 @@ export function saidOverdue(
 }
 
 /** What a job cannot have been overdue right after. */
-function* excusesOf(facts: JobFacts, by: number): Iterable<{ readonly at: number; readonly what: string }> {
+function* excusesOf(
+  facts: JobFacts,
+  by: number,
+  view: number,
+): Iterable<{ readonly at: number; readonly what: string }> {
   yield { at: facts.firstCursor, what: 'was first seen' };
   for (const { record, writtenAt } of facts.records.values()) {
     if (record.outcome !== 'succeeded' || record.endedAt === null || writtenAt > by) continue;
@@ -51,7 +56,7 @@ function* excusesOf(facts: JobFacts, by: number): Iterable<{ readonly at: number
   }
   for (const { at, control } of facts.controls) {
     for (const { until } of control.pauses)
-      if (until !== undefined && at <= by) yield { at: until, what: 'was resumed' };
+      if (until !== undefined && at <= view) yield { at: until, what: 'was resumed' };
   }
 }
 
@@ -63,7 +68,7 @@ export function checkSaidOverdue(facts: JobFacts, spec: JobSpec, now: number, re
   const last = controls.at(-1);
   if (last !== undefined && (openPause(last.control) !== undefined || now - last.at < SAID_WITHIN_MS)) return;
   let from = Math.max(facts.firstCursor, row.succeeded ?? 0);
-  for (const { at } of excusesOf(facts, now)) from = Math.max(from, at);
+  for (const { at } of excusesOf(facts, now, now)) from = Math.max(from, at);
   for (const { record, span } of records.values()) {
     if (record.outcome === 'paused' || record.outcome === 'disabled') from = Math.max(from, span[1]);
     if (record.outcome === 'succeeded') from = Math.max(from, Date.parse(record.endedAt ?? record.scheduledFor));

@@ -25,6 +25,7 @@ export function rowWritten(
   leftToItems(facts, before, row, now);
   for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
   checkGrowth(facts, before, row, report);
+  checkReign(facts, before, row, actor, report);
   checkTimes(facts, before, row, actor, now, report);
   const spec = actor.spec(facts.name);
   if (spec !== undefined) checkNotBefore(facts, row, spec, actor, now, report);
@@ -33,6 +34,15 @@ export function rowWritten(
   if (row.token !== before.token)
     claimed(facts, { token: row.token, at: now, leaseId, before, beforeError, row }, acquisition, report);
   if (acquisition !== undefined) checkDecision(facts, before, row, acquisition, report);
+}
+
+/** A schedule is replaced by that of a higher revision, and by no other. */
+function checkReign(facts: JobFacts, before: Row, row: Row, actor: Actor, report: Report): void {
+  if (row.scheduleHash === before.scheduleHash) return;
+  facts.reigns.push({ hash: row.scheduleHash, after: row.cursor });
+  if (actor.revision > before.revision) return;
+  const what = `revision ${String(actor.revision)} has put its schedule in the place of that of revision ${String(before.revision)}`;
+  report('wronglyAdopted', facts.name, what);
 }
 
 /** What never goes back, and what is never dropped. */

@@ -104,6 +104,8 @@ export interface JobFacts {
   etag: ETag | undefined;
   /** How far off the clock of the row's last writer was. */
   writerError: number;
+  /** Whose schedule the row followed, after which cursor. */
+  readonly reigns: { readonly hash: string; readonly after: number }[];
   /** When its row was created, in the service's time: the first cursor. */
   firstCursor: number;
   readonly records: Map<string, RecordFact>;
@@ -142,6 +144,7 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     row: undefined,
     etag: undefined,
     writerError: 0,
+    reigns: [],
     firstCursor: 0,
     records: new Map(),
     claims: new Map(),

@@ -7,7 +7,7 @@ import { disturb } from './disturb';
 import type { Violation } from './facts';
 import type { Fault } from './faults';
 import type { Plan } from './plan';
-import { firstSpec } from './plan-job';
+import { firstSpec, REVISIONS } from './plan-job';
 import { createWorld, leave, operate, restart, START, start, wake } from './world';
 import type { World } from './world';
 
@@ -126,7 +126,8 @@ function endFaults(world: World): void {
       deployment.deadSince = undefined;
     }
   }
-  const newest = Math.max(...deployments.map(({ revision }) => revision));
+  const rivals = plan.jobs.some(({ rival }) => rival !== undefined);
+  const newest = rivals ? REVISIONS - 1 : Math.max(...deployments.map(({ revision }) => revision));
   for (const deployment of deployments) deployment.revision = newest;
   for (const place of plan.instances) {
     const instance = places.get(place.index);

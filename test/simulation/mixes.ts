@@ -9,6 +9,7 @@ import { rescheduled } from './plan-job';
 import type { Random } from './random';
 import { seededBy } from './random';
 import { retentionPlan } from './retention';
+import { schedulesPlan } from './schedules';
 import { ALL_OUTAGES } from './themes';
 
 export const MIX_NAMES = [
@@ -21,6 +22,7 @@ export const MIX_NAMES = [
   'outages',
   'hubs',
   'retention',
+  'schedules',
   'draining',
   'slowHub',
 ] as const;
@@ -61,6 +63,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   hubs: { what: 'task hubs are dead, refuse, or repeat themselves, and storage is well', share: 100, change: hubs },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 100, change: draining },
+  schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },
   slowHub: { what: 'one deployment, whose task hub delivers 12 s late', share: 100, change: slowHub },
 };
 
@@ -169,14 +172,17 @@ function outages(plan: Plan, random: Random): Plan {
 
 function hubs(plan: Plan, random: Random): Plan {
   const longer = { ...withoutFaults(plan), troubledMs: random.pick([300_000, 450_000, 600_000]), alerts: true };
-  const kinds = ['hubDead', 'hubDead', 'hubDead', 'hubWiped', 'kill', 'drain'] as const;
-  const troubles = draw(longer, random, kinds, [1, 8]).map((what): Disturbance =>
+  const kinds = ['hubDead', 'hubDead', 'hubWiped', 'kill', 'drain', 'pauseJob', 'pauseJob', 'request'] as const;
+  const troubles = draw(longer, random, kinds, [1, 10]).map((what): Disturbance =>
     what.kind === 'hubDead' && random.chance(0.5) ? { ...what, kind: 'hubRefuses' } : what,
   );
   const often = random.pick([0, 0.1, 0.3]);
   const rates = { late: often / 2, again: often, afterwards: often, dropped: random.pick([0, 0.05]) };
   const alertAfterMs = random.pick([60_000, 90_000, 150_000]);
-  const jobs = plan.jobs.map((job) => rescheduled(job, ({ schedule }) => ({ schedule, settings: { alertAfterMs } })));
+  const jobs = plan.jobs.map((job) => {
+    const dueless = random.pick(['@manual', '@always', undefined, undefined] as const);
+    return rescheduled(job, ({ schedule }) => ({ schedule: dueless ?? schedule, settings: { alertAfterMs } }));
+  });
   return withRates({ ...longer, jobs, disturbances: troubles.toSorted(byTime) }, rates);
 }
 

@@ -215,6 +215,7 @@ function watchRows(
         facts.row = decodeRow(metadata);
         facts.etag = (await store.readRow(job))?.etag;
         facts.firstCursor = facts.row.cursor;
+        facts.reigns.push({ hash: facts.row.scheduleHash, after: facts.row.cursor });
         trace?.add('store', `${job} created, cursor ${short(facts.row.cursor)}`);
       }
       return answer;

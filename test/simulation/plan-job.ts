@@ -16,6 +16,8 @@ export interface PlannedJob {
   /** By revision. */
   readonly specs: readonly JobSpec[];
   readonly behaviours: Readonly<Record<Behaviour, number>>;
+  /** Another one of the same revision, which some deployments have. */
+  readonly rival?: JobSpec;
   /** It fans out. */
   readonly fanOut: PlannedFanOut | undefined;
 }

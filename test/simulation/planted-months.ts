@@ -26,4 +26,28 @@ export const MONTHS_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'change-leaves-no-record',
+    what: 'what was due by the old schedule, and is not decided, gets no record when a new one is adopted',
+    mix: 'schedules',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: 'owed: from > through ? base.owed : [...base.owed, change],',
+        to: 'owed: base.owed.filter(() => from + through + change.count > 0),',
+      },
+    ],
+  },
+  {
+    name: 'equal-revision-adopts',
+    what: 'an equal revision puts its schedule in the place of the other one',
+    mix: 'schedules',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: 'return job.scheduleHash !== row.scheduleHash && revision > row.revision;',
+        to: 'return job.scheduleHash !== row.scheduleHash && revision >= row.revision;',
+      },
+    ],
+  },
 ];

@@ -25,6 +25,7 @@ import type { Plan, PlannedInstance } from './plan';
 import { firstSpec } from './plan-job';
 import { createProcess } from './process';
 import { seededBy, seededAt, seedOf } from './random';
+import { specFor } from './schedules';
 import type { Timeline } from './timeline';
 import { createTimeline } from './timeline';
 import type { Trace } from './trace';
@@ -65,7 +66,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
   const trace = traced ? createTrace(timeline.now) : undefined;
   const faults = createFaults(plan.seed, plan.faults);
   const observer = createObserver(
-    new Map(plan.jobs.map((job) => [firstSpec(job).name, job.specs])),
+    new Map(plan.jobs.map((job) => [firstSpec(job).name, [...job.specs, ...(job.rival ? [job.rival] : [])]])),
     timeline,
     START,
     trace,
@@ -151,7 +152,7 @@ export function start(world: World, place: PlannedInstance): void {
     observer.report('loopsHot', 'all', `${id} makes ${String(calls)} calls in a minute`);
   });
   const network = networkOf(world, place, id, meter);
-  const specs = plan.jobs.flatMap((job) => job.specs[deployment.revision] ?? []);
+  const specs = plan.jobs.flatMap((job) => specFor(job, deployment.revision, place.deployment) ?? []);
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   let mostError = 0;
   const actor: Actor = {
