@@ -1,5 +1,6 @@
 import type { Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
+import { reclaimMs } from '../core/fates';
 import { marginOf, TERM_RESERVE_MS } from '../core/job';
 import type { CheckedJob } from './job';
 import type { JobSettings } from './schema';
@@ -14,8 +15,6 @@ const DEFAULT_TIMEOUT: Millis = 600_000;
 const HAND_OVER: Millis = 20_000;
 /** What an invocation needs beside the handler: it waits for the due time first, and settles last. */
 const ROOM: Millis = 10_000;
-/** Up to this age due times run in order; only older ones are caught up. */
-const FRESH: Millis = 30_000;
 /** A leader job that hands over more often than this does little else. */
 const SHORTEST_TERM: Millis = 30_000;
 
@@ -38,11 +37,12 @@ export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
       'raise maxBackoff, or lower backoff',
     );
   }
-  if (!wrong.has('catchUpWindow') && settings.catchUpWindow < FRESH) {
+  const reclaim = reclaimMs(settings.lease);
+  if (!wrong.has('catchUpWindow') && !wrong.has('lease') && settings.catchUpWindow < reclaim) {
     report.warning(
       [...path, 'catchUpWindow'],
-      'is so short that one late tick lets due times expire',
-      `write ${formatDuration(FRESH)} or more`,
+      `is so short that one failed hand-over lets a due time expire: its lease of ${formatDuration(settings.lease)} ends first, and a tick follows`,
+      `write ${formatDuration(reclaim)} or more, or a shorter lease`,
     );
   }
 }

@@ -7,7 +7,9 @@ import { actualTime, nextDue } from './job';
 import type { Row } from './row';
 
 /** A due time this old has been missed: what becomes of it is `catchUp`'s business. */
-export const ON_TIME_MS = 30_000;
+const ON_TIME_MS = 30_000;
+/** From the end of a lease whose hand-over failed to the next claim: a tick, and the hold-back of its incumbent. */
+const CLAIMED_AGAIN_MS = 20_000;
 /** How many due times one decision goes through at most; what is left follows in the next one. */
 const DUE_TIMES_AT_ONCE = 10_000;
 /** The look-ahead never takes more than this share of the gap since the job's previous due time. */
@@ -137,13 +139,26 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
       ? unrun('overlapped', 'overlapNewer')
       : { kind: 'run', trigger: 'schedule', queued: true };
   }
-  if (age <= ON_TIME_MS) return { kind: 'run', trigger: 'schedule', queued: false };
+  if (age <= onTimeMs(job)) return { kind: 'run', trigger: 'schedule', queued: false };
   if (job.catchUp === 'none') return unrun('expired', 'catchUpNone');
   if (job.catchUp === 'latest') {
-    const newer = job.timetable.next(scheduledFor);
+    const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
     if (newer !== undefined && actualTime(job, newer) <= now) return unrun('collapsed', 'catchUpLatest');
   }
   return { kind: 'run', trigger: 'catchUp', queued: false };
+}
+
+/**
+ * Up to which age a due time is not missed. With `catchUp` `none` a missed one never runs: one failed hand-over, whose
+ * lease must end first, is not to cost the due time.
+ */
+export function onTimeMs({ catchUp, leaseMs }: Pick<JobSpec, 'catchUp' | 'leaseMs'>): Millis {
+  return catchUp === 'none' ? Math.max(ON_TIME_MS, reclaimMs(leaseMs)) : ON_TIME_MS;
+}
+
+/** How long after a due time a failed hand-over has been followed by another claim, at the latest. */
+export function reclaimMs(leaseMs: Millis): Millis {
+  return leaseMs + CLAIMED_AGAIN_MS;
 }
 
 /** Whether a newer due time waits for the last run too. One that lies in a pause takes nobody's turn. */

@@ -12,6 +12,8 @@ import { keyText, short } from './facts';
 
 const LOOK_AHEAD_MS = 5_000;
 const ON_TIME_MS = 30_000;
+/** From the end of a lease to the claim after it. */
+const CLAIMED_AGAIN_MS = 20_000;
 /** A decision is made a little before it is sent. */
 const EPSILON_MS = 20;
 /** Where the machine's clock is off, the correction may have changed in between, by as much as goes uncorrected. */
@@ -212,15 +214,30 @@ function verdicts(view: View, due: number): ReadonlySet<string> {
     if (newest !== 'yes') allowed.add('run');
   }
   if (during === 'yes') return allowed;
-  const missed = olderThan(ON_TIME_MS);
+  const onTime = spec.catchUp === 'none' ? Math.max(ON_TIME_MS, spec.leaseMs + CLAIMED_AGAIN_MS) : ON_TIME_MS;
+  const missed = olderThan(onTime);
   if (missed !== 'yes') allowed.add('run');
   if (missed === 'no') return allowed;
   if (spec.catchUp === 'none') return allowed.add('expired catchUpNone');
   if (spec.catchUp === 'all' || newer === undefined) return allowed.add('run');
-  const passed = newer + spec.offsetMs;
-  if (passed <= view.to) allowed.add('collapsed catchUpLatest');
-  if (passed > view.from) allowed.add('run');
+  const passed = newerPassed(view, newer);
+  if (passed !== 'no') allowed.add('collapsed catchUpLatest');
+  if (passed !== 'yes') allowed.add('run');
   return allowed;
+}
+
+/** Whether a due time has passed, from this one on, that lies in no pause. */
+function newerPassed(view: View, newer: number): Truth {
+  const { spec } = view;
+  let known: Truth = 'no';
+  let due: number | undefined = newer;
+  for (let seen = 0; due !== undefined && due + spec.offsetMs <= view.to && seen < DUE_TIMES; seen += 1) {
+    const paused = pausedAt(view, due + spec.offsetMs);
+    if (paused === 'no' && due + spec.offsetMs <= view.from) return 'yes';
+    if (paused !== 'yes') known = 'perhaps';
+    due = spec.timetable.next(due);
+  }
+  return known;
 }
 
 /** Whether a newer due time waits for the run too: one in a pause does not. */

@@ -41,6 +41,23 @@ describe('what was missed while nobody was there', () => {
   });
 });
 
+describe('a hand-over that fails', () => {
+  it('costs no due time of a job with catchUp none, however long its lease is', async () => {
+    const job = jobSpec('a', '@at 2026-01-01T00:05:00Z', { catchUp: 'none', leaseMs: 60_000 });
+    const sim = simulation({ jobs: [job] });
+    await sim.clock.advance(4 * MINUTE);
+    const [first] = sim.instances;
+    if (first === undefined) throw new Error('no instance');
+    first.hubDead = true;
+    await sim.clock.advance(MINUTE - 2_000);
+    expect((await sim.store.readRow('a' as JobName))?.lease).toBe('leased');
+    first.kill();
+    sim.startInstance('d2');
+    await sim.clock.advance(2 * MINUTE);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'succeeded' }]);
+  });
+});
+
 describe('a job that is seen for the first time', () => {
   it('owes nothing, but for an @at that is seen late', async () => {
     const sim = simulation({

@@ -33,6 +33,43 @@ describe('the catch-up window', () => {
   });
 });
 
+describe('catchUp none', () => {
+  it.each([
+    ['15 s', 15 * SECOND, 35 * SECOND],
+    ['30 s', 30 * SECOND, 50 * SECOND],
+    ['60 s', 60 * SECOND, 80 * SECOND],
+  ])(
+    'claims a due time whose hand-over failed with a lease of %s, and expires an older one',
+    (_what, leaseMs, limit) => {
+      const job = jobSpec('a', '@at 2026-01-01T00:00:01Z', { catchUp: 'none', leaseMs });
+      const at = (age: number): string =>
+        decide(situation(job, T0 + SECOND + age, { lease: 'expired', sweepIntervalMs: 0 })).kind;
+      expect([at(limit), at(limit + 1)]).toEqual(['claim', 'record']);
+    },
+  );
+});
+
+describe('catchUp latest', () => {
+  const job = jobSpec('a', '*/10 * * * *', { catchUp: 'latest' });
+
+  it('collapses no missed due time into one that lies in a pause', () => {
+    const control = pausedFrom(T0 + 15 * MINUTE, T0 + 25 * MINUTE);
+    const decision = decide(situation(job, T0 + 26 * MINUTE, { control }));
+    expect(decision).toMatchObject({
+      kind: 'claim',
+      claim: { run: { scheduledFor: T0 + 10 * MINUTE }, trigger: 'catchUp' },
+    });
+  });
+
+  it('collapses it into the first one after the pause', () => {
+    const control = pausedFrom(T0 + 15 * MINUTE, T0 + 25 * MINUTE);
+    const decision = decide(situation(job, T0 + 31 * MINUTE, { control }));
+    expect(decision).toMatchObject({ kind: 'claim', claim: { run: { scheduledFor: T0 + 30 * MINUTE } } });
+    if (decision.kind !== 'claim') throw new Error(decision.kind);
+    expect(decision.claim.row.owed.map(({ fate }) => fate)).toEqual(['collapsed', 'paused']);
+  });
+});
+
 describe('requests', () => {
   it('expire a few at a time, so that a row stays small enough to be stored', () => {
     const job = jobSpec('a', '@manual', { catchUpWindowMs: MINUTE });
