@@ -42,7 +42,11 @@ interface DueTime {
   readonly reason: string | null;
   readonly latenessMs: Millis | null;
   /** Who made the attempts, in order. */
-  readonly attempts: readonly { readonly deployment: string; readonly outcome: string; readonly startedAt: string }[];
+  readonly attempts: readonly {
+    readonly deployment: string;
+    readonly outcome: string;
+    readonly startedAt: string | null;
+  }[];
 }
 
 interface Check {

@@ -84,7 +84,11 @@ function dueTimesTable(dueTimes: Verdict['jobs'][number]['dueTimes']): string {
     ['due', 'fate', 'reason', 'late', 'attempts'],
     dueTimes.map(({ scheduledFor, outcome, reason, latenessMs, attempts }) => [
       ...[scheduledFor, outcome ?? '**none**', reason ?? '', latenessMs === null ? '' : `${latenessMs} ms`],
-      attempts.map(({ deployment, outcome, startedAt }) => `${deployment} from ${startedAt}: ${outcome}`).join('; '),
+      attempts
+        .map(({ deployment, outcome, startedAt }) =>
+          startedAt === null ? `${deployment}: ${outcome}` : `${deployment} from ${startedAt}: ${outcome}`,
+        )
+        .join('; '),
     ]),
   );
 }

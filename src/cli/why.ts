@@ -64,9 +64,15 @@ function started(record: ShownRecord): string {
   return record.startedAt === null ? '' : `${utc(Date.parse(record.startedAt))}, late by ${lateness(record)}`;
 }
 
-function attemptLines({ attempt, token, deployment, startedAt, endedAt, outcome, error }: AttemptRecord): string[] {
-  const ended = endedAt === null ? 'its holder died' : `to ${utc(Date.parse(endedAt))}`;
-  const line = `  attempt ${attempt}  token ${token}  on ${oneLine(deployment)}  from ${utc(Date.parse(startedAt))} ${ended}  ${paintOutcome(outcome)}`;
+function attemptTimes({ startedAt, claimedAt, endedAt }: AttemptRecord): string {
+  const claimed = claimedAt === undefined ? '' : `claimed ${utc(Date.parse(claimedAt))}, `;
+  const from = startedAt === null ? claimed : `from ${utc(Date.parse(startedAt))} `;
+  return from + (endedAt === null ? 'its holder died' : `to ${utc(Date.parse(endedAt))}`);
+}
+
+function attemptLines(record: AttemptRecord): string[] {
+  const { attempt, token, deployment, outcome, error } = record;
+  const line = `  attempt ${attempt}  token ${token}  on ${oneLine(deployment)}  ${attemptTimes(record)}  ${paintOutcome(outcome)}`;
   if (error === null) return [line];
   const detail = error.stack ?? `${error.name}: ${error.message}`;
   return [line, ...detail.split('\n').map((part) => `    ${part}`)];

@@ -246,7 +246,7 @@ async function putOff(
   report: Report,
 ): Promise<readonly AttemptRecord[] | undefined> {
   const attempts = withAttempt(coordinator, held, history, execution, next.outcome);
-  const current = execution?.startedAt === undefined ? undefined : attempts.at(-1);
+  const current = attemptOf(coordinator, held, execution, next.outcome);
   if (!(await suspend(coordinator, held, current, next, report))) return undefined;
   await release(coordinator, held, alive, report);
   return attempts;
@@ -316,19 +316,27 @@ function withAttempt(
   execution: Execution | undefined,
   outcome: AttemptRecord['outcome'],
 ): readonly AttemptRecord[] {
-  if (execution?.startedAt === undefined) return history;
-  return [
-    ...history,
-    {
-      attempt: held.row.attempt,
-      token: held.row.token,
-      deployment: coordinator.deployment,
-      startedAt: new Date(execution.startedAt).toISOString(),
-      endedAt: new Date(execution.endedAt).toISOString(),
-      outcome,
-      error: execution.error,
-    },
-  ];
+  const current = attemptOf(coordinator, held, execution, outcome);
+  return current === undefined ? history : [...history, current];
+}
+
+/** This attempt, if its handler was called. */
+function attemptOf(
+  coordinator: Coordinator,
+  { row }: Held,
+  execution: Execution | undefined,
+  outcome: AttemptRecord['outcome'],
+): (AttemptRecord & { readonly startedAt: string }) | undefined {
+  if (execution?.startedAt === undefined) return undefined;
+  return {
+    attempt: row.attempt,
+    token: row.token,
+    deployment: coordinator.deployment,
+    startedAt: new Date(execution.startedAt).toISOString(),
+    endedAt: new Date(execution.endedAt).toISOString(),
+    outcome,
+    error: execution.error,
+  };
 }
 
 function shorten(attempt: AttemptRecord): AttemptRecord {

@@ -221,11 +221,13 @@ function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: Clai
   const { run } = decided;
   if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);
   const due = run.trigger === 'schedule' ? actualTime(spec, run.scheduledFor) : 0;
+  const now = coordinator.serviceTime.now();
   const row: Row = {
     ...decided,
     token: (decided.token + 1) as Token,
     execution,
-    started: Math.max(coordinator.serviceTime.now(), due),
+    started: Math.max(now, due),
+    claimedAt: now,
   };
   if (input.kind === 'handedOver') return row;
   // The retrying write's records were written before its release, so nothing is owed any more.

@@ -194,7 +194,7 @@ export async function writeOwedOf(coordinator: Coordinator, held: Held, report: 
 export async function suspend(
   coordinator: Coordinator,
   held: Held,
-  attempt: AttemptRecord | undefined,
+  attempt: (AttemptRecord & { readonly startedAt: string }) | undefined,
   next: { readonly outcome: AttemptOutcome; readonly notBefore: EpochMs },
   report: Report,
 ): Promise<boolean> {

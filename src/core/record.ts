@@ -21,7 +21,11 @@ export interface AttemptRecord {
   readonly attempt: number;
   readonly token: number;
   readonly deployment: string;
-  readonly startedAt: string;
+  /** When its handler was called. Null when its holder died: nobody knows whether that happened. */
+  readonly startedAt: string | null;
+  /** Of an attempt whose holder died: when it made its claim, which may be ahead of the due time. */
+  readonly claimedAt?: string;
+  readonly handlerStarted?: 'unknown';
   /** Null when its holder died. */
   readonly endedAt: string | null;
   readonly outcome: AttemptOutcome;
@@ -42,10 +46,12 @@ export interface LedgerRecord {
   readonly trigger: Trigger | null;
   readonly token: number | null;
   readonly runId: string;
-  /** When the first attempt's handler started. */
+  /** When the run was first claimed: `overlap` counts from here to `endedAt`. Older versions left it out. */
+  readonly claimedAt?: string | null;
+  /** The first call of the handler that is known to have happened. */
   readonly startedAt: string | null;
   readonly endedAt: string | null;
-  /** How long after the actual due time the first attempt started. */
+  /** How long after the actual due time that call was. */
   readonly latenessMs: number | null;
   readonly attempts: readonly AttemptRecord[];
   /** What the handler returned. */
@@ -77,6 +83,7 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
       trigger: null,
       token: null,
       runId: runIdOf(job, key),
+      claimedAt: null,
       startedAt: null,
       endedAt: null,
       latenessMs: null,
@@ -138,7 +145,7 @@ function runRecord(
 ): LedgerRecord {
   const { run } = row;
   if (run === undefined) throw new Error(`the row of job "${job.name}" has no run to record`);
-  const first = attempts[0];
+  const startedAt = attempts.find((attempt) => attempt.startedAt !== null)?.startedAt ?? null;
   const due = run.trigger === 'manual' ? run.scheduledFor : actualTime(job, run.scheduledFor);
   return {
     job: job.name,
@@ -147,8 +154,9 @@ function runRecord(
     trigger: run.trigger,
     token: row.token,
     runId: runIdOf(job.name, run.key),
-    startedAt: first?.startedAt ?? null,
-    latenessMs: first === undefined ? null : Date.parse(first.startedAt) - due,
+    claimedAt: iso(run.since),
+    startedAt,
+    latenessMs: startedAt === null ? null : Date.parse(startedAt) - due,
     attempts,
     ...(row.execution === undefined ? {} : { execution: row.execution }),
   };
@@ -160,16 +168,12 @@ export function attemptHistory(
   known: readonly AttemptRecord[],
 ): readonly AttemptRecord[] {
   const byNumber = new Map<number, AttemptRecord>();
-  for (const attempt of past) {
-    byNumber.set(attempt.attempt, {
-      attempt: attempt.attempt,
-      token: attempt.token,
-      deployment: attempt.deployment,
-      startedAt: iso(attempt.start),
-      endedAt: attempt.end === undefined ? null : iso(attempt.end),
-      outcome: attempt.outcome,
-      error: null,
-    });
+  for (const { attempt, token, deployment, start, end, outcome } of past) {
+    const times =
+      end === undefined
+        ? ({ startedAt: null, claimedAt: iso(start), handlerStarted: 'unknown', endedAt: null } as const)
+        : { startedAt: iso(start), endedAt: iso(end) };
+    byNumber.set(attempt, { attempt, token, deployment, ...times, outcome, error: null });
   }
   for (const attempt of known) byNumber.set(attempt.attempt, attempt);
   return [...byNumber.values()].sort((a, b) => a.attempt - b.attempt);

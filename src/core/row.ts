@@ -39,7 +39,7 @@ export interface RunRef {
   readonly since: EpochMs;
 }
 
-/** An attempt that is over, as the row tells it. `end` is undefined when its holder died. */
+/** An attempt that is over, as the row tells it. `end` is undefined when its holder died: `start` is its claim then. */
 export interface PastAttempt {
   readonly attempt: number;
   readonly token: number;
@@ -66,8 +66,10 @@ export interface Row {
   readonly attempt: number;
   /** How many of the attempts do not count: those that were drained, and those whose items went on. */
   readonly drained: number;
-  /** When the current attempt started. */
+  /** When the current attempt's handler was to be called: at its due time, or at once. */
   readonly started: EpochMs | undefined;
+  /** When the current attempt was claimed. Undefined: an older version wrote the row. */
+  readonly claimedAt: EpochMs | undefined;
   readonly past: readonly PastAttempt[];
   /** 0: at once. */
   readonly notBefore: EpochMs | undefined;
@@ -100,7 +102,7 @@ export function lostAttempt(row: Row): PastAttempt {
     attempt: row.attempt,
     token: row.token,
     deployment: row.incumbent ?? 'unknown',
-    start: row.started ?? row.run?.since ?? 0,
+    start: row.claimedAt ?? row.started ?? row.run?.since ?? 0,
     end: undefined,
     outcome: 'holderLost',
   };
@@ -119,6 +121,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     attempt: 0,
     drained: 0,
     started: undefined,
+    claimedAt: undefined,
     past: [],
     notBefore: undefined,
     incumbent: undefined,
@@ -187,6 +190,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     attempt: row.attempt,
     drained: row.drained,
     started: isoOrUndefined(row.started),
+    claimedat: isoOrUndefined(row.claimedAt),
     past: row.past.slice(-PAST_ATTEMPTS).map((past) => ({
       n: past.attempt,
       token: past.token,
@@ -225,6 +229,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     attempt: read.whole('attempt'),
     drained: read.whole('drained'),
     started: read.optionalInstant('started'),
+    claimedAt: read.optionalInstant('claimedat'),
     past: read.list('past', readPast),
     notBefore: read.optionalInstant('notbefore'),
     incumbent: read.optionalText('incumbent'),

@@ -109,6 +109,32 @@ describe('a holder that dies', () => {
     ]);
   });
 
+  it('between its claim and the due time leaves no start and no lateness in the ledger', async () => {
+    const due = T0 + 10 * MINUTE;
+    const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:10:00Z')] });
+    await sim.clock.advanceTo(due - 2_000);
+    expect((await sim.row('a')).phase).toBe('running');
+    sim.instances[0]?.kill();
+    sim.startInstance('d2');
+    await sim.clock.advance(2 * MINUTE);
+    expect(sim.calls).toHaveLength(1);
+    const called = sim.calls[0]?.at ?? 0;
+    const [record] = await sim.records('a');
+    expect(record).toMatchObject({
+      ...{ outcome: 'succeeded', startedAt: new Date(called).toISOString(), latenessMs: called - due },
+      attempts: [
+        { outcome: 'holderLost', startedAt: null, endedAt: null, handlerStarted: 'unknown' },
+        { outcome: 'succeeded', startedAt: new Date(called).toISOString() },
+      ],
+    });
+    expect(record?.attempts[1]).not.toHaveProperty('handlerStarted');
+    const claimedAt = Date.parse(record?.attempts[0]?.claimedAt ?? '');
+    expect(claimedAt).toBeGreaterThanOrEqual(due - 5_100);
+    expect(claimedAt).toBeLessThan(due - 2_000);
+    // From here on `overlap` counts the run as going on.
+    expect(Math.abs(Date.parse(record?.claimedAt ?? '') - claimedAt)).toBeLessThan(1_000);
+  });
+
   it('fails its run once the attempts are used up by dead holders', async () => {
     const sim = simulation({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z', { retry: { ...jobSpec('a', '@hourly').retry, attempts: 2 } })],
