@@ -66,9 +66,11 @@ export async function writeMark(
   }
 }
 
+/** What became of a run's own record. `superseded`: a successor's stands, and the lease is the successor's to release. */
+type OwnRecord = { readonly kind: 'settled'; readonly record: LedgerRecord } | { readonly kind: 'superseded' };
+
 export type Settled =
-  | { readonly kind: 'settled'; readonly record: LedgerRecord }
-  /** A successor's record stands. */
+  | { readonly kind: 'settled'; readonly record: LedgerRecord; readonly mayRelease: boolean }
   | { readonly kind: 'superseded' };
 
 /**
@@ -85,11 +87,11 @@ export async function settle(
   attempts: readonly AttemptRecord[],
   end: RunEnd,
   report: Report,
-): Promise<Settled & { readonly mayRelease: boolean }> {
+): Promise<Settled> {
   const rowIsOurs = await writeNews(coordinator, held, end, report);
   const record = finalRecord(held.job.spec, held.row, attempts, end);
   const own = await writeFinal(coordinator, held, mark, record);
-  if (own.kind === 'superseded') return { ...own, mayRelease: false };
+  if (own.kind === 'superseded') return own;
   if (rowIsOurs) await writeOwedOf(coordinator, held, report);
   return { ...own, mayRelease: rowIsOurs };
 }
@@ -247,7 +249,7 @@ function newsOf(held: Held, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
   };
 }
 
-async function writeFinal(coordinator: Coordinator, held: Held, mark: Mark, record: LedgerRecord): Promise<Settled> {
+async function writeFinal(coordinator: Coordinator, held: Held, mark: Mark, record: LedgerRecord): Promise<OwnRecord> {
   const { store } = coordinator;
   const { name } = held.job.spec;
   const key = runKey(held.row);

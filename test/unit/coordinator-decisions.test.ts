@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { cancelRun } from '../../src/operator/cancel';
+import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
 import type { Simulation } from '../support/simulation';
 import { simulation } from '../support/simulation';
@@ -122,6 +123,19 @@ describe('what people want', () => {
     const paused = (await sim.records('a')).filter((record) => record.outcome === 'paused');
     expect(paused).toMatchObject([{ scheduledFor: iso(T0 + 4 * MINUTE), count: 5 }]);
     expect(await outcomes(sim, 'a')).toMatchObject({ '00:03:00': 'succeeded', '00:09:00': 'succeeded' });
+  });
+
+  it('a pause that began before the cursor still counts at its end', async () => {
+    const job = jobSpec('a', '*/10 * * * *');
+    const subject = { name: job.name, spec: job };
+    const sim = simulation({ jobs: [job] });
+    await sim.clock.advanceTo(T0 + 10 * MINUTE - 2_000);
+    expect((await sim.row('a')).cursor).toBe(T0 + 10 * MINUTE);
+    await pauseJob(sim.store, subject, { by: 'x', note: 'n' });
+    await sim.clock.advanceTo(T0 + 25 * MINUTE);
+    await resumeJob(sim.store, subject);
+    await sim.clock.advance(2 * MINUTE);
+    expect(await outcomes(sim, 'a')).toEqual({ '00:10:00': 'succeeded', '00:20:00': 'paused' });
   });
 
   it('a due time that lies in a pause cancels no attempt', async () => {

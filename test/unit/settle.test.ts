@@ -200,3 +200,33 @@ describe('what a row owes', () => {
     expect(sim.calls).toEqual([]);
   });
 });
+
+describe('what is superseded', () => {
+  it('is not released after a record that a successor wrote', async () => {
+    const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:01:00Z')] });
+    const instance = firstInstance(sim);
+    interceptStore(instance, 'createRecord', (create) => async (job, key, _record, options) => {
+      const end = { state: 'final', outcome: 'succeeded' };
+      const body = { job, scheduledFor: new Date(T0).toISOString(), ...end, execution: 'a successor', attempts: [] };
+      await create(job, key, { body: JSON.stringify(body), summary: end }, options);
+      return { kind: 'exists' };
+    });
+    await sim.clock.advance(70 * SECOND);
+    expect(sim.calls).toHaveLength(1);
+    expect(sim.events.map(({ event }) => event)).toContain('superseded');
+    expect(instance.calls.get('release')).toBeUndefined();
+  });
+
+  it('is not released by a decision whose row was refused', async () => {
+    const job = jobSpec('a', '@hourly');
+    const sim = simulation({ jobs: [job] });
+    const instance = firstInstance(sim);
+    await sim.clock.advance(20 * SECOND);
+    interceptStore(instance, 'writeRow', () => async () => ({ kind: 'refused' }));
+    const pause = { by: 'x', note: 'n', since: T0 + 30 * MINUTE, until: T0 + 70 * MINUTE };
+    await sim.control('a', (control) => ({ ...control, pauses: [pause] }));
+    await sim.clock.advance(71 * MINUTE);
+    expect(instance.calls.get('acquire')).toBeGreaterThan(0);
+    expect(instance.calls.get('release')).toBeUndefined();
+  });
+});

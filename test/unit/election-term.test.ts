@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName, Token } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
+import { marginOf } from '../../src/core/job';
+import { claim } from '../../src/election/campaign';
+import type { Leadership } from '../../src/election/leadership';
+import { checkOptions } from '../../src/election/options';
+import { decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/row';
+import type { RowStore } from '../../src/lease/store';
+import { memoryService } from '../../src/stores/memory/store';
+import { settableClock } from '../support/clock';
+import { electionWorld, OPTIONS } from '../support/election';
+
+const NAME = 'a' as JobName;
+const LEASE = 15_000;
+const SLOW = 4_000;
+
+describe("a leader's first trust", () => {
+  it('counts from when its acquisition was sent, and not from its answer', async () => {
+    const clock = settableClock();
+    const store = memoryService(clock).open();
+    await store.createRow(NAME, encodeElectionRow(newElectionRow(0 as Token)));
+    const seen = await store.readRow(NAME);
+    if (seen === undefined) throw new Error('no row');
+    const slow: RowStore = {
+      ...store,
+      acquire: async (...call) => {
+        const answer = await store.acquire(...call);
+        await sleep(clock, SLOW);
+        return answer;
+      },
+    };
+    const world = { store: slow, clock, random: () => 0, newId: () => '00000001-0000-4000-8000-000000000000' };
+    const settings = checkOptions({ ...OPTIONS, lease: '15s' }, () => 'x');
+    const sighting = { row: decodeElectionRow(seen.metadata), etag: seen.etag };
+    const won = claim(settings, world, sighting as Parameters<typeof claim>[2], new AbortController().signal);
+    await clock.advance(SLOW);
+    expect((await won)?.trust.remaining()).toBe(LEASE - marginOf(LEASE) - SLOW);
+  });
+});
+
+describe('the fence of a term that is over', () => {
+  it('is closed for a task that ignores its signal, however much trust is left', async () => {
+    const world = electionWorld();
+    const kept: Leadership[] = [];
+    const leader = world.candidate('x', {
+      grace: '2s',
+      task: (leadership) => {
+        kept.push(leadership);
+        return new Promise(() => undefined);
+      },
+    });
+    await world.until(() => leader.elector.isLeader, 5_000);
+    const [leadership] = kept;
+    if (leadership === undefined) throw new Error('no term');
+    expect(() => leadership.fence.check()).not.toThrow();
+    // A release that gets no answer leaves the lease, and the trust in it, as they are.
+    leader.luck = (call) => (call === 'release' ? 'hangs' : 'fine');
+    void leader.elector.resign();
+    await world.clock.advance(2_100);
+    expect(() => leadership.fence.check()).toThrow(/has ended/);
+  });
+});
