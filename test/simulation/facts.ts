@@ -18,6 +18,8 @@ export interface Violation {
 /** When a listing was made and when it came, and when the one before was made: a decision on that may still be on its way. */
 export interface ListedView {
   readonly at: number;
+  /** When its row was read, which may lie on a later page. */
+  readonly rowAt: number;
   readonly cameAt: number;
   readonly before: number;
 }

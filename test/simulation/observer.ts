@@ -90,7 +90,7 @@ export function createObserver(
       if (asked !== undefined) {
         asked.sentAt = now();
         // An attempt asks again for what its tick has decided, by what that has seen.
-        asked.lastViewAt = Math.max(asked.lastViewAt, actor.views.get(job)?.at ?? now());
+        asked.lastViewAt = Math.max(asked.lastViewAt, actor.views.get(job)?.rowAt ?? now());
         asked.skewed ||= actor.skewed();
         asked.errors = [Math.min(asked.errors[0], actor.error()), Math.max(asked.errors[1], actor.error())];
         return;
@@ -99,7 +99,7 @@ export function createObserver(
         actor,
         leaseMs,
         viewAt: oldestView(actor.views.get(job), now()),
-        lastViewAt: actor.views.get(job)?.at ?? now(),
+        lastViewAt: actor.views.get(job)?.rowAt ?? now(),
         sentAt: now(),
         errors: [actor.error(), actor.error()],
         skewed: actor.skewed(),
@@ -111,11 +111,12 @@ export function createObserver(
     },
     listed(actor, listing) {
       const at = madeAt.get(listing) ?? listing.date;
-      for (const job of listing.jobs.keys()) {
+      for (const [job, { date }] of listing.jobs) {
         const last = actor.views.get(job);
         // Pages that were slow may be older than what came before them.
         const before = last === undefined ? at : Math.min(at, oldestView(last, now()));
-        actor.views.set(job, { at, cameAt: now(), before });
+        const rowAt = Math.max(at, date);
+        actor.views.set(job, { at, rowAt, cameAt: now(), before });
       }
     },
     leaseBroken(job, periodMs) {

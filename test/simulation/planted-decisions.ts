@@ -19,13 +19,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
-        from: 'const until = Math.max(base.cursor, seenBy(s));',
-        to: 'const until = Math.min(s.now, s.listedAt + 1000);',
-      },
-      {
-        file: 'core/fates.ts',
-        from: 'cursor: Math.max(reached, until), complete: true',
-        to: 'cursor: until, complete: true',
+        from: 'const through = Math.max(base.cursor, seenBy(s));',
+        to: 'const through = seenBy(s);',
       },
     ],
   },
@@ -35,8 +30,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
-        from: "if (row.run === undefined || row.phase === 'idle') return undefined;",
-        to: "if (row.run === undefined || row.phase === 'idle' || (row.phase === 'retrying' && s.lease === 'expired')) return undefined;",
+        from: "if (row.run === undefined) return undefined;\n  if (row.phase === 'idle') {",
+        to: "if (row.run === undefined || (row.phase === 'retrying' && s.lease === 'expired')) return undefined;\n  if (row.phase === 'idle') {",
       },
     ],
   },

@@ -3,12 +3,6 @@ import type { Planted } from './planted';
 /** Rules that keep wrong clocks, old listings and doubts about a hub from stalling what they need not. */
 export const TIME_FAULTS: readonly Planted[] = [
   {
-    name: 'first-page-date',
-    what: "a row is as old as its listing's first page",
-    mix: 'loss',
-    edits: [{ file: 'coordinator/tick.ts', from: 'listedAt: seen.date }', to: 'listedAt: listing.date }' }],
-  },
-  {
     name: 'hub-doubt-silences',
     what: 'a doubt about the task hub stops looks and alerts, too',
     mix: 'hubs',

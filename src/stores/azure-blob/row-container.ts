@@ -22,7 +22,6 @@ export interface RowBlob {
     Answer & {
       readonly metadata?: Record<string, string>;
       readonly leaseState?: LeaseState;
-      readonly lastModified?: Date;
       readonly readableStreamBody?: NodeJS.ReadableStream;
     }
   >;
