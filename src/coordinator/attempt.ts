@@ -14,6 +14,7 @@ import type { Claimed } from './claim';
 import type { Coordinator, Report } from './coordinator';
 import type { Aborter, RunningCall } from './bounded';
 import { createAborter } from './bounded';
+import { beginBeats } from './beat';
 import { isFanOut } from './define-fan-out';
 import type { Attempted, Execution } from './execute';
 import { execute, watchForCancel } from './execute';
@@ -26,7 +27,7 @@ import type { AttemptInput, AttemptResult, ClaimInput } from './message';
 import { packAttempts, packRow, unpackAttempts, unpackRow } from './message';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import type { RunEnd } from './settle';
-import { settle, settleFound, suspend, writeMark } from './settle';
+import { runKey, settle, settleFound, suspend, writeMark } from './settle';
 import { ITEMS_MARGIN_MS } from './standing';
 
 /** Earlier attempts travel with the orchestration: their errors are cut shorter than the ledger's, and old ones go. */
@@ -219,7 +220,11 @@ async function conclude(
     case 'fanOut': {
       const { handler } = held.job;
       if (!isFanOut(handler)) throw new Error(`job "${held.job.spec.name}" does not fan out`);
-      const until = coordinator.serviceTime.now() + itemsDeadlineMs(held.job, handler) + ITEMS_MARGIN_MS;
+      // A run that was claimed since its items were silent keeps their deadline.
+      const deadline = coordinator.serviceTime.now() + itemsDeadlineMs(held.job, handler) + ITEMS_MARGIN_MS;
+      const until = Math.min(held.row.notBefore ?? Infinity, deadline);
+      const run = { job: held.job.spec.name, key: runKey(held.row), token: held.row.token };
+      await beginBeats(coordinator, run, () => held.trust.remaining());
       const next = { outcome: 'planned', notBefore: until } as const;
       const attempts = await putOff(coordinator, held, conclusion, next, report);
       if (attempts === undefined) return lost(coordinator, held, 'the lease has passed on', report);

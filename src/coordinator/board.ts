@@ -1,4 +1,5 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
+import type { LastBeat } from '../core/fan-out';
 
 /** What this process remembers of one job between looks, so that an idle tick need not ask. */
 export interface JobNotes {
@@ -20,6 +21,10 @@ export interface JobNotes {
   firstSeen: { readonly etag: ETag; readonly at: EpochMs } | undefined;
   /** The row's version whose run is known to have a final record, and when that run ended. */
   settled: { readonly etag: ETag; readonly endedAt: EpochMs } | undefined;
+  /** The row's version that is left to items, and when these were heard of last; `none`: nobody beats for them. */
+  beat: { readonly etag: ETag; readonly last: LastBeat | 'none' } | undefined;
+  /** The row's version whose silent items have made this deployment look at its own task hub. */
+  silence: ETag | undefined;
   /** When this process first saw the lease broken, on the monotonic clock, and that row's version. */
   broken: { readonly etag: ETag; readonly since: Millis } | undefined;
   /**
@@ -49,6 +54,8 @@ export class Board {
         seen: undefined,
         firstSeen: undefined,
         settled: undefined,
+        beat: undefined,
+        silence: undefined,
         broken: undefined,
         unanswered: undefined,
         termOfFire: undefined,

@@ -6,6 +6,7 @@ import { orchestrationId, recordKey } from '../core/key';
 import type { Row } from '../core/row';
 import { moment, Trust } from '../lease/trust';
 import { untilAnswered } from '../lease/deadline';
+import { itemsAreSilent } from './beat';
 import type { Coordinator, Hub, RunnableJob } from './coordinator';
 import type { Held } from './held';
 import { writeRow } from './held';
@@ -65,13 +66,17 @@ export async function handOver(
   });
   if (acquired.kind === 'lost') return false;
   serviceTime.observe(acquired.date, sent);
+  // Nothing was started under this lease yet, so that an available row may be put back as it was.
+  const putBack = () => untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
   if (coordinator.stopping) {
-    // Nothing was started under this lease yet, so that an available row may be put back as it was.
-    if (lease === 'available')
-      await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+    if (lease === 'available') await putBack();
     return false;
   }
 
+  if (claim.isSilent === true && !(await areSilent(coordinator, name, claim.row, remaining))) {
+    if (lease === 'available') await putBack();
+    return false;
+  }
   const row = completeRow(claim, acquired.date, coordinator.deployment);
   const scheduledFor = row.run?.scheduledFor ?? acquired.date;
   const input: AttemptInput = {
@@ -83,6 +88,7 @@ export async function handOver(
     acquiredAt: acquired.date,
     row: packRow(row),
     what: claim.what,
+    ...(claim.isSilent && { isSilent: true }),
     end: claim.end ?? null,
   };
   // Should this fail, the lease is left to expire: the occurrence is not claimed, and still due.
@@ -145,11 +151,24 @@ export async function claimAttempt(
   const started = coordinator.clock.monotonic();
   const remaining = (): Millis => leaseMs - marginOf(leaseMs) - (coordinator.clock.monotonic() - started);
 
-  const lease =
+  const handedOver =
     input.kind === 'handedOver' && isFresh(coordinator, input)
       ? { id: input.leaseId as LeaseId, acquiredAt: input.acquiredAt }
-      : await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining });
+      : undefined;
+  const lease = handedOver ?? (await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining }));
   if (lease === undefined) return 'the row was taken by somebody else meanwhile';
+  const silent = input.kind === 'handedOver' && input.isSilent === true ? unpackRow(input.row) : undefined;
+  // Between the two leases the items may have begun again.
+  if (
+    handedOver === undefined &&
+    silent !== undefined &&
+    !(await areSilent(coordinator, job.spec.name, silent, remaining))
+  ) {
+    await untilAnswered(coordinator, remaining, (signal) =>
+      coordinator.store.release(job.spec.name, lease.id, { signal }),
+    );
+    return 'the items of its run are at work again';
+  }
 
   const row = { ...claimedRow(coordinator, job, input, execution), leaseMs, keepMs: job.spec.keepMs };
   const written = await writeRow(coordinator, { job, leaseId: lease.id, etag }, row, remaining);
@@ -169,6 +188,19 @@ export async function claimAttempt(
     },
     mayNotBeFirst: written.answerLost || input.kind === 'again' || input.what !== 'first',
   };
+}
+
+/**
+ * Asked once the lease is held: an item's look that finds it held lets it not trust, so whichever item trusts now has
+ * beaten before.
+ */
+async function areSilent(
+  coordinator: Coordinator,
+  job: JobName,
+  { run, token }: Row,
+  remaining: () => Millis,
+): Promise<boolean> {
+  return run !== undefined && itemsAreSilent(coordinator, { job, key: run.key, token }, remaining);
 }
 
 type AgainInput = Extract<AttemptInput, { kind: 'again' }>;

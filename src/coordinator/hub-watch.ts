@@ -38,6 +38,8 @@ export interface HubWatch {
   sawRow(name: JobName, row: ListedRow, askedAt: Millis, report: Report): Promise<void> | undefined;
   /** Whether this deployment has given this back, and leaves it to the others for now. */
   isLeft(job: JobSpec, turn: string): boolean;
+  /** The items that were left to this hub are silent: it must be proven before this deployment races again. */
+  lookAtHub(): void;
   /** Whether a claim may be raced for now: a look may have raised a doubt. */
   readonly mayRace: boolean;
   /** An orchestration could not even be started. */
@@ -128,6 +130,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   };
 
   return {
+    lookAtHub,
     prove(hub, left, stopped, report) {
       if (isProven || isSought) return undefined;
       isSought = true;

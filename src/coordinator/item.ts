@@ -1,6 +1,6 @@
-import type { JobName, Millis, Token } from '../core/brand';
+import type { EpochMs, JobName, Millis, Token } from '../core/brand';
 import type { ItemEnd } from '../core/fan-out';
-import { itemPiece, parseItemEnd, STOP_PIECE, storeItemEnd } from '../core/fan-out';
+import { BEAT_EVERY_MS, itemPiece, parseItemEnd, STOP_PIECE, storeItemEnd } from '../core/fan-out';
 import { parseRecordKey, runIdOf } from '../core/key';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
@@ -32,10 +32,11 @@ const SEND_AGAIN_MS = 2_000;
  */
 export async function runItem(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
   const again = (delay: Millis, attempt: number): ItemResult => {
-    const notBefore = coordinator.serviceTime.now() + delay;
+    // A call that only says that its lane is there must not shorten the item's wait.
+    const notBefore = Math.max(coordinator.serviceTime.now() + delay, input.notBefore ?? 0);
     // By then the time of its run's items is over.
     if (notBefore > input.until - ITEMS_MARGIN_MS) return { kind: 'item', state: 'stopped' };
-    return { kind: 'item', state: 'again', attempt, notBefore };
+    return againAt(coordinator, attempt, notBefore);
   };
   const job = coordinator.jobs.get(input.job as JobName);
   if (job === undefined || !isFanOut(job.handler)) {
@@ -47,6 +48,9 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
     const wanted = { job, handler: job.handler, input };
     const standing = await standingOf(coordinator, wanted);
     if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
+    const { notBefore = 0 } = input;
+    if (notBefore > coordinator.serviceTime.now()) return againAt(coordinator, input.attempt, notBefore);
+    if (standing.kind === 'held') return again(SEND_AGAIN_MS, input.attempt);
     const item: Item = { ...wanted, trust: trustFrom(coordinator, standing), again };
     const end = await storedEnd(coordinator, input);
     return end === undefined ? await attemptItem(coordinator, item, report) : await afterEnd(coordinator, item, end);
@@ -56,6 +60,10 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
     report.log('warn', `job "${input.job}", item ${String(input.index)}: will be sent again:`, error);
     return again(SEND_AGAIN_MS, input.attempt);
   }
+}
+
+function againAt({ serviceTime }: Coordinator, attempt: number, notBefore: EpochMs): ItemResult {
+  return { kind: 'item', state: 'again', attempt, notBefore, beatBy: serviceTime.now() + BEAT_EVERY_MS };
 }
 
 interface Item extends WantedItem {
@@ -165,6 +173,7 @@ async function finishLate(coordinator: Coordinator, item: Item, end: ItemEnd): P
   if (item.trust.holds) return finish(coordinator, item, end);
   const standing = await standingOf(coordinator, item);
   if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
+  if (standing.kind === 'held') return item.again(SEND_AGAIN_MS, item.input.attempt);
   return finish(coordinator, { ...item, trust: trustFrom(coordinator, standing) }, end);
 }
 

@@ -2,6 +2,8 @@ import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
 import { decodeControl, NO_CONTROL } from '../core/control';
 import type { Decision, Situation } from '../core/decide';
 import { decide } from '../core/decide';
+import type { LastBeat } from '../core/fan-out';
+import { beatPiece, isSilent, silentFrom } from '../core/fan-out';
 import { marginOf } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { LedgerRecord } from '../core/record';
@@ -84,12 +86,18 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
     firstSeenAt: firstSeen.at,
     now: coordinator.serviceTime.now(),
     record,
+    beat: knownBeat(notes, seen),
     lookAheadMs: coordinator.settings.lookAheadMs,
     sweepIntervalMs: coordinator.settings.sweepIntervalMs,
     itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(job, handler) + ITEMS_MARGIN_MS : 0,
   });
   const settled = notes.settled?.etag === etag ? notes.settled : undefined;
-  const decision = decide(situation(settled === undefined ? 'unread' : 'final', settled?.endedAt));
+  const decided = (): Decision => decide(situation(settled === undefined ? 'unread' : 'final', settled?.endedAt));
+  let decision = decided();
+  if (decision.kind === 'readBeat') {
+    notes.beat = { etag, last: (await readBeat(coordinator, spec.name, row)) ?? 'none' };
+    decision = decided();
+  }
   if (decision.kind !== 'readRecord') return { decision, row, etag, lease };
   const record = await runRecord(coordinator, spec.name, row.run?.key ?? '');
   if (record === 'unreadable') return { decision: decide(situation(record, undefined)), row, etag, lease };
@@ -98,6 +106,19 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   const endedAt = record.endedAt === null ? 0 : Date.parse(record.endedAt);
   notes.settled = { etag, endedAt };
   return { decision: decide(situation('final', endedAt)), row, etag, lease };
+}
+
+/** Unless by this listing the items have been silent for long: then they may have been heard of since. */
+function knownBeat({ beat }: JobNotes, { row, listedAt }: Seen): LastBeat | 'none' | undefined {
+  if (beat?.etag !== row.etag) return undefined;
+  const { last } = beat;
+  return last === 'none' || isSilent(last) || listedAt < silentFrom(last.writtenAt) ? last : undefined;
+}
+
+async function readBeat(coordinator: Coordinator, job: JobName, row: Row): Promise<LastBeat | undefined> {
+  return within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
+    coordinator.store.pieceWritten(job, row.run?.key ?? '', beatPiece(row.token), { signal }),
+  );
 }
 
 /** A record that cannot be read is there: who wrote over it may have written over the end of the run. */

@@ -25,6 +25,8 @@ export type AttemptInput =
       /** The row to write, but for execution and started: {@link packRow}. */
       readonly row: string;
       readonly what: Claim['what'];
+      /** Claimed before the deadline of items that were silent: they must not be heard of meanwhile. */
+      readonly isSilent?: true;
       /** The run is to be ended with this fate, without its handler. */
       readonly end: { readonly fate: RunFate; readonly reason: Reason } | null;
     }
@@ -62,6 +64,8 @@ export interface ItemInput extends Omit<Lane, 'items' | 'attempts'>, PlannedItem
   readonly kind: 'item';
   /** From 1; of this item. */
   readonly attempt: number;
+  /** It is to be worked on then, and not by this call, which says that its lane is still there. */
+  readonly notBefore?: number;
 }
 
 /** What an attempt tells its orchestration. */
@@ -72,7 +76,14 @@ export type AttemptResult =
   | { readonly kind: 'fanOut'; readonly lanes: readonly Lane[]; readonly next: AttemptInput }
   /** `done`: what became of the item is stored. `stopped`: no more items are wanted. */
   | { readonly kind: 'item'; readonly state: 'done' | 'stopped' }
-  | { readonly kind: 'item'; readonly state: 'again'; readonly attempt: number; readonly notBefore: number }
+  | {
+      readonly kind: 'item';
+      readonly state: 'again';
+      readonly attempt: number;
+      readonly notBefore: number;
+      /** The lane calls again by then, however long the item is to wait, lest its run be taken for abandoned. */
+      readonly beatBy?: number;
+    }
   /** Somebody else goes on with the run: another execution, a tick, a successor. */
   | { readonly kind: 'lost'; readonly why: string }
   | { readonly kind: 'proven' };

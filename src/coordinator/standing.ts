@@ -1,11 +1,12 @@
 import type { EpochMs, Millis } from '../core/brand';
 import { decodeControl } from '../core/control';
-import { STOP_PIECE } from '../core/fan-out';
+import { BEAT_TRUSTS_MS, STOP_PIECE } from '../core/fan-out';
 import { runIdOf } from '../core/key';
 import { decodeRow } from '../core/row';
 import { within } from '../lease/deadline';
 import type { Moment } from '../lease/trust';
-import { moment, Trust, whenOver } from '../lease/trust';
+import { elapsedSince, moment, Trust, whenOver } from '../lease/trust';
+import { beat } from './beat';
 import type { Aborter } from './bounded';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import type { FanOutHandler } from './define-fan-out';
@@ -28,17 +29,24 @@ export interface WantedItem {
 
 /** The run of an item as a look showed it. */
 type Standing =
+  /** Somebody holds the row, and may be about to go on with the run: the item is neither wanted nor unwanted. */
+  | { readonly kind: 'held' }
   /** Trusted for `trustMs` from when the look was sent. */
   | { readonly kind: 'wanted'; readonly sent: Moment; readonly trustMs: Millis }
   | { readonly kind: 'unwanted'; readonly why: string };
 
-/** Whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. */
+/**
+ * Whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. The run's
+ * heartbeat comes before the look: somebody who acquires the row after the look finds that beat.
+ */
 export async function standingOf(
   coordinator: Coordinator,
   { job: { spec }, handler: { policy }, input }: WantedItem,
 ): Promise<Standing> {
   const { store, clock, serviceTime } = coordinator;
+  const lastBeat = await beat(coordinator, input);
   const sent = moment(clock);
+  const beatTrusts = lastBeat === undefined ? Infinity : BEAT_TRUSTS_MS - elapsedSince(clock, lastBeat);
   const listing = await calling(coordinator, (signal) => store.list({ job: spec.name, signal }));
   serviceTime.observe(listing.date, sent);
   const seen = listing.jobs.get(spec.name);
@@ -47,6 +55,7 @@ export async function standingOf(
   if (row.phase !== 'fanning' || row.run?.key !== input.key || row.token !== input.token) {
     return { kind: 'unwanted', why: 'its run has gone on without it' };
   }
+  if (seen.row.lease === 'leased' || seen.row.lease === 'breaking') return { kind: 'held' };
   const control = seen.control === undefined ? undefined : decodeControl(seen.control.metadata);
   if (control?.cancel === runIdOf(spec.name, input.key)) return { kind: 'unwanted', why: 'its run was cancelled' };
   if (policy.onItemFailure === 'failFast') {
@@ -55,7 +64,7 @@ export async function standingOf(
   }
   const left = remainingOf(input.until, listing.date);
   if (left <= 0) return { kind: 'unwanted', why: TIME_IS_OVER };
-  return { kind: 'wanted', sent, trustMs: Math.min(left, LOOK_TRUSTS_MS) };
+  return { kind: 'wanted', sent, trustMs: Math.min(left, LOOK_TRUSTS_MS, beatTrusts) };
 }
 
 const TIME_IS_OVER = "the time of its run's items is over";
@@ -91,7 +100,7 @@ export function watchStanding(
       const standing = await standingOf(coordinator, item);
       if (stopped) return;
       if (standing.kind === 'wanted') trust.extend(standing.sent, standing.trustMs);
-      else {
+      if (standing.kind === 'unwanted') {
         // Before the abort: a handler that ignores its signal must not go on writing.
         trust.end();
         aborter.abort('cancelled', 'cancelRequested', standing.why);

@@ -313,11 +313,14 @@ export function createTicker(coordinator: Coordinator): Ticker {
         return;
       case 'claim':
       case 'record':
-        // A hold-back that was noted for a later due time says nothing about this claim.
-        if (foreign) notes.holdUntil = Math.min(notes.holdUntil ?? Infinity, now + HOLD_BACK_MS);
+        // A hold-back that was noted for a later due time says nothing about this claim. Where the items of a run are
+        // silent it is the incumbent that is in doubt.
+        if (isSilent(decision) ? !foreign : foreign)
+          notes.holdUntil = Math.min(notes.holdUntil ?? Infinity, now + HOLD_BACK_MS);
         notes.lookAt = notes.holdUntil !== undefined && notes.holdUntil > now ? notes.holdUntil : undefined;
         return;
       case 'readRecord':
+      case 'readBeat':
       case 'lowerRevision':
         notes.lookAt = undefined;
         notes.holdUntil = undefined;
@@ -341,6 +344,11 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const { decision, etag, lease } = looked;
     if ((decision.kind !== 'claim' && decision.kind !== 'record') || lease === 'held') return;
     if (notes.lookAt !== undefined || coordinator.stopping) return;
+    if (isSilent(decision) && notes.silence !== etag) {
+      notes.silence = etag;
+      report.log('warn', `job "${job.spec.name}": nobody has worked on the items of its run for 45 s`);
+      if (looked.row.incumbent === coordinator.deployment) watch.lookAtHub();
+    }
     if (decision.kind === 'claim' && !watch.mayRace) {
       notes.waitsForHub = true;
       notes.seen = undefined;
@@ -385,6 +393,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
           storageAnswers(coordinator, 'writing', report);
         }
         notes.busy = false;
+        notes.beat = undefined;
         going -= 1;
         notes.seen = undefined;
         notes.inFlight = true;
@@ -444,6 +453,11 @@ export function createTicker(coordinator: Coordinator): Ticker {
       await sleep(clock, STORE_AGAIN_MS, actionOver.signal);
     }
   }
+}
+
+/** Whether it is a claim before the deadline of items that are silent. */
+function isSilent(decision: Decision): boolean {
+  return decision.kind === 'claim' && decision.claim.isSilent === true;
 }
 
 /** How long it still is, by whichever clock says less: a wall clock that is set back must not make a tick outlast its host. */

@@ -1,6 +1,8 @@
 import type { EpochMs, Millis } from './brand';
 import type { Control, ManualRequest } from './control';
 import { openPause, pendingRequests } from './control';
+import type { LastBeat } from './fan-out';
+import { isSilent, silentFrom } from './fan-out';
 import type { Reason, RunFate, Stretch, Trigger } from './fate';
 import { claimTime, fatesOf, outsidePauses } from './fates';
 import type { Fates, FateView } from './fates';
@@ -41,6 +43,8 @@ export interface Situation {
   /** The Date of the first listing in which this process saw the row as it is. */
   readonly firstSeenAt: EpochMs;
   readonly now: EpochMs;
+  /** The heartbeat of the items that the row was left to, where it was looked up. `none`: nobody beats for them. */
+  readonly beat?: LastBeat | 'none' | undefined;
   /** The ledger record of the row's run, where it was looked up. `unreadable`: it is there, and is not cronlease's. */
   readonly record: 'unread' | 'none' | 'open' | 'final' | 'unreadable';
   readonly lookAheadMs: Millis;
@@ -58,6 +62,8 @@ export interface Claim {
   readonly run:
     { readonly kind: 'known'; readonly key: string; readonly scheduledFor: EpochMs } | { readonly kind: 'term' };
   readonly trigger: Trigger;
+  /** The items of its run have been silent: it is claimed before their deadline, unless they are heard of again. */
+  readonly isSilent?: true;
   /** The run is ended with this fate instead of being given to its handler. `timedOut`: unless all its items are done. */
   readonly end: { readonly fate: RunFate; readonly reason: Reason } | undefined;
 }
@@ -69,6 +75,8 @@ export type Decision =
   | { readonly kind: 'wait'; readonly until: EpochMs | 'tickEnds' }
   /** The ledger must say first whether the row's run has a final record. */
   | { readonly kind: 'readRecord' }
+  /** The heartbeat of the row's items must say first whether they are at work. */
+  | { readonly kind: 'readBeat' }
   | { readonly kind: 'claim'; readonly claim: Claim }
   /** Due times get their fates, and nothing runs. */
   | { readonly kind: 'record'; readonly row: Row }
@@ -144,15 +152,20 @@ function decideUnfinished(s: Situation): Decision | undefined {
   if (seenBy(s) >= resumeAt) return { kind: 'claim', claim: resume(s) };
   // Its time has come by our clock, but not by the service's.
   if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
+  if (row.phase === 'fanning') {
+    if (s.beat === undefined) return { kind: 'readBeat' };
+    if (s.beat !== 'none' && isSilent(s.beat)) return { kind: 'claim', claim: goOnFromSilence(s) };
+  }
   const due = cancellingDueTime(s);
   const dueAt = due === undefined ? Infinity : actualTime(job, due);
   // Due by our clock, but past what the listing allows to decide.
   if (dueAt <= s.now) return { kind: 'wait', until: dueAt + HELD_WATCH_MS };
   const lookAt = Math.min(resumeAt, dueAt);
   if (row.phase !== 'fanning') return { kind: 'nothing', lookAt };
+  const beatDue = s.beat === undefined || s.beat === 'none' ? undefined : silentFrom(s.beat.writtenAt);
   // Items that run keep others waiting as a lease does.
   const watched = watchHeld(s);
-  return watched.kind === 'nothing' ? { kind: 'nothing', lookAt: earliest(watched.lookAt, lookAt) } : watched;
+  return watched.kind === 'nothing' ? { kind: 'nothing', lookAt: earliest(watched.lookAt, lookAt, beatDue) } : watched;
 }
 
 /**
@@ -203,6 +216,15 @@ function resume(s: Situation): Claim {
     return nextClaim(s, 'resume', { fate: 'timedOut', reason: 'timeout' });
   }
   return nextClaim({ ...s, row: { ...row, drained } }, 'resume', undefined);
+}
+
+/**
+ * Nobody has heard of the items for long: their hub or their host is gone. This is no attempt that was used, and their
+ * deadline stays what it was, so that a run whose items kill each host comes to an end.
+ */
+function goOnFromSilence(s: Situation): Claim {
+  const claim = nextClaim(s, 'resume', undefined);
+  return { ...claim, isSilent: true, row: { ...claim.row, notBefore: s.row.notBefore } };
 }
 
 /** The next claim of the row's own run. A higher revision's schedule is adopted with it. */

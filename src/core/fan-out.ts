@@ -1,4 +1,4 @@
-import type { Millis } from './brand';
+import type { EpochMs, Millis, Token } from './brand';
 import type { Retry } from './job';
 import { isObject } from './metadata';
 import type { RecordedError } from './record';
@@ -17,9 +17,38 @@ export interface FanOutPolicy {
   readonly onItemFailure: 'failFast' | 'collect';
 }
 
-/** The pieces of a run: its plan, what became of each item, and a mark that no more items are to be started. */
+/** The pieces of a run: its plan, its heartbeats, what became of each item, and a mark that no more are to be started. */
 export const PLAN_PIECE = 'plan';
 export const STOP_PIECE = 'stop';
+
+/** How often a process that works on items of a run says so. */
+export const BEAT_EVERY_MS: Millis = 15_000;
+/** A beat lets the items of its process trust for this long at most: less than {@link SILENT_AFTER_MS}. */
+export const BEAT_TRUSTS_MS: Millis = 40_000;
+/** After this long without a beat somebody else may go on with a run before its items' deadline. */
+export const SILENT_AFTER_MS: Millis = 45_000;
+/** Of the service's Dates: of two of them, either may be cut by almost as much. */
+const DATE_RESOLUTION_MS = 1_000;
+
+/** Of one claim: items of an earlier one cannot be taken for those of its successor. */
+export function beatPiece(token: Token): string {
+  return `alive-${String(token)}`;
+}
+
+/** When a run's heartbeat was written last, and when that was asked, both by the service's Date. */
+export interface LastBeat {
+  readonly writtenAt: EpochMs;
+  readonly date: EpochMs;
+}
+
+export function isSilent({ writtenAt, date }: LastBeat): boolean {
+  return date >= silentFrom(writtenAt);
+}
+
+/** The first Date that shows that there was no beat for long enough. */
+export function silentFrom(writtenAt: EpochMs): EpochMs {
+  return writtenAt + SILENT_AFTER_MS + DATE_RESOLUTION_MS;
+}
 
 export function itemPiece(index: number): string {
   return `item-${String(index).padStart(5, '0')}`;

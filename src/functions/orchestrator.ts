@@ -67,6 +67,7 @@ function* workThrough(
   { items, attempts, ...run }: Lane,
 ): Generator<Yielded, LaneEnd, ItemResult | LaneEnd> {
   let waiting = items.map((item) => ({ ...item, attempt: 1, notBefore: 0 }));
+  let beatBy = Infinity;
   for (;;) {
     const next = waiting.reduce<(typeof waiting)[number] | undefined>(
       (first, item) => (first === undefined || item.notBefore < first.notBefore ? item : first),
@@ -77,13 +78,16 @@ function* workThrough(
     waiting = waiting.filter((other) => other !== next);
     // The last call that was lost is told, so that it can be written down; one more is nobody's business here.
     if (item.attempt > attempts + 1) continue;
-    if (notBefore > 0) yield context.df.createTimer(new Date(notBefore));
-    const input: ItemInput = { kind: 'item', ...run, ...item };
+    const callAt = Math.min(notBefore, beatBy);
+    if (notBefore > 0) yield context.df.createTimer(new Date(callAt));
+    const input: ItemInput = { kind: 'item', ...run, ...item, ...(callAt < notBefore ? { notBefore } : {}) };
     try {
       const result = yield context.df.callActivity(ATTEMPT, input);
       if (typeof result === 'string' || result.state === 'stopped') return 'stopped';
       if (result.state === 'again') {
         waiting.push({ ...item, attempt: result.attempt, notBefore: result.notBefore });
+        // What an older version has answered does not say.
+        beatBy = result.beatBy ?? Infinity;
       }
     } catch {
       // An item's call answers whatever happens in it: its process has died, which counts as an attempt of the item.

@@ -147,6 +147,17 @@ export interface LeaseStore {
 
   readPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<string | undefined>;
 
+  /** Writes an empty summary to a piece, which makes it newly written. `gone`: there is none. */
+  touchPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<'touched' | 'gone'>;
+
+  /** When a piece was created or touched last, by the service's clock, and the `date` of the answer. Undefined: gone. */
+  pieceWritten(
+    job: JobName,
+    key: string,
+    name: string,
+    options?: CallOptions,
+  ): Promise<{ readonly writtenAt: EpochMs; readonly date: EpochMs } | undefined>;
+
   /** One page of the pieces of a run, or of all runs of a job, in order of run key and name; as `listRecords`. */
   listPieces(
     job: JobName,

@@ -12,9 +12,18 @@ const TRUSTS_ON_MS = 20_000;
 const DRIFT = 0.01;
 
 /** Notes when a row is no longer left to the items of a token. */
-export function leftToItems(facts: JobFacts, before: Row, row: Row, now: number): void {
+export function leftToItems(facts: JobFacts, before: Row, row: Row, now: number, report: Report): void {
   const waits = row.phase === 'fanning' && row.token === before.token;
-  if (before.phase === 'fanning' && !waits) facts.wentOn.set(before.token, now);
+  if (before.phase !== 'fanning' || waits) return;
+  facts.wentOn.set(before.token, now);
+  // Claimed before the items' deadline, which it keeps.
+  if (row.phase !== 'running' || row.notBefore === undefined) return;
+  for (const item of facts.items) {
+    const { context, process } = item;
+    if (process.dead || process.paused || context.fence.token !== before.token || !trusts(item)) continue;
+    const what = `item ${String(context.index)} of ${context.runId} on ${process.id}`;
+    report('takenFromItems', facts.name, `the run was claimed for its items' silence, and ${what} trusts`);
+  }
 }
 
 export function pieceCreated(facts: JobFacts, key: string, name: string, piece: StoredRecord, now: number): void {

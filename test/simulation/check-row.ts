@@ -22,7 +22,7 @@ export function rowWritten(
   facts.row = row;
   facts.writerError = actor.error();
   if (before === undefined) return;
-  leftToItems(facts, before, row, now);
+  leftToItems(facts, before, row, now, report);
   for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
   checkGrowth(facts, before, row, report);
   checkReign(facts, before, row, actor, report);

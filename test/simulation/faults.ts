@@ -29,7 +29,7 @@ const CALLS = {
   lastRecord: [14_000, 90_000],
   /** As `crashBefore`, of a release: its run has its record, and its row is not let go. */
   lastRelease: [2_000, 20_000],
-  /** As `pauseAfter`, of a look whether a run has a record. */
+  /** As `pauseAfter`, of a look whether a run has a record, or of a read of a fan-out's piece. */
   lastLook: [20_000, 40_000, 55_000],
   /** The process stops once the call took effect, or its machine sleeps. */
   pauseAfter: [3_000, 20_000, 40_000, 90_000],
@@ -47,6 +47,8 @@ const MESSAGES = {
   startRefused: [0],
   startAnswerLost: [0],
   startSlow: [500, 40_000],
+  /** A host that has since died had taken it: it stays hidden for this long. */
+  hidden: [60_000, 300_000],
 } as const;
 
 export type CallFault = keyof typeof CALLS;
@@ -58,7 +60,10 @@ const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 
 const ANY_CREATE: readonly CallFault[] = ['lastRecord', ...ANY_CALL];
 const ANY_RELEASE: readonly CallFault[] = ['lastRelease', ...ANY_CALL];
 const ANY_LOOK: readonly CallFault[] = ['lastLook', ...ANY_CALL];
-export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter((kind) => kind !== 'afterwards');
+/** Only themes and mixes say how often messages are hidden, or come afterwards. */
+export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter(
+  (kind) => kind !== 'afterwards' && kind !== 'hidden',
+);
 
 /** Those whose two values are the ends of a range; all others pick one of theirs. */
 const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
@@ -70,7 +75,7 @@ const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
 export function faultsOfCall(kind: string): readonly CallFault[] {
   if (kind.endsWith('createRecord')) return ANY_CREATE;
   if (kind.endsWith('release')) return ANY_RELEASE;
-  return kind.endsWith('readRecord') ? ANY_LOOK : ANY_CALL;
+  return kind.endsWith('readRecord') || kind.endsWith('readPiece') ? ANY_LOOK : ANY_CALL;
 }
 
 /** One fault that struck: where, and with what. A history can be told by them alone. */

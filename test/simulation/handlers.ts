@@ -64,11 +64,11 @@ export function fanOutHandler(
   process: SimulatedProcess,
   { run, begun, blob }: FanOutParts,
 ): FanOutHandler {
-  const { concurrency, deadlineMs, onItemFailure, attempts } = planned;
+  const { concurrency, deadlineMs, onItemFailure, attempts, backoffMs, itemTimeoutMs } = planned;
   const all = Array.from({ length: planned.items }, (_, index) => index);
-  const retry = { attempts, backoffMs: 1_000, factor: 2, maxBackoffMs: 8_000, jitter: 'full' } as const;
+  const retry = { attempts, backoffMs, factor: 2, maxBackoffMs: Math.max(8_000, backoffMs), jitter: 'full' } as const;
   return {
-    policy: { concurrency, deadlineMs, onItemFailure, retry, maxItems: 10, itemTimeoutMs: 20_000 },
+    policy: { concurrency, deadlineMs, onItemFailure, retry, maxItems: 10, itemTimeoutMs },
     plan: async (context) => {
       await run(context);
       return all;
@@ -107,7 +107,9 @@ async function behaveAsItem(
   const slow = world.troubled && random.chance(planned.slow);
   const obeys = !random.chance(planned.ignores);
   world.trace?.add(id, `${job} item ${String(index)} of ${runId} attempt ${String(attempt)} starts`);
-  const ends = clock.monotonic() + (slow ? random.whole(5_000, 40_000) : random.whole(0, world.troubled ? 1_500 : 100));
+  const ends =
+    clock.monotonic() +
+    (slow ? random.whole(5_000, random.pick([40_000, 90_000])) : random.whole(0, world.troubled ? 1_500 : 100));
   for (let hurried = 0; ;) {
     if (random.chance(hurried > 0 ? 1 : 0.3)) {
       // A stale token, others that write it too, or storage that is away: it goes on all the same.

@@ -174,7 +174,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     if (parent === undefined) return;
     const { orchestration, step, place } = parent;
     const { random } = next([], orchestration.id);
-    timeline.after(random.whole(2, 20), () => {
+    timeline.after(hiddenFor(orchestration) + random.whole(2, 20), () => {
       whenAlive(() => {
         if (!isCurrent(orchestration) || orchestration.step !== step) return;
         orchestration.children.results[place] = value;
@@ -182,6 +182,12 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
         if (orchestration.children.left === 0) advance(orchestration, orchestration.children.results);
       });
     });
+  }
+
+  /** How long a message to a fan-out's orchestrations stays hidden, since its host has died. */
+  function hiddenFor({ id, parent, children }: Orchestration): number {
+    if (parent === undefined && children.left === 0) return 0;
+    return next(['hidden'], id).fault?.ms ?? 0;
   }
 
   function isCurrent(orchestration: Orchestration): boolean {
@@ -252,7 +258,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
       worker.run(copy(input)).then(
         (result) => {
           over = true;
-          timeline.after(random.whole(2, 20), () => {
+          timeline.after(hiddenFor(orchestration) + random.whole(2, 20), () => {
             whenAlive(() => {
               if (isCurrent(orchestration) && orchestration.step === step) advance(orchestration, copy(result));
             });

@@ -5,7 +5,7 @@ import { draining, slowHub } from './mix-hand-overs';
 import type { Plan } from './plan';
 import { plainPlan, withinLimits } from './plan';
 import type { PlannedJob } from './plan-job';
-import { rescheduled } from './plan-job';
+import { planFan, rescheduled } from './plan-job';
 import type { Random } from './random';
 import { seededBy } from './random';
 import { retentionPlan } from './retention';
@@ -25,6 +25,7 @@ export const MIX_NAMES = [
   'schedules',
   'draining',
   'slowHub',
+  'fans',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -61,6 +62,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   kills: { what: 'processes die, and whole deployments', share: 250, change: kills },
   outages: { what: 'storage and task hubs are away for up to five minutes', share: 150, change: outages },
   hubs: { what: 'task hubs are dead, refuse, or repeat themselves, and storage is well', share: 100, change: hubs },
+  fans: {
+    what: 'runs fan out to items that take long, and their hosts and task hubs are lost',
+    share: 150,
+    change: fans,
+  },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 100, change: draining },
   schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },
@@ -185,6 +191,38 @@ function hubs(plan: Plan, random: Random): Plan {
     return rescheduled(job, ({ schedule }) => ({ schedule: dueless ?? schedule, settings: { alertAfterMs } }));
   });
   return withRates({ ...longer, jobs, disturbances: troubles.toSorted(byTime) }, rates);
+}
+
+/** Long enough for items to be silent, and for others to go on with their run, several times. */
+function fans(plan: Plan, random: Random): Plan {
+  const longer: Plan = {
+    ...plan,
+    deployments: random.pick([1, 2, 2, 3]),
+    troubledMs: random.pick([300_000, 450_000, 600_000]),
+    jobs: Array.from({ length: random.pick([1, 1, 2]) }, (_, index) => planFan(random, index)),
+  };
+  const wide: Plan = {
+    ...longer,
+    instances: Array.from({ length: longer.deployments + random.whole(1, 2) }, (_, index) => ({
+      index,
+      deployment: index % longer.deployments,
+      startsAt: 0,
+      clock: {
+        skewMs: random.pick([0, 0, 150, 1_900, -1_900, 30_000, -30_000]),
+        drift: random.pick([0, 0, 0.0002, 0.005, -0.005]),
+      },
+    })),
+  };
+  const kinds = ['kill', 'kill', 'appGone', 'hubWiped', 'hubDead', 'pause', 'denied', 'outage', 'cancel'] as const;
+  const lost = draw(wide, random, kinds, [2, 8]);
+  const rate = random.pick([0, 0.002, 0.01]);
+  return withRates(
+    { ...wide, disturbances: [...lost].sort(byTime) },
+    {
+      ...{ pauseAfter: rate, sleepAfter: rate, lostAfter: rate, crashAfter: rate / 2 },
+      ...{ hidden: random.pick([0, 0.05, 0.2]), late: random.pick([0, 0.1, 0.3]), lastLook: random.pick([0, 0, 0.03]) },
+    },
+  );
 }
 
 function draw(

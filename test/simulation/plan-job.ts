@@ -28,6 +28,8 @@ export interface PlannedFanOut {
   readonly deadlineMs: number;
   readonly onItemFailure: 'failFast' | 'collect';
   readonly attempts: number;
+  readonly backoffMs: number;
+  readonly itemTimeoutMs: number;
   /** How likely it is that a call for an item throws, and that it takes long. */
   readonly throws: number;
   readonly slow: number;
@@ -111,12 +113,43 @@ function planFanOut(seed: number, index: number, theme: Theme): PlannedFanOut | 
   return {
     items: random.pick([0, 1, 3, 6]),
     concurrency: random.pick([1, 2, 3]),
-    deadlineMs: random.pick([15_000, 30_000, 90_000]),
+    deadlineMs: random.pick([15_000, 30_000, 90_000, 240_000, 900_000]),
     onItemFailure: random.pick(['failFast', 'collect']),
     attempts: random.pick([1, 2, 3]),
     throws: random.pick([0, 0, 0.2]),
     slow: random.pick([0, 0.1, 0.4]),
     ignores: random.pick([0, 0.2, 0.5]),
+    backoffMs: random.pick([1_000, 1_000, 60_000]),
+    itemTimeoutMs: random.pick([20_000, 100_000]),
+  };
+}
+
+/** A job that fans out to items that take long. */
+export function planFan(random: Random, index: number): PlannedJob {
+  const schedule = random.pick(['* * * * *', '@every 45s', '@every 3m']);
+  const spec = jobSpec(`j${String(index)}`, schedule, {
+    ...settingsOf(random, schedule, { kinds: [], outages: ['hangs'], leaseMs: random.pick([15_000, 15_000, 30_000]) }),
+    overlap: random.pick(['skip', 'skip', 'queue', 'cancel']),
+    catchUp: 'latest',
+    pauseAfterFailures: undefined,
+    stallAfterMs: undefined,
+  });
+  return {
+    index,
+    specs: Array.from({ length: REVISIONS }, () => spec),
+    behaviours: { quick: 1, long: 0, throws: 0, throwsLate: 0, ignores: random.pick([0, 0.1]), never: 0, final: 0 },
+    fanOut: {
+      items: random.pick([2, 4, 6]),
+      concurrency: random.pick([1, 2, 3]),
+      deadlineMs: random.pick([25_000, 90_000, 240_000, 900_000]),
+      onItemFailure: random.pick(['failFast', 'collect']),
+      attempts: random.pick([2, 3]),
+      throws: random.pick([0, 0, 0.2]),
+      slow: random.pick([0.1, 0.4, 0.9]),
+      ignores: random.pick([0, 0.2, 0.5]),
+      backoffMs: random.pick([1_000, 60_000]),
+      itemTimeoutMs: 100_000,
+    },
   };
 }
 

@@ -54,7 +54,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
   },
   {
     name: 'gather-reads-late',
-    what: 'a fan-out reads its results between the look at the trust and the gathering',
+    mix: 'fans',
+    what: 'a fan-out reads its results between the look at the trust and the gathering, and believes late answers',
     edits: [
       {
         file: 'coordinator/fan-out.ts',
@@ -65,6 +66,11 @@ export const TRUST_FAULTS: readonly Planted[] = [
         file: 'coordinator/fan-out.ts',
         from: 'const execution = await call((context) => handler.gather(context, outcomes as never, input));',
         to: 'const execution = await call(async (context) => handler.gather(context, (await readOutcomes(coordinator, held, plan)) as never, input));',
+      },
+      {
+        file: 'coordinator/fan-out.ts',
+        from: "if (!held.trust.holds) throw new StoreUnavailableError('storage answered after",
+        to: "if (!held.trust.holds && false) throw new StoreUnavailableError('storage answered after",
       },
     ],
   },

@@ -48,7 +48,7 @@ const twice = (one: Theme): readonly Theme[] => [one, one];
 /** Runs that fan out lose instances, or these stand still between two calls. */
 const WIDE: Theme = {
   ...theme('kill', 'pause', 'drain', 'cancel'),
-  rates: { pauseAfter: 0.03, sleepAfter: 0.01 },
+  rates: { pauseAfter: 0.03, sleepAfter: 0.01, hidden: 0.03 },
   leaseMs: 15_000,
   wide: true,
 };

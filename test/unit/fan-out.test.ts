@@ -35,6 +35,7 @@ interface Behaviour extends Partial<Pick<FanOutOptions<unknown, number, string>,
   readonly deadline?: string;
   readonly itemTimeout?: string;
   readonly attempts?: number;
+  readonly backoff?: string;
   /** How long the plan and the gathering take. */
   readonly leaderMs?: number;
   readonly each?: (context: ItemContext, item: number, on: Instance) => Promise<string>;
@@ -51,7 +52,7 @@ function setUp(behaviour: Behaviour = {}, spec: Partial<JobSpec> = {}, more: Par
       onItemFailure: behaviour.onItemFailure ?? 'failFast',
       ...(behaviour.deadline === undefined ? {} : { deadline: behaviour.deadline }),
       ...(behaviour.itemTimeout === undefined ? {} : { itemTimeout: behaviour.itemTimeout }),
-      itemRetry: { attempts, backoff: '2s', jitter: 'none' },
+      itemRetry: { attempts, backoff: behaviour.backoff ?? '2s', jitter: 'none' },
       plan: async () => {
         setup.plans += 1;
         await sleep(clock, leaderMs);
@@ -481,6 +482,129 @@ describe('a piece that somebody has changed', () => {
     expect(outcome).toBe('failed');
     expect(attempts.map((attempt) => attempt.outcome)).toEqual(['planned', 'failed', 'failed']);
     expect(attempts.at(-1)?.error?.message).toMatch(new RegExp(`"${piece}" of run \\d+-s of job "wide" is missing or`));
+  });
+});
+
+describe('a run whose items are silent', () => {
+  /** Items take this long; the deadline of all is 20 minutes. */
+  const LONG = { deadline: '20m', itemTimeout: '10m' } as const;
+  const lasting =
+    (ms: number) =>
+    async ({ signal }: ItemContext, item: number, { coordinator }: Instance): Promise<string> => {
+      await sleep(coordinator.clock, ms, signal);
+      if (signal.aborted) throw signal.reason;
+      return `done ${String(item)}`;
+    };
+  const killIncumbent = (sim: Simulation): void => {
+    for (const { deployment, kill } of sim.instances) if (deployment === incumbent(sim)) kill();
+  };
+  const claims = (sim: Simulation) => sim.events.filter(({ event }) => event === 'claimed');
+
+  it('goes on in another deployment 45 s after their last beat and a tick, and that is no attempt', async () => {
+    const retry = { attempts: 1, backoffMs: 1_000, factor: 1, maxBackoffMs: 1_000, jitter: 'none' } as const;
+    const setup = setUp({ ...LONG, count: 3, each: lasting(30_000) }, { retry }, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE + 12_000);
+    const killedAt = setup.sim.clock.now();
+    killIncumbent(setup.sim);
+    await setup.sim.clock.advance(2 * MINUTE);
+    const again = claims(setup.sim)[1];
+    expect(again?.token).toBe(2);
+    expect((again?.at ?? 0) - killedAt).toBeGreaterThan(30_000);
+    expect((again?.at ?? 0) - killedAt).toBeLessThanOrEqual(62_000);
+    const record = await last(setup.sim);
+    expect(record.attempts.map(({ outcome }) => outcome)).toEqual(['planned', 'succeeded']);
+    expect(setup.plans).toBe(1);
+    expect(setup.gathered).toEqual([DONE(3)]);
+  });
+
+  it('keeps the deadline of its items', async () => {
+    const setup = setUp({ ...LONG, deadline: '3m', each: lasting(8 * MINUTE) }, {}, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE + 12_000);
+    const { notBefore } = await setup.sim.row('wide');
+    killIncumbent(setup.sim);
+    await setup.sim.clock.advance(90_000);
+    expect(await setup.sim.row('wide')).toMatchObject({ phase: 'fanning', token: 2, notBefore });
+  });
+
+  it('is not taken for silent while its items run, and says so once each 15 s for each process', async () => {
+    const setup = setUp({ ...LONG, count: 6, concurrency: 6, each: lasting(4 * MINUTE) }, {}, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE + 8_000);
+    const before = setup.sim.instances.map(({ calls }) => new Map(calls));
+    await setup.sim.clock.advance(3 * MINUTE);
+    expect(claims(setup.sim)).toHaveLength(1);
+    const made = (method: string): number[] =>
+      setup.sim.instances.map(({ calls }, index) => (calls.get(method) ?? 0) - (before[index]?.get(method) ?? 0));
+    for (const touches of made('touchPiece')) expect(touches).toBeLessThanOrEqual(12);
+    expect(Math.max(...made('touchPiece'))).toBeGreaterThanOrEqual(9);
+    // The ticks of each deployment ask once every 30 s or less often.
+    for (const asked of made('pieceWritten')) expect(asked).toBeLessThanOrEqual(6);
+    await setup.sim.clock.advance(5 * MINUTE);
+    expect(setup.gathered).toEqual([DONE(6)]);
+  });
+
+  it('is not taken for silent while its items wait to be tried again', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.attempt === 1) throw new Error('not yet');
+      return work(context, item, on);
+    };
+    const setup = setUp({ ...LONG, each, backoff: '3m' }, {}, { deployments: 2 });
+    await setup.sim.clock.advance(15 * MINUTE);
+    expect(claims(setup.sim).map(({ token }) => token)).toEqual([1, 2]);
+    expect(setup.gathered).toEqual([DONE(6)]);
+    const waited = setup.items.filter(({ attempt }) => attempt === 2).map(({ at }) => at - (setup.items[0]?.at ?? 0));
+    for (const ms of waited) expect(ms).toBeGreaterThanOrEqual(3 * MINUTE);
+    expect(setup.items).toHaveLength(12);
+  });
+
+  it('waits for the deadline where an older version has planned it', async () => {
+    const setup = setUp({ ...LONG, each: lasting(MINUTE) }, {}, { deployments: 2 });
+    for (const on of setup.sim.instances) {
+      interceptStore(
+        on,
+        'createPiece',
+        (createPiece) => async (job, key, name, piece, options) =>
+          name.startsWith('alive') ? 'created' : createPiece(job, key, name, piece, options),
+      );
+    }
+    await setup.sim.clock.advance(10 * MINUTE + 12_000);
+    killIncumbent(setup.sim);
+    await setup.sim.clock.advance(5 * MINUTE);
+    expect(await setup.sim.row('wide')).toMatchObject({ phase: 'fanning', token: 1 });
+    await setup.sim.clock.advance(20 * MINUTE);
+    expect((await setup.sim.row('wide')).token).toBeGreaterThan(1);
+  });
+
+  it('is left alone where an item beats just before it is claimed', async () => {
+    const setup = setUp({ ...LONG, count: 2, each: lasting(MINUTE) }, {}, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE + 12_000);
+    killIncumbent(setup.sim);
+    let beats = 0;
+    for (const on of setup.sim.instances) {
+      interceptStore(on, 'acquire', (acquire) => async (job, request, options) => {
+        const answer = await acquire(job, request, options);
+        const { token, run } = await setup.sim.row('wide');
+        if (beats < 2) await setup.sim.store.touchPiece(job, run?.key ?? '', `alive-${String(token)}`);
+        beats += 1;
+        return answer;
+      });
+    }
+    await setup.sim.clock.advance(2 * MINUTE);
+    // It was put back, and is claimed once nobody has beaten for 45 s.
+    expect(beats).toBeGreaterThanOrEqual(1);
+    expect(claims(setup.sim)).toHaveLength(1);
+    await setup.sim.clock.advance(3 * MINUTE);
+    expect(claims(setup.sim)[1]?.token).toBe(2);
+  });
+
+  it('is gone on with by its own deployment once its task hub is proven', async () => {
+    const setup = setUp({ ...LONG, count: 3, each: lasting(30_000) });
+    await setup.sim.clock.advance(10 * MINUTE + 12_000);
+    killIncumbent(setup.sim);
+    setup.sim.startInstance('d1');
+    await setup.sim.clock.advance(70_000);
+    expect(claims(setup.sim)[1]?.token).toBe(2);
+    await setup.sim.clock.advance(2 * MINUTE);
+    expect(setup.gathered).toEqual([DONE(3)]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { JobName, Token } from '../../src/core/brand';
+import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { recordKey } from '../../src/core/key';
 import { runAttempt } from '../../src/coordinator/attempt';
@@ -170,6 +170,56 @@ describe('an item', () => {
     },
   );
 
+  it('trusts for no longer than 40 s after the last beat of its process that was written', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    await sim.store.createPiece(A, item.key, 'alive-8', { body: '{}', summary: {} });
+    const begun = sim.clock.now();
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(SECOND);
+    interceptStore(on, 'touchPiece', () => () => Promise.reject(new StoreUnavailableError('away')));
+    await sim.clock.advance(MINUTE);
+    expect(seen).toEqual({ stale: begun + 40 * SECOND, aborted: 'leaseLost' });
+    expect(await attempt).toMatchObject({ kind: 'item', state: 'again', attempt: 2 });
+  });
+
+  it('does not begin, and trusts no longer, while somebody holds its row', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    const leaseId = 'eeeeeeee-0000-4000-8000-000000000000' as LeaseId;
+    const hold = async (): Promise<void> => {
+      const ifMatch = (await sim.store.readRow(A))?.etag as ETag;
+      await sim.store.acquire(A, { leaseId, leaseMs: 60_000, ifMatch });
+    };
+    await hold();
+    expect(await runAttempt(on.coordinator, item, on.report)).toMatchObject({ state: 'again', attempt: 1 });
+    expect(seen.stale).toBe(0);
+    await sim.store.release(A, leaseId);
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(6 * SECOND);
+    const held = sim.clock.now();
+    await hold();
+    await sim.clock.advance(MINUTE);
+    expect(seen).toEqual({ stale: held - SECOND + 20 * SECOND, aborted: 'leaseLost' });
+    expect(await attempt).toMatchObject({ kind: 'item', state: 'again', attempt: 2 });
+  });
+
+  it('that is called before its time only says that its lane is there, whatever happens', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    await sim.store.createPiece(A, item.key, 'alive-8', { body: '{}', summary: {} });
+    await sim.clock.advance(30 * SECOND);
+    const notBefore = sim.clock.now() + 2 * MINUTE;
+    const early = { ...item, attempt: 2, notBefore };
+    const answer = { kind: 'item', state: 'again', attempt: 2, notBefore, beatBy: sim.clock.now() + 15 * SECOND };
+    expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
+    expect((await sim.store.pieceWritten(A, item.key, 'alive-8'))?.writtenAt).toBe(sim.clock.now());
+    on.coordinator.stopping = true;
+    expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
+    on.coordinator.stopping = false;
+    interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
+    expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
+    expect(await runAttempt(on.coordinator, { ...early, token: 7 }, on.report)).toEqual(answer);
+    expect(seen.stale).toBe(0);
+  });
+
   it('is sent again while storage is away, until the time for items is over', async () => {
     const { sim, on, item } = await leftToItems(MINUTE, () => 1);
     interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
@@ -263,6 +313,35 @@ describe('a lane of items', () => {
     expect(await playLane(noted, laneOf(count))).toBe('done');
     expect(parts.map(({ items }) => items.length)).toEqual(expected);
     expect(calls).toHaveLength(count);
+  });
+
+  it.each([
+    ['is called each time a beat is due while its items wait', 15_000, [15_000, 30_000, 45_000]],
+    ['waits for its items alone where an older version has answered', undefined, [40_000]],
+  ])('%s', async (_what, every, expected) => {
+    const timers: number[] = [];
+    let now = T0;
+    const notBefore = T0 + 40_000;
+    const { noted, calls } = durable((item) => {
+      if (calls.length > 1 && (item.notBefore ?? 0) <= now) return DONE;
+      const beatBy = every === undefined ? {} : { beatBy: now + every };
+      return { kind: 'item', state: 'again', attempt: 2, notBefore, ...beatBy };
+    });
+    const timed: Durable = {
+      ...noted,
+      timer: async (at) => {
+        timers.push(at.getTime() - T0);
+        now = at.getTime();
+      },
+    };
+    expect(await playLane(timed, laneOf(1))).toBe('done');
+    expect(timers).toEqual(expected.map((ms) => Math.min(ms, 40_000)));
+    expect(calls.map(({ attempt }) => attempt)).toEqual([1, ...expected.map(() => 2)]);
+    // Only those that come before its time are told when that is.
+    expect(calls.map((call) => call.notBefore)).toEqual([
+      undefined,
+      ...expected.map((ms) => (ms < 40_000 ? notBefore : undefined)),
+    ]);
   });
 
   it('calls an item whose calls were all lost once more, so that this is written down, and then passes over it', async () => {

@@ -10,6 +10,7 @@ interface Downloaded {
   readonly etag: ETag;
   readonly metadata: Metadata;
   readonly lease: LeaseState;
+  readonly lastModified?: Date;
   readonly date?: Date;
 }
 
@@ -20,9 +21,16 @@ interface Downloaded {
 export async function download(blob: Pick<RowBlob, 'download'>, abortSignal: AbortSignal): Promise<Downloaded> {
   // The stream would ask again for what is cut off; here asking again is the caller's business.
   const response = await blob.download(0, undefined, { abortSignal, maxRetryRequests: 0 });
-  const { readableStreamBody: stream, etag = '', metadata = {}, leaseState: lease = 'available', date } = response;
+  const {
+    readableStreamBody: stream,
+    etag = '',
+    metadata = {},
+    leaseState: lease = 'available',
+    date,
+    lastModified,
+  } = response;
   const body = stream === undefined ? '' : await text(stream);
-  return { body, etag: quoted(etag), metadata, lease, ...(date && { date }) };
+  return { body, etag: quoted(etag), metadata, lease, ...(lastModified && { lastModified }), ...(date && { date }) };
 }
 
 /** Leaving the loop ends the connection, whatever is still to come. A range would fail where the blob is empty. */

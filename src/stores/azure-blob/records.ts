@@ -30,6 +30,8 @@ export function recordCalls(
   | 'readRecord'
   | 'createPiece'
   | 'readPiece'
+  | 'touchPiece'
+  | 'pieceWritten'
   | 'deletePiece'
 > {
   /** The new ETag; undefined: the condition did not hold. */
@@ -109,6 +111,27 @@ export function recordCalls(
         send: (abortSignal) => download(container.getBlobClient(blobName), abortSignal),
       });
       return answer.kind === 'yes' ? checkBody(blobName, answer.value.body) : undefined;
+    },
+    async touchPiece(job, key, name, options) {
+      const blobName = piecePrefix(job, key) + name;
+      const answer = await ask({
+        what: `touch ${blobName}`,
+        no: NO.read,
+        options,
+        send: (abortSignal) => container.getBlobClient(blobName).setMetadata({}, { abortSignal }),
+      });
+      return answer.kind === 'yes' ? 'touched' : 'gone';
+    },
+    async pieceWritten(job, key, name, options) {
+      const blobName = piecePrefix(job, key) + name;
+      const answer = await ask({
+        what: `read ${blobName}`,
+        no: NO.read,
+        options,
+        send: (abortSignal) => download(container.getBlobClient(blobName), abortSignal),
+      });
+      if (answer.kind === 'no') return undefined;
+      return { writtenAt: answer.value.lastModified?.getTime() ?? answer.date, date: answer.date };
     },
     async deletePiece(job, key, name, options) {
       const blobName = piecePrefix(job, key) + name;

@@ -22,6 +22,7 @@ export interface RowBlob {
     Answer & {
       readonly metadata?: Record<string, string>;
       readonly leaseState?: LeaseState;
+      readonly lastModified?: Date;
       readonly readableStreamBody?: NodeJS.ReadableStream;
     }
   >;

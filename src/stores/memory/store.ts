@@ -41,7 +41,7 @@ interface State {
   readonly rows: Map<JobName, Row>;
   readonly controls: Map<JobName, Stored>;
   readonly ledgers: Map<JobName, Map<string, Ledgered>>;
-  readonly pieces: Map<JobName, Map<string, ListedPiece & { readonly body: string }>>;
+  readonly pieces: Map<JobName, Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>>;
   readonly presences: Map<string, ListedPresence>;
   writes: number;
 }
@@ -236,8 +236,10 @@ function ledgerCalls(state: State): Pick<LeaseStore, 'createRecord' | 'replaceRe
   };
 }
 
-function pieceCalls(state: State): Pick<LeaseStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'> {
-  type Pieces = Map<string, ListedPiece & { readonly body: string }>;
+function pieceCalls(
+  state: State,
+): Pick<LeaseStore, 'createPiece' | 'readPiece' | 'touchPiece' | 'pieceWritten' | 'listPieces' | 'deletePiece'> {
+  type Pieces = Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>;
   const piecesOf = (job: JobName): Pieces => {
     const pieces: Pieces = state.pieces.get(job) ?? new Map();
     state.pieces.set(job, pieces);
@@ -250,13 +252,27 @@ function pieceCalls(state: State): Pick<LeaseStore, 'createPiece' | 'readPiece' 
       const pieces = piecesOf(job);
       const id = `${key}/${name}`;
       if (pieces.has(id)) return 'exists';
-      pieces.set(id, { key, name, body, summary: metadata });
+      pieces.set(id, { key, name, body, summary: metadata, writtenAt: dateOf(state.clock) });
       return 'created';
     },
     async readPiece(job, key, name, options) {
       heed(options);
       const body = piecesOf(job).get(`${key}/${name}`)?.body;
       return body === undefined ? undefined : limited(`${key}/${name}`, body);
+    },
+    async touchPiece(job, key, name, options) {
+      heed(options);
+      const pieces = piecesOf(job);
+      const id = `${key}/${name}`;
+      const piece = pieces.get(id);
+      if (piece === undefined) return 'gone';
+      pieces.set(id, { ...piece, summary: {}, writtenAt: dateOf(state.clock) });
+      return 'touched';
+    },
+    async pieceWritten(job, key, name, options) {
+      heed(options);
+      const piece = piecesOf(job).get(`${key}/${name}`);
+      return piece && { writtenAt: piece.writtenAt, date: dateOf(state.clock) };
     },
     async listPieces(job, { key, limit, continuation = '' }, options) {
       heed(options);

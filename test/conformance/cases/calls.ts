@@ -30,5 +30,7 @@ export const CALLS: { readonly [M in Method]: (store: LeaseStore, options?: Call
   createPiece: (store, options) => store.createPiece(JOB, '1-s', 'plan', { body: '[]', summary: {} }, options),
   readPiece: (store, options) => store.readPiece(JOB, '1-s', 'plan', options),
   listPieces: (store, options) => store.listPieces(JOB, { limit: 10 }, options),
+  touchPiece: (store, options) => store.touchPiece(JOB, 'k', 'plan', options),
+  pieceWritten: (store, options) => store.pieceWritten(JOB, 'k', 'plan', options),
   deletePiece: (store, options) => store.deletePiece(JOB, '1-s', 'plan', options),
 };

@@ -40,6 +40,27 @@ export function pieceCases(test: Test): void {
     ]);
   });
 
+  test("a piece is written when it is created and when it is touched, by the service's clock", async ({
+    open,
+    pass,
+  }) => {
+    const store = open();
+    expect(await store.touchPiece(JOB, KEY, 'alive-1')).toBe('gone');
+    expect(await store.pieceWritten(JOB, KEY, 'alive-1')).toBeUndefined();
+    await store.createPiece(JOB, KEY, 'alive-1', piece('{}'));
+    const created = await store.pieceWritten(JOB, KEY, 'alive-1');
+    expect(created?.date).toBeGreaterThanOrEqual(created?.writtenAt ?? Infinity);
+    await pass(3_000);
+    const later = await store.pieceWritten(JOB, KEY, 'alive-1');
+    expect(later?.writtenAt).toBe(created?.writtenAt);
+    expect((later?.date ?? 0) - (created?.date ?? 0)).toBeGreaterThanOrEqual(2_000);
+    expect(await open().touchPiece(JOB, KEY, 'alive-1')).toBe('touched');
+    const touched = await store.pieceWritten(JOB, KEY, 'alive-1');
+    expect((touched?.writtenAt ?? 0) - (created?.writtenAt ?? 0)).toBeGreaterThanOrEqual(2_000);
+    expect(await store.readPiece(JOB, KEY, 'alive-1')).toBe('{}');
+    expect(await all(store, KEY, 10)).toStrictEqual([{ key: KEY, name: 'alive-1', summary: {} }]);
+  });
+
   test('a deleted piece is gone, and deleting it again is no error', async ({ open }) => {
     const store = open();
     await store.createPiece(JOB, KEY, 'plan', piece('1'));

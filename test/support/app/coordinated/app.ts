@@ -78,9 +78,16 @@ const handlers = {
     },
   }),
   huge: defineJob({ run: () => 'x'.repeat(33 * 1024) }),
-  wide: defineFanOut<{ count: number; ms: number }, number, number>({
+  wide: squares('6s'),
+  vast: squares('10m'),
+  never: defineJob({ run: () => new Promise(() => undefined) }),
+};
+
+/** Squares numbers, one item each. */
+function squares(deadline: string) {
+  return defineFanOut<{ count: number; ms: number }, number, number>({
     concurrency: 2,
-    deadline: '6s',
+    deadline,
     plan: (context, { count }) => {
       note('planned', context);
       return Array.from({ length: count }, (_, index) => index);
@@ -94,8 +101,7 @@ const handlers = {
       note('gathered', context);
       return outcomes.map((outcome) => (outcome.state === 'succeeded' ? outcome.result : null));
     },
-  }),
-  never: defineJob({ run: () => new Promise(() => undefined) }),
-};
+  });
+}
 
 registerCoordinator({ jobs: 'jobs.json', handlers });

@@ -1,0 +1,104 @@
+import type { JobName, Millis, Token } from '../core/brand';
+import { BEAT_EVERY_MS, beatPiece, isSilent } from '../core/fan-out';
+import { untilAnswered, within } from '../lease/deadline';
+import { StoreError } from '../lease/store';
+import type { Moment } from '../lease/trust';
+import { elapsedSince, moment } from '../lease/trust';
+import type { Coordinator } from './coordinator';
+import type { ItemInput } from './message';
+
+const CALL_LIMIT_MS = 5_000;
+/** What has not beaten for this long has no items here any more. */
+const FORGET_AFTER_MS = 60_000;
+
+/** The run that items belong to, under one claim. */
+type Fanning = Pick<ItemInput, 'job' | 'key' | 'token'>;
+
+interface Beats {
+  /** When it was made, or last written. */
+  since: Moment;
+  /** When the last beat that was written was sent. */
+  at: Moment | undefined;
+  writing: Promise<void> | undefined;
+  /** An older version planned the run: nobody beats for it, and nobody takes it before its deadline. */
+  isNone: boolean;
+}
+
+/** What this process has beaten for, by run and token. */
+const beatsOf = new WeakMap<Coordinator, Map<string, Beats>>();
+
+/**
+ * Keeps the heartbeat of a run alive on behalf of its items in this process, with one write each 15 s however many they
+ * are.
+ *
+ * @returns when the last beat that was written was sent; undefined where the run has none
+ * @throws StoreError when none has been written so far
+ */
+export async function beat(coordinator: Coordinator, run: Fanning): Promise<Moment | undefined> {
+  const beats = entryOf(coordinator, run);
+  if (beats.at === undefined || elapsedSince(coordinator.clock, beats.at) >= BEAT_EVERY_MS) {
+    beats.writing ??= write(coordinator, run, beats).finally(() => {
+      beats.writing = undefined;
+    });
+    try {
+      await beats.writing;
+    } catch (error) {
+      // The last one that was written counts for as long as nobody may take the run.
+      if (beats.at === undefined || !(error instanceof StoreError)) throw error;
+    }
+  }
+  return beats.at;
+}
+
+async function write(coordinator: Coordinator, { job, key, token }: Fanning, beats: Beats): Promise<void> {
+  if (beats.isNone) return;
+  const { clock, store } = coordinator;
+  const sent = moment(clock);
+  const answer = await within(clock, CALL_LIMIT_MS, (signal) =>
+    store.touchPiece(job as JobName, key, beatPiece(token as Token), { signal }),
+  );
+  if (answer === 'gone') {
+    beats.isNone = true;
+    return;
+  }
+  beats.at = sent;
+  beats.since = sent;
+}
+
+function entryOf(coordinator: Coordinator, { job, key, token }: Fanning): Beats {
+  const all = beatsOf.get(coordinator) ?? new Map<string, Beats>();
+  beatsOf.set(coordinator, all);
+  const { clock } = coordinator;
+  for (const [run, { since, writing }] of all) {
+    if (writing === undefined && elapsedSince(clock, since) > FORGET_AFTER_MS) all.delete(run);
+  }
+  const id = `${job} ${key} ${String(token)}`;
+  const beats = all.get(id) ?? { since: moment(clock), at: undefined, writing: undefined, isNone: false };
+  all.set(id, beats);
+  return beats;
+}
+
+/** Makes the heartbeat of a run whose items are about to be left to their lanes: without one nobody beats. */
+export async function beginBeats(coordinator: Coordinator, run: Fanning, remaining: () => Millis): Promise<void> {
+  await untilAnswered(coordinator, remaining, (signal) =>
+    coordinator.store.createPiece(
+      run.job as JobName,
+      run.key,
+      beatPiece(run.token as Token),
+      { body: '{}', summary: {} },
+      { signal },
+    ),
+  );
+}
+
+/** Whether the items of a run have been silent for so long that somebody else may go on with it. */
+export async function itemsAreSilent(
+  coordinator: Coordinator,
+  run: Fanning,
+  remaining: () => Millis,
+): Promise<boolean> {
+  const last = await untilAnswered(coordinator, remaining, (signal) =>
+    coordinator.store.pieceWritten(run.job as JobName, run.key, beatPiece(run.token as Token), { signal }),
+  );
+  return last !== undefined && isSilent(last);
+}
