@@ -51,16 +51,4 @@ export const TIME_FAULTS: readonly Planted[] = [
       },
     ],
   },
-  {
-    name: 'pause-excuse-dropped',
-    what: 'an ended pause of a job without due times is dropped, and with it the excuse that it is to alertAfter',
-    mix: 'hubs',
-    edits: [
-      {
-        file: 'operator/change-control.ts',
-        from: ' || excuses(pause, control, row, spec)',
-        to: ' || (excuses(pause, control, row, spec) && false)',
-      },
-    ],
-  },
 ];
