@@ -14,17 +14,6 @@ export const DECISION_FAULTS: readonly Planted[] = [
     ],
   },
   {
-    name: 'cursor-not-maximum',
-    what: 'an adopted schedule sets the cursor, and not to the maximum',
-    edits: [
-      {
-        file: 'core/decide.ts',
-        from: 'const through = Math.max(base.cursor, seenBy(s));',
-        to: 'const through = seenBy(s);',
-      },
-    ],
-  },
-  {
     name: 'retrying-read-as-settled',
     what: 'an expired row that is retrying is taken for a settled one',
     edits: [
