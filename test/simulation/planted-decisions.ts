@@ -151,4 +151,20 @@ export const DECISION_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'late-hand-over-expires',
+    what: 'a due time of catchUp none expires after 30 s, however long its lease is',
+    edits: [{ file: 'core/fates.ts', from: 'if (age <= onTimeMs(job))', to: 'if (age <= ON_TIME_MS)' }],
+  },
+  {
+    name: 'collapsed-into-pause',
+    what: 'a missed due time collapses into one that lies in a pause',
+    edits: [
+      {
+        file: 'core/fates.ts',
+        from: '    const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));',
+        to: '    const newer = job.timetable.next(scheduledFor);',
+      },
+    ],
+  },
 ];

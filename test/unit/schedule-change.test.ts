@@ -71,6 +71,12 @@ describe('a changed schedule', () => {
     });
   });
 
+  it('never moves the cursor back, by however old a listing it is adopted', () => {
+    const row = ranRow(before, { cursor: T0 + HOUR, revision: 1 });
+    const decision = decide(situation(after, T0 + 30 * MINUTE, { row, revision: 2 }));
+    expect(decision).toMatchObject({ kind: 'record', row: { cursor: T0 + HOUR, owed: [], revision: 2 } });
+  });
+
   it('of a leader job begins after its last term, which has a record of its own', () => {
     const leader = jobSpec('a', '@always');
     const term = { key: recordKey(T0 + MINUTE), scheduledFor: T0 + MINUTE, trigger: 'schedule', since: T0 } as const;
