@@ -51,4 +51,10 @@ export const TIME_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'first-page-date',
+    what: "a row is as old as its listing's first page",
+    mix: 'outages',
+    edits: [{ file: 'coordinator/tick.ts', from: 'listedAt: seen.date', to: 'listedAt: listing.date' }],
+  },
 ];
