@@ -107,12 +107,16 @@ function decideForgotten({ job, revision, row, lease, listedAt }: Situation): De
   return { kind: 'record', row: { ...newRow(cursor, revision, job.scheduleHash), token, manualTaken } };
 }
 
+/** A Date is cut to whole seconds, and the machine that wrote it may be up to 0.9 s behind others of the service. */
+const DATE_BEHIND_MS = 2_000;
+
 /** The row's limit: no due time after it is decided, so that a fast clock cannot run what is not due. */
 function fateView(s: Situation): FateView {
   const { job, control, now, lookAheadMs } = s;
   const listedBy = s.listedAt + 1000;
   // The last run was over when the row was listed, however fast the clock of its holder was.
-  const busyUntil = s.row.busyUntil === undefined ? undefined : Math.min(s.row.busyUntil, listedBy);
+  const overBy = s.listedAt + DATE_BEHIND_MS;
+  const busyUntil = s.row.busyUntil === undefined ? undefined : Math.min(s.row.busyUntil, overBy);
   return { job, row: { ...s.row, busyUntil }, control, now, lookAheadMs, limit: listedBy + lookAheadMs };
 }
 

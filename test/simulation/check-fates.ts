@@ -3,7 +3,7 @@ import type { Stretch } from '../../src/core/fate';
 import type { JobSpec } from '../../src/core/job';
 import type { Row } from '../../src/core/row';
 import type { Acquisition, JobFacts, RecordFact, Report } from './facts';
-import { keyText, short } from './facts';
+import { DATE_BEHIND_MS, keyText, short } from './facts';
 
 /*
  * Which fate is right for a due time, by the order of fates, from what was seen of the world: written apart from the
@@ -14,6 +14,8 @@ const LOOK_AHEAD_MS = 5_000;
 const ON_TIME_MS = 30_000;
 /** From the end of a lease to the claim after it. */
 const CLAIMED_AGAIN_MS = 20_000;
+/** How much later than its row was listed a run may be taken to have ended: Dates may be behind. */
+const OVER_WITHIN_MS = 2_000;
 /** A decision is made a little before it is sent. */
 const EPSILON_MS = 20;
 /** Where the machine's clock is off, the correction may have changed in between, by as much as goes uncorrected. */
@@ -72,7 +74,7 @@ function viewOf(
   const slack = skewed ? CORRECTED_MS : EPSILON_MS;
   return {
     spec,
-    from: Math.min(viewAt + errors[0] - slack, viewAt),
+    from: Math.min(viewAt + errors[0] - slack, viewAt + 1_000 - DATE_BEHIND_MS),
     to: Math.min(sentAt + errors[1] + slack, sentAt + 1_000 + EPSILON_MS),
     controls: [
       ...(since < 0 ? [{ pauses: [], cancel: undefined, requests: [] }] : []),
@@ -86,7 +88,7 @@ function viewOf(
 function lastRunOf(since: number, fact: RecordFact | undefined, viewAt: number): View['lastRun'] {
   if (fact === undefined || fact.record.endedAt === null) return undefined;
   const ended = Date.parse(fact.record.endedAt);
-  return { since, surely: Math.min(ended, fact.writtenAt), perhaps: Math.min(ended, viewAt + 1_000) };
+  return { since, surely: Math.min(ended, fact.writtenAt), perhaps: Math.min(ended, viewAt + OVER_WITHIN_MS) };
 }
 
 /** Every due time up to the new cursor is accounted for. */

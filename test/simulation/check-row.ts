@@ -6,7 +6,7 @@ import { checkDecision } from './check-fates';
 import { leftToItems } from './check-items';
 import { checkNotBefore } from './check-wait';
 import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from './facts';
-import { isFinal, keyText, short } from './facts';
+import { DATE_BEHIND_MS, isFinal, keyText, short } from './facts';
 
 /** Looks at a row that storage has just taken under a lease. */
 export function rowWritten(
@@ -119,7 +119,7 @@ function checkFirst(
     report('claimedOver', name, `${keyText(run.key)} was claimed while run ${unfinished} is unfinished`);
   }
   const { at, provenAt } = acquisition ?? { at: undefined, provenAt: 0 };
-  if (at !== undefined && (run.since < at - 1_000 || run.since > provenAt)) {
+  if (at !== undefined && (run.since < at - DATE_BEHIND_MS || run.since > provenAt)) {
     report('wrongSince', name, `run ${keyText(run.key)} says it began at ${short(run.since)}, not ${short(at)}`);
   }
 }

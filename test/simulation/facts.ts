@@ -178,6 +178,9 @@ export function isFinal({ records }: JobFacts, key: string): boolean {
   return records.get(key)?.record.state === 'final';
 }
 
+/** A Date is cut to whole seconds, and the machine that wrote it may be behind. */
+export const DATE_BEHIND_MS = 1_900;
+
 /** As the protocol has it; not the product's own reckoning, which may be what is wrong. */
 export function marginOf(leaseMs: number): number {
   return Math.max(2_000, leaseMs / 10);

@@ -47,6 +47,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 /** How far clocks are off in `wide`. */
 const WIDE_SKEWS = [0, 0, 150, -1_900, 30_000, -30_000, 5 * MINUTE, -5 * MINUTE, 10 * MINUTE, -10 * MINUTE] as const;
+/** By how much Dates go back in `loss` and `clocks`. */
+const DATE_JITTERS = [0, 900] as const;
 /** How far clocks are off in `clocks`. */
 const LARGE_SKEWS = [
   ...([0, 0, 1_900, -1_900, 2_500, -2_500, 30_000, -30_000] as const),
@@ -100,7 +102,7 @@ function loss(plan: Plan, random: Random): Plan {
   const share = random.pick([0.1, 0.2, 0.3, 0.4]);
   const before = random.pick([0.2, 0.5, 0.8]);
   const rates = { lostBefore: share * before, lostAfter: share * (1 - before) };
-  return withRates(plan, rates);
+  return withRates({ ...plan, dateJitterMs: random.pick(DATE_JITTERS) }, rates);
 }
 
 function clocks(plan: Plan, random: Random): Plan {
@@ -124,7 +126,8 @@ function clocks(plan: Plan, random: Random): Plan {
   if (once !== undefined) steps.push({ at: random.whole(20_000, plan.troubledMs), kind: 'setClocks', skewMs, once });
   // In half of them nothing else happens, so that nothing else explains a delay.
   const others = random.chance(0.5) ? [] : plan.disturbances.filter(({ kind }) => kind !== 'setClock');
-  const calm = { ...skewed, disturbances: [...others, ...steps].sort(byTime) };
+  const dateJitterMs = random.pick(DATE_JITTERS);
+  const calm = { ...skewed, disturbances: [...others, ...steps].sort(byTime), dateJitterMs };
   return others.length > 0 ? calm : withoutFaults(calm);
 }
 

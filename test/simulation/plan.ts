@@ -32,6 +32,8 @@ export interface Plan {
   readonly disturbances: readonly Disturbance[];
   /** Task hubs deliver everything but probes this much later. */
   readonly hubLateMs?: number;
+  /** Each answer's Date is behind by up to this much: one may be earlier than that of a call before. */
+  readonly dateJitterMs?: number;
   /** How long faults happen; then it is quiet. */
   readonly troubledMs: number;
   /** Storage is well, so that what is overdue is said to be. */

@@ -72,7 +72,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     trace,
   );
   const service = memoryService({
-    now: () => START + Math.floor(timeline.now()),
+    now: serviceDates(plan, timeline),
     monotonic: timeline.now,
     after: timeline.after,
   });
@@ -105,6 +105,12 @@ export function createWorld(plan: Plan, traced: boolean): World {
     outage: undefined,
     troubled: true,
   };
+}
+
+/** The machines of a storage service do not agree about the time. */
+function serviceDates({ seed, dateJitterMs = 0 }: Plan, timeline: Timeline): () => number {
+  const random = seededBy(seed, 'dates');
+  return () => START + Math.floor(timeline.now()) - random.whole(0, dateJitterMs);
 }
 
 /** People, whose calls do not fail here. */

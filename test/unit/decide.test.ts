@@ -188,3 +188,14 @@ describe('a clock that is fast', () => {
     expect(decision).toMatchObject({ kind: 'claim', claim: { run: { scheduledFor: T0 + MINUTE } } });
   });
 });
+
+describe('a clock that is slow', () => {
+  it('of the service leaves overlapped what was due before the run ended', () => {
+    const job = jobSpec('a', '* * * * *', { overlap: 'skip' });
+    const row = ranRow(job, { busyUntil: T0 + MINUTE + 79 });
+    // Listed at 60.090 s, by a machine at 59.190 s.
+    const listed = { row, listedAt: T0 + 59 * SECOND, sweepIntervalMs: 0 };
+    const decision = decide(situation(job, T0 + MINUTE + 100, listed));
+    expect(decision).toMatchObject({ row: { cursor: T0 + MINUTE, owed: [{ fate: 'overlapped' }] } });
+  });
+});
