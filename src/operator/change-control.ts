@@ -49,7 +49,7 @@ export async function changeControl<Result>(
   );
 }
 
-/** Returns whether it was written, also by a call whose answer was lost. */
+/** Returns whether it was written, also by a call whose answer was lost, or that was made twice on its way. */
 async function write(
   store: LeaseStore,
   job: JobName,
@@ -58,7 +58,8 @@ async function write(
   options: CallOptions | undefined,
 ): Promise<boolean> {
   try {
-    return (await store.writeControl(job, metadata, controlEtag, options)) === 'written';
+    if ((await store.writeControl(job, metadata, controlEtag, options)) === 'written') return true;
+    return await isWritten(store, job, metadata, options);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'StoreLimit') {
       throw new OperatorError(
@@ -69,10 +70,19 @@ async function write(
       );
     }
     if (!(error instanceof StoreUnavailableError)) throw error;
-    const { control } = await store.readControl(job, options);
-    if (control === undefined || !sameMetadata(control.metadata, metadata)) throw error;
-    return true;
+    if (await isWritten(store, job, metadata, options)) return true;
+    throw error;
   }
+}
+
+async function isWritten(
+  store: LeaseStore,
+  job: JobName,
+  metadata: Metadata,
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  const { control } = await store.readControl(job, options);
+  return control !== undefined && sameMetadata(control.metadata, metadata);
 }
 
 function sameMetadata(a: Metadata, b: Metadata): boolean {

@@ -49,19 +49,24 @@ export async function requestRun(
     { name, spec },
     async (state) => {
       const { control, row } = state;
-      if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
       const waiting = pendingRequests(control, row?.manualTaken ?? 0);
+      const result = ({ number, time }: ManualRequest): RequestedRun => ({
+        runId: runIdOf(name, recordKey(time, id)),
+        requestedAt: time,
+        ahead: waiting.filter((other) => other.number < number).length,
+        seen: row !== undefined,
+        paused: openPause(control) !== undefined,
+      });
+      // It was written by a call that was said to be refused.
+      const own = control.requests.find((request) => request.id === id);
+      if (own !== undefined) return { control: undefined, result: result(own) };
+      if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
       if (waiting.length >= WAITING_REQUESTS) {
         const message = `job "${name}" has ${waiting.length} requests waiting, and no more fit: wait until some have run`;
         throw new OperatorError('TooManyRequests', message);
       }
       const request: ManualRequest = { number: nextNumber(state), id, time: freeTime(state) };
-      const runId = runIdOf(name, recordKey(request.time, id));
-      const paused = openPause(control) !== undefined;
-      return {
-        control: { ...control, requests: [...control.requests, request] },
-        result: { runId, requestedAt: request.time, ahead: waiting.length, seen: row !== undefined, paused },
-      };
+      return { control: { ...control, requests: [...control.requests, request] }, result: result(request) };
     },
     options,
   );

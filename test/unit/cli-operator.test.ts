@@ -138,6 +138,34 @@ describe('writing against others', () => {
     const dropped: LeaseStore = { ...sim.store, writeControl: () => Promise.reject(lose) };
     await expect(resumeJob(dropped, subject)).rejects.toBe(lose);
   });
+
+  /** A call that was made again on its way, and whose second answer came. */
+  const twice = (sim: Simulation, between = async (): Promise<void> => undefined): LeaseStore => ({
+    ...sim.store,
+    writeControl: async (...args) => {
+      await sim.store.writeControl(...args);
+      await between();
+      return sim.store.writeControl(...args);
+    },
+  });
+
+  it('knows its own write again when it was made twice', async () => {
+    const sim = await start(job);
+    const store = twice(sim);
+    await expect(pauseJob(store, subject, by)).resolves.toMatchObject(by);
+    await expect(resumeJob(store, subject)).resolves.toMatchObject(by);
+    await expect(requestRun(store, job, 'one')).resolves.toMatchObject({ runId: 'a-20260101T000020Z-m-one' });
+    expect((await controlOf(sim)).requests).toMatchObject([{ number: 1, id: 'one' }]);
+  });
+
+  it('asks for one run when its write was made twice, and another came in between', async () => {
+    const sim = await start(job);
+    const store = twice(sim, async () => void (await requestRun(sim.store, job, 'other')));
+    await expect(requestRun(store, job, 'one')).resolves.toMatchObject({
+      ...{ runId: 'a-20260101T000020Z-m-one', requestedAt: T0 + 20_000, ahead: 0 },
+    });
+    expect((await controlOf(sim)).requests).toMatchObject([{ id: 'one' }, { id: 'other' }]);
+  });
 });
 
 describe('run', () => {
