@@ -17,6 +17,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
   {
     name: 'no-second-off',
     what: 'no second off the first trust, for the resolution of the Dates',
+    mix: 'wide',
     edits: [{ file: 'coordinator/claim.ts', from: ' - 1000 - marginOf(leaseMs);', to: ' - marginOf(leaseMs);' }],
   },
   {
