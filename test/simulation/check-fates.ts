@@ -41,7 +41,9 @@ export function checkDecision(facts: JobFacts, before: Row, row: Row, acquisitio
   const spec = acquisition.actor.spec(name);
   if (spec === undefined || spec.kind === 'always') return;
   const isClaim = row.token > before.token;
-  const decided = row.owed.filter((stretch) => !before.owed.some((owed) => owed.from === stretch.from));
+  const decided = row.owed.filter(
+    (stretch) => !before.owed.some(({ from, request }) => from === stretch.from && request === stretch.request),
+  );
   const first = isClaim && row.attempt === 1;
   if (!first && row.cursor === before.cursor && decided.length === 0) return;
   const view = viewOf(facts, before, spec, acquisition);

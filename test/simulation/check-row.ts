@@ -89,6 +89,10 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
   if (row.token !== before.token + 1) {
     report('tokenJumped', name, `token jumped from ${String(before.token)} to ${String(row.token)}`);
   }
+  // What goes on already is not held up.
+  if (row.attempt === 1 && facts.spoiledSince !== undefined && (acquisition?.viewAt ?? 0) > facts.spoiledSince) {
+    report('claimedSpoiled', name, `${what} was claimed although the control is not cronlease's`);
+  }
   const attempt = `${run.key} ${String(row.attempt)}`;
   if (facts.claims.has(attempt)) report('claimedTwice', name, `${what} was claimed twice`);
   if (row.attempt === 1) checkFirst(facts, before, row, acquisition, report);

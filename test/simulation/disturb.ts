@@ -2,13 +2,15 @@ import type { JobSpec } from '../../src/core/job';
 import { cancelRun } from '../../src/operator/cancel';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
-import type { Disturbance, DrawnKind } from './disturbance';
+import { heldLease, unlockJob } from '../../src/operator/unlock';
+import type { Disturbance } from './disturbance';
 import { FOR_GOOD } from './disturbance';
 import type { Deployment } from './instance';
 import type { PlannedInstance } from './plan';
 import { firstSpec, REVISIONS } from './plan-job';
 import { leap } from './retention';
-import { kill, leave, operate, pause, START } from './world';
+import { operate, spoilControl } from './people';
+import { kill, leave, pause, START } from './world';
 import type { World } from './world';
 
 const FADES_FOR_MS = 20_000;
@@ -114,26 +116,37 @@ function disturbDeployment(
 
 function disturbJob(
   world: World,
-  what: Extract<Disturbance, { readonly job: number; readonly kind: DrawnKind }>,
+  what: Extract<Disturbance, { readonly job: number; readonly kind: Exclude<Disturbance['kind'], 'leap'> }>,
   job: JobSpec,
 ): void {
-  const { store, service, observer, timeline } = world;
+  const { service, observer, timeline } = world;
   const subject = { name: job.name, spec: job };
   switch (what.kind) {
     case 'pauseJob':
-      operate(world, () => pauseJob(store, subject, { by: 'p', note: 'n' }));
+      operate(world, (store) => pauseJob(store, subject, { by: 'p', note: 'n' }));
       timeline.after(what.lasts, () => {
-        operate(world, () => resumeJob(store, subject));
+        operate(world, (store) => resumeJob(store, subject));
       });
       return;
     case 'request':
-      operate(world, () => requestRun(store, job, `r${String(Math.floor(what.at))}`));
+      operate(world, (store) => requestRun(store, job, requestId(world, what.at)));
       return;
     case 'cancel':
-      operate(world, () => cancelRun(store, subject));
+      operate(world, (store) => cancelRun(store, subject));
       return;
     case 'breakLease':
       service.breakLease(job.name, what.period);
       observer.leaseBroken(job.name, what.period);
+      return;
+    case 'unlock':
+      operate(world, async (store) => unlockJob(store, await heldLease(store, job.name)));
+      return;
+    case 'spoil':
+      void spoilControl(world, job.name, what.lasts);
   }
+}
+
+/** Two operators may ask at one instant. */
+function requestId({ plan, operators }: World, at: number): string {
+  return `r${String(Math.floor(at))}${plan.people === true ? `o${String(operators)}` : ''}`;
 }

@@ -20,6 +20,10 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'request'; readonly job: number }
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'breakLease'; readonly job: number; readonly period: number }
+  /** Somebody looks at a job's lease and breaks it. */
+  | { readonly kind: 'unlock'; readonly job: number }
+  /** Something else writes over a job's control, and somebody puts it right. */
+  | { readonly kind: 'spoil'; readonly job: number; readonly lasts: number }
   /** Time passes, to right before the next due time of a job if one is named; a share of the instances is started anew. */
   | { readonly kind: 'leap'; readonly days: number; readonly job: number | undefined; readonly restarts: number }
 );
@@ -30,7 +34,7 @@ export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
 export type DisturbanceKind = Disturbance['kind'];
 
 /** What is drawn for plain histories. A mix adds others by itself. */
-export type DrawnKind = Exclude<DisturbanceKind, 'leap' | 'hubRefuses' | 'setClocks'>;
+export type DrawnKind = Exclude<DisturbanceKind, 'leap' | 'hubRefuses' | 'setClocks' | 'unlock' | 'spoil'>;
 
 /** How far a wall clock may be off. */
 export const SKEWS = [

@@ -130,6 +130,10 @@ export interface JobFacts {
   lease: { readonly id: LeaseId; readonly until: number; readonly broken: boolean } | undefined;
   /** Every version of the control, with when it was written. */
   readonly controls: { readonly at: number; readonly control: Control }[];
+  /** Since when its control is not cronlease's; undefined: it is. */
+  spoiledSince: number | undefined;
+  /** The numbers of requests, by their ids. */
+  readonly requested: Map<string, number>;
   /** Unrun stretches that the row has ever owed, by record key. */
   readonly owed: Map<string, string>;
   fencedToken: number;
@@ -161,6 +165,8 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     acquisitions: new Map(),
     lease: undefined,
     controls: [],
+    spoiledSince: undefined,
+    requested: new Map(),
     owed: new Map(),
     fencedToken: 0,
     endedAt: new Map(),
@@ -198,4 +204,10 @@ export function keyText(key: string): string {
   const parts = parseRecordKey(key);
   if (parts === undefined) return key;
   return short(parts.scheduledFor) + (parts.request === undefined ? '' : `(${parts.request})`);
+}
+
+/** Its lease goes on for no longer than this. */
+export function leaseBroken(facts: JobFacts, periodMs: number, now: number): void {
+  if (facts.lease === undefined) return;
+  facts.lease = { ...facts.lease, until: Math.min(facts.lease.until, now + periodMs), broken: true };
 }

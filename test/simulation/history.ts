@@ -8,7 +8,8 @@ import type { Violation } from './facts';
 import type { Fault } from './faults';
 import type { Plan } from './plan';
 import { firstSpec, REVISIONS } from './plan-job';
-import { createWorld, leave, operate, restart, START, start, wake } from './world';
+import { ARRIVES_WITHIN_MS, operate } from './people';
+import { createWorld, leave, restart, START, start, wake } from './world';
 import type { World } from './world';
 
 /** More events than any history needs: something loops. */
@@ -87,9 +88,11 @@ function until({ timeline, observer, counts }: World, instant: number): Promise<
 
 /** The faults end: all that they left is settled, and from then on everything is on time. */
 async function quieten(world: World): Promise<void> {
-  const { timeline, observer } = world;
+  const { timeline, observer, plan } = world;
   const quiet = timeline.now();
   endFaults(world);
+  // What operators have sent may still be on its way.
+  if (plan.people === true) await until(world, quiet + ARRIVES_WITHIN_MS);
   while (!isSettled(world, START + quiet)) {
     if (timeline.now() - quiet > SETTLED_WITHIN_MS) {
       checkEnd(world, { quietFrom: START + quiet, calmFrom: Infinity });
@@ -144,6 +147,6 @@ function resumeAll(world: World): void {
     const spec = firstSpec(job);
     const control = world.observer.jobs.get(spec.name)?.controls.at(-1)?.control;
     if (control === undefined || openPause(control) === undefined) continue;
-    operate(world, () => resumeJob(world.store, { name: spec.name, spec }));
+    operate(world, (store) => resumeJob(store, { name: spec.name, spec }));
   }
 }

@@ -2,6 +2,7 @@ import type { Disturbance, DrawnKind } from './disturbance';
 import { drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
 import { draining, slowHub } from './mix-hand-overs';
+import { people } from './mix-people';
 import type { Plan } from './plan';
 import { plainPlan, withinLimits } from './plan';
 import type { PlannedJob } from './plan-job';
@@ -26,6 +27,7 @@ export const MIX_NAMES = [
   'draining',
   'slowHub',
   'fans',
+  'people',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -69,6 +71,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 150,
     change: fans,
   },
+  people: { what: 'operators act at once, and fail in mid-action', share: 100, change: people },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 100, change: draining },
   schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },

@@ -12,9 +12,10 @@ import { checkItems, pieceCreated } from './check-items';
 import { recordWritten } from './check-record';
 import { saidOverdue } from './check-overdue';
 import { released, rowWritten } from './check-row';
+import { requestsWritten } from './check-requests';
 import { checkTrust, trustLimit } from './check-trust';
 import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
-import { isFinal, keyText, marginOf, newFacts, short } from './facts';
+import { isFinal, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
 
@@ -120,9 +121,7 @@ export function createObserver(
       }
     },
     leaseBroken(job, periodMs) {
-      const facts = factsOf(job);
-      if (facts.lease === undefined) return;
-      facts.lease = { ...facts.lease, until: Math.min(facts.lease.until, now() + periodMs), broken: true };
+      leaseBroken(factsOf(job), periodMs, now());
     },
     handlerStarted(started) {
       const facts = factsOf(started.context.job);
@@ -181,6 +180,8 @@ export function createObserver(
   }
 }
 
+/** `unlock` asks for the longest period: a lease is broken for what remains of it. */
+const LONGEST_LEASE_MS = 60_000;
 /** How often a process may take one job's lease in vain. */
 const HAND_OVERS_LOST = 1;
 
@@ -237,7 +238,9 @@ function watchRows(
     async writeControl(job, metadata, ifMatch, options) {
       const answer = await store.writeControl(job, metadata, ifMatch, options);
       if (answer === 'written') {
-        factsOf(job).controls.push({ at: now(), control: decodeControl(metadata) });
+        const control = decodeControl(metadata);
+        requestsWritten(factsOf(job), control, report);
+        factsOf(job).controls.push({ at: now(), control });
         trace?.add('store', `${job} control ${controlText(metadata)}`);
       }
       return answer;
@@ -248,7 +251,7 @@ function watchRows(
 function watchLeases(
   store: LeaseStore,
   { actor, factsOf, now, report, trace, proven }: Watching,
-): Pick<LeaseStore, 'acquire' | 'renew' | 'release'> {
+): Pick<LeaseStore, 'acquire' | 'renew' | 'release' | 'breakLease'> {
   return {
     async acquire(job, request, options) {
       const answer = await store.acquire(job, request, options);
@@ -266,6 +269,12 @@ function watchLeases(
         facts.lease = { id: leaseId, until: now() + acquisition.leaseMs, broken: false };
         proven(facts, acquisition);
       }
+      return answer;
+    },
+    async breakLease(job, ifMatch, options) {
+      const answer = await store.breakLease(job, ifMatch, options);
+      trace?.add('store', `${job} breakLease ${answer.kind}`);
+      if (answer.kind === 'breaking') leaseBroken(factsOf(job), LONGEST_LEASE_MS, now());
       return answer;
     },
     async release(job, leaseId, options) {

@@ -34,6 +34,8 @@ export interface Plan {
   readonly hubLateMs?: number;
   /** Each answer's Date is behind by up to this much: one may be earlier than that of a call before. */
   readonly dateJitterMs?: number;
+  /** Operators' calls fail as others do, and their processes die. */
+  readonly people?: boolean;
   /** How long faults happen; then it is quiet. */
   readonly troubledMs: number;
   /** Storage is well, so that what is overdue is said to be. */

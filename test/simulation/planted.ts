@@ -4,6 +4,7 @@ import { DECISION_FAULTS } from './planted-decisions';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
+import { PEOPLE_FAULTS } from './planted-people';
 import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
 
@@ -33,6 +34,7 @@ export const PLANTED: readonly Planted[] = [
   ...FAN_OUT_FAULTS,
   ...MONTHS_FAULTS,
   ...TIME_FAULTS,
+  ...PEOPLE_FAULTS,
 ];
 
 export function plantedBy(name: string): Planted | undefined {

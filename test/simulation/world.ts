@@ -1,7 +1,6 @@
 import type { JobName } from '../../src/core/brand';
 import type { JobContext } from '../../src/coordinator/handler';
 import type { RunnableJob } from '../../src/coordinator/coordinator';
-import { OperatorError } from '../../src/operator/operator-error';
 import type { FencedBlob } from '../../src/lease/fence';
 import type { LeaseStore } from '../../src/lease/store';
 import type { MemoryService } from '../../src/stores/memory/store';
@@ -46,7 +45,7 @@ export interface World {
   readonly observer: Observer;
   readonly faults: Faults;
   readonly service: MemoryService;
-  /** As operators reach it. */
+  /** As operators reach it whose calls do not fail. */
   readonly store: LeaseStore;
   readonly deployments: readonly Deployment[];
   /** Who runs in each place, by the place's index: the dead until somebody follows them. */
@@ -57,6 +56,8 @@ export interface World {
   readonly starts: Map<number, number>;
   /** Until when the service refuses the process in a place. */
   readonly deniedUntil: Map<number, number>;
+  /** How many operators there were. */
+  operators: number;
   outage: Outage | undefined;
   troubled: boolean;
 }
@@ -102,6 +103,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     counts: { calls: 0, handlers: 0, events: 0 },
     starts: new Map(),
     deniedUntil: new Map(),
+    operators: 0,
     outage: undefined,
     troubled: true,
   };
@@ -113,8 +115,8 @@ function serviceDates({ seed, dateJitterMs = 0 }: Plan, timeline: Timeline): () 
   return () => START + Math.floor(timeline.now()) - random.whole(0, dateJitterMs);
 }
 
-/** People, whose calls do not fail here. */
-const OPERATOR: Actor = {
+/** People. */
+export const OPERATOR: Actor = {
   id: 'operator',
   deployment: '',
   revision: 0,
@@ -362,12 +364,4 @@ export function leave(world: World, place: PlannedInstance, back: number): void 
     });
   };
   drainWhenIdle();
-}
-
-/** What a person does. Being refused is an answer. */
-export function operate(world: World, act: () => Promise<unknown>): void {
-  act().catch((error: unknown) => {
-    if (error instanceof OperatorError) return;
-    world.observer.report('operatorFailed', 'all', `an operator's call failed: ${String(error)}`);
-  });
 }

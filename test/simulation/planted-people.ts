@@ -1,0 +1,30 @@
+import type { Planted } from './planted';
+
+/** Rules for what people do. */
+export const PEOPLE_FAULTS: readonly Planted[] = [
+  {
+    name: 'own-write-unknown',
+    what: 'a command does not know its own write again where that is said to be refused',
+    mix: 'people',
+    edits: [
+      {
+        file: 'operator/change-control.ts',
+        from: 'return await isWritten(store, job, metadata, options);',
+        to: 'return false;',
+      },
+      { file: 'operator/request.ts', from: 'if (own !== undefined)', to: 'if (false && own !== undefined)' },
+    ],
+  },
+  {
+    name: 'foreign-control-ignored',
+    what: "a control that is not cronlease's counts as none",
+    mix: 'people',
+    edits: [
+      {
+        file: 'coordinator/look.ts',
+        from: 'control: seen.control === undefined ?',
+        to: "control: seen.control === undefined || seen.control.metadata['pauses'] === 'of another program' ?",
+      },
+    ],
+  },
+];
