@@ -1,4 +1,4 @@
-import type { JobName } from '../core/brand';
+import type { EpochMs, JobName } from '../core/brand';
 import type { Control } from '../core/control';
 import type { Trigger } from '../core/fate';
 import { attemptHistory } from '../core/record';
@@ -20,7 +20,7 @@ import type { Attempted, Execution } from './execute';
 import { execute, watchForCancel } from './execute';
 import type { Stage } from './fan-out';
 import { fanOutStage, itemLanes, itemsDeadlineMs, tidier } from './fan-out';
-import { describeRun } from './held';
+import { CLOCK_RATE_ERROR, describeRun } from './held';
 import type { Held } from './held';
 import { runItem } from './item';
 import type { AttemptInput, AttemptResult, ClaimInput } from './message';
@@ -166,7 +166,13 @@ function stepOf(
   if (execution === undefined) {
     return { kind: 'ended', fate: end?.fate ?? 'failed', reason: end?.reason ?? 'holderLost' };
   }
-  return afterAttempt(held.job.spec, held.row, execution.end, coordinator.serviceTime.now(), coordinator.random());
+  return afterAttempt(held.job.spec, held.row, execution.end, atLeast(coordinator, held), coordinator.random());
+}
+
+/** The time, which a clock that was set back since the claim does not lower. */
+function atLeast({ clock, serviceTime }: Coordinator, { claimed }: Held): EpochMs {
+  const sinceClaim = (clock.monotonic() - claimed.monotonic) * (1 - CLOCK_RATE_ERROR);
+  return Math.max(serviceTime.now(), claimed.date + sinceClaim);
 }
 
 /** `takeOver` is said of the attempt that follows a holder's death, and of no other. */

@@ -16,14 +16,12 @@ import type { Handled } from './call-handler';
 import { callHandler, describeError } from './call-handler';
 import type { Coordinator, Report } from './coordinator';
 import type { JobContext, JobLog } from './handler';
-import { describeRun } from './held';
+import { CLOCK_RATE_ERROR, describeRun } from './held';
 import type { Held } from './held';
 import { previousRun } from './previous';
 
 /** While a handler is held back, the clock is looked at this often. */
 const HOLD_BACK_STEP_MS = 1_000;
-/** A monotonic clock may run this much too fast. */
-const CLOCK_RATE_ERROR = 0.01;
 /** While the next due time is waited for, the clock is looked at this often. */
 const ARMED_AT_MOST_MS = 30_000;
 /** A control record that could not be read is read again after this long. */

@@ -8,6 +8,9 @@ import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
 import type { Coordinator, RunnableJob } from './coordinator';
 
+/** A monotonic clock may run this much too fast. */
+export const CLOCK_RATE_ERROR = 0.01;
+
 /** A claimed row: the attempt writes it under its lease. */
 export interface Held {
   readonly job: RunnableJob;

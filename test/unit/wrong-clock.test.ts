@@ -75,6 +75,23 @@ describe('a clock that is set and set back while listings are on their way', () 
   });
 });
 
+describe('a clock that is set back right before an attempt fails', () => {
+  it('does not shorten the back-off', async () => {
+    const base = jobSpec('a', '@at 2026-01-01T00:05:00Z');
+    const retry = { ...base.retry, backoffMs: 2 * MINUTE, jitter: 'none' as const };
+    const sim = simulation({
+      jobs: [{ ...base, retry }],
+      handler: (_context, on) => {
+        on.skewMs = -10 * MINUTE;
+        throw new Error('no success');
+      },
+    });
+    await sim.clock.advanceTo(T0 + 6 * MINUTE);
+    expect(sim.calls).toHaveLength(1);
+    expect((await sim.row('a')).notBefore).toBeGreaterThanOrEqual(T0 + 7 * MINUTE - SECOND);
+  });
+});
+
 describe('what a fast clock wrote', () => {
   const job = jobSpec('a', '@hourly');
 
