@@ -51,6 +51,13 @@ export function recordCalls(
     });
     return answer.kind === 'yes' ? quoted(answer.value.etag ?? '') : undefined;
   };
+  const get = (what: string, blobName: string, options: CallOptions | undefined) =>
+    ask({
+      what: `read ${what}`,
+      no: NO.read,
+      options,
+      send: (abortSignal) => download(container.getBlobClient(blobName), abortSignal),
+    });
   const putRecord = (job: JobName, key: string, record: StoredRecord, ifMatch?: ETag, options?: CallOptions) =>
     put({
       what: `write record ${key} of ${job}`,
@@ -86,12 +93,7 @@ export function recordCalls(
       return etag === undefined ? { kind: 'refused' } : { kind: 'replaced', etag };
     },
     async readRecord(job, key, options) {
-      const answer = await ask({
-        what: `read record ${key} of ${job}`,
-        no: NO.read,
-        options,
-        send: (abortSignal) => download(container.getBlobClient(recordPrefix(job) + key), abortSignal),
-      });
+      const answer = await get(`record ${key} of ${job}`, recordPrefix(job) + key, options);
       if (answer.kind === 'no') return undefined;
       const { body, etag } = answer.value;
       return { body: checkBody(`ledger record "${key}" of job "${job}"`, body), etag };
@@ -104,12 +106,7 @@ export function recordCalls(
     },
     async readPiece(job, key, name, options) {
       const blobName = piecePrefix(job, key) + name;
-      const answer = await ask({
-        what: `read ${blobName}`,
-        no: NO.read,
-        options,
-        send: (abortSignal) => download(container.getBlobClient(blobName), abortSignal),
-      });
+      const answer = await get(blobName, blobName, options);
       return answer.kind === 'yes' ? checkBody(blobName, answer.value.body) : undefined;
     },
     async touchPiece(job, key, name, options) {
@@ -124,12 +121,7 @@ export function recordCalls(
     },
     async pieceWritten(job, key, name, options) {
       const blobName = piecePrefix(job, key) + name;
-      const answer = await ask({
-        what: `read ${blobName}`,
-        no: NO.read,
-        options,
-        send: (abortSignal) => download(container.getBlobClient(blobName), abortSignal),
-      });
+      const answer = await get(blobName, blobName, options);
       if (answer.kind === 'no') return undefined;
       return { writtenAt: answer.value.lastModified?.getTime() ?? answer.date, date: answer.date };
     },
