@@ -5,10 +5,11 @@
  */
 export { registerCoordinator } from './functions/register';
 export type { CoordinatorOptions } from './functions/register';
-export { defineJob, NonRetryableError, AttemptAbortedError } from './coordinator/handler';
-export { defineFanOut, InvalidFanOutError } from './coordinator/define-fan-out';
-export type { FanOutHandler, FanOutOptions, ItemContext, ItemOutcome } from './coordinator/define-fan-out';
-export type { Handlers, JobContext, JobHandler, JobLog } from './coordinator/handler';
+export { defineJob, NonRetryableError, AttemptAbortedError } from './handler/handler';
+export { defineFanOut, InvalidFanOutError } from './handler/define-fan-out';
+export type { FanOutHandler, FanOutOptions, ItemContext, ItemOutcome } from './handler/define-fan-out';
+export type { JobContext, JobHandler, JobLog } from './handler/handler';
+export type { Handlers } from './handler/handlers';
 export { LeaderElection } from './election/election';
 export type { LeaderElectionEvents } from './election/election';
 export { ElectionStoppedError } from './election/elector';

@@ -1,5 +1,6 @@
 import type { JobName, Millis, Token } from '../core/brand';
 import { BEAT_EVERY_MS, beatPiece, isSilent } from '../core/fan-out';
+import type { Row } from '../core/row';
 import { untilAnswered, within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import type { Moment } from '../lease/trust';
@@ -91,14 +92,21 @@ export async function beginBeats(coordinator: Coordinator, run: Fanning, remaini
   );
 }
 
-/** Whether the items of a run have been silent for so long that somebody else may go on with it. */
+/**
+ * Whether the items of the row's run have been silent for so long that somebody else may go on with it.
+ *
+ * Asked once the lease is held: an item whose look finds the row held does not trust, so that any item that trusts now
+ * has beaten before.
+ */
 export async function itemsAreSilent(
   coordinator: Coordinator,
-  run: Fanning,
+  job: JobName,
+  { run, token }: Row,
   remaining: () => Millis,
 ): Promise<boolean> {
+  if (run === undefined) return false;
   const last = await untilAnswered(coordinator, remaining, (signal) =>
-    coordinator.store.pieceWritten(run.job as JobName, run.key, beatPiece(run.token as Token), { signal }),
+    coordinator.store.pieceWritten(job, run.key, beatPiece(token), { signal }),
   );
   return last !== undefined && isSilent(last);
 }

@@ -3,9 +3,14 @@ import type { Clock } from '../core/clock';
 import { sleep } from '../core/clock';
 import { formatDuration } from '../core/duration';
 import type { Reason } from '../core/fate';
+import type { RecordedError } from '../core/record';
 import type { AbortCode, AttemptEnd } from '../core/run';
-import type { Handled } from './call-handler';
-import { AttemptAbortedError } from './handler';
+import { AttemptAbortedError } from '../handler/handler';
+
+/** What came of calling a handler. */
+export type Handled =
+  | { readonly kind: 'returned'; readonly result: unknown }
+  | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason; readonly error: RecordedError };
 
 /** Handlers get this long to obey when their instance is shut down, whatever their grace. */
 const DRAIN_GRACE_MS = 1_000;

@@ -2,12 +2,12 @@ import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Observer } from '../core/event';
 import type { JobSpec } from '../core/job';
+import type { FanOutHandler } from '../handler/define-fan-out';
+import type { JobHandler } from '../handler/handler';
 import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
-import type { FanOutHandler } from './define-fan-out';
 import type { HandOver } from './give-back';
-import type { JobHandler } from './handler';
 import type { AttemptInput } from './message';
 
 /** A job as this process can run it. */

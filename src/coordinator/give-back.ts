@@ -3,6 +3,8 @@ import type { Claim } from '../core/decide';
 import { untilAnswered } from '../lease/deadline';
 import type { Coordinator } from './coordinator';
 
+/** After two polls of the hub's queues a hand-over has mostly been seen to be claimed. */
+export const LATE_MS: Millis = 4_000;
 /** How long the release of a hand-over is asked for. */
 const GIVE_BACK_LIMIT_MS = 2_000;
 

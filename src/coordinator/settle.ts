@@ -10,8 +10,8 @@ import { ForeignRecordError, finalRecord, openRecord, storeRecord, unknownRecord
 import type { Row } from '../core/row';
 import { PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
-import { StoreError, StoreUnavailableError } from '../lease/store';
 import { untilAnswered } from '../lease/deadline';
+import { StoreError, StoreUnavailableError } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import type { Held } from './held';
 import { describeRun, writeRow } from './held';

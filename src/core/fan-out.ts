@@ -1,5 +1,5 @@
 import type { EpochMs, Millis, Token } from './brand';
-import type { Retry } from './job';
+import type { JobSpec, Retry } from './job';
 import { isObject } from './metadata';
 import type { RecordedError } from './record';
 
@@ -27,8 +27,15 @@ export const BEAT_EVERY_MS: Millis = 15_000;
 export const BEAT_TRUSTS_MS: Millis = 40_000;
 /** After this long without a beat somebody else may go on with a run before its items' deadline. */
 export const SILENT_AFTER_MS: Millis = 45_000;
+/** Kept off the end of the items' time: a Date has a resolution of 1 s, and clocks are corrected beyond 2 s. */
+export const ITEMS_MARGIN_MS: Millis = 3_000;
 /** Of the service's Dates: of two of them, either may be cut by almost as much. */
 const DATE_RESOLUTION_MS = 1_000;
+
+/** How long the items of a run may take before somebody else may go on with it. */
+export function itemsDeadlineMs({ timeoutMs }: JobSpec, { deadlineMs }: FanOutPolicy): Millis {
+  return deadlineMs ?? timeoutMs ?? 0;
+}
 
 /** Of one claim: items of an earlier one cannot be taken for those of its successor. */
 export function beatPiece(token: Token): string {

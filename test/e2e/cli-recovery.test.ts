@@ -9,10 +9,10 @@ import {
 import type { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
-import { runAttempt } from '../../src/coordinator/attempt';
+import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
-import { createTicker } from '../../src/coordinator/tick';
+import { createTicker } from '../../src/coordinator/tick/tick';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import type { JobSpec, JobsFile } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';

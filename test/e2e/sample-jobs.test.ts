@@ -1,7 +1,7 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from '../../src/core/brand';
-import type { JobContext } from '../../src/coordinator/handler';
+import type { JobContext } from '../../src/handler/handler';
 import { purgeOldReports } from '../../src/jobs/purge-old-reports';
 import { storageReport } from '../../src/jobs/storage-report';
 import { wordIndex } from '../../src/jobs/word-index';

@@ -1,10 +1,10 @@
 import type { RequestPolicyFactory } from '@azure/storage-blob';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runAttempt } from '../../src/coordinator/attempt';
+import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
-import { createTicker } from '../../src/coordinator/tick';
+import { createTicker } from '../../src/coordinator/tick/tick';
 import type { JobSpec } from '../../src/core/job';
 import { serviceTime } from '../../src/lease/service-time';
 import { connectContainer } from '../../src/stores/azure-blob/connection';

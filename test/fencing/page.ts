@@ -2,7 +2,7 @@ import { buildSync } from 'esbuild';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import type { JobHandler } from '../../src/coordinator/handler';
+import type { JobHandler } from '../../src/handler/handler';
 import type { Fence } from '../../src/lease/fence';
 
 export const ROOT = path.join(__dirname, '../..');

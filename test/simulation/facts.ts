@@ -4,8 +4,8 @@ import type { JobSpec } from '../../src/core/job';
 import { parseRecordKey } from '../../src/core/key';
 import type { LedgerRecord } from '../../src/core/record';
 import type { Row } from '../../src/core/row';
-import type { ItemContext } from '../../src/coordinator/define-fan-out';
-import type { JobContext } from '../../src/coordinator/handler';
+import type { ItemContext } from '../../src/handler/define-fan-out';
+import type { JobContext } from '../../src/handler/handler';
 import type { SimulatedProcess } from './process';
 
 /** A promise that was broken. `kind` stays the same however the history around it is shortened. */

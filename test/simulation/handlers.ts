@@ -1,6 +1,6 @@
-import type { FanOutHandler, ItemOutcome } from '../../src/coordinator/define-fan-out';
-import { NonRetryableError } from '../../src/coordinator/handler';
-import type { JobContext } from '../../src/coordinator/handler';
+import type { FanOutHandler, ItemOutcome } from '../../src/handler/define-fan-out';
+import { NonRetryableError } from '../../src/handler/handler';
+import type { JobContext } from '../../src/handler/handler';
 import { sleep } from '../../src/core/clock';
 import type { Clock } from '../../src/core/clock';
 import type { FencedBlob } from '../../src/lease/fence';

@@ -1,8 +1,8 @@
-import { runAttempt } from '../../src/coordinator/attempt';
+import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import type { Coordinator, Report, RunnableJob } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { drain } from '../../src/coordinator/drain';
-import { createTicker } from '../../src/coordinator/tick';
+import { createTicker } from '../../src/coordinator/tick/tick';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import type { CoordinatorEvent } from '../../src/core/event';

@@ -6,7 +6,7 @@ import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { decodeRow } from '../../src/core/row';
 import type { LeaseStore, Listing, Metadata, StoredRecord } from '../../src/lease/store';
-import type { JobContext } from '../../src/coordinator/handler';
+import type { JobContext } from '../../src/handler/handler';
 import { handlerStarted } from './check-handler';
 import { checkItems, pieceCreated } from './check-items';
 import { recordWritten } from './check-record';

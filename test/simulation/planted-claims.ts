@@ -77,7 +77,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'a claim that may not be the first writes no mark',
     edits: [
       {
-        file: 'coordinator/attempt.ts',
+        file: 'coordinator/attempt/attempt.ts',
         from: 'const mark = mayNotBeFirst ? await',
         to: 'const mark = mayNotBeFirst && false ? await',
       },
@@ -99,7 +99,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'a final record is ignored before a take-over',
     edits: [
       {
-        file: 'coordinator/look.ts',
+        file: 'coordinator/tick/look.ts',
         from: "if (record?.state !== 'final')",
         to: "if (record?.state !== 'final' || true)",
       },
@@ -111,7 +111,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'records of what did not run are written before the row',
     edits: [
       {
-        file: 'coordinator/tick.ts',
+        file: 'coordinator/tick/tick.ts',
         from: 'const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);',
         to:
           'await writeOwedOf(coordinator, { job, leaseId, trust, row, etag }, report);\n' +
@@ -136,7 +136,11 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         from: 'const own = await writeFinal(coordinator, held, mark, record);',
         to: 'const own = early;',
       },
-      { file: 'coordinator/look.ts', from: 'row: endedAt === undefined ? row : endedRow(row, endedAt),', to: 'row,' },
+      {
+        file: 'coordinator/tick/look.ts',
+        from: 'row: endedAt === undefined ? row : endedRow(row, endedAt),',
+        to: 'row,',
+      },
     ],
   },
   {
@@ -157,7 +161,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'the lease is released when it is lost',
     edits: [
       {
-        file: 'coordinator/attempt.ts',
+        file: 'coordinator/attempt/attempt.ts',
         from: "if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
         to:
           'if (!held.trust.holds) {\n' +
@@ -193,7 +197,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'an execution that comes late lets go of the lease whose id it has',
     edits: [
       {
-        file: 'coordinator/claim.ts',
+        file: 'coordinator/attempt/claim.ts',
         from: "if (written.kind === 'refused') return 'another execution",
         to:
           "if (written.kind === 'refused') await coordinator.store.release(job.spec.name, lease.id).catch(() => undefined);\n" +
@@ -206,7 +210,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'the token is not raised at a take-over',
     edits: [
       {
-        file: 'coordinator/claim.ts',
+        file: 'coordinator/attempt/claim.ts',
         from: 'token: (decided.token + 1) as Token,',
         to: "token: (input.kind === 'handedOver' && input.what === 'takeOver' ? decided.token : decided.token + 1) as Token,",
       },
@@ -222,7 +226,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'a retry reads its ETag afresh',
     edits: [
       {
-        file: 'coordinator/claim.ts',
+        file: 'coordinator/attempt/claim.ts',
         from: 'const etag = input.etag as ETag;',
         to:
           "const fresh = input.kind === 'again' ? await coordinator.store.readRow(job.spec.name).catch(() => undefined) : undefined;\n" +
@@ -233,6 +237,6 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   {
     name: 'unproven-hub-races',
     what: 'a deployment races with an unproven task hub',
-    edits: [{ file: 'coordinator/hub-watch.ts', from: 'return isProven;', to: 'return true;' }],
+    edits: [{ file: 'coordinator/tick/hub-watch.ts', from: 'return isProven;', to: 'return true;' }],
   },
 ];

@@ -8,7 +8,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'one look lets an item trust up to the deadline',
     edits: [
       {
-        file: 'coordinator/standing.ts',
+        file: 'coordinator/attempt/standing.ts',
         from: 'trustMs: Math.min(left, LOOK_TRUSTS_MS, beatTrusts)',
         to: 'trustMs: left',
       },
@@ -20,7 +20,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'with its attempts used up, a run ends at the deadline of its items without a look whether they are done',
     edits: [
       {
-        file: 'coordinator/attempt.ts',
+        file: 'coordinator/attempt/attempt.ts',
         from: "&& !(end.fate === 'timedOut' && isFanOut(held.job.handler));",
         to: ';',
       },
@@ -52,7 +52,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'whether the items are still silent is not asked again under the lease',
     edits: [
       {
-        file: 'coordinator/claim.ts',
+        file: 'coordinator/attempt/claim.ts',
         from: 'return run !== undefined && itemsAreSilent(',
         to: 'return true || itemsAreSilent(',
       },
@@ -64,7 +64,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'an item trusts although somebody holds its row',
     edits: [
       {
-        file: 'coordinator/standing.ts',
+        file: 'coordinator/attempt/standing.ts',
         from: "if (seen.row.lease === 'leased' || seen.row.lease === 'breaking') return { kind: 'held' };",
         to: '',
       },
@@ -76,7 +76,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'items trust without a beat of their process',
     edits: [
       {
-        file: 'coordinator/standing.ts',
+        file: 'coordinator/attempt/standing.ts',
         from: 'await beat(coordinator, input);',
         to: 'undefined as Moment | undefined;',
       },

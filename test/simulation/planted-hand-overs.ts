@@ -8,7 +8,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     mix: 'draining',
     edits: [
       {
-        file: 'coordinator/hub-watch.ts',
+        file: 'coordinator/tick/hub-watch.ts',
         from: "if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;",
         to: 'return;',
       },
@@ -39,7 +39,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     edits: [
       { file: 'coordinator/give-back.ts', from: "if (handOver.lease !== 'available') return;", to: '' },
       {
-        file: 'coordinator/hub-watch.ts',
+        file: 'coordinator/tick/hub-watch.ts',
         from: "if (handOver.lease !== 'available' || givenBack",
         to: 'if (givenBack',
       },
@@ -51,12 +51,12 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     mix: 'slowHub',
     edits: [
       {
-        file: 'coordinator/hub-watch.ts',
+        file: 'coordinator/tick/hub-watch.ts',
         from: "if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;",
         to: "if (handOver.lease !== 'available') return;",
       },
       {
-        file: 'coordinator/hub-watch.ts',
+        file: 'coordinator/tick/hub-watch.ts',
         from: 'return last?.turn === turn && clock.monotonic() - last.at < leaseMs;',
         to: 'return false;',
       },
@@ -68,7 +68,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     mix: 'slowHub',
     edits: [
       {
-        file: 'coordinator/claim.ts',
+        file: 'coordinator/attempt/claim.ts',
         from: 'Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE)',
         to: 'input.leaseMs * FRESH_SHARE',
       },

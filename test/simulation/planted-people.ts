@@ -21,7 +21,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'people',
     edits: [
       {
-        file: 'coordinator/look.ts',
+        file: 'coordinator/tick/look.ts',
         from: 'control: seen.control === undefined ?',
         to: "control: seen.control === undefined || seen.control.metadata['pauses'] === 'of another program' ?",
       },

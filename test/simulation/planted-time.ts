@@ -8,7 +8,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     mix: 'hubs',
     edits: [
       {
-        file: 'coordinator/tick.ts',
+        file: 'coordinator/tick/tick.ts',
         from: 'const wait = await step(hub, firstLook, report);',
         to: 'if (!watch.mayRace) {\n          await sleep(clock, Math.max(0, Math.min(500, left())), stopped);\n          continue;\n        }\n        const wait = await step(hub, firstLook, report);',
       },
@@ -20,7 +20,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     mix: 'hubs',
     edits: [
       {
-        file: 'coordinator/hub-watch.ts',
+        file: 'coordinator/tick/hub-watch.ts',
         from: 'doubt(`the task hub does not take orchestrations: ${String(error)}`, report);\n    },\n  };',
         to: '},\n  };',
       },
@@ -32,7 +32,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     mix: 'clocks',
     edits: [
       {
-        file: 'coordinator/execute.ts',
+        file: 'coordinator/attempt/execute.ts',
         from: 'Math.min(due - serviceTime.now(), bound - clock.monotonic())',
         to: 'due - serviceTime.now() + 0 * bound',
       },
@@ -55,6 +55,6 @@ export const TIME_FAULTS: readonly Planted[] = [
     name: 'first-page-date',
     what: "a row is as old as its listing's first page",
     mix: 'outages',
-    edits: [{ file: 'coordinator/tick.ts', from: 'listedAt: seen.date', to: 'listedAt: listing.date' }],
+    edits: [{ file: 'coordinator/tick/tick.ts', from: 'listedAt: seen.date', to: 'listedAt: listing.date' }],
   },
 ];

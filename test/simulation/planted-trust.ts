@@ -18,14 +18,16 @@ export const TRUST_FAULTS: readonly Planted[] = [
     name: 'no-second-off',
     what: 'no second off the first trust, for the resolution of the Dates',
     mix: 'wide',
-    edits: [{ file: 'coordinator/claim.ts', from: ' - 1000 - marginOf(leaseMs);', to: ' - marginOf(leaseMs);' }],
+    edits: [
+      { file: 'coordinator/attempt/claim.ts', from: ' - 1000 - marginOf(leaseMs);', to: ' - marginOf(leaseMs);' },
+    ],
   },
   {
     name: 'first-trust-from-claim',
     what: 'the first trust counts from the claim, not from the acquisition',
     edits: [
       {
-        file: 'coordinator/claim.ts',
+        file: 'coordinator/attempt/claim.ts',
         from: 'leaseMs - (written.date - lease.acquiredAt) - 1000',
         to: 'leaseMs - 1000',
       },
@@ -47,7 +49,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'trust is not looked at before the handler is called',
     edits: [
       {
-        file: 'coordinator/execute.ts',
+        file: 'coordinator/attempt/execute.ts',
         from: "if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
         to: "if (!held.trust.holds && false) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
       },
@@ -59,17 +61,17 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'a fan-out reads its results between the look at the trust and the gathering, and believes late answers',
     edits: [
       {
-        file: 'coordinator/fan-out.ts',
+        file: 'coordinator/attempt/fan-out.ts',
         from: 'const outcomes = await readOutcomes(coordinator, held, plan);',
         to: '',
       },
       {
-        file: 'coordinator/fan-out.ts',
+        file: 'coordinator/attempt/fan-out.ts',
         from: 'const execution = await call((context) => handler.gather(context, outcomes as never, input));',
         to: 'const execution = await call(async (context) => handler.gather(context, (await readOutcomes(coordinator, held, plan)) as never, input));',
       },
       {
-        file: 'coordinator/fan-out.ts',
+        file: 'coordinator/attempt/fan-out.ts',
         from: "if (!held.trust.holds) throw new StoreUnavailableError('storage answered after",
         to: "if (!held.trust.holds && false) throw new StoreUnavailableError('storage answered after",
       },
@@ -79,7 +81,11 @@ export const TRUST_FAULTS: readonly Planted[] = [
     name: 'handler-not-held-back',
     what: 'the handler is called when its claim is made, before its due time',
     edits: [
-      { file: 'coordinator/execute.ts', from: 'await holdBack(coordinator, held, due, aborter.signal);', to: '' },
+      {
+        file: 'coordinator/attempt/execute.ts',
+        from: 'await holdBack(coordinator, held, due, aborter.signal);',
+        to: '',
+      },
     ],
   },
   {
@@ -87,7 +93,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'the fence is not closed before the run is settled',
     edits: [
       {
-        file: 'coordinator/attempt.ts',
+        file: 'coordinator/attempt/attempt.ts',
         from: "fence.close();\n    if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
         to: "if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
       },
@@ -109,7 +115,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'a broken lease is taken for an expired one',
     edits: [
       {
-        file: 'coordinator/look.ts',
+        file: 'coordinator/tick/look.ts',
         from: "return lease === 'broken' && seenFor >=",
         to: "return lease === 'broken' || seenFor >=",
       },
@@ -120,7 +126,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'a claim that is to end a waiting run calls its handler',
     edits: [
       {
-        file: 'coordinator/attempt.ts',
+        file: 'coordinator/attempt/attempt.ts',
         from: 'const isOver = end !== null && ',
         to: 'const isOver = end !== null && false && ',
       },

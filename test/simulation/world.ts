@@ -1,5 +1,5 @@
 import type { JobName } from '../../src/core/brand';
-import type { JobContext } from '../../src/coordinator/handler';
+import type { JobContext } from '../../src/handler/handler';
 import type { RunnableJob } from '../../src/coordinator/coordinator';
 import type { FencedBlob } from '../../src/lease/fence';
 import type { LeaseStore } from '../../src/lease/store';

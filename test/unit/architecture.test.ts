@@ -13,6 +13,9 @@ describe('the rooms of the source', () => {
   it.each([
     ['core/planted.ts', "import { drain } from '../coordinator/drain';"],
     ['core/planted.ts', "export * from '../lease/store';"],
+    ['coordinator/planted.ts', "import { createTicker } from './tick/tick';"],
+    ['coordinator/tick/planted.ts', "import { claimAttempt } from '../attempt/claim';"],
+    ['coordinator/attempt/planted.ts', "import { handOver } from '../tick/race';"],
     ['coordinator/planted.ts', "import type { ContainerClient } from '@azure/storage-blob';"],
     ['lease/planted.ts', "const late = await import('../stores/memory/store');"],
     ['stores/memory/planted.ts', "import { app } from '@azure/functions';"],

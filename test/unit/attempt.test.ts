@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { runAttempt } from '../../src/coordinator/attempt';
+import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { packRow } from '../../src/coordinator/message';
 import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
-import { announcer } from '../../src/coordinator/presence';
+import { announcer } from '../../src/coordinator/tick/presence';
 import { decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
 import type { Presence } from '../../src/core/presence';
 import type { CoordinatorEvent } from '../../src/core/event';

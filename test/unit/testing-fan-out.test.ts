@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { defineFanOut } from '../../src/coordinator/define-fan-out';
-import { NonRetryableError } from '../../src/coordinator/handler';
+import { defineFanOut } from '../../src/handler/define-fan-out';
+import { NonRetryableError } from '../../src/handler/handler';
 import { runFanOut, settableClock } from '../../src/testing/index';
 import { sleep } from '../../src/core/clock';
 

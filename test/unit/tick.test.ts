@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { marginOf } from '../../src/core/job';
-import { Board } from '../../src/coordinator/board';
-import { hubWatch } from '../../src/coordinator/hub-watch';
-import { look } from '../../src/coordinator/look';
-import { createTicker } from '../../src/coordinator/tick';
+import { Board } from '../../src/coordinator/tick/board';
+import { hubWatch } from '../../src/coordinator/tick/hub-watch';
+import { look } from '../../src/coordinator/tick/look';
+import { createTicker } from '../../src/coordinator/tick/tick';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { simulation } from '../support/simulation';

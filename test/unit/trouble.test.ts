@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CoordinatorEvent } from '../../src/core/event';
 import type { JobName } from '../../src/core/brand';
 import type { Coordinator, Report } from '../../src/coordinator/coordinator';
-import { announcer } from '../../src/coordinator/presence';
+import { announcer } from '../../src/coordinator/tick/presence';
 import { storageTroubled } from '../../src/coordinator/reachability';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';

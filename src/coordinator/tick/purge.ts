@@ -1,6 +1,6 @@
-import type { Millis } from '../core/brand';
-import { brief } from '../core/text';
-import type { Coordinator, Hub, Report } from './coordinator';
+import type { Millis } from '../../core/brand';
+import { brief } from '../../core/text';
+import type { Coordinator, Hub, Report } from '../coordinator';
 
 const PURGE_EVERY_MS = 3_600_000;
 const PURGE_AFTER_MS = 24 * 3_600_000;

@@ -1,17 +1,17 @@
-import type { EpochMs, JobName, Millis } from '../core/brand';
-import type { Control } from '../core/control';
-import { decodeControl, NO_CONTROL } from '../core/control';
-import type { JobSpec } from '../core/job';
-import { ForeignMetadataError } from '../core/metadata';
-import { countsFrom, overdueBy } from '../core/overdue';
-import type { Row } from '../core/row';
-import { decodeRow } from '../core/row';
-import { within } from '../lease/deadline';
-import type { Listing } from '../lease/store';
-import { StoreError } from '../lease/store';
-import type { Coordinator, Report } from './coordinator';
-import { createGate } from './gate';
-import { lastSuccess } from './ledger';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { Control } from '../../core/control';
+import { decodeControl, NO_CONTROL } from '../../core/control';
+import type { JobSpec } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
+import { countsFrom, overdueBy } from '../../core/overdue';
+import type { Row } from '../../core/row';
+import { decodeRow } from '../../core/row';
+import { within } from '../../lease/deadline';
+import type { Listing } from '../../lease/store';
+import { StoreError } from '../../lease/store';
+import type { Coordinator, Report } from '../coordinator';
+import { createGate } from '../gate';
+import { lastSuccess } from '../ledger';
 
 const CALL_LIMIT_MS = 5_000;
 /** Sweeps do not come to the millisecond. */

@@ -4,7 +4,7 @@ import type { Retry } from '../core/job';
 import type { RecordedError } from '../core/record';
 import type { StandardSchema } from '../core/standard-schema';
 import type { Fence } from '../lease/fence';
-import type { JobContext, JobHandler, JobLog } from './handler';
+import type { JobContext, JobLog } from './handler';
 
 const MOST_AT_ONCE = 100;
 const MOST_ITEMS = 10_000;
@@ -88,10 +88,6 @@ export class InvalidFanOutError extends Error {
   constructor(setting: string, value: unknown, remedy: string) {
     super(`defineFanOut: ${setting} is ${JSON.stringify(value) ?? String(value)}: ${remedy}`);
   }
-}
-
-export function isFanOut(handler: JobHandler | FanOutHandler): handler is FanOutHandler {
-  return 'plan' in handler;
 }
 
 /**

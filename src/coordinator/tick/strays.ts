@@ -1,6 +1,6 @@
-import type { Listing } from '../lease/store';
-import type { Coordinator, Report } from './coordinator';
-import { troubled } from './reachability';
+import type { Listing } from '../../lease/store';
+import type { Coordinator, Report } from '../coordinator';
+import { troubled } from '../reachability';
 
 const TROUBLE = 'strays';
 const SLOW = 'listing';

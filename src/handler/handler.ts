@@ -3,7 +3,6 @@ import type { LedgerRecord } from '../core/record';
 import type { AbortCode } from '../core/run';
 import type { StandardSchema } from '../core/standard-schema';
 import type { Fence } from '../lease/fence';
-import type { FanOutHandler } from './define-fan-out';
 
 /** Writes to the host's log. Callable, as `context.log` is. */
 export interface JobLog {
@@ -42,9 +41,6 @@ export interface JobHandler {
   /** `never`: a registry holds handlers of many input types; each one gets what its own schema put out. */
   readonly run: (context: JobContext, input: never) => unknown;
 }
-
-/** Handlers by name: the names that `handler` in the jobs file, or a job's own name, may take. */
-export type Handlers = Readonly<Record<string, JobHandler | FanOutHandler>>;
 
 /**
  * Defines what a job does.

@@ -1,24 +1,22 @@
-import type { EpochMs, Millis } from '../core/brand';
-import { decodeControl } from '../core/control';
-import { BEAT_TRUSTS_MS, STOP_PIECE } from '../core/fan-out';
-import { runIdOf } from '../core/key';
-import { decodeRow } from '../core/row';
-import { within } from '../lease/deadline';
-import type { Moment } from '../lease/trust';
-import { elapsedSince, moment, Trust, whenOver } from '../lease/trust';
-import { beat } from './beat';
-import type { Aborter } from './bounded';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
-import type { FanOutHandler } from './define-fan-out';
-import type { ItemInput } from './message';
+import type { EpochMs, Millis } from '../../core/brand';
+import { decodeControl } from '../../core/control';
+import { BEAT_TRUSTS_MS, ITEMS_MARGIN_MS, STOP_PIECE } from '../../core/fan-out';
+import { runIdOf } from '../../core/key';
+import { decodeRow } from '../../core/row';
+import type { FanOutHandler } from '../../handler/define-fan-out';
+import { within } from '../../lease/deadline';
+import type { Moment } from '../../lease/trust';
+import { elapsedSince, moment, Trust, whenOver } from '../../lease/trust';
+import { beat } from '../beat';
+import type { Aborter } from '../bounded';
+import type { Coordinator, Report, RunnableJob } from '../coordinator';
+import type { ItemInput } from '../message';
 
 const CALL_LIMIT_MS = 5_000;
 /** How often an item that runs asks whether it is still wanted. */
 const LOOK_EVERY_MS = 5_000;
 /** For how long a look that shows an item wanted lets it trust: three looks may be lost. */
 const LOOK_TRUSTS_MS = 20_000;
-/** Kept off the end of the items' time: a Date has a resolution of 1 s, and clocks are corrected beyond 2 s. */
-export const ITEMS_MARGIN_MS = 3_000;
 
 /** A call for an item, with the handler that it is for. */
 export interface WantedItem {

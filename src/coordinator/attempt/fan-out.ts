@@ -1,21 +1,29 @@
-import type { ItemEnd, PlannedItem } from '../core/fan-out';
-import { itemPiece, lanesOf, parseItemEnd, parseItemPiece, parsePlan, PLAN_PIECE } from '../core/fan-out';
-import { formatDuration } from '../core/duration';
-import { ForeignRecordError } from '../core/record';
-import type { RecordedError } from '../core/record';
-import type { ListedPiece } from '../lease/store';
-import { StoreError, StoreUnavailableError } from '../lease/store';
-import { untilAnswered } from '../lease/deadline';
+import { formatDuration } from '../../core/duration';
+import type { ItemEnd, PlannedItem } from '../../core/fan-out';
+import {
+  itemPiece,
+  itemsDeadlineMs,
+  lanesOf,
+  parseItemEnd,
+  parseItemPiece,
+  parsePlan,
+  PLAN_PIECE,
+} from '../../core/fan-out';
+import { ForeignRecordError } from '../../core/record';
+import type { RecordedError } from '../../core/record';
+import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
+import type { JobContext } from '../../handler/handler';
+import { NonRetryableError } from '../../handler/handler';
+import { untilAnswered } from '../../lease/deadline';
+import type { ListedPiece } from '../../lease/store';
+import { StoreError, StoreUnavailableError } from '../../lease/store';
+import type { Coordinator, Report } from '../coordinator';
+import { createGate } from '../gate';
+import type { Held } from '../held';
+import type { Lane } from '../message';
+import { runKey } from '../settle';
 import { describeError } from './call-handler';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
-import type { FanOutHandler, ItemOutcome } from './define-fan-out';
 import type { Execution } from './execute';
-import { createGate } from './gate';
-import type { JobContext } from './handler';
-import { NonRetryableError } from './handler';
-import type { Held } from './held';
-import type { Lane } from './message';
-import { runKey } from './settle';
 
 /** A plan may have this many bytes as JSON: it travels through Durable. */
 const PLAN_LIMIT = 1024 * 1024;
@@ -92,18 +100,13 @@ async function stageOf(
     return { execution, items: [] };
   }
   if (!afterItems) return { execution: undefined, items: left };
-  const limit = formatDuration(itemsDeadlineMs(held.job, handler));
+  const limit = formatDuration(itemsDeadlineMs(held.job.spec, handler.policy));
   const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
   return { execution: outOfTime(coordinator, message), items: [] };
 }
 
 function outOfTime(coordinator: Coordinator, message: string): Execution {
   return endedBy(coordinator, 'timedOut', { name: 'ItemsTimeoutError', message });
-}
-
-/** How long the items of a run may take before somebody else may go on with it. */
-export function itemsDeadlineMs({ spec }: RunnableJob, { policy }: FanOutHandler): number {
-  return policy.deadlineMs ?? spec.timeoutMs ?? 0;
 }
 
 /** The lanes in which the items are worked on, each by an orchestration of its own. */

@@ -1,18 +1,13 @@
-import type { JobName } from '../core/brand';
-import type { Reason } from '../core/fate';
-import { isObject } from '../core/metadata';
-import type { RecordedError } from '../core/record';
-import { AttemptAbortedError, NonRetryableError } from './handler';
+import type { JobName } from '../../core/brand';
+import { isObject } from '../../core/metadata';
+import type { RecordedError } from '../../core/record';
+import { AttemptAbortedError, NonRetryableError } from '../../handler/handler';
+import type { Handled } from '../bounded';
 
 /** What a handler returns may have this many bytes as JSON. */
 const RESULT_LIMIT = 32 * 1024;
 /** A stack in the ledger is cut to this many characters. */
 const STACK_LIMIT = 8 * 1024;
-
-/** What came of calling a handler. */
-export type Handled =
-  | { readonly kind: 'returned'; readonly result: unknown }
-  | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason; readonly error: RecordedError };
 
 /** Never rejects: what the handler throws is an answer. */
 export async function callHandler(job: JobName, call: () => unknown): Promise<Handled> {

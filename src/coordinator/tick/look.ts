@@ -1,24 +1,22 @@
-import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
-import { decodeControl, NO_CONTROL } from '../core/control';
-import type { Decision, Situation } from '../core/decide';
-import { decide } from '../core/decide';
-import type { LastBeat } from '../core/fan-out';
-import { beatPiece, isSilent, silentFrom } from '../core/fan-out';
-import { marginOf } from '../core/job';
-import { ForeignMetadataError } from '../core/metadata';
-import type { LedgerRecord } from '../core/record';
-import { ForeignRecordError } from '../core/record';
-import { checkAhead, decodeRow } from '../core/row';
-import type { Row } from '../core/row';
-import { within } from '../lease/deadline';
-import type { ListedControl, ListedRow } from '../lease/store';
+import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
+import { decodeControl, NO_CONTROL } from '../../core/control';
+import type { Decision, Situation } from '../../core/decide';
+import { decide } from '../../core/decide';
+import type { LastBeat } from '../../core/fan-out';
+import { beatPiece, isSilent, ITEMS_MARGIN_MS, itemsDeadlineMs, silentFrom } from '../../core/fan-out';
+import { marginOf } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
+import type { LedgerRecord } from '../../core/record';
+import { ForeignRecordError } from '../../core/record';
+import { checkAhead, decodeRow } from '../../core/row';
+import type { Row } from '../../core/row';
+import { isFanOut } from '../../handler/handlers';
+import { within } from '../../lease/deadline';
+import type { ListedControl, ListedRow } from '../../lease/store';
+import type { Coordinator, Report, RunnableJob } from '../coordinator';
+import { readRecord } from '../ledger';
+import { troubled } from '../reachability';
 import type { JobNotes } from './board';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
-import { isFanOut } from './define-fan-out';
-import { itemsDeadlineMs } from './fan-out';
-import { readRecord } from './ledger';
-import { ITEMS_MARGIN_MS } from './standing';
-import { troubled } from './reachability';
 
 const CALL_LIMIT_MS = 5_000;
 
@@ -89,7 +87,7 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
     beat: knownBeat(notes, seen),
     lookAheadMs: coordinator.settings.lookAheadMs,
     sweepIntervalMs: coordinator.settings.sweepIntervalMs,
-    itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(job, handler) + ITEMS_MARGIN_MS : 0,
+    itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS : 0,
   });
   const settled = notes.settled?.etag === etag ? notes.settled : undefined;
   const decided = (): Decision => decide(situation(settled === undefined ? 'unread' : 'final', settled?.endedAt));

@@ -1,5 +1,5 @@
-import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
-import type { LastBeat } from '../core/fan-out';
+import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../../core/brand';
+import type { LastBeat } from '../../core/fan-out';
 
 /** What this process remembers of one job between looks, so that an idle tick need not ask. */
 export interface JobNotes {

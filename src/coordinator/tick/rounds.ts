@@ -1,6 +1,6 @@
-import type { JobName, Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import type { ListedJob, Listing, ListOptions, Strays } from '../lease/store';
+import type { JobName, Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import type { ListedJob, Listing, ListOptions, Strays } from '../../lease/store';
 
 /** Shorter than the time limit of the whole call: what a part has shown by then is kept. */
 const PART_MS = 8_000;

@@ -1,130 +1,23 @@
-import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
-import { sleep } from '../core/clock';
-import type { Claim } from '../core/decide';
-import { marginOf, actualTime } from '../core/job';
-import { orchestrationId, recordKey } from '../core/key';
-import type { Row } from '../core/row';
-import { moment, Trust } from '../lease/trust';
-import { untilAnswered } from '../lease/deadline';
-import { itemsAreSilent } from './beat';
-import type { Coordinator, Hub, RunnableJob } from './coordinator';
-import type { Held } from './held';
-import { writeRow } from './held';
-import type { HandOver } from './give-back';
-import { turnOf } from './give-back';
-import { LATE_MS, withinHub } from './hub-watch';
-import type { AttemptInput, ClaimInput } from './message';
-import { packRow, unpackRow } from './message';
+import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/brand';
+import { sleep } from '../../core/clock';
+import { marginOf, actualTime } from '../../core/job';
+import type { Row } from '../../core/row';
+import { untilAnswered } from '../../lease/deadline';
+import { Trust } from '../../lease/trust';
+import { itemsAreSilent } from '../beat';
+import type { Coordinator, RunnableJob } from '../coordinator';
+import { LATE_MS } from '../give-back';
+import type { Held } from '../held';
+import { writeRow } from '../held';
+import type { AttemptInput, ClaimInput } from '../message';
+import { unpackRow } from '../message';
 
-/** How long the tick goes on asking for a lease, and for its orchestration to be started. */
-const HAND_OVER_LIMIT_MS = 5_000;
 /** Durable timers are cut to whole seconds by the storage back end. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
 /** A hand-over that took more than this share of the lease leaves too little of it to begin with. */
 const FRESH_SHARE = 1 / 3;
 /** One that took longer may have been given back: less than a hand-over is late after, by what clocks may be off. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
-
-/** The task hub did not take an orchestration. */
-class HandOverError extends Error {
-  readonly code = 'HandOver';
-  override readonly name = 'HandOverError';
-}
-
-/**
- * The race: acquires the job's lease, if the row is still what was decided on, and hands it to an orchestration.
- * From there on the lease id travels with the orchestration's input.
- *
- * @returns false when somebody else was faster: nothing more is called
- */
-export async function handOver(
-  coordinator: Coordinator,
-  hub: Hub,
-  job: RunnableJob,
-  {
-    claim,
-    etag,
-    lease,
-    leaseId,
-  }: {
-    readonly claim: Claim;
-    readonly etag: ETag;
-    readonly lease: 'available' | 'expired';
-    /** New, or of an acquisition of this very row that got no answer. */
-    readonly leaseId: LeaseId;
-  },
-): Promise<boolean> {
-  const { clock, serviceTime, store } = coordinator;
-  const { name, leaseMs } = job.spec;
-  const started = clock.monotonic();
-  const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
-  let sent = moment(clock);
-  // The id is ours, so asking again after a lost answer is a renewal.
-  const acquired = await untilAnswered(coordinator, remaining, (signal) => {
-    sent = moment(clock);
-    return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
-  });
-  if (acquired.kind === 'lost') return false;
-  serviceTime.observe(acquired.date, sent);
-  // Nothing was started under this lease yet, so that an available row may be put back as it was.
-  const putBack = () => untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
-  if (coordinator.stopping) {
-    if (lease === 'available') await putBack();
-    return false;
-  }
-
-  if (claim.isSilent === true && !(await areSilent(coordinator, name, claim.row, remaining))) {
-    if (lease === 'available') await putBack();
-    return false;
-  }
-  const row = completeRow(claim, acquired.date, coordinator.deployment);
-  const scheduledFor = row.run?.scheduledFor ?? acquired.date;
-  const input: AttemptInput = {
-    kind: 'handedOver',
-    job: name,
-    leaseId,
-    leaseMs,
-    etag,
-    acquiredAt: acquired.date,
-    row: packRow(row),
-    what: claim.what,
-    ...(claim.isSilent && { isSilent: true }),
-    end: claim.end ?? null,
-  };
-  // Should this fail, the lease is left to expire: the occurrence is not claimed, and still due.
-  const orchestration = orchestrationId(name, scheduledFor, leaseId);
-  const handedOver = { leaseId, etag, lease, turn: turnOf(claim, etag), isLate: false } as const;
-  // Before the start too: the attempt may begin, and a shutdown may come, before the hub has answered.
-  const pending: HandOver = { ...handedOver, at: clock.monotonic() };
-  coordinator.handOvers.set(name, pending);
-  try {
-    await withinHub(clock, () => hub.start(orchestration, input));
-    if (coordinator.handOvers.get(name) === pending) {
-      coordinator.handOvers.set(name, { ...handedOver, at: clock.monotonic() });
-    }
-  } catch (cause) {
-    coordinator.handOvers.delete(name);
-    throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
-  }
-  return true;
-}
-
-/** What only the acquisition knows. */
-function completeRow(claim: Claim, acquiredAt: EpochMs, incumbent: string): Row {
-  const { row } = claim;
-  if (claim.what !== 'first') return { ...row, incumbent };
-  const run =
-    claim.run.kind === 'known'
-      ? { key: claim.run.key, scheduledFor: claim.run.scheduledFor }
-      : termRun(acquiredAt, Math.max(row.cursor, row.run?.scheduledFor ?? 0));
-  return { ...row, incumbent, run: { ...run, trigger: claim.trigger, since: acquiredAt } };
-}
-
-/** The service's time has a resolution of 1 s: two terms in one second, or a stretch and a term, share no record. */
-function termRun(acquiredAt: EpochMs, last: EpochMs): { key: string; scheduledFor: EpochMs } {
-  const scheduledFor = Math.max(acquiredAt, last + 1);
-  return { key: recordKey(scheduledFor), scheduledFor };
-}
 
 /** A claim that was made, and what is known about it. */
 export interface Claimed {
@@ -162,7 +55,7 @@ export async function claimAttempt(
   if (
     handedOver === undefined &&
     silent !== undefined &&
-    !(await areSilent(coordinator, job.spec.name, silent, remaining))
+    !(await itemsAreSilent(coordinator, job.spec.name, silent, remaining))
   ) {
     await untilAnswered(coordinator, remaining, (signal) =>
       coordinator.store.release(job.spec.name, lease.id, { signal }),
@@ -188,19 +81,6 @@ export async function claimAttempt(
     },
     mayNotBeFirst: written.answerLost || input.kind === 'again' || input.what !== 'first',
   };
-}
-
-/**
- * Asked once the lease is held: an item's look that finds it held lets it not trust, so whichever item trusts now has
- * beaten before.
- */
-async function areSilent(
-  coordinator: Coordinator,
-  job: JobName,
-  { run, token }: Row,
-  remaining: () => Millis,
-): Promise<boolean> {
-  return run !== undefined && itemsAreSilent(coordinator, { job, key: run.key, token }, remaining);
 }
 
 type AgainInput = Extract<AttemptInput, { kind: 'again' }>;

@@ -1,9 +1,9 @@
-import type { JobName } from '../core/brand';
-import { recordKey, parseRecordKey } from '../core/key';
-import { ForeignRecordError } from '../core/record';
-import type { LedgerRecord } from '../core/record';
-import type { LeaseStore } from '../lease/store';
-import { readRecord } from './ledger';
+import type { JobName } from '../../core/brand';
+import { recordKey, parseRecordKey } from '../../core/key';
+import { ForeignRecordError } from '../../core/record';
+import type { LedgerRecord } from '../../core/record';
+import type { LeaseStore } from '../../lease/store';
+import { readRecord } from '../ledger';
 
 /** How many records are looked through: a job that did not run in so many due times has no previous run worth it. */
 const RECORDS_AT_MOST = 1_000;

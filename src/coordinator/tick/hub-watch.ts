@@ -1,21 +1,19 @@
-import type { JobName, Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
-import type { JobSpec } from '../core/job';
-import { brief } from '../core/text';
-import { within } from '../lease/deadline';
-import type { ListedRow } from '../lease/store';
-import { StoreError } from '../lease/store';
-import type { Coordinator, Hub, Report, RunnableJob } from './coordinator';
-import type { HandOver } from './give-back';
-import { giveBack } from './give-back';
-import { storageTroubled, troubled } from './reachability';
+import type { JobName, Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import { sleep } from '../../core/clock';
+import type { JobSpec } from '../../core/job';
+import { brief } from '../../core/text';
+import { within } from '../../lease/deadline';
+import type { ListedRow } from '../../lease/store';
+import { StoreError } from '../../lease/store';
+import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
+import type { HandOver } from '../give-back';
+import { giveBack, LATE_MS } from '../give-back';
+import { storageTroubled, troubled } from '../reachability';
 
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
 const PROBE_AGAIN_MS = 30_000;
-/** After two polls of the hub's queues a hand-over has mostly been seen to be claimed. */
-export const LATE_MS: Millis = 4_000;
 /** A host that does not answer must not hold the tick for ever. */
 const HUB_ANSWERS_WITHIN_MS = 10_000;
 
