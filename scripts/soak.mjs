@@ -10,7 +10,7 @@ mkdirSync(folder, { recursive: true });
 const outfile = path.join(folder, `soak-${String(process.pid)}.cjs`);
 await build({
   absWorkingDir: root,
-  entryPoints: ['test/simulation/soak.ts'],
+  entryPoints: ['test/simulation/search/soak.ts'],
   outfile,
   bundle: true,
   platform: 'node',

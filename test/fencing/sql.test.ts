@@ -4,8 +4,8 @@ import { sleep } from '../../src/core/clock';
 import { createFence } from '../../src/lease/fence';
 import { runJob } from '../../src/testing/run-job';
 import { jobSpec } from '../support/job';
-import type { SimulatedHandler } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { SimulatedHandler } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 import type { Engine } from './engine';
 import { postgresql, sqlite } from './engine';
 import { load, loadUnderFence, snippet } from './page';
@@ -169,7 +169,7 @@ describe.each(Object.entries(ENGINES))('on %s', (_name, open) => {
         fence.check();
         return 'woken';
       };
-      const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')], deployments: 2, handler });
+      const sim = rivalTicks({ jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')], deployments: 2, handler });
       await until(sim.clock.advance, async () => (await sim.records('a'))[0]?.outcome === 'succeeded');
       expect(await report()).toEqual([{ total: 200, token: 2 }]);
 

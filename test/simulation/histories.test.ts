@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describe as inWords, replayLine } from './explain';
-import { runHistory } from './history';
-import { MIX_NAMES, MIXES, planOf } from './mixes';
-import { searchHistories, withWorker } from './search';
+import { describe as inWords, replayLine } from './search/explain';
+import { runHistory } from './search/history';
+import { MIX_NAMES, MIXES, planOf } from './faults/mixes';
+import { searchHistories, withWorker } from './search/search';
 
 const ROOT = path.join(__dirname, '../..');
 

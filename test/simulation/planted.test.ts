@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { PlantingError, plantedSources } from './bundle';
-import { PLANTED, plantedBy } from './planted';
-import type { Caught } from './search';
-import { catchPlanted, explainIn, WITHIN, withWorker } from './search';
+import { PlantingError, plantedSources } from './search/bundle';
+import { PLANTED, plantedBy } from './faults/planted';
+import type { Caught } from './search/search';
+import { catchPlanted, explainIn, WITHIN, withWorker } from './search/search';
 
 const ROOT = path.join(__dirname, '../..');
 

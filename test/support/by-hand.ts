@@ -3,7 +3,7 @@ import type { Row } from '../../src/core/row';
 import { encodeRow } from '../../src/core/row';
 import type { Hub, RunnableJob } from '../../src/coordinator/coordinator';
 import type { ListedRow } from '../../src/lease/store';
-import type { Instance, Simulation } from './simulation';
+import type { Instance, RivalTicks } from './rival-ticks';
 
 /** A task hub that works, and does nothing with what it is given. */
 export const quietHub: Hub = {
@@ -13,14 +13,14 @@ export const quietHub: Hub = {
 };
 
 /** The instance that the simulation began with. */
-export function firstInstance({ instances }: Simulation): Instance {
+export function firstInstance({ instances }: RivalTicks): Instance {
   const [instance] = instances;
   if (instance === undefined) throw new Error('no instance');
   return instance;
 }
 
 /** The same one, with rows made and its ticks over: from here on the test calls what these would call. */
-export async function withoutTicks(sim: Simulation): Promise<Instance> {
+export async function withoutTicks(sim: RivalTicks): Promise<Instance> {
   const instance = firstInstance(sim);
   await sim.clock.advance(20_000);
   instance.coordinator.stopping = true;
@@ -35,14 +35,14 @@ export function runnableJob({ coordinator }: Instance, name: JobName): RunnableJ
   return job;
 }
 
-export async function listedRow({ store }: Simulation, job: JobName): Promise<ListedRow> {
+export async function listedRow({ store }: RivalTicks, job: JobName): Promise<ListedRow> {
   const row = await store.readRow(job);
   if (row === undefined) throw new Error(`no row of ${job}`);
   return row;
 }
 
 /** Writes the row as a holder that let go of it, or died, would have left it. */
-export async function leaveRow(sim: Simulation, job: JobName, row: Row, how: 'letGo' | 'died'): Promise<ETag> {
+export async function leaveRow(sim: RivalTicks, job: JobName, row: Row, how: 'letGo' | 'died'): Promise<ETag> {
   const { store } = sim;
   const { etag: ifMatch } = await listedRow(sim, job);
   const leaseId = 'dddddddd-0000-4000-8000-000000000000' as LeaseId;

@@ -1,5 +1,5 @@
 import type { LeaseStore } from '../../src/lease/store';
-import type { Instance } from './simulation';
+import type { Instance } from './rival-ticks';
 
 /** What can be called of a store. */
 type Method = Exclude<keyof LeaseStore, 'location'>;

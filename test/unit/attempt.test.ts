@@ -5,8 +5,8 @@ import type { AttemptInput } from '../../src/coordinator/message';
 import { packRow } from '../../src/coordinator/message';
 import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
-import type { Instance, Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -19,14 +19,14 @@ const every = (backoffMs: number, attempts: number) => ({
 });
 
 /** What the run's orchestration sends once the row's not-before time has come. */
-async function nextAttempt(sim: Simulation, known = '[]'): Promise<AttemptInput> {
+async function nextAttempt(sim: RivalTicks, known = '[]'): Promise<AttemptInput> {
   const { etag } = await listedRow(sim, A);
   return { kind: 'again', job: 'a', etag, row: packRow(await sim.row('a')), known };
 }
 
 describe('an attempt that is held back until it is due', () => {
   it('is not held for as long as its clock is set back', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     const on = firstInstance(sim);
     await sim.clock.advanceTo(T0 + HOUR - 3 * SECOND);
     expect((await sim.row('a')).phase).toBe('running');
@@ -42,7 +42,7 @@ describe('an attempt that is held back until it is due', () => {
 describe('a retry', () => {
   // Durable timers go by their host's clock, and not-before times by the service's.
   it('that comes a minute early, on a host that is known to be ahead, waits for its time', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     const ahead = MINUTE;
     firstInstance(sim).skewMs = ahead;
     const on: Instance = await withoutTicks(sim);
@@ -63,7 +63,7 @@ describe('a retry', () => {
   });
 
   it('keeps the larger revision, as every write does', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@hourly', { retry: every(MINUTE, 2) })],
       handler: ({ attempt }) => (attempt === 1 ? Promise.reject(new Error('no')) : new Promise(() => undefined)),
     });
@@ -78,7 +78,7 @@ describe('a retry', () => {
 
   it('is sent little of the attempts before it, however many they were', async () => {
     const spec = jobSpec('a', '@hourly', { retry: every(SECOND, 500) });
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [spec],
       handler: () => {
         throw new Error('x'.repeat(8_000));
@@ -108,7 +108,7 @@ describe('an error', () => {
     ['message', { message: { code: 17 } }],
     ['stack', { stack: [{ file: 'a', line: 1 }] }],
   ])('whose %s is no text fails its attempt like any other', async (_what, odd) => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@hourly', { retry: every(5 * SECOND, 2) })],
       handler: () => {
         throw Object.assign(new Error('no'), odd);

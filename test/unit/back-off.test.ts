@@ -5,13 +5,13 @@ import { backOff } from '../../src/lease/back-off';
 import type { LeaseStore } from '../../src/lease/store';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
-import type { Instance, Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 
 /** Puts a switch between every instance and storage. */
-function breakable(sim: Simulation): { away(how: 'refuses' | 'hangs'): void; back(): void } {
+function breakable(sim: RivalTicks): { away(how: 'refuses' | 'hangs'): void; back(): void } {
   let state: 'answers' | 'refuses' | 'hangs' = 'answers';
   for (const { coordinator } of sim.instances) {
     const { store } = coordinator;
@@ -38,7 +38,7 @@ function breakable(sim: Simulation): { away(how: 'refuses' | 'hangs'): void; bac
   };
 }
 
-const unhealthy = (sim: Simulation): string[] =>
+const unhealthy = (sim: RivalTicks): string[] =>
   sim.events.filter(({ event }) => event === 'unhealthy' || event === 'healthy').map(({ event }) => event);
 
 describe('the back-off of calls', () => {
@@ -62,7 +62,7 @@ describe('an outage of storage', () => {
     async (how) => {
       const jobs = Array.from({ length: 20 }, (_, index) => jobSpec(`j${String(index)}`, '@every 5s'));
       // The outage is shorter than a sweep: what lasts longer is said again.
-      const sim = simulation({ jobs, deployments: 2, sweepIntervalMs: 60_000 });
+      const sim = rivalTicks({ jobs, deployments: 2, sweepIntervalMs: 60_000 });
       const storage = breakable(sim);
       await sim.clock.advance(60 * SECOND);
       expect(unhealthy(sim)).toEqual([]);
@@ -86,7 +86,7 @@ describe('an outage of storage', () => {
 
   it('does not make the instances ask in step', async () => {
     const at: number[] = [];
-    const sim = simulation({ jobs: [jobSpec('a', '@every 5s')], deployments: 1, sweepIntervalMs: 2_000 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@every 5s')], deployments: 1, sweepIntervalMs: 2_000 });
     await sim.clock.advance(60 * SECOND);
     const [{ coordinator } = {} as Instance] = sim.instances;
     let seed = 1;
@@ -110,7 +110,7 @@ describe('an outage of storage', () => {
   it('keeps a handler going as long as its trust lasts, and warns of leases once', async () => {
     const jobs = ['a', 'b', 'c'].map((name) => jobSpec(name, '* * * * *', { leaseMs: 60_000 }));
     const ended: string[] = [];
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs,
       handler: async ({ job, signal }, { coordinator }) => {
         await sleep(coordinator.clock, 50 * SECOND, signal);
@@ -139,7 +139,7 @@ describe('an outage of storage', () => {
       jobSpec('latest', '@every 20s', { catchUp: 'latest' }),
       jobSpec('none', '@every 20s', { catchUp: 'none', leaseMs: 15 * SECOND }),
     ];
-    const sim = simulation({ jobs, deployments: 2, sweepIntervalMs: 2_000 });
+    const sim = rivalTicks({ jobs, deployments: 2, sweepIntervalMs: 2_000 });
     const storage = breakable(sim);
     await sim.clock.advance(65 * SECOND);
     storage.away('refuses');
@@ -171,7 +171,7 @@ describe('an outage of storage', () => {
   });
 
   it('is no trouble of an instance whose ticks have gone to another one', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@every 5s')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@every 5s')] });
     const storage = breakable(sim);
     await sim.clock.advance(60 * SECOND);
     storage.away('refuses');

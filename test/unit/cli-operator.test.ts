@@ -12,21 +12,21 @@ import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { requestRun, WAITING_REQUESTS } from '../../src/operator/request';
 import { explainTime } from '../../src/operator/explain';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
 const by = { by: 'x', note: 'n' };
 
 /** One job, seen by its coordinator, whose handler takes a while. */
-async function start(job: JobSpec, takesMs = 0): Promise<Simulation> {
-  const sim: Simulation = simulation({ jobs: [job], handler: ({ signal }) => sleep(sim.clock, takesMs, signal) });
+async function start(job: JobSpec, takesMs = 0): Promise<RivalTicks> {
+  const sim: RivalTicks = rivalTicks({ jobs: [job], handler: ({ signal }) => sleep(sim.clock, takesMs, signal) });
   await sim.clock.advance(20_000);
   return sim;
 }
 
-async function controlOf({ store }: Simulation): Promise<Control> {
+async function controlOf({ store }: RivalTicks): Promise<Control> {
   const { control } = await store.readControl('a' as JobName);
   return control === undefined ? NO_CONTROL : decodeControl(control.metadata);
 }
@@ -80,7 +80,7 @@ describe('pause and resume', () => {
 
   it('keep within what a blob can hold, and say so', async () => {
     const yearly = jobSpec('a', '* * * * *');
-    const sim = simulation({ jobs: [yearly], deployments: 0 });
+    const sim = rivalTicks({ jobs: [yearly], deployments: 0 });
     const name = { name: yearly.name };
     await expect(pauseJob(sim.store, name, { by: 'x', note: 'n'.repeat(201) })).rejects.toMatchObject({
       code: 'NoteTooLong',
@@ -140,7 +140,7 @@ describe('writing against others', () => {
   });
 
   /** A call that was made again on its way, and whose second answer came. */
-  const twice = (sim: Simulation, between = async (): Promise<void> => undefined): LeaseStore => ({
+  const twice = (sim: RivalTicks, between = async (): Promise<void> => undefined): LeaseStore => ({
     ...sim.store,
     writeControl: async (...args) => {
       await sim.store.writeControl(...args);
@@ -206,7 +206,7 @@ describe('run', () => {
 
   it('is refused while a run waits for its next attempt', async () => {
     const job = jobSpec('a', '@at 2026-01-01T00:01:00Z');
-    const sim = simulation({ jobs: [job], handler: () => Promise.reject(new Error('no')) });
+    const sim = rivalTicks({ jobs: [job], handler: () => Promise.reject(new Error('no')) });
     await sim.clock.advance(MINUTE + 2_000);
     expect((await sim.row('a')).phase).toBe('retrying');
     await expect(requestRun(sim.store, job, 'one')).rejects.toMatchObject({ code: 'RunGoesOn' });
@@ -216,7 +216,7 @@ describe('run', () => {
 
   it('has its limits', async () => {
     const job = jobSpec('a', '@hourly');
-    const sim = simulation({ jobs: [job], deployments: 0 });
+    const sim = rivalTicks({ jobs: [job], deployments: 0 });
     await expect(requestRun(sim.store, jobSpec('a', '@always'), 'x')).rejects.toMatchObject({ code: 'LeaderJob' });
     for (let count = 0; count < WAITING_REQUESTS; count += 1) {
       const request = await requestRun(sim.store, job, `abcdefg${String(count)}`);
@@ -270,7 +270,7 @@ describe('cancel', () => {
   });
 
   it('says that nobody has seen the job', async () => {
-    const sim = simulation({ jobs: [job], deployments: 0 });
+    const sim = rivalTicks({ jobs: [job], deployments: 0 });
     await expect(cancelRun(sim.store, subject)).rejects.toThrow('nothing of job "a" runs: no coordinator has seen it');
   });
 });
@@ -280,7 +280,7 @@ describe('the ledger, newest first', () => {
 
   it('merges all jobs, and shows how an open run stands', async () => {
     let failing = true;
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs,
       handler: ({ job, attempt }) => {
         if (job === 'b' && failing) throw new Error('no');

@@ -4,14 +4,14 @@ import { sleep } from '../../src/core/clock';
 import { cancelRun } from '../../src/operator/cancel';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
 
 const iso = (ms: number): string => new Date(ms).toISOString();
-const outcomes = async (sim: Simulation, job: string): Promise<Record<string, string | null>> =>
+const outcomes = async (sim: RivalTicks, job: string): Promise<Record<string, string | null>> =>
   Object.fromEntries((await sim.records(job)).map((record) => [record.scheduledFor.slice(11, 19), record.outcome]));
 
 describe('what was missed while nobody was there', () => {
@@ -20,7 +20,7 @@ describe('what was missed while nobody was there', () => {
     ['none', { '00:31:00': 'expired', '00:46:00': 'succeeded' }],
     ['all', { '00:31:00': 'succeeded', '00:40:00': 'succeeded', '00:45:00': 'succeeded' }],
   ] as const)('catchUp %s', async (catchUp, expected) => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *', { catchUp })] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *', { catchUp })] });
     await sim.clock.advance(30 * MINUTE + 30_000);
     sim.instances[0]?.kill();
     await sim.clock.advance(15 * MINUTE + 5_000);
@@ -30,7 +30,7 @@ describe('what was missed while nobody was there', () => {
   });
 
   it('expires what is older than the window', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '*/10 * * * *', { catchUp: 'all', catchUpWindowMs: 18 * MINUTE })] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/10 * * * *', { catchUp: 'all', catchUpWindowMs: 18 * MINUTE })] });
     await sim.clock.advance(5 * MINUTE);
     sim.instances[0]?.kill();
     await sim.clock.advance(60 * MINUTE);
@@ -45,7 +45,7 @@ describe('what was missed while nobody was there', () => {
 describe('a hand-over that fails', () => {
   it('costs no due time of a job with catchUp none, however long its lease is', async () => {
     const job = jobSpec('a', '@at 2026-01-01T00:05:00Z', { catchUp: 'none', leaseMs: 60_000 });
-    const sim = simulation({ jobs: [job] });
+    const sim = rivalTicks({ jobs: [job] });
     await sim.clock.advance(4 * MINUTE);
     const [first] = sim.instances;
     if (first === undefined) throw new Error('no instance');
@@ -61,7 +61,7 @@ describe('a hand-over that fails', () => {
 
 describe('a job that is seen for the first time', () => {
   it('owes nothing, but for an @at that is seen late', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [
         jobSpec('cron', '0 * * * *', { catchUp: 'all', catchUpWindowMs: 24 * 60 * MINUTE }),
         jobSpec('late', '@at 2025-12-31T23:50:00Z'),
@@ -79,7 +79,7 @@ describe('a job that is seen for the first time', () => {
   });
 
   it('comes at its nominal time plus its spread', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *', { offsetMs: 42_000 })], deployments: 2 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/5 * * * *', { offsetMs: 42_000 })], deployments: 2 });
     await sim.clock.advance(16 * MINUTE);
     expect(sim.calls.map((call) => call.at - call.scheduledFor)).toEqual([42_000, 42_000, 42_000]);
     expect((await sim.records('a')).map((record) => record.latenessMs)).toEqual([0, 0, 0]);
@@ -88,7 +88,7 @@ describe('a job that is seen for the first time', () => {
 
 describe('a job that is disabled', () => {
   it('runs only by hand, and what passed is recorded once a higher revision enables it', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *', { enabled: false, scheduleHash: 'off' })], revision: 1 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *', { enabled: false, scheduleHash: 'off' })], revision: 1 });
     await sim.clock.advance(5 * MINUTE + 20_000);
     await sim.control('a', () => ({
       pauses: [],
@@ -108,7 +108,7 @@ describe('a job that is disabled', () => {
 
 describe('what people want', () => {
   it('a pause holds due times back, and is one record', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 2 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')], deployments: 2 });
     await sim.clock.advance(3 * MINUTE + 20_000);
     await sim.control('a', (control) => ({
       ...control,
@@ -128,7 +128,7 @@ describe('what people want', () => {
   it('a pause that began before the cursor still counts at its end', async () => {
     const job = jobSpec('a', '*/10 * * * *');
     const subject = { name: job.name, spec: job };
-    const sim = simulation({ jobs: [job] });
+    const sim = rivalTicks({ jobs: [job] });
     await sim.clock.advanceTo(T0 + 10 * MINUTE - 2_000);
     expect((await sim.row('a')).cursor).toBe(T0 + 10 * MINUTE);
     await pauseJob(sim.store, subject, { by: 'x', note: 'n' });
@@ -139,7 +139,7 @@ describe('what people want', () => {
   });
 
   it('a due time that lies in a pause cancels no attempt', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '* * * * *', { overlap: 'cancel' })],
       handler: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
     });
@@ -154,7 +154,7 @@ describe('what people want', () => {
   });
 
   it('requests run one after another, also while paused, and do not move the schedule', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')], deployments: 2 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')], deployments: 2 });
     await sim.clock.advance(2 * MINUTE);
     const now = sim.clock.now();
     await sim.control('a', () => ({
@@ -173,7 +173,7 @@ describe('what people want', () => {
   });
 
   it('a cancel ends the attempt that runs', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
       handler: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
     });
@@ -185,7 +185,7 @@ describe('what people want', () => {
   });
 
   it('a cancel ends a run whose holder has died, without its handler', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@hourly')],
       handler: ({ attempt }) => (attempt === 1 ? new Promise(() => undefined) : 'done'),
     });
@@ -201,7 +201,7 @@ describe('what people want', () => {
 
   it('a cancel ends a run that waits between attempts', async () => {
     const retry = { ...jobSpec('a', '@hourly').retry, backoffMs: 250_000 };
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z', { retry })],
       deployments: 2,
       handler: () => {
@@ -219,7 +219,7 @@ describe('what people want', () => {
 
   it('pauseAfterFailures pauses the job with a note', async () => {
     const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '* * * * *', { retry, pauseAfterFailures: 2 })],
       handler: () => {
         throw new Error('no');
@@ -234,7 +234,7 @@ describe('what people want', () => {
 
 describe('a changed schedule', () => {
   it('counts from when a higher revision was first seen, and a lower one claims no more', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '*/10 * * * *')], revision: 1 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/10 * * * *')], revision: 1 });
     await sim.clock.advance(5 * MINUTE);
     sim.startInstance('d2', { jobs: [jobSpec('a', '*/2 * * * *')], revision: 2 });
     await sim.clock.advance(6 * MINUTE);
@@ -252,7 +252,7 @@ describe('a changed schedule', () => {
 
 describe('a dead task hub', () => {
   it('does not shut out the healthy deployment', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 2 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')], deployments: 2 });
     await sim.clock.advance(3 * MINUTE);
     const incumbent = (await sim.row('a')).incumbent;
     const sick = sim.instances.find((instance) => instance.deployment === incumbent);
@@ -268,7 +268,7 @@ describe('a dead task hub', () => {
 describe('metadata that is not ours', () => {
   it.each(['row', 'control'] as const)('in a %s puts that job aside, and the others go on', async (what) => {
     const names = ['good', 'odd'];
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: names.map((name) => jobSpec(name, '* * * * *', { leaseMs: 15_000 })),
       deployments: 2,
     });
@@ -300,7 +300,7 @@ describe('metadata that is not ours', () => {
 
 describe('clocks', () => {
   it.each([30_000, -30_000, 300_000, -300_000])('an instance that is %i ms off runs nothing twice', async (skew) => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
     const odd = sim.instances[1];
     if (odd !== undefined) odd.skewMs = skew;
     await sim.clock.advance(20 * MINUTE);
@@ -312,7 +312,7 @@ describe('clocks', () => {
 
 describe('a leader job', () => {
   it('begins one term a tick, also when its handler returns at once', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@always')], sweepIntervalMs: 2_000 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@always')], sweepIntervalMs: 2_000 });
     await sim.clock.advance(5 * MINUTE);
     expect(sim.calls).toHaveLength(20);
   });
@@ -321,7 +321,7 @@ describe('a leader job', () => {
     const windDownMs = 5_000;
     let terms = 0;
     let mayWrite: boolean | undefined;
-    const sim: Simulation = simulation({
+    const sim: RivalTicks = rivalTicks({
       jobs: [jobSpec('a', '@always', { graceMs: 8_000 })],
       handler: async ({ fence, signal }) => {
         terms += 1;
@@ -338,7 +338,7 @@ describe('a leader job', () => {
   });
 
   it('runs term after term, one at a time', async () => {
-    const sim: Simulation = simulation({
+    const sim: RivalTicks = rivalTicks({
       jobs: [jobSpec('a', '@always')],
       deployments: 2,
       handler: () => sleep(sim.clock, 40_000),

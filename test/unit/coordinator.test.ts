@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
 
-const outcomes = async (sim: Simulation, job: string): Promise<Record<string, string | null>> =>
+const outcomes = async (sim: RivalTicks, job: string): Promise<Record<string, string | null>> =>
   Object.fromEntries((await sim.records(job)).map((record) => [record.scheduledFor.slice(11, 19), record.outcome]));
 
 describe('an undisturbed job', () => {
   it('runs each due time once, on time, whoever else races', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
     await sim.clock.advance(20 * MINUTE + 30_000);
     expect(sim.calls.map((call) => call.at - call.scheduledFor)).toEqual(Array(20).fill(0));
     expect(sim.calls.map((call) => call.scheduledFor)).toEqual(
@@ -23,7 +23,7 @@ describe('an undisturbed job', () => {
   });
 
   it('costs four calls an occurrence: acquire, row, record, release', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *')], deployments: 1 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/5 * * * *')], deployments: 1 });
     await sim.clock.advance(4 * MINUTE);
     const [instance] = sim.instances;
     instance?.calls.clear();
@@ -34,7 +34,7 @@ describe('an undisturbed job', () => {
   });
 
   it('costs the losers of a race nothing but their listings', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *')], deployments: 3 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/5 * * * *')], deployments: 3 });
     await sim.clock.advance(6 * MINUTE);
     for (const instance of sim.instances) instance.calls.clear();
     await sim.clock.advance(20 * MINUTE);
@@ -47,7 +47,7 @@ describe('an undisturbed job', () => {
 
   it('runs every second without a gap', async () => {
     const jobs = Array.from({ length: 5 }, (_, index) => jobSpec(`a${String(index)}`, '* * * * * *'));
-    const sim = simulation({ jobs, deployments: 3 });
+    const sim = rivalTicks({ jobs, deployments: 3 });
     await sim.clock.advance(60_000);
     sim.calls.length = 0;
     await sim.clock.advance(60_000);
@@ -58,7 +58,7 @@ describe('an undisturbed job', () => {
 
 describe('a tick that stays for its sweeps', () => {
   it('looks again as soon as a claim of its own is over', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '* * * * * *')],
       deployments: 3,
       sweepIntervalMs: 2_000,
@@ -75,7 +75,7 @@ describe('a tick that stays for its sweeps', () => {
 
 describe('a tick that is called a little before its time', () => {
   it('serves the stretch up to the next fire all the same', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:00:30Z')], ticksEarlyMs: 20 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@at 2026-01-01T00:00:30Z')], ticksEarlyMs: 20 });
     await sim.clock.advance(40_000);
     expect(sim.calls.map((call) => call.at - call.scheduledFor)).toEqual([0]);
     expect(sim.instances[0]?.ticks()).toBe(3);
@@ -84,7 +84,7 @@ describe('a tick that is called a little before its time', () => {
 
 describe('a holder that dies', () => {
   it('is taken over with a higher token within lease and one tick', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '*/10 * * * *')],
       deployments: 3,
       handler: (context, on) => {
@@ -111,7 +111,7 @@ describe('a holder that dies', () => {
 
   it('between its claim and the due time leaves no start and no lateness in the ledger', async () => {
     const due = T0 + 10 * MINUTE;
-    const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:10:00Z')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@at 2026-01-01T00:10:00Z')] });
     await sim.clock.advanceTo(due - 2_000);
     expect((await sim.row('a')).phase).toBe('running');
     sim.instances[0]?.kill();
@@ -136,7 +136,7 @@ describe('a holder that dies', () => {
   });
 
   it('fails its run once the attempts are used up by dead holders', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z', { retry: { ...jobSpec('a', '@hourly').retry, attempts: 2 } })],
       deployments: 3,
       handler: (_context, on) => {
@@ -156,7 +156,7 @@ describe('a leader that was paused', () => {
   it('sees its signal aborted when it wakes, and its fence refuses', async () => {
     let aborted: unknown;
     let refused: unknown;
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
       deployments: 2,
       handler: async (context, on) => {
@@ -186,7 +186,7 @@ describe('a leader that was paused', () => {
 
 describe('retries', () => {
   it('try again after the back-off, with a token each, and keep every error', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
       deployments: 2,
       handler: ({ attempt }) => {
@@ -202,7 +202,7 @@ describe('retries', () => {
   });
 
   it('end in the fate of the last attempt', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
       handler: () => {
         throw new Error('never');
@@ -217,7 +217,7 @@ describe('retries', () => {
 
 describe('draining', () => {
   it('hands the run over at once, and does not count the attempt', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z', { retry: { ...jobSpec('a', '@hourly').retry, attempts: 1 } })],
       deployments: 2,
       handler: ({ attempt, signal }) =>
@@ -243,13 +243,13 @@ describe('draining', () => {
 });
 
 describe('overlap', () => {
-  const slow = (sim: () => Simulation) => async () => {
+  const slow = (sim: () => RivalTicks) => async () => {
     const { clock, calls } = sim();
     if (calls.length === 1) await sleep(clock, 150_000);
   };
 
   it('skip: due times during the run are overlapped', async () => {
-    const sim: Simulation = simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 2, handler: slow(() => sim) });
+    const sim: RivalTicks = rivalTicks({ jobs: [jobSpec('a', '* * * * *')], deployments: 2, handler: slow(() => sim) });
     await sim.clock.advance(6 * MINUTE);
     expect(await outcomes(sim, 'a')).toMatchObject({
       '00:01:00': 'succeeded',
@@ -263,7 +263,7 @@ describe('overlap', () => {
 
   it('queue: the newest one runs right after, the others are overlapped', async () => {
     const jobs = [jobSpec('a', '* * * * *', { overlap: 'queue' })];
-    const sim: Simulation = simulation({ jobs, deployments: 2, handler: slow(() => sim) });
+    const sim: RivalTicks = rivalTicks({ jobs, deployments: 2, handler: slow(() => sim) });
     await sim.clock.advance(6 * MINUTE);
     expect(await outcomes(sim, 'a')).toMatchObject({
       '00:02:00': 'overlapped',
@@ -276,7 +276,7 @@ describe('overlap', () => {
 
   it('cancel: the running attempt gives way at the due time', async () => {
     const jobs = [jobSpec('a', '* * * * *', { overlap: 'cancel' })];
-    const sim: Simulation = simulation({
+    const sim: RivalTicks = rivalTicks({
       jobs,
       deployments: 2,
       handler: ({ signal }) =>
@@ -298,7 +298,7 @@ describe('overlap', () => {
 
 describe('a backlog of a job that cancels', () => {
   it('runs each in turn: what passed before a run began does not cancel it', async () => {
-    const sim: Simulation = simulation({
+    const sim: RivalTicks = rivalTicks({
       jobs: [jobSpec('a', '* * * * *', { overlap: 'cancel', catchUp: 'all' })],
       handler: () => sleep(sim.clock, 500),
     });
@@ -315,7 +315,7 @@ describe('a backlog of a job that cancels', () => {
 
 describe('a probe that is lost', () => {
   it('is sent again, so that the deployment races after all', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
     const [instance] = sim.instances;
     if (instance !== undefined) instance.hubDead = true;
     await sim.clock.advance(12_000);

@@ -4,8 +4,8 @@ import { sleep } from '../../src/core/clock';
 import { runIdOf } from '../../src/core/key';
 import { jobSpec } from '../support/job';
 import { aborted } from '../support/election';
-import type { Instance, Simulation, SimulationOptions } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks, SimulationOptions } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -18,7 +18,7 @@ const TAKEN_OVER_WITHIN = LEASE + TICK + 2 * SECOND;
 function led(options: Partial<SimulationOptions> = {}) {
   const active = new Set<Instance>();
   const watch = { most: 0 };
-  const sim = simulation({
+  const sim = rivalTicks({
     jobs: [jobSpec('a', '@always', { leaseMs: LEASE })],
     deployments: 3,
     handler: async (context, on) => {
@@ -39,14 +39,14 @@ function led(options: Partial<SimulationOptions> = {}) {
   return { sim, active, watch, leader };
 }
 
-async function endsOf(sim: Simulation): Promise<(string | null | undefined)[][]> {
+async function endsOf(sim: RivalTicks): Promise<(string | null | undefined)[][]> {
   const records = await sim.records('a');
   const final = records.filter(({ state }) => state === 'final');
   return final.map((record) => [record.outcome, record.reason]).toReversed();
 }
 
 /** How long until the next handler call after the last one there was. */
-async function untilNextCall(sim: Simulation, withinMs: number): Promise<number> {
+async function untilNextCall(sim: RivalTicks, withinMs: number): Promise<number> {
   const before = sim.calls.length;
   const from = sim.clock.now();
   while (sim.calls.length === before && sim.clock.now() - from <= withinMs) await sim.clock.advance(50);
@@ -139,7 +139,7 @@ describe('a term', () => {
     ['ignores its signal', () => new Promise(() => undefined)],
   ])('ends before functionTimeout, with a handler that %s, and the next one follows', async (_, wait) => {
     const started: number[] = [];
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@always')],
       deployments: 2,
       handler: (context) => {
@@ -159,7 +159,7 @@ describe('a term', () => {
   });
 
   it('that ends early is followed by the next one within one tick, one record each', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@always')],
       deployments: 3,
       handler: () => sleep(sim.clock, 40 * SECOND),
@@ -175,7 +175,7 @@ describe('a term', () => {
 
   it('that failed is not retried, and the next one waits for the back-off, which a good one ends', async () => {
     let failing = true;
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@always')],
       deployments: 3,
       handler: () => {

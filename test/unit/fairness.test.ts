@@ -1,33 +1,33 @@
 import { describe, expect, it } from 'vitest';
 import { jobSpec } from '../support/job';
-import type { Instance, Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
 
 /** Three deployments, and a job that is due each minute. */
-function contested(): Simulation {
-  return simulation({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
+function contested(): RivalTicks {
+  return rivalTicks({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
 }
 
-function instanceOf(sim: Simulation, deployment: string): Instance {
+function instanceOf(sim: RivalTicks, deployment: string): Instance {
   const found = sim.instances.findLast((instance) => instance.deployment === deployment);
   if (found === undefined) throw new Error(`no ${deployment}`);
   return found;
 }
 
-async function incumbent(sim: Simulation): Promise<Instance> {
+async function incumbent(sim: RivalTicks): Promise<Instance> {
   return instanceOf(sim, (await sim.row('a')).incumbent ?? '');
 }
 
 /** Who won the last due times, newest last. */
-function winners(sim: Simulation, last: number): string[] {
+function winners(sim: RivalTicks, last: number): string[] {
   return sim.calls.slice(-last).map(({ deployment }) => deployment);
 }
 
 /** Each due time so far was run once. */
-function expectEachOnce(sim: Simulation): void {
+function expectEachOnce(sim: RivalTicks): void {
   const due = sim.calls.map(({ scheduledFor }) => scheduledFor);
   expect(due).toEqual(due.map((_, index) => T0 + (index + 1) * MINUTE));
 }
@@ -42,7 +42,7 @@ function numbers(seed: number): () => number {
 }
 
 /** Clocks and timers differ from one minute to the next, so that now one, now another deployment looks first. */
-async function minutesThatDiffer(sim: Simulation, minutes: number, random: () => number): Promise<void> {
+async function minutesThatDiffer(sim: RivalTicks, minutes: number, random: () => number): Promise<void> {
   for (let minute = 0; minute < minutes; minute += 1) {
     for (const instance of sim.instances) instance.skewMs = Math.round(random() * 200 - 100);
     await sim.clock.advance(MINUTE);
@@ -58,7 +58,7 @@ describe('the incumbent', () => {
   });
 
   /** What befalls an incumbent, and how it is mended. */
-  const ills: readonly [string, (instance: Instance) => unknown, (sim: Simulation, instance: Instance) => void][] = [
+  const ills: readonly [string, (instance: Instance) => unknown, (sim: RivalTicks, instance: Instance) => void][] = [
     ['is shut down', (one) => one.drain(), (sim, { deployment }) => void sim.startInstance(deployment)],
     ['is killed', (one) => one.kill(), (sim, { deployment }) => void sim.startInstance(deployment)],
     ['stands still', (one) => one.pause(), (_sim, one) => one.wake()],
@@ -95,7 +95,7 @@ describe('a job without an incumbent', () => {
     const jobs = Array.from({ length: 60 }, (_, index) =>
       jobSpec(`a${String(index)}`, `@at ${new Date(T0 + (index + 1) * MINUTE).toISOString()}`),
     );
-    const sim = simulation({ jobs, deployments: 3, latencyMs: 10 });
+    const sim = rivalTicks({ jobs, deployments: 3, latencyMs: 10 });
     await minutesThatDiffer(sim, 61, numbers(1));
     expect(sim.calls).toHaveLength(60);
     const wins = new Map(sim.instances.map(({ deployment }) => [deployment, 0]));

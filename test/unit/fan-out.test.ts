@@ -7,8 +7,8 @@ import { defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Instance, Simulation, SimulationOptions } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks, SimulationOptions } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -23,7 +23,7 @@ interface ItemCall {
 }
 
 interface Setup {
-  readonly sim: Simulation;
+  readonly sim: RivalTicks;
   readonly items: ItemCall[];
   readonly gathered: unknown[];
   plans: number;
@@ -79,7 +79,7 @@ function setUp(behaviour: Behaviour = {}, spec: Partial<JobSpec> = {}, more: Par
       },
     });
   };
-  const sim = simulation({
+  const sim = rivalTicks({
     jobs: [jobSpec('wide', '*/10 * * * *', { leaseMs: 15_000, ...spec })],
     fanOut: { wide: handler },
     sweepIntervalMs: 2_000,
@@ -103,12 +103,12 @@ const DONE = (count: number) =>
     result: `done ${String(index * 10)}`,
   }));
 
-async function pieces(sim: Simulation): Promise<readonly string[]> {
+async function pieces(sim: RivalTicks): Promise<readonly string[]> {
   const { pieces: found } = await sim.store.listPieces('wide' as JobName, { limit: 5000 });
   return found.map(({ name }) => name);
 }
 
-async function last(sim: Simulation) {
+async function last(sim: RivalTicks) {
   const [record] = await sim.records('wide');
   if (record === undefined) throw new Error('no record yet');
   return record;
@@ -495,10 +495,10 @@ describe('a run whose items are silent', () => {
       if (signal.aborted) throw signal.reason;
       return `done ${String(item)}`;
     };
-  const killIncumbent = (sim: Simulation): void => {
+  const killIncumbent = (sim: RivalTicks): void => {
     for (const { deployment, kill } of sim.instances) if (deployment === incumbent(sim)) kill();
   };
-  const claims = (sim: Simulation) => sim.events.filter(({ event }) => event === 'claimed');
+  const claims = (sim: RivalTicks) => sim.events.filter(({ event }) => event === 'claimed');
 
   it('goes on in another deployment 45 s after their last beat and a tick, and that is no attempt', async () => {
     const retry = { attempts: 1, backoffMs: 1_000, factor: 1, maxBackoffMs: 1_000, jitter: 'none' } as const;
@@ -625,7 +625,7 @@ describe('a plan that cannot be carried out', () => {
       each: () => 1,
       gather: () => 1,
     });
-    const sim = simulation({ jobs: [jobSpec('wide', '* * * * *')], fanOut: { wide: () => handler } });
+    const sim = rivalTicks({ jobs: [jobSpec('wide', '* * * * *')], fanOut: { wide: () => handler } });
     await sim.clock.advance(MINUTE + 30_000);
     const record = await last(sim);
     expect(record).toMatchObject({ outcome: 'failed', reason: 'nonRetryable' });
@@ -650,6 +650,6 @@ describe('defineFanOut', () => {
   });
 });
 
-function incumbent(sim: Simulation): string | undefined {
+function incumbent(sim: RivalTicks): string | undefined {
   return sim.events.findLast(({ event }) => event === 'claimed')?.deployment;
 }

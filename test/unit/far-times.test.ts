@@ -7,7 +7,7 @@ import type { Stretch } from '../../src/core/fate';
 import { isoOrUndefined } from '../../src/core/metadata';
 import { decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
-import { simulation } from '../support/simulation';
+import { rivalTicks } from '../support/rival-ticks';
 import { situation, T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -64,7 +64,7 @@ describe('a cursor of long ago on a job of each second', () => {
 
   it('costs a tick few records', async () => {
     const job = jobSpec('a', '*/5 * * * * *');
-    const sim = simulation({ jobs: [job] });
+    const sim = rivalTicks({ jobs: [job] });
     await sim.store.createRow('a' as JobName, encodeRow(newRow(0, 0, job.scheduleHash)));
     await sim.clock.advance(20 * SECOND);
     expect((await sim.row('a')).cursor).toBeGreaterThanOrEqual(T0);
@@ -117,7 +117,7 @@ describe('times that cronlease does not write', () => {
   });
 
   it.each(['cursor', 'notBefore', 'busyUntil'] as const)('%s years ahead makes the row foreign', async (name) => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *'), jobSpec('b', '* * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *'), jobSpec('b', '* * * * *')] });
     const ahead = { ...newRow(T0, 0, 'hash of a'), [name]: T0 + 2 * YEAR };
     await sim.store.createRow('a' as JobName, encodeRow(ahead));
     await sim.clock.advance(2 * 60 * SECOND + SECOND);

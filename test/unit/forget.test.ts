@@ -15,22 +15,22 @@ import { requestRun } from '../../src/operator/request';
 import { cutOffAfter } from '../support/cut-off';
 import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
 const JOB = jobSpec('a', '* * * * *');
 
 function forget(
-  sim: Simulation,
+  sim: RivalTicks,
   { endRun = false, revision = 0, store = sim.store }: { endRun?: boolean; revision?: number; store?: LeaseStore } = {},
 ): Promise<Forgotten> {
   const newId = (): string => crypto.randomUUID();
   return forgetJob({ store, clock: sim.clock, newId, waiting: () => undefined }, { job: JOB.name, revision, endRun });
 }
 
-function stopAll(sim: Simulation): void {
+function stopAll(sim: RivalTicks): void {
   for (const instance of sim.instances) instance.kill();
 }
 
@@ -75,7 +75,7 @@ describe('a job that was forgotten', () => {
   });
 
   it('runs when it is back, from then on, with a higher token', async () => {
-    const sim = simulation({ jobs: [JOB] });
+    const sim = rivalTicks({ jobs: [JOB] });
     await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
     await pauseJob(sim.store, { name: JOB.name }, { by: 'x', note: 'n' });
     await sim.clock.advance(10_000);
@@ -100,7 +100,7 @@ describe('a job that was forgotten', () => {
   });
 
   it('is not brought back by an older file, which says so', async () => {
-    const sim = simulation({ jobs: [JOB], revision: 4 });
+    const sim = rivalTicks({ jobs: [JOB], revision: 4 });
     await sim.clock.advance(20_000);
     stopAll(sim);
     await forget(sim, { revision: 5 });
@@ -118,7 +118,7 @@ describe('a job that was forgotten', () => {
 
   it('never takes a request twice, whatever its number', async () => {
     const job = jobSpec('a', '@manual');
-    const sim = simulation({ jobs: [job] });
+    const sim = rivalTicks({ jobs: [job] });
     await sim.clock.advance(20_000);
     await requestRun(sim.store, job, 'one');
     await sim.clock.advance(MINUTE);
@@ -135,7 +135,7 @@ describe('a job that was forgotten', () => {
 
 describe('forget', () => {
   it('refuses a job that nobody has seen, whose lease is held, or whose run is not over', async () => {
-    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
     await expect(forget(sim)).rejects.toMatchObject({ code: 'Unseen' });
     await sim.clock.advanceTo(T0 + MINUTE + 5_000);
     await expect(forget(sim, { endRun: true })).rejects.toMatchObject({ code: 'LeaseHeld' });
@@ -149,7 +149,7 @@ describe('forget', () => {
   });
 
   it('ends the run of a holder that died, where that is asked for', async () => {
-    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
     await sim.clock.advanceTo(T0 + MINUTE + 5_000);
     stopAll(sim);
     await sim.clock.advance(MINUTE);
@@ -161,7 +161,7 @@ describe('forget', () => {
   });
 
   it('ends a run that waits for its next attempt, over its mark', async () => {
-    const sim = simulation({ jobs: [JOB], handler: () => Promise.reject(new Error('no')) });
+    const sim = rivalTicks({ jobs: [JOB], handler: () => Promise.reject(new Error('no')) });
     await sim.clock.advanceTo(T0 + MINUTE + 15_000);
     expect(await sim.row('a')).toMatchObject({ phase: 'retrying', attempt: 2 });
     stopAll(sim);
@@ -172,7 +172,7 @@ describe('forget', () => {
   });
 
   it('leaves a record that its paused leader has written meanwhile', async () => {
-    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
     await sim.clock.advanceTo(T0 + MINUTE + 5_000);
     stopAll(sim);
     await sim.clock.advance(MINUTE);
@@ -189,7 +189,7 @@ describe('forget', () => {
   });
 
   it('writes what the row owes, and removes what a fan-out run left', async () => {
-    const sim = simulation({ jobs: [JOB], deployments: 0 });
+    const sim = rivalTicks({ jobs: [JOB], deployments: 0 });
     const from = T0 - 2 * MINUTE;
     const owed = [{ fate: 'collapsed', reason: 'catchUpLatest', from, through: T0, count: 3 }] as const;
     await sim.store.createRow(JOB.name, encodeRow({ ...newRow(T0, 0, JOB.scheduleHash), owed }));
@@ -205,14 +205,14 @@ describe('forget', () => {
   });
 
   it('removes a control without a row', async () => {
-    const sim = simulation({ jobs: [JOB], deployments: 0 });
+    const sim = rivalTicks({ jobs: [JOB], deployments: 0 });
     await requestRun(sim.store, JOB, 'one');
     expect(await forget(sim)).toMatchObject({ already: false });
     expect((await sim.store.list()).jobs.size).toBe(0);
   });
 
   it('waits for a broken lease as long as its old holder may trust it', async () => {
-    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
     await sim.clock.advanceTo(T0 + MINUTE + 5_000);
     stopAll(sim);
     const { etag } = (await sim.store.readRow(JOB.name)) ?? { etag: undefined };
@@ -227,7 +227,7 @@ describe('forget', () => {
 
   it('leaves the run to a higher token that has taken it over while the machine slept', async () => {
     let finish = (): void => undefined;
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@hourly')],
       handler: ({ attempt }) =>
         new Promise<void>((resolve) => {
@@ -255,7 +255,7 @@ describe('forget', () => {
 
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     for (let last = 1; last < 14; last += 1) {
-      const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+      const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
       await sim.clock.advanceTo(T0 + MINUTE + 5_000);
       stopAll(sim);
       await pauseJob(sim.store, { name: JOB.name }, { by: 'x', note: 'n' });

@@ -14,8 +14,8 @@ import { StoreUnavailableError } from '../../src/lease/store';
 import { firstInstance, leaveRow, listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Instance, Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 import { ranRow, situation, T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -34,7 +34,7 @@ describe('a hand-over through the task hub', () => {
     'that takes %i s leaves the attempt a lease that it can keep',
     async (seconds) => {
       const spec = jobSpec('a', '@hourly', { leaseMs: 30_000 });
-      const sim: Simulation = simulation({ jobs: [spec], handler: () => sleep(sim.clock, MINUTE) });
+      const sim: RivalTicks = rivalTicks({ jobs: [spec], handler: () => sleep(sim.clock, MINUTE) });
       const on = await withoutTicks(sim);
       const { etag, metadata } = await listedRow(sim, A);
       const now = T0 + HOUR + 2 * SECOND;
@@ -57,7 +57,7 @@ describe('a hand-over through the task hub', () => {
     ['keeps an expired one', 'expired', 'died', 'leased'],
   ] as const)('that a shutdown cuts short %s', async (_what, lease, left, expected) => {
     const spec = jobSpec('a', '* * * * *');
-    const sim = simulation({ jobs: [spec] });
+    const sim = rivalTicks({ jobs: [spec] });
     const on = await withoutTicks(sim);
     const row = ranRow(spec);
     const etag = await leaveRow(sim, A, row, left);
@@ -80,7 +80,7 @@ describe('a hand-over that is given back', () => {
 
   /** Hands a due time over, and lets some time pass. */
   async function handedOver(lease: 'available' | 'expired' = 'available') {
-    const sim: Simulation = simulation({ jobs: [spec] });
+    const sim: RivalTicks = rivalTicks({ jobs: [spec] });
     const on = await withoutTicks(sim);
     const row = ranRow(spec);
     const etag = await leaveRow(sim, A, row, lease === 'available' ? 'letGo' : 'died');
@@ -140,7 +140,7 @@ describe('a hand-over that is given back', () => {
 
 describe('a claim', () => {
   it('that is being made is waited for by a shutdown, and its run let go', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')], latencyMs: 400 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')], latencyMs: 400 });
     const on = firstInstance(sim);
     const shutDown = async (): Promise<void> => {
       await Promise.resolve();
@@ -163,7 +163,7 @@ describe('a claim', () => {
 
   it('whose answer was lost has its mark in the ledger before the handler is called', async () => {
     const states: unknown[] = [];
-    const sim: Simulation = simulation({
+    const sim: RivalTicks = rivalTicks({
       jobs: [jobSpec('a', '@hourly')],
       handler: async () => {
         states.push((await sim.records('a')).map(({ state }) => state));
@@ -195,7 +195,7 @@ describe('a rollout that lengthens a lease', () => {
 
   it('leaves one execution that trusts its lease, where tick and attempt have different jobs files', async () => {
     const running: { readonly context: JobContext; readonly on: Instance }[] = [];
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: withLease(30_000),
       handler: (context, on) => {
         running.push({ context, on });

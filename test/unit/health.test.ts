@@ -4,13 +4,13 @@ import { type Coordinator, Health } from '../../src/coordinator/coordinator';
 import { healthCheck } from '../../src/functions/health';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
-import { simulation } from '../support/simulation';
+import { rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 
 /** The health function of an instance on which no tick runs, and what it asks of storage. */
 function instance() {
-  const sim = simulation({ jobs: [jobSpec('a', '@daily')], deployments: 1 });
+  const sim = rivalTicks({ jobs: [jobSpec('a', '@daily')], deployments: 1 });
   const [started] = sim.instances;
   if (started === undefined) throw new Error('there is no instance');
   const state = { asked: 0, answers: true };

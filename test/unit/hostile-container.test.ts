@@ -5,25 +5,25 @@ import { StoreUnavailableError } from '../../src/lease/store';
 import type { Strays } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Instance, Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 
-function instanceOf(sim: Simulation): Instance {
+function instanceOf(sim: RivalTicks): Instance {
   const [instance] = sim.instances;
   if (instance === undefined) throw new Error('no instance');
   return instance;
 }
 
 /** The reasons that were given, each once. */
-function troublesOf({ events }: Simulation): readonly (string | undefined)[] {
+function troublesOf({ events }: RivalTicks): readonly (string | undefined)[] {
   return [...new Set(events.filter(({ event }) => event === 'unhealthy').map(({ reason }) => reason))];
 }
 
 describe('blobs in the container that cronlease did not write', () => {
   it('are said while they stop other programs from listing, and the jobs go on', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
     const instance = instanceOf(sim);
     let strays: Strays | undefined = { count: 2, names: ['jobs/a/x', 'jobs/evil'], harmful: ['jobs/evil'] };
     interceptStore(instance, 'list', (list) => async (options) => ({
@@ -43,7 +43,7 @@ describe('blobs in the container that cronlease did not write', () => {
   });
 
   it.each(['constructor', 'prototype', '__proto__'])('a row with metadata key %s is left alone', async (key) => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *'), jobSpec('b', '* * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *'), jobSpec('b', '* * * * *')] });
     interceptStore(instanceOf(sim), 'list', (list) => async (options) => {
       const listing = await list(options);
       const jobs = new Map(listing.jobs);
@@ -63,7 +63,7 @@ describe('blobs in the container that cronlease did not write', () => {
 describe('a listing of several pages', () => {
   it('has no say in when a run ended that it showed later', async () => {
     // The run lasts over the due time at :30, and ends within the same second.
-    const sim: Simulation = simulation({
+    const sim: RivalTicks = rivalTicks({
       jobs: [jobSpec('a', '*/30 * * * * *', { overlap: 'skip' })],
       handler: ({ scheduledFor }) => (scheduledFor.getTime() % MINUTE === 0 ? sleep(sim.clock, 30_600) : undefined),
     });
@@ -85,7 +85,7 @@ describe('a listing of several pages', () => {
 describe('a listing that takes longer than a tick allows', () => {
   it('is read in parts, and no job waits for it', async () => {
     const names = ['a', 'b', 'c'];
-    const sim = simulation({ jobs: names.map((name) => jobSpec(name, '* * * * *')) });
+    const sim = rivalTicks({ jobs: names.map((name) => jobSpec(name, '* * * * *')) });
     const instance = instanceOf(sim);
     let junk = true;
     interceptStore(instance, 'list', (list) => async (options) => {
@@ -115,7 +115,7 @@ describe('a listing that takes longer than a tick allows', () => {
   });
 
   it('begins anew after an error', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
     let errors = 0;
     interceptStore(instanceOf(sim), 'list', (list) => async (options) => {
       if (options?.from !== undefined) {

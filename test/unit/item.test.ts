@@ -13,8 +13,8 @@ import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import type { Durable } from '../support/orchestrations';
 import { playLane } from '../support/orchestrations';
-import type { Instance, Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance, RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -22,7 +22,7 @@ const MINUTE = 60_000;
 const A = 'a' as JobName;
 
 interface LeftToItems {
-  readonly sim: Simulation;
+  readonly sim: RivalTicks;
   readonly on: Instance;
   /** As its lane would send it. */
   readonly item: ItemInput;
@@ -31,10 +31,10 @@ interface LeftToItems {
 /** A run that was left to its one item for so long, with token 8. */
 async function leftToItems(
   forMs: number,
-  each: (context: ItemContext, sim: Simulation) => unknown,
+  each: (context: ItemContext, sim: RivalTicks) => unknown,
 ): Promise<LeftToItems> {
   const spec = jobSpec('a', '@daily');
-  const sim: Simulation = simulation({
+  const sim: RivalTicks = rivalTicks({
     jobs: [spec],
     fanOut: { a: () => defineFanOut({ plan: () => [1], each: (context) => each(context, sim), gather: () => 1 }) },
   });
@@ -53,7 +53,7 @@ describe('an item', () => {
   });
 
   /** Ignores its signal, and looks at its fence all the time. */
-  async function watched({ fence, signal }: ItemContext, { clock }: Simulation): Promise<void> {
+  async function watched({ fence, signal }: ItemContext, { clock }: RivalTicks): Promise<void> {
     signal.addEventListener('abort', () => {
       seen.aborted = (signal.reason as { code: string }).code;
     });
@@ -230,7 +230,7 @@ describe('an item', () => {
 
   it('that fails keeps the others from being started, also where the answer to that was lost', async () => {
     const begun: unknown[] = [];
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '@hourly')],
       fanOut: {
         a: () =>

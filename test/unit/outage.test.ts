@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { isObject } from '../../src/core/metadata';
 import type { LeaseStore } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
-import type { Instance } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { Instance } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -47,7 +47,7 @@ function withoutSignal(parameter: unknown): unknown {
 
 describe('an outage of storage', () => {
   it('leaves a backlog that is caught up at several due times a second', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * * *')] });
     await sim.clock.advance(FROM - T0);
     const [instance] = sim.instances;
     if (instance === undefined) throw new Error('no instance');
@@ -61,7 +61,7 @@ describe('an outage of storage', () => {
   });
 
   it('in the middle of an acquisition that nobody waits for any more does not leave its lease to run out', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/5 * * * * *')] });
     await sim.clock.advance(FROM - T0);
     const [instance] = sim.instances;
     if (instance === undefined) throw new Error('no instance');

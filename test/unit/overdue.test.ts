@@ -13,8 +13,8 @@ import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
@@ -108,13 +108,13 @@ describe('whether a job is overdue', () => {
   });
 });
 
-const overdueOf = ({ events }: Simulation) => events.filter(({ event }) => event === 'overdue');
+const overdueOf = ({ events }: RivalTicks) => events.filter(({ event }) => event === 'overdue');
 
 describe('a coordinator', () => {
   /** Fails while it is told to. */
   function minutely(deployments = 1, sweepIntervalMs = MINUTE) {
     const state = { fails: false };
-    const world = simulation({
+    const world = rivalTicks({
       jobs: [jobSpec('a', '* * * * *', { alertAfterMs: 5 * MINUTE })],
       start: T0,
       deployments,
@@ -125,7 +125,7 @@ describe('a coordinator', () => {
     });
     return { world, state };
   }
-  const listings = ({ instances }: Simulation): number => instances[0]?.calls.get('listRecords') ?? 0;
+  const listings = ({ instances }: RivalTicks): number => instances[0]?.calls.get('listRecords') ?? 0;
 
   it('says nothing of a job that succeeds, and asks the ledger once in alertAfter', async () => {
     const { world } = minutely();
@@ -161,7 +161,7 @@ describe('a coordinator', () => {
 
   it('asks the ledger again for a lease that may have been released and acquired meanwhile', async () => {
     const job = jobSpec('a', '@manual', { alertAfterMs: 5 * MINUTE });
-    const world = simulation({ jobs: [job], start: T0 });
+    const world = rivalTicks({ jobs: [job], start: T0 });
     await world.clock.advance(MINUTE);
     const [instance] = world.instances;
     if (instance === undefined) throw new Error('no instance');
@@ -188,7 +188,7 @@ describe('a coordinator', () => {
   });
 
   it('asks the ledger no more while nothing has changed', async () => {
-    const world = simulation({
+    const world = rivalTicks({
       jobs: [jobSpec('a', '@daily', { alertAfterMs: HOUR })],
       start: T0 + HOUR,
     });
@@ -201,7 +201,7 @@ describe('a coordinator', () => {
   });
 
   it('says it once a sweep interval, however often it looks', async () => {
-    const world = simulation({
+    const world = rivalTicks({
       jobs: [
         jobSpec('a', '@daily', { alertAfterMs: MINUTE }),
         jobSpec('b', '@every 1s'),
@@ -269,7 +269,7 @@ describe('a coordinator', () => {
   });
 
   it('leaves jobs without alertAfter, and of a newer file, to others', async () => {
-    const world = simulation({ jobs: [jobSpec('a', '@daily')], start: T0 + HOUR, revision: 2 });
+    const world = rivalTicks({ jobs: [jobSpec('a', '@daily')], start: T0 + HOUR, revision: 2 });
     await world.clock.advance(HOUR);
     world.startInstance('d2', { jobs: [jobSpec('a', '@hourly', { alertAfterMs: MINUTE })], revision: 1 });
     await world.clock.advance(3 * HOUR);
@@ -282,7 +282,7 @@ describe('a coordinator', () => {
     ['@always', HOUR],
   ])('is excused by a pause that is over, also one of %s', async (schedule, alertAfterMs) => {
     const job = jobSpec('a', schedule, { alertAfterMs });
-    const world = simulation({
+    const world = rivalTicks({
       jobs: [job],
       handler: () => {
         throw new Error('no success');

@@ -11,8 +11,8 @@ import { recoverJobs } from '../../src/operator/recover';
 import type { JobRecovery, RecoverRequest } from '../../src/operator/recover';
 import { cutOffAfter } from '../support/cut-off';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -21,7 +21,7 @@ const JOB = jobSpec('a', '* * * * *', { catchUp: 'all' });
 let ids = 0;
 
 async function recover(
-  sim: Simulation,
+  sim: RivalTicks,
   changes: Partial<RecoverRequest> & { readonly jobs?: readonly JobSpec[]; readonly store?: LeaseStore } = {},
 ): Promise<readonly JobRecovery[]> {
   const { jobs = [JOB], store = sim.store, ...rest } = changes;
@@ -35,7 +35,7 @@ async function recover(
 }
 
 /** The row as it was once, without its lease. */
-async function putBack({ store }: Simulation, job: string, row: Row): Promise<void> {
+async function putBack({ store }: RivalTicks, job: string, row: Row): Promise<void> {
   const name = job as JobName;
   const now = await store.readRow(name);
   if (now === undefined) throw new Error(`no row of ${job}`);
@@ -47,12 +47,12 @@ async function putBack({ store }: Simulation, job: string, row: Row): Promise<vo
   await store.release(name, leaseId);
 }
 
-function stopAll(sim: Simulation): void {
+function stopAll(sim: RivalTicks): void {
   for (const instance of sim.instances) instance.kill();
 }
 
 /** Each due time of the span is in exactly one final record, and nothing ran twice. */
-async function expectOneFateEach(sim: Simulation, from: number, until: number): Promise<void> {
+async function expectOneFateEach(sim: RivalTicks, from: number, until: number): Promise<void> {
   const records = await sim.records('a');
   for (let due = from; due <= until; due += MINUTE) {
     const covering = records.filter(
@@ -69,7 +69,7 @@ async function expectOneFateEach(sim: Simulation, from: number, until: number): 
 
 describe('recover', () => {
   it('goes on where the ledger ends, after a failover to an older row without its lease', async () => {
-    const sim = simulation({ jobs: [JOB], deployments: 2 });
+    const sim = rivalTicks({ jobs: [JOB], deployments: 2 });
     await sim.clock.advanceTo(T0 + 5 * MINUTE + 10_000);
     const older = await sim.row('a');
     await sim.clock.advanceTo(T0 + 12 * MINUTE + 10_000);
@@ -100,7 +100,7 @@ describe('recover', () => {
   });
 
   it('would run again what the ledger has, if it were not for it', async () => {
-    const sim = simulation({ jobs: [JOB] });
+    const sim = rivalTicks({ jobs: [JOB] });
     await sim.clock.advanceTo(T0 + 2 * MINUTE + 10_000);
     const older = await sim.row('a');
     await sim.clock.advanceTo(T0 + 4 * MINUTE + 10_000);
@@ -112,7 +112,7 @@ describe('recover', () => {
   });
 
   it('lets what came after the failover time be caught up', async () => {
-    const sim = simulation({ jobs: [JOB] });
+    const sim = rivalTicks({ jobs: [JOB] });
     await sim.clock.advanceTo(T0 + 2 * MINUTE + 10_000);
     stopAll(sim);
     await sim.clock.advanceTo(T0 + 10 * MINUTE);
@@ -126,7 +126,7 @@ describe('recover', () => {
   });
 
   it('has an interrupted run tried again by the first tick, with a token of its own', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [JOB],
       handler: ({ attempt }) => (attempt === 1 ? new Promise(() => undefined) : 1),
     });
@@ -152,7 +152,7 @@ describe('recover', () => {
   it('ends an interrupted run where that is asked for, and runs that no row goes on with', async () => {
     const handler = ({ attempt }: { attempt: number }): Promise<never> =>
       attempt === 1 ? Promise.reject(new Error('no')) : new Promise(() => undefined);
-    const sim = simulation({ jobs: [JOB], handler });
+    const sim = rivalTicks({ jobs: [JOB], handler });
     await sim.clock.advanceTo(T0 + 30_000);
     const first = await sim.row('a');
     // The second attempt leaves its mark, which is all that is left of it.
@@ -177,7 +177,7 @@ describe('recover', () => {
   });
 
   it('makes a row anew that is gone, with a token above those of its ledger', async () => {
-    const sim = simulation({ jobs: [JOB], deployments: 0, start: T0 + 30 * MINUTE });
+    const sim = rivalTicks({ jobs: [JOB], deployments: 0, start: T0 + 30 * MINUTE });
     for (const minute of [3, 5, 6]) {
       const summary = { state: 'final', token: String(minute) };
       await sim.store.createRecord(JOB.name, recordKey(T0 + minute * MINUTE), { body: '{}', summary });
@@ -193,7 +193,7 @@ describe('recover', () => {
   it('goes on with the others where one job cannot be put right', async () => {
     const names = ['held', 'foreign', 'newer', 'orphan', 'well'];
     const jobs = names.map((name) => jobSpec(name, '@hourly'));
-    const sim = simulation({ jobs, revision: 3 });
+    const sim = rivalTicks({ jobs, revision: 3 });
     await sim.clock.advance(20_000);
     stopAll(sim);
     const held = await sim.store.readRow('held' as JobName);
@@ -223,7 +223,7 @@ describe('recover', () => {
   });
 
   it('waits for a broken lease as long as its old holder may trust it', async () => {
-    const sim = simulation({ jobs: [JOB] });
+    const sim = rivalTicks({ jobs: [JOB] });
     await sim.clock.advanceTo(T0 + 50_000);
     stopAll(sim);
     const row = await sim.store.readRow(JOB.name);
@@ -241,8 +241,8 @@ describe('recover', () => {
 
 describe('recover that is interrupted', () => {
   /** More gaps than a row may owe: what ran every other minute is known. */
-  async function wrecked(): Promise<Simulation> {
-    const sim = simulation({ jobs: [JOB] });
+  async function wrecked(): Promise<RivalTicks> {
+    const sim = rivalTicks({ jobs: [JOB] });
     await sim.clock.advanceTo(T0 + 30_000);
     stopAll(sim);
     const summary = { state: 'final' };
@@ -263,7 +263,7 @@ describe('recover that is interrupted', () => {
     return sim;
   }
 
-  const summaries = async (sim: Simulation): Promise<string[]> => {
+  const summaries = async (sim: RivalTicks): Promise<string[]> => {
     const { records } = await sim.store.listRecords(JOB.name, { limit: 500 });
     return records.map(({ key, summary: { state, outcome, reason, count, through } }) =>
       [key, state, outcome, reason, count, through].join(' '),

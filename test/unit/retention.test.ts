@@ -8,15 +8,15 @@ import { explainTime } from '../../src/operator/explain';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 /** A run that ended with its record, whose holder died before it could release its lease. */
-async function leftBehind(job: JobSpec): Promise<Simulation> {
-  const sim = simulation({ jobs: [job] });
+async function leftBehind(job: JobSpec): Promise<RivalTicks> {
+  const sim = rivalTicks({ jobs: [job] });
   const [instance] = sim.instances;
   if (instance === undefined) throw new Error('no instance');
   interceptStore(instance, 'release', () => async () => {
@@ -29,7 +29,7 @@ async function leftBehind(job: JobSpec): Promise<Simulation> {
   return sim;
 }
 
-function loseRecords(sim: Simulation, job: JobSpec): void {
+function loseRecords(sim: RivalTicks, job: JobSpec): void {
   sim.service.deleteRecord(job.name, recordKey(T0 + 5 * MINUTE));
 }
 

@@ -6,8 +6,8 @@ import { describe as describeAnswer } from '../../src/operator/describe';
 import { explainTime } from '../../src/operator/explain';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -15,8 +15,8 @@ const before = jobSpec('a', '5 * * * *', { catchUp: 'all', catchUpWindowMs: 24 *
 const after = jobSpec('a', '30 * * * *', { catchUp: 'all', catchUpWindowMs: 24 * HOUR });
 
 /** The due time of 01:05 is missed; at 02:10 a file with another schedule is deployed. */
-async function changedWhileNobodyWasThere(): Promise<Simulation> {
-  const sim = simulation({ jobs: [before], revision: 1 });
+async function changedWhileNobodyWasThere(): Promise<RivalTicks> {
+  const sim = rivalTicks({ jobs: [before], revision: 1 });
   await sim.clock.advanceTo(T0 + 10 * MINUTE);
   sim.instances[0]?.kill();
   await sim.clock.advanceTo(T0 + 2 * HOUR + 10 * MINUTE);

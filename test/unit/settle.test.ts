@@ -13,8 +13,8 @@ import { packRow } from '../../src/coordinator/message';
 import { firstInstance, listedRow, withoutTicks } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -22,7 +22,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const A = 'a' as JobName;
 
-const outcomes = async (sim: Simulation): Promise<Record<string, string | null>> =>
+const outcomes = async (sim: RivalTicks): Promise<Record<string, string | null>> =>
   Object.fromEntries((await sim.records('a')).map((record) => [record.scheduledFor.slice(11, 19), record.outcome]));
 const no = (): never => {
   throw new NonRetryableError('no');
@@ -58,7 +58,7 @@ describe('the count of failed runs in a row', () => {
   });
 
   it('grows by one where the holder dies between its row and its record', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly', { pauseAfterFailures: 2 })], handler: no });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly', { pauseAfterFailures: 2 })], handler: no });
     const first = firstInstance(sim);
     interceptStore(first, 'createRecord', (createRecord) => (...given) => {
       first.kill();
@@ -77,7 +77,7 @@ describe('the count of failed runs in a row', () => {
 
 describe('pauseAfterFailures', () => {
   it('pauses no job for a run that is cancelled, whatever failed before it', async () => {
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '*/10 * * * *', { pauseAfterFailures: 1 })],
       handler: ({ signal, scheduledFor }) => {
         if (scheduledFor.getTime() === T0 + 10 * MINUTE) return no();
@@ -104,7 +104,7 @@ describe('pauseAfterFailures', () => {
 
   it('does not keep a failed run from its record where the control record has no room for a pause', async () => {
     const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly', { pauseAfterFailures: 1, retry })], handler: no });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly', { pauseAfterFailures: 1, retry })], handler: no });
     await sim.clock.advance(MINUTE);
     await sim.control('a', fill);
     await sim.clock.advance(3 * HOUR);
@@ -122,7 +122,7 @@ describe('pauseAfterFailures', () => {
 describe('what passed during a run', () => {
   it('is overlapped, also where a take-over finds the final record of the run', async () => {
     let hangs = true;
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [jobSpec('a', '* * * * *')],
       handler: () => (hangs ? new Promise(() => undefined) : 'ok'),
     });
@@ -150,7 +150,7 @@ describe('what passed during a run', () => {
   });
 
   it('is overlapped, also where the row could not be told until when the run went on', async () => {
-    const sim: Simulation = simulation({
+    const sim: RivalTicks = rivalTicks({
       jobs: [jobSpec('a', '* * * * *')],
       handler: async ({ scheduledFor }) => {
         if (scheduledFor.getTime() === T0 + MINUTE) await sleep(sim.clock, 70 * SECOND);
@@ -172,7 +172,7 @@ describe('what passed during a run', () => {
 describe('what a row owes', () => {
   it('is written before a take-over that finds the final record lets go', async () => {
     const spec = jobSpec('a', '* * * * *');
-    const sim = simulation({ jobs: [spec] });
+    const sim = rivalTicks({ jobs: [spec] });
     const on = await withoutTicks(sim);
     const { etag } = await listedRow(sim, A);
     const leaseId = on.coordinator.newId() as LeaseId;
@@ -203,7 +203,7 @@ describe('what a row owes', () => {
 
 describe('what is superseded', () => {
   it('is not released after a record that a successor wrote', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:01:00Z')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@at 2026-01-01T00:01:00Z')] });
     const instance = firstInstance(sim);
     interceptStore(instance, 'createRecord', (create) => async (job, key, _record, options) => {
       const end = { state: 'final', outcome: 'succeeded' };
@@ -219,7 +219,7 @@ describe('what is superseded', () => {
 
   it('is not released by a decision whose row was refused', async () => {
     const job = jobSpec('a', '@hourly');
-    const sim = simulation({ jobs: [job] });
+    const sim = rivalTicks({ jobs: [job] });
     const instance = firstInstance(sim);
     await sim.clock.advance(20 * SECOND);
     interceptStore(instance, 'writeRow', () => async () => ({ kind: 'refused' }));

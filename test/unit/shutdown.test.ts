@@ -3,7 +3,7 @@ import type { JobName } from '../../src/core/brand';
 import { listedRow } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import { simulation } from '../support/simulation';
+import { rivalTicks } from '../support/rival-ticks';
 import { T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -12,7 +12,7 @@ const HOUR = 60 * MINUTE;
 
 describe('a tick whose instance is shut down', () => {
   it('ends at once where it waits for its next sweep: the host would hold its timer lock until it answers', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')], sweepIntervalMs: 5 * SECOND });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')], sweepIntervalMs: 5 * SECOND });
     await sim.clock.advance(MINUTE);
     const [instance] = sim.instances;
     expect(instance?.coordinator.ticks.size).toBe(1);
@@ -23,7 +23,7 @@ describe('a tick whose instance is shut down', () => {
   });
 
   it('ends at once where it waits for the proof of its task hub', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')], deployments: 0 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')], deployments: 0 });
     const instance = sim.startInstance('d1');
     instance.hubDead = true;
     await sim.clock.advance(MINUTE);
@@ -35,7 +35,7 @@ describe('a tick whose instance is shut down', () => {
   });
 
   it('is not waited for where none goes on', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     await sim.clock.advance(MINUTE + 5 * SECOND);
     const [instance] = sim.instances;
     expect(instance?.coordinator.ticks.size).toBe(0);
@@ -48,7 +48,7 @@ describe('a host that takes orchestrations and runs none, as one does that is be
     const jobs = Array.from({ length: 30 }, (_, index) =>
       jobSpec(`a${String(index)}`, `${String(index * 2)} * * * * *`),
     );
-    const sim = simulation({ jobs, deployments: 2 });
+    const sim = rivalTicks({ jobs, deployments: 2 });
     await sim.clock.advance(5 * MINUTE);
     const incumbent = (await sim.row('a0')).incumbent;
     const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
@@ -65,7 +65,7 @@ describe('a host that takes orchestrations and runs none, as one does that is be
 
   it.each([2, 5, 10])('keeps a job due each %i s from the others for much less than its lease', async (period) => {
     const spec = jobSpec('a', `@every ${String(period)}s`, { leaseMs: 60_000 });
-    const sim = simulation({ jobs: [spec], deployments: 2 });
+    const sim = rivalTicks({ jobs: [spec], deployments: 2 });
     await sim.clock.advance(5 * MINUTE);
     const { incumbent } = await sim.row('a');
     const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
@@ -80,7 +80,7 @@ describe('a host that takes orchestrations and runs none, as one does that is be
   });
 
   it('gives back at its end what nobody has claimed: the others go on at once', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@every 20s', { leaseMs: 60_000 })], deployments: 2 });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@every 20s', { leaseMs: 60_000 })], deployments: 2 });
     await sim.clock.advance(5 * MINUTE);
     const { incumbent } = await sim.row('a');
     const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
@@ -102,7 +102,7 @@ describe('a host that takes orchestrations and runs none, as one does that is be
 
 describe('a late hand-over', () => {
   it('is given back once for a due time, and its deployment leaves that to the others for a lease', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@every 5s', { leaseMs: 15_000, catchUp: 'all' })] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@every 5s', { leaseMs: 15_000, catchUp: 'all' })] });
     await sim.clock.advance(2 * MINUTE);
     const [only] = sim.instances;
     if (only === undefined) throw new Error('nobody is there');
@@ -125,7 +125,7 @@ describe('a late hand-over', () => {
 
 describe('a task hub whose every message comes 12 s late', () => {
   it.each([20, 60])('still runs every due time of a job due each %i s, with no other deployment', async (period) => {
-    const sim = simulation({ jobs: [jobSpec('a', `@every ${String(period)}s`)] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', `@every ${String(period)}s`)] });
     await sim.clock.advance(MINUTE);
     for (const instance of sim.instances) instance.hubLateMs = () => 12 * SECOND;
     sim.calls.length = 0;

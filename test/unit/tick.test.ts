@@ -7,7 +7,7 @@ import { look } from '../../src/coordinator/tick/look';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
-import { simulation } from '../support/simulation';
+import { rivalTicks } from '../support/rival-ticks';
 
 const A = 'a' as JobName;
 const B = 'b' as JobName;
@@ -15,7 +15,7 @@ const B = 'b' as JobName;
 describe('a lease that somebody broke', () => {
   it('is left alone for its length and its margin', async () => {
     const spec = jobSpec('a', '@hourly', { leaseMs: 30_000 });
-    const sim = simulation({ jobs: [spec] });
+    const sim = rivalTicks({ jobs: [spec] });
     const on = await withoutTicks(sim);
     const job = runnableJob(on, A);
     const { etag, metadata } = await listedRow(sim, A);
@@ -33,7 +33,7 @@ describe('a lease that somebody broke', () => {
   });
 
   it('is left alone for as long as its holder had it, whatever length the file here gives', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly', { leaseMs: 15_000 })] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly', { leaseMs: 15_000 })] });
     const on = await withoutTicks(sim);
     const { etag, metadata } = await listedRow(sim, A);
     const notes = new Board([A]).notes(A);
@@ -52,7 +52,7 @@ describe('a lease that somebody broke', () => {
 
 describe('finished orchestrations', () => {
   it('are purged a day after they began, those of a fan-out that took a week as well', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     const { coordinator, report } = await withoutTicks(sim);
     const spans: { readonly from: Date; readonly to: Date }[] = [];
     const hub = { ...quietHub, purge: async (span: (typeof spans)[number]) => void spans.push(span) };
@@ -72,7 +72,7 @@ describe('finished orchestrations', () => {
 
 describe('a hand-over', () => {
   it('is not doubted for a listing from before it', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '@hourly')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     const { coordinator, report } = await withoutTicks(sim);
     const watch = hubWatch(coordinator);
     const proven = watch.prove(quietHub, () => 10_000, new AbortController().signal, report);
@@ -98,7 +98,7 @@ describe('a task hub that is in doubt', () => {
 
   it('stops claims, and nothing else', async () => {
     const jobs = [jobSpec('a', '* * * * *', { alertAfterMs: HOUR }), jobSpec('paused', '@hourly')];
-    const sim = simulation({ jobs, deployments: 0 });
+    const sim = rivalTicks({ jobs, deployments: 0 });
     const instance = sim.startInstance('d1');
     instance.hubDead = true;
     const since = sim.clock.now();
@@ -122,7 +122,7 @@ describe('a task hub that is in doubt', () => {
   });
 
   it('does not keep a deployment from saying that it is there', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
     const { coordinator, report } = await withoutTicks(sim);
     const facts = { instance: 'one', version: '1.0.0', hubAccount: undefined };
     const deadHub = { ...quietHub, status: async () => 'pending' as const };

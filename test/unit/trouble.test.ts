@@ -7,15 +7,15 @@ import { storageTroubled } from '../../src/coordinator/reachability';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
 
 /** One deployment that has ticked for a while. */
-async function start(schedule = '* * * * *'): Promise<{ sim: Simulation; coordinator: Coordinator }> {
-  const sim = simulation({ jobs: [jobSpec('a', schedule)], deployments: 1, sweepIntervalMs: MINUTE });
+async function start(schedule = '* * * * *'): Promise<{ sim: RivalTicks; coordinator: Coordinator }> {
+  const sim = rivalTicks({ jobs: [jobSpec('a', schedule)], deployments: 1, sweepIntervalMs: MINUTE });
   await sim.clock.advance(65 * SECOND);
   const [instance] = sim.instances;
   if (instance === undefined) throw new Error('there is no instance');
@@ -30,7 +30,7 @@ function refuse(coordinator: Coordinator, reason: () => string): () => void {
   return () => Object.assign(coordinator, { store });
 }
 
-function said({ events }: Simulation): (CoordinatorEvent & { deployment: string })[] {
+function said({ events }: RivalTicks): (CoordinatorEvent & { deployment: string })[] {
   return events.filter(({ event }) => event === 'unhealthy');
 }
 

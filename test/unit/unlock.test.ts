@@ -6,7 +6,7 @@ import { StaleLeaderError } from '../../src/lease/fence';
 import type { FencedBlob } from '../../src/lease/fence';
 import { heldLease, unlockJob } from '../../src/operator/unlock';
 import { jobSpec } from '../support/job';
-import { simulation } from '../support/simulation';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -14,7 +14,7 @@ const JOB = jobSpec('a', '@at 2026-01-01T00:01:00Z');
 
 describe('unlock', () => {
   it('refuses what is not held, and says how it stands', async () => {
-    const sim = simulation({ jobs: [JOB], handler: () => Promise.reject(new Error('no')) });
+    const sim = rivalTicks({ jobs: [JOB], handler: () => Promise.reject(new Error('no')) });
     const refusal = async (): Promise<unknown> => heldLease(sim.store, JOB.name).catch((error: unknown) => error);
     expect(await refusal()).toMatchObject({ code: 'Unseen' });
     await sim.clock.advance(20_000);
@@ -31,7 +31,7 @@ describe('unlock', () => {
   });
 
   it('breaks nothing that is not what was looked at', async () => {
-    const sim = simulation({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
     await sim.clock.advanceTo(T0 + MINUTE + 2_000);
     const held = await heldLease(sim.store, JOB.name);
     expect(held).toMatchObject({ runId: 'a-20260101T000100Z', holder: 'd1', attempt: 1, since: T0 + MINUTE });
@@ -44,7 +44,7 @@ describe('unlock', () => {
 
   it('tells the holder at its next renewal, whose fenced writes are refused, and gives the run to another', async () => {
     const writes: Promise<unknown>[] = [];
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [JOB],
       deployments: 2,
       handler: ({ attempt, signal, fence }) => {

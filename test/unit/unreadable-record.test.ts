@@ -5,7 +5,7 @@ import { ForeignRecordError, parseRecord, storeRecord, stretchRecord } from '../
 import { explainTime } from '../../src/operator/explain';
 import { BODY_BYTES } from '../../src/stores/limits';
 import { jobSpec } from '../support/job';
-import { simulation } from '../support/simulation';
+import { rivalTicks } from '../support/rival-ticks';
 import { T0 } from '../support/situation';
 
 const MINUTE = 60_000;
@@ -25,7 +25,7 @@ describe('a record that cannot be read', () => {
   ])('%s: its run is settled, and never taken over', async (_what, body) => {
     const job = jobSpec('a', '* * * * *', { pauseAfterFailures: 1 });
     let calls = 0;
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [job],
       deployments: 2,
       handler: async (_context, on) => {
@@ -52,7 +52,7 @@ describe('a record that cannot be read', () => {
   });
 
   it('ends nothing while its run is held', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '* * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
     await sim.store.createRecord(A, KEY, { body: '?', summary: { state: 'x' } });
     await sim.clock.advance(4 * MINUTE);
     // The handler ran once; how it ended could not be written, and nobody runs it again.

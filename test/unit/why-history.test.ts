@@ -11,8 +11,8 @@ import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
 import { OperatorError } from '../../src/operator/operator-error';
 import { jobSpec } from '../support/job';
-import type { Simulation } from '../support/simulation';
-import { simulation } from '../support/simulation';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -62,7 +62,7 @@ async function play(told: Story): Promise<{ asked: readonly Asked[]; records: re
   const job = jobSpec('a', '* * * * *', { ...settings, retry });
   let dies = false;
   let calm = false;
-  const sim: Simulation = simulation({
+  const sim: RivalTicks = rivalTicks({
     jobs: [job],
     handler: async ({ signal }, on) => {
       if (dies) {
@@ -108,7 +108,7 @@ function expectRefusal(error: unknown): void {
 }
 
 /** Asks about each due time of the last ten minutes, and of the next two. */
-async function ask(sim: Simulation, job: JobSpec, asked: Asked[]): Promise<void> {
+async function ask(sim: RivalTicks, job: JobSpec, asked: Asked[]): Promise<void> {
   const now = sim.clock.now();
   const first = Math.max(T0, Math.floor(now / MINUTE - 10) * MINUTE);
   for (let time = first; time <= now + 2 * MINUTE; time += MINUTE) {

@@ -4,7 +4,7 @@ import { decide } from '../../src/core/decide';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';
-import { simulation } from '../support/simulation';
+import { rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -13,7 +13,7 @@ const HOUR = 60 * MINUTE;
 describe('a clock that is set back by an hour', () => {
   it('after the claim does not keep the handler waiting', async () => {
     const due = T0 + 5 * MINUTE;
-    const sim = simulation({ jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')] });
     await sim.clock.advanceTo(due - 2 * SECOND);
     expect((await sim.row('a')).phase).toBe('running');
     for (const instance of sim.instances) instance.skewMs = -HOUR;
@@ -25,7 +25,7 @@ describe('a clock that is set back by an hour', () => {
 
   it('between two sweeps does not hide a due time from the next tick', async () => {
     const due = T0 + 10 * MINUTE;
-    const sim = simulation({ jobs: [jobSpec('a', '*/10 * * * *')], sweepIntervalMs: HOUR });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/10 * * * *')], sweepIntervalMs: HOUR });
     await sim.clock.advanceTo(due - 9 * SECOND);
     for (const instance of sim.instances) instance.skewMs = -HOUR;
     await sim.clock.advanceTo(due + 20 * SECOND);
@@ -37,7 +37,7 @@ describe('a clock that is set back by an hour', () => {
   it('during a run is corrected by the renewals, where no tick lists', async () => {
     let ended = 0;
     const job = jobSpec('a', '@at 2026-01-01T00:05:00Z', { leaseMs: 15 * SECOND });
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [job],
       handler: () => new Promise((resolve) => void sim.clock.after(2 * MINUTE, () => resolve((ended += 1)))),
     });
@@ -55,7 +55,7 @@ describe('a clock that is set back by an hour', () => {
 
 describe('a clock that is set and set back while listings are on their way', () => {
   it('leaves no look noted for an hour later', async () => {
-    const sim = simulation({ jobs: [jobSpec('a', '*/5 * * * *')] });
+    const sim = rivalTicks({ jobs: [jobSpec('a', '*/5 * * * *')] });
     const [instance] = sim.instances;
     if (instance === undefined) throw new Error('no instance');
     instance.skewMs = -HOUR;
@@ -79,7 +79,7 @@ describe('a clock that is set back right before an attempt fails', () => {
   it('does not shorten the back-off', async () => {
     const base = jobSpec('a', '@at 2026-01-01T00:05:00Z');
     const retry = { ...base.retry, backoffMs: 2 * MINUTE, jitter: 'none' as const };
-    const sim = simulation({
+    const sim = rivalTicks({
       jobs: [{ ...base, retry }],
       handler: (_context, on) => {
         on.skewMs = -10 * MINUTE;

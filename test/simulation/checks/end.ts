@@ -1,0 +1,230 @@
+import { recordKey } from '../../../src/core/key';
+import type { JobSpec } from '../../../src/core/job';
+import type { JobFacts } from '../world/facts';
+import { isFinal, isRequest, keyText, short } from '../world/facts';
+import { firstSpec } from '../faults/plan-job';
+import { START } from '../world/world';
+import type { World } from '../world/world';
+
+/** With clocks up to 2 s off, and other deployments' hold-back. */
+const LATENESS_MS = 4_000;
+/** What is due so near the end may still be on its way. */
+const ON_ITS_WAY_MS = 20_000;
+/** A job that is due this often is late by itself. */
+const BUSY_MS = 5_000;
+/** One after another, from one start of a backlog to the next. */
+const CALLS_A_BACKLOG_RUN = 12;
+const TICK_MS = 15_000;
+const SWEEP_MS = 60_000;
+/** How long a term, or a job that is due all the time, may be away. */
+const ALWAYS_WITHIN_MS = 2 * TICK_MS + 10_000;
+
+interface Phases {
+  /** When the faults ended. */
+  readonly quietFrom: number;
+  /** When all that they left was settled. */
+  readonly calmFrom: number;
+}
+
+/** Whether all that was claimed or due while there were faults has come to its end. */
+export function isSettled(world: World, quietFrom: number): boolean {
+  // An instance that is still leaving will be gone for a while, and a probe that was lost is sent anew after another.
+  const served = world.deployments.some(({ deadSince, instances, ticking }) => {
+    const there = instances.filter(({ process, leaving }) => !process.dead && !leaving);
+    const proven = there.every((one) => one !== ticking || !one.coordinator.health.troubles.has('hub'));
+    return deadSince === undefined && there.length > 0 && proven;
+  });
+  if (!served) return false;
+  return world.plan.jobs.every((job) => {
+    const facts = world.observer.jobs.get(firstSpec(job).name);
+    const spec = currentSpec(world, job.index);
+    if (facts?.row === undefined || spec === undefined) return false;
+    return isJobSettled(facts, spec, quietFrom, START + world.timeline.now());
+  });
+}
+
+function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: number): boolean {
+  const { row } = facts;
+  if (row === undefined || row.scheduleHash !== spec.scheduleHash) return false;
+  if (row.run !== undefined && row.run.since < quietFrom && row.phase !== 'idle' && !isFinal(facts, row.run.key)) {
+    return false;
+  }
+  // A holder that died before it let go keeps the next due time waiting until its lease is over.
+  const { run } = row;
+  if (run !== undefined && run.since < quietFrom && facts.lease !== undefined && facts.lease.until > now) return false;
+  for (const [key, { writtenAt, record }] of facts.records) {
+    if (record.state === 'open' && writtenAt < quietFrom && key !== row.run?.key) return false;
+  }
+  // Only a sweep shows that a pause is over.
+  const changedAt = facts.controls.at(-1)?.at ?? 0;
+  if (spec.enabled && now - changedAt < SWEEP_MS + TICK_MS) return false;
+  const last = facts.controls.at(-1)?.control;
+  if (last?.pauses.some(({ until }) => until === undefined) === true) return false;
+  if (
+    spec.kind !== 'always' &&
+    (last?.requests ?? []).some(({ number, time }) => number > row.manualTaken && time < quietFrom)
+  )
+    return false;
+  if (spec.kind !== 'timed' || !spec.enabled) return true;
+  const due = spec.timetable.next(row.cursor);
+  return due === undefined || due + spec.offsetMs >= quietFrom;
+}
+
+/** What must hold once the faults have ended and it was quiet for a while. */
+export function checkEnd(world: World, phases: Phases): void {
+  const end = START + world.timeline.now();
+  for (const job of world.plan.jobs) {
+    const facts = world.observer.jobs.get(firstSpec(job).name);
+    const spec = currentSpec(world, job.index);
+    if (facts === undefined || spec === undefined) continue;
+    if (facts.row === undefined) {
+      world.observer.report('noRow', facts.name, 'its row was never created');
+      continue;
+    }
+    if (phases.calmFrom === Infinity && isJobSettled(facts, spec, phases.quietFrom, end)) continue;
+    checkSettled(world, facts, spec, phases);
+    checkFates(world, facts, spec, phases);
+    if (phases.calmFrom === Infinity) continue;
+    checkPunctual(world, facts, spec, phases, end);
+    checkReleased(world, facts, phases, end);
+  }
+}
+
+function currentSpec(world: World, index: number): JobSpec | undefined {
+  const newest = Math.max(...world.deployments.map(({ revision }) => revision));
+  return world.plan.jobs.find((job) => job.index === index)?.specs[newest];
+}
+
+function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
+  const { name, row, records, claims } = facts;
+  for (const [key, { record, writtenAt }] of records) {
+    if (record.state === 'open' && writtenAt < quietFrom) {
+      observer.report('leftOpen', name, `record ${keyText(key)} is still open`);
+    }
+  }
+  for (const { row: claimed } of claims.values()) {
+    const { run } = claimed;
+    if (run === undefined || run.since >= quietFrom || isFinal(facts, run.key)) continue;
+    const phase = row?.run?.key === run.key ? row.phase : 'behind';
+    observer.report('leftOpen', name, `run ${keyText(run.key)} is left ${phase} and has no final record`);
+    return;
+  }
+  const waiting =
+    facts.controls.at(-1)?.control.requests.filter(({ number }) => number > (row?.manualTaken ?? 0)) ?? [];
+  for (const { id, time } of waiting) {
+    // Nobody asks a leader job for a run: what was asked of the job before it became one stays.
+    if (spec.kind !== 'always' && time < quietFrom)
+      observer.report('requestForgotten', name, `request ${id} of ${short(time)} was never taken`);
+  }
+}
+
+/** Every due time up to the end of the faults has exactly one fate. */
+function checkFates(world: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
+  const { observer } = world;
+  const { name, row } = facts;
+  if (spec.kind !== 'timed' || row === undefined) return;
+  if (spec.enabled) {
+    const undecided = spec.timetable.next(row.cursor);
+    if (undecided !== undefined && undecided + spec.offsetMs < quietFrom) {
+      observer.report('undecided', name, `due time ${short(undecided)} is not decided`);
+    }
+  }
+  // Two schedules of one revision pass over each other's due times.
+  if (world.plan.jobs.every(({ rival }) => rival === undefined)) checkReigns(world, facts, quietFrom);
+}
+
+/** Whatever schedule was followed at the time. */
+function checkReigns({ observer }: World, facts: JobFacts, quietFrom: number): void {
+  const { name, records, reigns, row, specs } = facts;
+  if (row === undefined) return;
+  const spans = [...records].filter(([key]) => !isRequest(key)).map(([, { span }]) => span);
+  for (const [index, { hash, after }] of reigns.entries()) {
+    const spec = specs.find(({ scheduleHash }) => scheduleHash === hash);
+    const until = reigns[index + 1]?.after ?? row.cursor;
+    if (spec?.kind !== 'timed' || !spec.enabled) continue;
+    for (let due = spec.timetable.next(after); due !== undefined; due = spec.timetable.next(due)) {
+      if (due > until || due + spec.offsetMs >= quietFrom) break;
+      const at = due;
+      const fates = spans.filter(([from, through]) => from <= at && at <= through).length;
+      // What is owed since the last claim is written with the next one, or by a sweep.
+      const owed = row.owed.some(({ from, through }) => from <= at && at <= through);
+      if (fates !== 1 && !owed) {
+        observer.report('notOneFate', name, `due time ${short(due)} (${recordKey(due)}) has ${String(fates)} fates`);
+      }
+    }
+  }
+}
+
+/** Nothing disturbs any more: every due time runs, and on time. */
+function checkPunctual(
+  world: World,
+  facts: JobFacts,
+  spec: JobSpec,
+  { quietFrom, calmFrom }: Phases,
+  end: number,
+): void {
+  const { observer } = world;
+  const { name } = facts;
+  if (!spec.enabled) return;
+  const excused = excusesOf(facts, quietFrom);
+  const slowMs = Math.max(0, ...world.plan.instances.map((instance) => instance.slowMs ?? 0));
+  // Where each call takes long, a backlog does too.
+  if (slowMs > 0 || isBusy(spec)) {
+    const last = Math.max(...[...facts.started.values()].map(({ at }) => at));
+    if (last < end - ALWAYS_WITHIN_MS - CALLS_A_BACKLOG_RUN * slowMs && !excused(end)) {
+      observer.report('notPunctual', name, `its last handler started at ${short(last)}, and it is ${short(end)}`);
+    }
+    return;
+  }
+  if (spec.kind !== 'timed') return;
+  const from = calmFrom + TICK_MS;
+  for (let due = spec.timetable.next(from - spec.offsetMs); due !== undefined; due = spec.timetable.next(due)) {
+    const actual = due + spec.offsetMs;
+    if (actual > end - ON_ITS_WAY_MS) break;
+    if (excused(actual)) continue;
+    const record = facts.records.get(recordKey(due))?.record;
+    const started = facts.started.get(`${recordKey(due)} 1`)?.at;
+    if (record?.outcome !== 'succeeded' || started === undefined) {
+      const what = record === undefined ? 'has no record' : `is ${String(record.outcome)} (${String(record.reason)})`;
+      observer.report('notPunctual', name, `${short(due)} ${what} although nothing disturbs`);
+    } else if (started - actual > LATENESS_MS) {
+      const late = `${short(due)} ran ${(started - actual).toFixed(0)} ms late although nothing disturbs`;
+      observer.report('notPunctual', name, late);
+    }
+  }
+}
+
+/** A settled row whose holder died before it let go is released soon, and not by the next claim, months later. */
+function checkReleased({ observer }: World, facts: JobFacts, { quietFrom }: Phases, end: number): void {
+  const { name, row, lease } = facts;
+  if (row?.run === undefined || row.phase !== 'running' || row.run.since >= quietFrom || lease === undefined) return;
+  if (isFinal(facts, row.run.key) && lease.until < end - SWEEP_MS - TICK_MS) {
+    observer.report(
+      'leftUnreleased',
+      name,
+      `its lease ran out at ${short(lease.until)}, and its settled row is not released`,
+    );
+  }
+}
+
+function isBusy({ kind, timetable }: JobSpec): boolean {
+  if (kind !== 'timed') return kind === 'always';
+  const first = timetable.next(START);
+  const second = first === undefined ? undefined : timetable.next(first);
+  return first !== undefined && second !== undefined && second - first <= BUSY_MS;
+}
+
+/**
+ * What is due while a lease runs that came to nothing is late: one that a request took which was on its way when the
+ * faults ended, or one that was won by a deployment which had not yet seen that its hub is dead.
+ */
+function excusesOf(facts: JobFacts, quietFrom: number): (instant: number) => boolean {
+  const idle = [...facts.acquisitions.values()].filter(
+    ({ actor, sentAt, at }) => at !== undefined && (sentAt < quietFrom || actor.hubDeadSince() !== undefined),
+  );
+  return (instant) =>
+    idle.some(
+      ({ at = 0, provenAt, leaseMs }) =>
+        instant >= at - TICK_MS && instant <= provenAt + leaseMs + TICK_MS + LATENESS_MS,
+    );
+}

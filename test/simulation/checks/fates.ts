@@ -1,0 +1,269 @@
+import type { Control } from '../../../src/core/control';
+import type { Stretch } from '../../../src/core/fate';
+import type { JobSpec } from '../../../src/core/job';
+import type { Row } from '../../../src/core/row';
+import type { Acquisition, JobFacts, RecordFact, Report } from '../world/facts';
+import { DATE_BEHIND_MS, keyText, short } from '../world/facts';
+
+/*
+ * Which fate is right for a due time, by the order of fates, from what was seen of the world: written apart from the
+ * product's own rules, and with what is not known exactly (when it was decided) as a range.
+ */
+
+const LOOK_AHEAD_MS = 5_000;
+const ON_TIME_MS = 30_000;
+/** From the end of a lease to the claim after it. */
+const CLAIMED_AGAIN_MS = 20_000;
+/** How much later than its row was listed a run may be taken to have ended: Dates may be behind. */
+const OVER_WITHIN_MS = 2_000;
+/** A decision is made a little before it is sent. */
+const EPSILON_MS = 20;
+/** Where the machine's clock is off, the correction may have changed in between, by as much as goes uncorrected. */
+const CORRECTED_MS = 2_500;
+/** More due times of one decision are not looked at one by one. */
+const DUE_TIMES = 500;
+
+/** What was known when a decision was made. */
+interface View {
+  readonly spec: JobSpec;
+  /** By the decider's own idea of the time, but for a clock that is ahead of the listing: no earlier and no later. */
+  readonly from: number;
+  readonly to: number;
+  /** The control as it was at some time in between. */
+  readonly controls: readonly Control[];
+  /** The last run: from its first acquisition until when it surely went on, and until when it may have. */
+  readonly lastRun: { readonly since: number; readonly surely: number; readonly perhaps: number } | undefined;
+}
+
+/** Looks at what a row write decided. */
+export function checkDecision(facts: JobFacts, before: Row, row: Row, acquisition: Acquisition, report: Report): void {
+  const { name } = facts;
+  const spec = acquisition.actor.spec(name);
+  if (spec === undefined || spec.kind === 'always') return;
+  const isClaim = row.token > before.token;
+  const decided = row.owed.filter(
+    (stretch) => !before.owed.some(({ from, request }) => from === stretch.from && request === stretch.request),
+  );
+  const first = isClaim && row.attempt === 1;
+  if (!first && row.cursor === before.cursor && decided.length === 0) return;
+  const view = viewOf(facts, before, spec, acquisition);
+  const { revision } = acquisition.actor;
+  const otherSchedule = spec.scheduleHash !== before.scheduleHash;
+  if (otherSchedule && revision < before.revision) {
+    report('lowerRevision', name, `revision ${String(revision)} decided over ${String(before.revision)}`);
+  }
+  const due = first && row.run !== undefined && row.run.trigger !== 'manual' ? row.run.scheduledFor : undefined;
+  checkCovered(
+    facts,
+    { from: before.cursor, to: row.cursor, spec, decided, due, lastRun: before.run?.scheduledFor ?? 0 },
+    report,
+  );
+  if (due !== undefined) checkRun(facts, view, due, acquisition, report);
+  else if (first && row.run !== undefined) checkRequest(facts, view, before, row, report);
+  for (const stretch of decided)
+    checkStretch(facts, view, stretch, otherSchedule && revision > before.revision, report);
+}
+
+function viewOf(
+  facts: JobFacts,
+  before: Row,
+  spec: JobSpec,
+  { viewAt, lastViewAt, sentAt, errors, skewed }: Acquisition,
+): View {
+  const { controls, records } = facts;
+  const since = controls.findLastIndex(({ at }) => at <= viewAt);
+  const known = controls.slice(Math.max(0, since)).filter(({ at }) => at <= sentAt);
+  const slack = skewed ? CORRECTED_MS : EPSILON_MS;
+  return {
+    spec,
+    from: Math.min(viewAt + errors[0] - slack, viewAt + 1_000 - DATE_BEHIND_MS),
+    to: Math.min(sentAt + errors[1] + slack, sentAt + 1_000 + EPSILON_MS),
+    controls: [
+      ...(since < 0 ? [{ pauses: [], cancel: undefined, requests: [] }] : []),
+      ...known.map((at) => at.control),
+    ],
+    lastRun: before.run && lastRunOf(before.run.since, records.get(before.run.key), lastViewAt),
+  };
+}
+
+/** A holder with a wrong clock may say that its run ended later than it did, but not later than it was seen to be over. */
+function lastRunOf(since: number, fact: RecordFact | undefined, viewAt: number): View['lastRun'] {
+  if (fact === undefined || fact.record.endedAt === null) return undefined;
+  const ended = Date.parse(fact.record.endedAt);
+  return { since, surely: Math.min(ended, fact.writtenAt), perhaps: Math.min(ended, viewAt + OVER_WITHIN_MS) };
+}
+
+/** Every due time up to the new cursor is accounted for. */
+function checkCovered(
+  { name }: JobFacts,
+  claimed: {
+    readonly from: number;
+    readonly to: number;
+    readonly spec: JobSpec;
+    readonly decided: readonly Stretch[];
+    readonly due: number | undefined;
+    readonly lastRun: number;
+  },
+  report: Report,
+): void {
+  const { from, to, spec, decided, due, lastRun } = claimed;
+  // The old schedule is gone: all that it may have had due is one stretch.
+  const change = decided.find(({ count }) => count === 0);
+  if (change !== undefined) {
+    // The terms of a leader job lie after the cursor, with records of their own.
+    const isWhole =
+      (change.from === from + 1 || change.from === lastRun + 1) && change.through === to && decided.length === 1;
+    if (!isWhole)
+      report('passedOver', name, `a change of schedule left something between ${short(from)} and ${short(to)}`);
+    return;
+  }
+  let missing = due === undefined ? 0 : -1;
+  for (const stretch of decided) if (stretch.request === undefined) missing -= stretch.count;
+  let at = spec.timetable.next(from);
+  for (let seen = 0; at !== undefined && at <= to && seen < 20_000; seen += 1) {
+    missing += 1;
+    at = spec.timetable.next(at);
+  }
+  const went = `the cursor went from ${short(from)} to ${short(to)}`;
+  if (missing > 0) report('passedOver', name, `${went} over ${String(missing)} due times without a fate`);
+  if (missing < 0) report('passedOver', name, `${went}, and not over all that was decided with it`);
+}
+
+function checkRun(facts: JobFacts, view: View, due: number, acquisition: Acquisition, report: Report): void {
+  const { name } = facts;
+  const { spec, controls } = view;
+  const actual = due + spec.offsetMs;
+  if (!spec.enabled) report('wrongFate', name, `${short(due)} was claimed although the job is disabled`);
+  if (actual > acquisition.lastAt + LOOK_AHEAD_MS + 1_000 + EPSILON_MS) {
+    report('tooEarly', name, `${short(due)} was claimed before anybody could know that it is due`);
+  }
+  if (controls.every(({ pauses }) => pauses.some(({ until }) => until === undefined))) {
+    report('wrongFate', name, `${short(due)} was claimed while the job is paused`);
+  }
+  const allowed = verdicts(view, due);
+  if (!allowed.has('run'))
+    report('wrongFate', name, `${short(due)} was claimed, and should be ${[...allowed].join(' or ')}`);
+}
+
+function checkRequest({ name }: JobFacts, view: View, before: Row, row: Row, report: Report): void {
+  const waiting = view.controls.map(({ requests }) => {
+    const numbers = requests.map(({ number }) => number).filter((number) => number > before.manualTaken);
+    return Math.min(...numbers);
+  });
+  const age = view.from - (row.run?.scheduledFor ?? 0);
+  if (age > view.spec.catchUpWindowMs)
+    report('wrongFate', name, `request ${keyText(row.run?.key ?? '')} should be expired`);
+  const taken = row.owed.filter(({ request }) => request !== undefined).length;
+  if (taken === 0 && !waiting.includes(row.manualTaken)) {
+    report('wrongFate', name, `request ${keyText(row.run?.key ?? '')} is not the oldest one that waits`);
+  }
+}
+
+function checkStretch(facts: JobFacts, view: View, stretch: Stretch, adopts: boolean, report: Report): void {
+  const { name } = facts;
+  const { spec } = view;
+  const verdict = `${stretch.fate} ${stretch.reason}`;
+  const wrong = (due: number, should: string): void => {
+    report('wrongFate', name, `${short(due)} was given the fate ${verdict}, and should be ${should}`);
+  };
+  if (stretch.fate === 'disabled') {
+    if (!adopts || stretch.through > view.to + 1_000) wrong(stretch.from, 'what its schedule says');
+    return;
+  }
+  if (stretch.request !== undefined) {
+    if (verdict !== 'expired catchUpWindow' || view.to - stretch.from <= spec.catchUpWindowMs)
+      wrong(stretch.from, 'run');
+    return;
+  }
+  let due: number | undefined = stretch.from;
+  for (let seen = 0; due !== undefined && due <= stretch.through && seen < DUE_TIMES; seen += 1) {
+    const allowed = verdicts(view, due);
+    if (!allowed.has(verdict)) {
+      wrong(due, [...allowed].join(' or '));
+      return;
+    }
+    due = spec.timetable.next(due);
+  }
+}
+
+type Truth = 'yes' | 'perhaps' | 'no';
+
+/** Every verdict that the order of fates allows for a due time, as far as it is known what was known. */
+function verdicts(view: View, due: number): ReadonlySet<string> {
+  const { spec, lastRun } = view;
+  const actual = due + spec.offsetMs;
+  const newer = spec.timetable.next(due);
+  const allowed = new Set<string>();
+  /** Returns whether no later line can apply. */
+  const line = (truth: Truth, verdict: string): boolean => {
+    if (truth !== 'no') allowed.add(verdict);
+    return truth === 'yes';
+  };
+  const olderThan = (age: number): Truth => {
+    if (view.from - actual > age) return 'yes';
+    return view.to - actual > age ? 'perhaps' : 'no';
+  };
+  const duringRun = (instant: number): Truth => {
+    if (lastRun === undefined || instant < lastRun.since || instant >= lastRun.perhaps) return 'no';
+    return instant < lastRun.surely ? 'yes' : 'perhaps';
+  };
+
+  if (line(pausedAt(view, actual), 'paused paused')) return allowed;
+  if (line(olderThan(spec.catchUpWindowMs), 'expired catchUpWindow')) return allowed;
+  const during = duringRun(actual);
+  if (during !== 'no' && spec.overlap === 'skip') allowed.add('overlapped overlapSkip');
+  else if (during !== 'no') {
+    const newest = newerWaits(view, due, duringRun);
+    if (newest !== 'no') allowed.add('overlapped overlapNewer');
+    if (newest !== 'yes') allowed.add('run');
+  }
+  if (during === 'yes') return allowed;
+  const onTime = spec.catchUp === 'none' ? Math.max(ON_TIME_MS, spec.leaseMs + CLAIMED_AGAIN_MS) : ON_TIME_MS;
+  const missed = olderThan(onTime);
+  if (missed !== 'yes') allowed.add('run');
+  if (missed === 'no') return allowed;
+  if (spec.catchUp === 'none') return allowed.add('expired catchUpNone');
+  if (spec.catchUp === 'all' || newer === undefined) return allowed.add('run');
+  const passed = newerPassed(view, newer);
+  if (passed !== 'no') allowed.add('collapsed catchUpLatest');
+  if (passed !== 'yes') allowed.add('run');
+  return allowed;
+}
+
+/** Whether a due time has passed, from this one on, that lies in no pause. */
+function newerPassed(view: View, newer: number): Truth {
+  const { spec } = view;
+  let known: Truth = 'no';
+  let due: number | undefined = newer;
+  for (let seen = 0; due !== undefined && due + spec.offsetMs <= view.to && seen < DUE_TIMES; seen += 1) {
+    const paused = pausedAt(view, due + spec.offsetMs);
+    if (paused === 'no' && due + spec.offsetMs <= view.from) return 'yes';
+    if (paused !== 'yes') known = 'perhaps';
+    due = spec.timetable.next(due);
+  }
+  return known;
+}
+
+/** Whether a newer due time waits for the run too: one in a pause does not. */
+function newerWaits(view: View, due: number, duringRun: (instant: number) => Truth): Truth {
+  const { spec } = view;
+  let known: Truth = 'no';
+  for (let newer = spec.timetable.next(due); newer !== undefined; newer = spec.timetable.next(newer)) {
+    const actual = newer + spec.offsetMs;
+    const during = duringRun(actual);
+    if (during === 'no') break;
+    const paused = pausedAt(view, actual);
+    if (paused === 'yes') continue;
+    if (during === 'yes' && paused === 'no') return 'yes';
+    known = 'perhaps';
+  }
+  return known;
+}
+
+function pausedAt({ controls }: View, instant: number): Truth {
+  const paused = controls.filter(({ pauses }) =>
+    pauses.some(({ since, until }) => since <= instant && (until === undefined || instant < until)),
+  );
+  if (paused.length === 0) return 'no';
+  return paused.length === controls.length ? 'yes' : 'perhaps';
+}

@@ -1,0 +1,41 @@
+import { trusts } from './trust';
+import type { Execution, JobFacts, Report } from '../world/facts';
+import { keyText } from '../world/facts';
+
+/** A clock may drift a little while a run waits. */
+const EPSILON_MS = 1_500;
+
+/** Looks at a handler at the instant at which it is called. */
+export function handlerStarted(facts: JobFacts, execution: Execution, key: string, now: number, report: Report): void {
+  const { context, actor } = execution;
+  const { name } = facts;
+  const { token } = context.fence;
+  const attempt = `${key} ${String(context.attempt)}`;
+  const what = `handler of ${keyText(key)} attempt ${String(context.attempt)}`;
+  if (facts.records.get(key)?.record.state === 'final') {
+    report('startedAfterEnd', name, `${what} started although its final record exists`);
+  }
+  if (!trusts(execution)) report('startedWithoutTrust', name, `${what} started without trust in its lease`);
+  if (facts.started.has(attempt)) report('startedTwice', name, `${what} was called twice`);
+  facts.started.set(attempt, { key, token, at: now });
+  const claim = facts.claims.get(attempt);
+  if (claim?.token !== token) {
+    report('startedUnclaimed', name, `${what} started with token ${String(token)}, not its claim's`);
+    return;
+  }
+  const { before, beforeError, row } = claim;
+  const spec = actor.spec(name);
+  if (spec === undefined) return;
+  // A slow clock is not waited for: the claim's Date bounds the wait.
+  const perceived = now + Math.max(0, actor.error());
+  if (row.run?.trigger === 'schedule' && spec.kind === 'timed' && perceived < row.run.scheduledFor + spec.offsetMs) {
+    report('startedEarly', name, `${what} started before its due time`);
+  }
+  if (before.phase === 'retrying' && before.notBefore !== undefined) {
+    const off = Math.abs(beforeError) + Math.abs(actor.error()) + EPSILON_MS;
+    if (now + off < before.notBefore) report('retriedEarly', name, `${what} started before its not-before time`);
+  }
+  if (row.attempt - row.drained > spec.retry.attempts) {
+    report('attemptsExceeded', name, `${what} started, and ${String(spec.retry.attempts)} attempts are allowed`);
+  }
+}

@@ -1,0 +1,79 @@
+import type { CoordinatorEvent } from '../../../src/core/event';
+import { openPause } from '../../../src/core/control';
+import type { JobSpec } from '../../../src/core/job';
+import type { Actor, JobFacts, Report } from '../world/facts';
+import { short } from '../world/facts';
+
+/*
+ * Whether `alertAfter` is heard of when it should be, and never when it should not be, by what storage has seen: apart
+ * from the product's own reckoning, and with what is not known exactly left out.
+ */
+
+/** What happened so long before a job is said to be overdue was there to be seen. */
+const SEEN_WITHIN_MS = 65_000;
+/** Clocks that are not corrected, and the resolution of the service's Date. */
+const CLOCKS_MS = 3_500;
+/** A sweep, a tick, and what a look at the ledger takes. */
+export const SAID_WITHIN_MS = 110_000;
+
+/** Looks at an event `overdue`. */
+export function saidOverdue(
+  facts: JobFacts,
+  actor: Actor,
+  { job }: CoordinatorEvent,
+  now: number,
+  report: Report,
+): void {
+  const spec = job === undefined ? undefined : actor.spec(job);
+  facts.saidOverdueAt = now;
+  if (spec?.alertAfterMs === undefined || !spec.enabled) {
+    report('falselyOverdue', facts.name, 'it is said to be overdue, and has no alertAfter or is disabled');
+    return;
+  }
+  const view = actor.views.get(facts.name)?.before ?? -Infinity;
+  const excuse = [...excusesOf(facts, now - SEEN_WITHIN_MS, view)].sort((a, b) => b.at - a.at)[0];
+  const error = Math.abs(actor.error()) + CLOCKS_MS;
+  if (excuse !== undefined && now - excuse.at + error < spec.alertAfterMs) {
+    report('falselyOverdue', facts.name, `it is said to be overdue, and ${excuse.what} at ${short(excuse.at)}`);
+  }
+  const seen = facts.controls.findLast(({ at }) => at <= now - SEEN_WITHIN_MS);
+  const since = facts.controls.filter(({ at }) => at > now - SEEN_WITHIN_MS);
+  if (seen !== undefined && [seen, ...since].every(({ control }) => openPause(control) !== undefined)) {
+    report('falselyOverdue', facts.name, 'it is said to be overdue while it is paused');
+  }
+}
+
+/** What a job cannot have been overdue right after. */
+function* excusesOf(
+  facts: JobFacts,
+  by: number,
+  view: number,
+): Iterable<{ readonly at: number; readonly what: string }> {
+  yield { at: facts.firstCursor, what: 'was first seen' };
+  for (const { record, writtenAt } of facts.records.values()) {
+    if (record.outcome !== 'succeeded' || record.endedAt === null || writtenAt > by) continue;
+    yield { at: Math.min(writtenAt, Date.parse(record.endedAt)), what: 'succeeded' };
+  }
+  for (const { at, control } of facts.controls) {
+    for (const { until } of control.pauses)
+      if (until !== undefined && at <= view) yield { at: until, what: 'was resumed' };
+  }
+}
+
+/** Whether somebody should have said by now that a job is overdue. To be asked while storage is well. */
+export function checkSaidOverdue(facts: JobFacts, spec: JobSpec, now: number, report: Report): void {
+  const { row, name, records, controls } = facts;
+  if (spec.alertAfterMs === undefined || !spec.enabled || row === undefined || spec.at !== undefined) return;
+  if (row.forgotten !== undefined || row.scheduleHash !== spec.scheduleHash) return;
+  const last = controls.at(-1);
+  if (last !== undefined && (openPause(last.control) !== undefined || now - last.at < SAID_WITHIN_MS)) return;
+  let from = Math.max(facts.firstCursor, row.succeeded ?? 0);
+  for (const { at } of excusesOf(facts, now, now)) from = Math.max(from, at);
+  for (const { record, span } of records.values()) {
+    if (record.outcome === 'paused' || record.outcome === 'disabled') from = Math.max(from, span[1]);
+    if (record.outcome === 'succeeded') from = Math.max(from, Date.parse(record.endedAt ?? record.scheduledFor));
+  }
+  const overdueFrom = from + spec.alertAfterMs;
+  if (now - overdueFrom < SAID_WITHIN_MS || now - facts.saidOverdueAt < SAID_WITHIN_MS) return;
+  report('notSaidOverdue', name, `it is overdue since ${short(overdueFrom)}, and nobody has said so`);
+}

@@ -1,0 +1,92 @@
+import { parseRecord } from '../../../src/core/record';
+import type { LedgerRecord } from '../../../src/core/record';
+import type { StoredRecord } from '../../../src/lease/store';
+import { checkTimedOut } from './items';
+import type { JobFacts, RecordFact, Report } from '../world/facts';
+import { isRequest, keyText } from '../world/facts';
+
+/** Looks at a ledger record that storage has just taken. */
+export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord, now: number, report: Report): void {
+  const { name, records } = facts;
+  const record = parseRecord(name, key, stored.body);
+  const found = records.get(key);
+  const before = found?.record;
+  const from = Date.parse(record.scheduledFor);
+  const fact: RecordFact = {
+    record,
+    span: [from, record.through === undefined ? from : Date.parse(record.through)],
+    writtenAt: now,
+  };
+  if (found?.isDeleted === true) checkUnknown(facts, key, found.record, record, report);
+  else if (before?.state === 'final') report('finalOverwritten', name, `final record ${keyText(key)} was overwritten`);
+  if (before !== undefined && (record.token ?? 0) < (before.token ?? 0)) {
+    const what = `record ${keyText(key)} of token ${String(before.token)} was overwritten by ${String(record.token)}`;
+    report('recordWentBack', name, what);
+  }
+  if (record.state === 'final') checkFinal(facts, key, record, report);
+  if (before === undefined) checkSpan(facts, key, fact, report);
+  records.set(key, fact);
+}
+
+/** What was deleted is written again only with the same fate, or to say that nobody knows what became of the run. */
+function checkUnknown(
+  { name }: JobFacts,
+  key: string,
+  before: LedgerRecord,
+  record: LedgerRecord,
+  report: Report,
+): void {
+  const isSame = record.outcome === before.outcome && record.reason === before.reason;
+  if (isSame || before.state === 'open' || record.reason === 'outcomeUnknown') return;
+  report('writtenAgain', name, `record ${keyText(key)} was deleted, and written again as ${String(record.reason)}`);
+}
+
+function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: Report): void {
+  const { name } = facts;
+  if (record.outcome === null || record.reason === null) {
+    report('noReason', name, `final record ${keyText(key)} says ${String(record.outcome)}, ${String(record.reason)}`);
+  }
+  if (record.trigger === null) {
+    if (facts.owed.get(key) !== `${String(record.outcome)} ${String(record.reason)}`) {
+      const what = `${keyText(key)} was recorded as ${String(record.outcome)} before a row said so`;
+      report('recordBeforeRow', name, what);
+    }
+    return;
+  }
+  for (const { key: run, token } of facts.started.values()) {
+    if (run !== key || token <= (record.token ?? 0)) continue;
+    const what = `${keyText(key)} was ended by token ${String(record.token)} after the handler of token ${String(token)} had started`;
+    report('endedByPredecessor', name, what);
+  }
+  checkTimedOut(facts, key, record, report);
+  if (record.attempts.some(({ error }) => error?.name === 'ForeignRecordError')) {
+    report('pieceMissing', name, `an attempt of ${keyText(key)} did not find a piece of its run`);
+  }
+  if (record.reason === 'completed' && !facts.returned.has(record.token ?? 0)) {
+    report('wrongOutcome', name, `${keyText(key)} was recorded as completed, and its handler did not return`);
+  }
+}
+
+/** No due time has two records, and a stretch counts the due times that it covers. */
+function checkSpan(facts: JobFacts, key: string, { record, span }: RecordFact, report: Report): void {
+  const { name, records, specs } = facts;
+  if (isRequest(key)) return;
+  const [from, through] = span;
+  for (const [other, others] of records) {
+    if (from <= others.span[1] && others.span[0] <= through && !isRequest(other)) {
+      const both = `${keyText(key)} (${String(record.outcome)}) and ${keyText(other)} (${String(others.record.outcome)})`;
+      report('twoFates', name, `records ${both} overlap`);
+    }
+  }
+  if (record.through === undefined || record.count === undefined) return;
+  const fits = specs.some(({ timetable }) => {
+    let counted = 0;
+    for (let due = timetable.next(from - 1); due !== undefined && due <= through; due = timetable.next(due)) {
+      counted += 1;
+    }
+    return counted === (record.count ?? 1);
+  });
+  if (!fits) {
+    report('wrongCount', name, `stretch ${keyText(key)} counts ${String(record.count)}, and its schedule has others`);
+  }
+}

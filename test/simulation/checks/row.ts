@@ -1,0 +1,166 @@
+import type { LeaseId } from '../../../src/core/brand';
+import type { Stretch } from '../../../src/core/fate';
+import { recordKey } from '../../../src/core/key';
+import type { Row } from '../../../src/core/row';
+import { checkDecision } from './fates';
+import { leftToItems } from './items';
+import { checkNotBefore } from './wait';
+import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from '../world/facts';
+import { DATE_BEHIND_MS, isFinal, keyText, short } from '../world/facts';
+
+/** Looks at a row that storage has just taken under a lease. */
+export function rowWritten(
+  facts: JobFacts,
+  row: Row,
+  leaseId: LeaseId,
+  actor: Actor,
+  now: number,
+  report: Report,
+): void {
+  const { row: before } = facts;
+  const beforeError = facts.writerError;
+  facts.row = row;
+  facts.writerError = actor.error();
+  if (before === undefined) return;
+  leftToItems(facts, before, row, now, report);
+  for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
+  checkGrowth(facts, before, row, report);
+  checkReign(facts, before, row, actor, report);
+  checkTimes(facts, before, row, actor, now, report);
+  const spec = actor.spec(facts.name);
+  if (spec !== undefined) checkNotBefore(facts, row, spec, actor, now, report);
+  const acquisition = facts.acquisitions.get(leaseId);
+  if (acquisition !== undefined) acquisition.used = true;
+  if (row.token !== before.token)
+    claimed(facts, { token: row.token, at: now, leaseId, before, beforeError, row }, acquisition, report);
+  if (acquisition !== undefined) checkDecision(facts, before, row, acquisition, report);
+}
+
+/** A schedule is replaced by that of a higher revision, and by no other. */
+function checkReign(facts: JobFacts, before: Row, row: Row, actor: Actor, report: Report): void {
+  if (row.scheduleHash === before.scheduleHash) return;
+  facts.reigns.push({ hash: row.scheduleHash, after: row.cursor });
+  if (actor.revision > before.revision) return;
+  const what = `revision ${String(actor.revision)} has put its schedule in the place of that of revision ${String(before.revision)}`;
+  report('wronglyAdopted', facts.name, what);
+}
+
+/** What never goes back, and what is never dropped. */
+function checkGrowth(facts: JobFacts, before: Row, row: Row, report: Report): void {
+  const { name } = facts;
+  if (row.cursor < before.cursor) {
+    report('cursorWentBack', name, `cursor went back from ${short(before.cursor)} to ${short(row.cursor)}`);
+  }
+  if (row.manualTaken < before.manualTaken) report('requestsWentBack', name, 'the last request taken went back');
+  if (row.token < before.token) {
+    report('tokenWentBack', name, `token went back from ${String(before.token)} to ${String(row.token)}`);
+  }
+  if (row.revision < before.revision) report('revisionWentBack', name, 'the revision went back');
+  for (const stretch of before.owed) {
+    if (!row.owed.some((other) => sameStretch(other, stretch)) && !isFinal(facts, keyOf(stretch))) {
+      report('owedDropped', name, `owed record of ${short(stretch.from)} was dropped unwritten`);
+    }
+  }
+}
+
+/** What a clock is off may be corrected between a look at it and what is written, by as much as goes uncorrected. */
+const CORRECTED_MS = 2_500;
+
+/** The instants that later decisions go by are true ones, but for what the writer's clock is off. */
+function checkTimes(facts: JobFacts, before: Row, row: Row, actor: Actor, now: number, report: Report): void {
+  const { busyUntil, run } = row;
+  if (busyUntil === undefined || busyUntil === before.busyUntil) return;
+  const endedAt = facts.records.get(run?.key ?? '')?.record.endedAt;
+  if (typeof endedAt === 'string' && Date.parse(endedAt) === busyUntil) return;
+  if (busyUntil > now + Math.max(actor.error(), actor.mostError()) + CORRECTED_MS) {
+    report('wrongBusyUntil', facts.name, `busy until ${short(busyUntil)}, and it is ${short(now)}`);
+  }
+}
+
+function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | undefined, report: Report): void {
+  const { name } = facts;
+  const { before, row } = claim;
+  const { run } = row;
+  if (run === undefined) {
+    report('claimWithoutRun', name, 'a claim without a run');
+    return;
+  }
+  const what = `${keyText(run.key)} attempt ${String(row.attempt)}`;
+  if (row.token !== before.token + 1) {
+    report('tokenJumped', name, `token jumped from ${String(before.token)} to ${String(row.token)}`);
+  }
+  // What goes on already is not held up.
+  if (row.attempt === 1 && facts.spoiledSince !== undefined && (acquisition?.viewAt ?? 0) > facts.spoiledSince) {
+    report('claimedSpoiled', name, `${what} was claimed although the control is not cronlease's`);
+  }
+  const attempt = `${run.key} ${String(row.attempt)}`;
+  if (facts.claims.has(attempt)) report('claimedTwice', name, `${what} was claimed twice`);
+  if (row.attempt === 1) checkFirst(facts, before, row, acquisition, report);
+  else if (before.run?.key !== run.key || row.attempt !== before.attempt + 1) {
+    report('attemptOutOfTurn', name, `${what} does not follow the row`);
+  } else checkLook(facts, what, run.key, acquisition, report);
+  facts.claims.set(attempt, claim);
+  facts.claimOf.set(row.token, claim);
+}
+
+function checkFirst(
+  facts: JobFacts,
+  before: Row,
+  row: Row,
+  acquisition: Acquisition | undefined,
+  report: Report,
+): void {
+  const { name, records } = facts;
+  const { run } = row;
+  if (run === undefined) return;
+  if (records.has(run.key)) report('claimedAgain', name, `${keyText(run.key)} was claimed although its record exists`);
+  const isTimed = facts.specs.some(({ kind }) => kind === 'timed');
+  if (run.trigger !== 'manual' && isTimed && before.cursor >= run.scheduledFor) {
+    report('claimedAgain', name, `${short(run.scheduledFor)} was claimed although the cursor is past it`);
+  }
+  if (before.run !== undefined && before.phase !== 'idle' && !isFinal(facts, before.run.key)) {
+    const unfinished = keyText(before.run.key);
+    report('claimedOver', name, `${keyText(run.key)} was claimed while run ${unfinished} is unfinished`);
+  }
+  const { at, provenAt } = acquisition ?? { at: undefined, provenAt: 0 };
+  if (at !== undefined && (run.since < at - DATE_BEHIND_MS || run.since > provenAt)) {
+    report('wrongSince', name, `run ${keyText(run.key)} says it began at ${short(run.since)}, not ${short(at)}`);
+  }
+}
+
+/** A run whose final record was there when its taker looked is settled: nothing of it is taken over. */
+function checkLook(
+  facts: JobFacts,
+  what: string,
+  key: string,
+  acquisition: Acquisition | undefined,
+  report: Report,
+): void {
+  const fact = facts.records.get(key);
+  if (fact?.record.state !== 'final' || acquisition === undefined) return;
+  if (fact.writtenAt < acquisition.viewAt) {
+    report('settledTakenOver', facts.name, `${what} was claimed although its final record was there to be read`);
+  }
+}
+
+/** Looks at a row that has just been let go. */
+export function released(facts: JobFacts, report: Report): void {
+  const { row, name } = facts;
+  if (row === undefined) return;
+  if (row.phase === 'running' && row.run !== undefined && !isFinal(facts, row.run.key)) {
+    report('releasedUnfinished', name, `released over unfinished run ${keyText(row.run.key)}`);
+  }
+  for (const stretch of row.owed) {
+    if (!isFinal(facts, keyOf(stretch))) {
+      report('releasedOwing', name, `released over owed record of ${short(stretch.from)}`);
+    }
+  }
+}
+
+function keyOf(stretch: Stretch): string {
+  return recordKey(stretch.from, stretch.request);
+}
+
+function sameStretch(a: Stretch, b: Stretch): boolean {
+  return a.from === b.from && a.through === b.through && a.fate === b.fate && a.request === b.request;
+}

@@ -1,0 +1,61 @@
+import { recordKey } from '../../../src/core/key';
+import type { JobFacts } from '../world/facts';
+import { short } from '../world/facts';
+import { firstSpec } from '../faults/plan-job';
+import { START } from '../world/world';
+import type { World } from '../world/world';
+
+/** Rows are made, and all hubs are proven. */
+const WARM_UP_MS = 60_000;
+/** Claimed, and still on its way. */
+const ON_ITS_WAY_MS = 60_000;
+/** A job stands still for no longer beyond its period while a deployment is well: two ticks, where leases take 60 s. */
+const STANDS_STILL_MS = 30_000;
+
+/** Liveness while a mix disturbs what it does: where a deployment is well, or the only one slow, jobs go on. */
+export function checkStarts(world: World): void {
+  const { plan, observer, deployments } = world;
+  const places = new Set(plan.instances.map(({ deployment }) => deployment));
+  // A history that was made smaller may have nobody left that is well.
+  const somebodyIsWell = places.size > 1;
+  for (const job of plan.jobs) {
+    const facts = observer.jobs.get(firstSpec(job).name);
+    if (facts === undefined) continue;
+    if (plan.mix === 'draining' && somebodyIsWell) checkGaps(world, facts);
+    if (plan.mix === 'slowHub' && deployments.length > 0 && places.size === 1) checkAllRan(world, facts);
+  }
+}
+
+function checkGaps({ observer, timeline }: World, facts: JobFacts): void {
+  const [{ timetable } = { timetable: undefined }] = facts.specs;
+  const first = timetable?.next(START);
+  const second = first === undefined ? undefined : timetable?.next(first);
+  if (first === undefined || second === undefined) return;
+  const longest = second - first + STANDS_STILL_MS;
+  const starts = [...facts.started.values()].map(({ at }) => at).sort((a, b) => a - b);
+  let last = START + WARM_UP_MS;
+  for (const at of [...starts, START + timeline.now()]) {
+    if (at - last > longest) {
+      const stood = `nothing of it started from ${short(last)} to ${short(at)} although a deployment was well`;
+      observer.report('stoodStill', facts.name, stood);
+      return;
+    }
+    last = Math.max(last, at);
+  }
+}
+
+function checkAllRan({ observer, timeline }: World, facts: JobFacts): void {
+  const [spec] = facts.specs;
+  if (spec === undefined) return;
+  const until = START + timeline.now() - ON_ITS_WAY_MS;
+  for (
+    let due = spec.timetable.next(START + WARM_UP_MS);
+    due !== undefined && due < until;
+    due = spec.timetable.next(due)
+  ) {
+    if (facts.started.has(`${recordKey(due)} 1`)) continue;
+    const outcome = facts.records.get(recordKey(due))?.record.outcome ?? 'not recorded';
+    observer.report('didNotRun', facts.name, `${short(due)} is ${outcome} although its hub is only slow`);
+    return;
+  }
+}

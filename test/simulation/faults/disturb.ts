@@ -1,0 +1,152 @@
+import type { JobSpec } from '../../../src/core/job';
+import { cancelRun } from '../../../src/operator/cancel';
+import { pauseJob, resumeJob } from '../../../src/operator/pause';
+import { requestRun } from '../../../src/operator/request';
+import { heldLease, unlockJob } from '../../../src/operator/unlock';
+import type { Disturbance } from './disturbance';
+import { FOR_GOOD } from './disturbance';
+import type { Deployment } from '../world/instance';
+import type { PlannedInstance } from './plan';
+import { firstSpec, REVISIONS } from './plan-job';
+import { leap } from './retention';
+import { operate, spoilControl } from '../world/people';
+import { kill, leave, pause, START } from '../world/world';
+import type { World } from '../world/world';
+
+const FADES_FOR_MS = 20_000;
+/** How often it is looked whether something is so. */
+const LOOKED_MS = 300;
+
+/** Does to the world what was planned. What it would be done to may have been left out of the plan. */
+export function disturb(world: World, what: Disturbance): void {
+  world.trace?.add('', `disturbance ${JSON.stringify(what)}`);
+  if (what.kind === 'leap') leap(world, what);
+  else if (what.kind === 'setClocks') setClocks(world, what);
+  else if ('instance' in what) {
+    const place = world.plan.instances.find(({ index }) => index === what.instance);
+    if (place !== undefined) disturbInstance(world, what, place);
+  } else if ('deployment' in what) {
+    const deployment = world.deployments[what.deployment];
+    if (deployment !== undefined) disturbDeployment(world, what, deployment);
+  } else if ('job' in what) {
+    const job = world.plan.jobs.find(({ index }) => index === what.job);
+    if (job !== undefined) disturbJob(world, what, firstSpec(job));
+  } else {
+    world.outage = what.how === 'fades' ? 'slows' : what.how;
+    if (what.how === 'fades') {
+      world.timeline.after(FADES_FOR_MS, () => {
+        if (world.troubled && world.outage === 'slows') world.outage = 'hangs';
+      });
+    }
+    world.timeline.after(what.lasts + (what.how === 'fades' ? FADES_FOR_MS : 0), () => {
+      world.outage = undefined;
+    });
+  }
+}
+
+function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'setClocks' }>): void {
+  const now = START + world.timeline.now();
+  const isSo = [...world.observer.jobs.values()].some(({ row, executions }) => {
+    if (what.once === 'atWork') return executions.size > 0;
+    return row?.phase === 'running' && row.run?.trigger === 'schedule' && row.run.scheduledFor > now + LOOKED_MS;
+  });
+  if (isSo) for (const { process } of world.places.values()) process.setSkew(what.skewMs);
+  else if (world.troubled) {
+    world.timeline.after(LOOKED_MS, () => {
+      setClocks(world, what);
+    });
+  }
+}
+
+function disturbInstance(
+  world: World,
+  what: Extract<Disturbance, { readonly instance: number }>,
+  place: PlannedInstance,
+): void {
+  switch (what.kind) {
+    case 'kill':
+      kill(world, place, what.back);
+      return;
+    case 'drain':
+      leave(world, place, what.back);
+      return;
+    case 'pause':
+      pause(world, place, what.lasts, what.asleep);
+      return;
+    case 'setClock':
+      world.places.get(place.index)?.process.setSkew(what.skewMs);
+      return;
+    case 'denied':
+      world.deniedUntil.set(place.index, world.timeline.now() + what.lasts);
+  }
+}
+
+function disturbDeployment(
+  world: World,
+  what: Extract<Disturbance, { readonly deployment: number }>,
+  deployment: Deployment,
+): void {
+  const places = world.plan.instances.filter((place) => world.deployments[place.deployment] === deployment);
+  switch (what.kind) {
+    case 'hubDead':
+      deployment.hub.dead = true;
+      if (what.lasts >= FOR_GOOD) deployment.deadSince ??= START + world.timeline.now();
+      world.timeline.after(what.lasts, () => {
+        deployment.hub.dead &&= deployment.deadSince !== undefined;
+      });
+      return;
+    case 'hubRefuses':
+      deployment.hub.refusing = true;
+      if (what.lasts >= FOR_GOOD) deployment.deadSince ??= START + world.timeline.now();
+      world.timeline.after(what.lasts, () => {
+        deployment.hub.refusing &&= deployment.deadSince !== undefined;
+      });
+      return;
+    case 'hubWiped':
+      deployment.hub.wipe();
+      return;
+    case 'appGone':
+      for (const place of places) kill(world, place, what.lasts);
+      return;
+    case 'deploy':
+      deployment.revision = Math.min(deployment.revision + 1, REVISIONS - 1);
+      for (const place of places) leave(world, place, 1_000);
+  }
+}
+
+function disturbJob(
+  world: World,
+  what: Extract<Disturbance, { readonly job: number; readonly kind: Exclude<Disturbance['kind'], 'leap'> }>,
+  job: JobSpec,
+): void {
+  const { service, observer, timeline } = world;
+  const subject = { name: job.name, spec: job };
+  switch (what.kind) {
+    case 'pauseJob':
+      operate(world, (store) => pauseJob(store, subject, { by: 'p', note: 'n' }));
+      timeline.after(what.lasts, () => {
+        operate(world, (store) => resumeJob(store, subject));
+      });
+      return;
+    case 'request':
+      operate(world, (store) => requestRun(store, job, requestId(world, what.at)));
+      return;
+    case 'cancel':
+      operate(world, (store) => cancelRun(store, subject));
+      return;
+    case 'breakLease':
+      service.breakLease(job.name, what.period);
+      observer.leaseBroken(job.name, what.period);
+      return;
+    case 'unlock':
+      operate(world, async (store) => unlockJob(store, await heldLease(store, job.name)));
+      return;
+    case 'spoil':
+      void spoilControl(world, job.name, what.lasts);
+  }
+}
+
+/** Two operators may ask at one instant. */
+function requestId({ plan, operators }: World, at: number): string {
+  return `r${String(Math.floor(at))}${plan.people === true ? `o${String(operators)}` : ''}`;
+}

@@ -1,0 +1,64 @@
+import { jobSpec } from '../../support/job';
+import type { Disturbance } from './disturbance';
+import type { Plan } from './plan';
+import type { PlannedJob } from './plan-job';
+import { BEHAVIOURS, REVISIONS } from './plan-job';
+import type { Random } from './random';
+
+/** One disturbance comes in each stretch of this length, and is over at its end: one deployment at a time is not well. */
+const STRETCH_MS = 90_000;
+const STRETCHES = 4;
+/** Long leases: a job that waits for the end of one stands out. */
+const LONG_LEASE_MS = 60_000;
+const SLOW_HUB_MS = 12_000;
+
+/** Hosts are told to stop, and task hubs run nothing for a while, always beside a deployment that is well. */
+export function draining(plan: Plan, random: Random): Plan {
+  const deployments = random.pick([2, 2, 3]);
+  const instances = random.whole(deployments, 4);
+  const disturbances = Array.from({ length: STRETCHES }, (_, index): Disturbance => {
+    const at = (index + 1) * STRETCH_MS + random.whole(0, 20_000);
+    const instance = random.whole(0, instances - 1);
+    if (random.chance(0.7)) return { at, kind: 'drain', instance, back: random.pick([0, 5_000, 45_000]) };
+    return { at, kind: 'hubDead', deployment: instance % deployments, lasts: random.pick([20_000, 40_000]) };
+  });
+  const schedules = ['@every 2s', '@every 5s', '@every 10s', '@every 20s', '* * * * *'] as const;
+  const jobs = plan.jobs.map(({ index }) => quickJob(index, random.pick(schedules), LONG_LEASE_MS));
+  return { ...calm(plan, deployments, instances), jobs, disturbances, troubledMs: (STRETCHES + 1) * STRETCH_MS };
+}
+
+/** One deployment alone, whose task hub delivers everything but its probes 12 s late. */
+export function slowHub(plan: Plan, random: Random): Plan {
+  const schedules = ['@every 20s', '@every 45s', '* * * * *'] as const;
+  const jobs = plan.jobs.map(({ index }) =>
+    quickJob(index, random.pick(schedules), random.pick([15_000, 30_000, LONG_LEASE_MS])),
+  );
+  const quiet = calm(plan, 1, random.whole(1, 2));
+  return { ...quiet, jobs, disturbances: [], troubledMs: STRETCHES * STRETCH_MS, hubLateMs: SLOW_HUB_MS };
+}
+
+/** Nothing fails by itself, and all clocks are right. */
+function calm(plan: Plan, deployments: number, instances: number): Plan {
+  return {
+    ...plan,
+    deployments,
+    instances: Array.from({ length: instances }, (_, index) => ({
+      index,
+      deployment: index % deployments,
+      startsAt: 0,
+      clock: { skewMs: 0, drift: 0 },
+    })),
+    faults: { kind: 'listed', faults: [] },
+  };
+}
+
+function quickJob(index: number, schedule: string, leaseMs: number): PlannedJob {
+  const spec = jobSpec(`j${String(index)}`, schedule, { leaseMs });
+  const behaviours = Object.fromEntries(BEHAVIOURS.map((behaviour) => [behaviour, behaviour === 'quick' ? 1 : 0]));
+  return {
+    index,
+    specs: Array.from({ length: REVISIONS }, () => spec),
+    behaviours: behaviours as PlannedJob['behaviours'],
+    fanOut: undefined,
+  };
+}

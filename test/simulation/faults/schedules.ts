@@ -1,0 +1,44 @@
+import type { JobSpec } from '../../../src/core/job';
+import type { Disturbance } from './disturbance';
+import type { Plan } from './plan';
+import type { PlannedJob } from './plan-job';
+import { rescheduled } from './plan-job';
+import type { Random } from './random';
+
+/*
+ * Histories in which each revision of the jobs file has another schedule, and now and then two deployments have one
+ * revision with two schedules.
+ */
+
+/** The revision of which there may be two. */
+export const RIVAL_REVISION = 1;
+
+const SCHEDULES = [
+  ...(['@every 20s', '@every 15s', '@every 10s', '@every 45s', '* * * * *', '*/2 * * * *'] as const),
+  ...(['@every 5s', '@manual', '@always'] as const),
+] as const;
+
+export function schedulesPlan(plan: Plan, random: Random): Plan {
+  const rivals = plan.deployments > 1 && random.chance(0.3);
+  const deploys = Array.from({ length: random.whole(1, 6) }, (): Disturbance => {
+    return { at: random.whole(0, plan.troubledMs), kind: 'deploy', deployment: random.whole(0, plan.deployments - 1) };
+  });
+  return {
+    ...plan,
+    jobs: plan.jobs.map((job) => {
+      const changing = rescheduled(job, () => drawSchedule(random));
+      const [rival] = rivals ? rescheduled(job, () => drawSchedule(random)).specs : [];
+      return rival === undefined ? changing : { ...changing, rival };
+    }),
+    disturbances: [...plan.disturbances, ...deploys].sort((a, b) => a.at - b.at),
+  };
+}
+
+function drawSchedule(random: Random): { readonly schedule: string; readonly settings: Partial<JobSpec> } {
+  return { schedule: random.pick(SCHEDULES), settings: { enabled: random.chance(0.85) } };
+}
+
+/** What a deployment has of a job: one half of them have the rival, where there is one. */
+export function specFor({ specs, rival }: PlannedJob, revision: number, deployment: number): JobSpec | undefined {
+  return revision === RIVAL_REVISION && rival !== undefined && deployment % 2 === 1 ? rival : specs[revision];
+}

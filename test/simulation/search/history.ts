@@ -1,0 +1,152 @@
+import { openPause } from '../../../src/core/control';
+import { resumeJob } from '../../../src/operator/pause';
+import { checkEnd, isSettled } from '../checks/end';
+import { checkStarts } from '../checks/starts';
+import { checkSaidOverdue, SAID_WITHIN_MS } from '../checks/overdue';
+import { disturb } from '../faults/disturb';
+import type { Violation } from '../world/facts';
+import type { Fault } from '../faults/faults';
+import type { Plan } from '../faults/plan';
+import { firstSpec, REVISIONS } from '../faults/plan-job';
+import { ARRIVES_WITHIN_MS, operate } from '../world/people';
+import { createWorld, leave, restart, START, start, wake } from '../world/world';
+import type { World } from '../world/world';
+
+/** More events than any history needs: something loops. */
+const EVENTS_AT_MOST = 400_000;
+/** Once the faults have ended, everything that they left is to be settled within this. */
+const SETTLED_WITHIN_MS = 330_000;
+const LOOK_EVERY_MS = 15_000;
+/** For how long it must then go on as if nothing had happened. */
+export const CALM_MS = 90_000;
+
+export interface Outcome {
+  readonly violations: readonly Violation[];
+  readonly trace: (last: number, about?: string) => readonly string[];
+  /** Every fault that struck: a history of these and no others is the same one. */
+  readonly struck: readonly Fault[];
+  readonly counts: { readonly calls: number; readonly handlers: number; readonly events: number };
+  /** When it was over, in ms of true time. */
+  readonly lasted: number;
+}
+
+/** Lets a history happen, with the real coordinator in every instance. */
+export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
+  const world = createWorld(plan, traced);
+  const { timeline, observer, faults, trace, counts } = world;
+  for (const place of plan.instances) {
+    timeline.after(place.startsAt, () => {
+      start(world, place);
+    });
+  }
+  for (const what of plan.disturbances) {
+    timeline.after(what.at, () => {
+      if (world.troubled) disturb(world, what);
+    });
+  }
+  if (plan.alerts) watchAlerts(world);
+  await until(world, plan.troubledMs);
+  checkStarts(world);
+  if (observer.violations.length === 0) await quieten(world);
+  return {
+    violations: observer.violations,
+    trace: (last, about) => trace?.lines(last, about) ?? [],
+    struck: faults.struck,
+    counts,
+    lasted: timeline.now(),
+  };
+}
+
+/** Every now and then: does somebody say which jobs are overdue? */
+function watchAlerts(world: World): void {
+  const { timeline, plan, observer, deployments } = world;
+  timeline.after(LOOK_EVERY_MS, () => {
+    if (!world.troubled) return;
+    const now = START + timeline.now();
+    for (const { ticking, revision } of deployments) {
+      if (ticking === undefined || ticking.process.dead || ticking.leaving) continue;
+      if (timeline.now() - ticking.ticksSince < SAID_WITHIN_MS) continue;
+      for (const { specs } of plan.jobs) {
+        const spec = specs[revision];
+        const facts = spec && observer.jobs.get(spec.name);
+        if (spec !== undefined && facts !== undefined) checkSaidOverdue(facts, spec, now, observer.report);
+      }
+    }
+    watchAlerts(world);
+  });
+}
+
+/** Lets time pass, and looks after each event whether all promises are kept. */
+function until({ timeline, observer, counts }: World, instant: number): Promise<void> {
+  return timeline.runUntil(instant, () => {
+    counts.events += 1;
+    observer.check();
+    if (counts.events > EVENTS_AT_MOST) observer.report('endless', 'all', 'the history does not come to an end');
+    return observer.violations.length === 0;
+  });
+}
+
+/** The faults end: all that they left is settled, and from then on everything is on time. */
+async function quieten(world: World): Promise<void> {
+  const { timeline, observer, plan } = world;
+  const quiet = timeline.now();
+  endFaults(world);
+  // What operators have sent may still be on its way.
+  if (plan.people === true) await until(world, quiet + ARRIVES_WITHIN_MS);
+  while (!isSettled(world, START + quiet)) {
+    if (timeline.now() - quiet > SETTLED_WITHIN_MS) {
+      checkEnd(world, { quietFrom: START + quiet, calmFrom: Infinity });
+      if (observer.violations.length === 0) observer.report('notSettled', 'all', 'what the faults left is not settled');
+      return;
+    }
+    await until(world, timeline.now() + LOOK_EVERY_MS);
+    if (observer.violations.length > 0) return;
+    resumeAll(world);
+  }
+  const calm = timeline.now();
+  world.trace?.add('', 'all that the faults left is settled');
+  await until(world, calm + CALM_MS);
+  if (observer.violations.length === 0) checkEnd(world, { quietFrom: START + quiet, calmFrom: START + calm });
+}
+
+/** Everybody is back, with the newest file; of several hubs, one that died for good stays dead. */
+function endFaults(world: World): void {
+  const { deployments, places, plan } = world;
+  world.troubled = false;
+  world.outage = undefined;
+  world.deniedUntil.clear();
+  world.faults.end();
+  world.trace?.add('', 'the faults end');
+  for (const { hub, deadSince } of deployments) {
+    hub.lateMs = 0;
+    hub.dead &&= deadSince !== undefined;
+    hub.refusing &&= deadSince !== undefined;
+  }
+  if (deployments.every(({ deadSince }) => deadSince !== undefined)) {
+    for (const deployment of deployments) {
+      deployment.hub.dead = false;
+      deployment.hub.refusing = false;
+      deployment.deadSince = undefined;
+    }
+  }
+  const rivals = plan.jobs.some(({ rival }) => rival !== undefined);
+  const newest = rivals ? REVISIONS - 1 : Math.max(...deployments.map(({ revision }) => revision));
+  for (const deployment of deployments) deployment.revision = newest;
+  for (const place of plan.instances) {
+    const instance = places.get(place.index);
+    if (instance === undefined) continue;
+    wake(world, instance);
+    if (instance.coordinator.revision !== newest) leave(world, place, 1_000);
+    if (instance.process.dead) restart(world, place, 1_000);
+  }
+  resumeAll(world);
+}
+
+function resumeAll(world: World): void {
+  for (const job of world.plan.jobs) {
+    const spec = firstSpec(job);
+    const control = world.observer.jobs.get(spec.name)?.controls.at(-1)?.control;
+    if (control === undefined || openPause(control) === undefined) continue;
+    operate(world, (store) => resumeJob(store, { name: spec.name, spec }));
+  }
+}

@@ -1,0 +1,129 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { bundleWorker, plantedSources } from './bundle';
+import { onAllCores } from './cores';
+import type { Subject } from './explain';
+import type { MixName } from '../faults/mixes';
+import type { Planted } from '../faults/planted';
+import { PLANTED } from '../faults/planted';
+import type { Failure, Found, Request } from './worker';
+
+/** Histories that a core does before it is asked what next. */
+const AT_ONCE = 20;
+/** Within this many histories each planted fault must be caught. */
+export const WITHIN = 500;
+
+/** Bundles the worker, lets something be done with it, and removes it. */
+export async function withWorker<T>(
+  root: string,
+  planted: Planted | undefined,
+  use: (bundle: string) => Promise<T>,
+): Promise<T> {
+  const bundle = bundleFile(root, planted?.name ?? 'worker');
+  try {
+    await bundleWorker(root, bundle, planted);
+    return await use(bundle);
+  } finally {
+    rmSync(bundle, { force: true });
+  }
+}
+
+function bundleFile(root: string, name: string): string {
+  const folder = path.join(root, '.tmp/simulation');
+  mkdirSync(folder, { recursive: true });
+  return path.join(folder, `${name}-${String(process.pid)}.cjs`);
+}
+
+export interface Progress {
+  readonly histories: number;
+  readonly failures: readonly Failure[];
+}
+
+/** Which histories. */
+export interface Range {
+  readonly mix: MixName;
+  readonly first: number;
+  readonly histories?: number;
+  readonly stopAtFirst?: boolean;
+}
+
+/**
+ * Runs histories on all cores, lowest seeds first, until one fails, all are done, or nobody wants more.
+ *
+ * @returns failures by seed
+ */
+export async function searchHistories(
+  bundle: string,
+  { mix, first, histories = Infinity, stopAtFirst = true }: Range,
+  goesOn: (progress: Progress) => boolean = () => true,
+): Promise<Progress> {
+  const failures: Failure[] = [];
+  let done = 0;
+  let next = first;
+  await onAllCores(
+    () => {
+      const count = Math.min(AT_ONCE, first + histories - next);
+      if (count <= 0 || (stopAtFirst && failures.length > 0) || !goesOn({ histories: done, failures }))
+        return undefined;
+      next += count;
+      return { bundle, request: { kind: 'search', mix, first: next - count, count, stopAtFirst } };
+    },
+    (_task, found) => {
+      done += found.histories;
+      failures.push(...found.failures);
+    },
+  );
+  return { histories: done, failures: failures.sort((a, b) => a.seed - b.seed) };
+}
+
+/** Replays one history in a worker, and shrinks it where it fails. */
+export async function explainIn(bundle: string, subject: Subject): Promise<Found> {
+  let asked = false;
+  let answer: Found = { histories: 0, failures: [] };
+  await onAllCores(
+    () => {
+      if (asked) return undefined;
+      asked = true;
+      return { bundle, request: { kind: 'explain', ...subject } };
+    },
+    (_task, found) => {
+      answer = found;
+    },
+  );
+  return answer;
+}
+
+function searchFor({ mix = 'plain' }: Planted): Request {
+  return { kind: 'search', mix, first: 1, count: WITHIN, stopAtFirst: true };
+}
+
+export interface Caught {
+  readonly planted: Planted;
+  /** The first history that shows it; undefined: none did. */
+  readonly failure: Failure | undefined;
+  readonly histories: number;
+}
+
+/** Plants each fault in turn, on all cores, and lets histories happen until it is caught. */
+export async function catchPlanted(root: string, caught: (result: Caught) => void): Promise<readonly Caught[]> {
+  // Before anything is run: a rule that has moved is to be heard of at once.
+  for (const planted of PLANTED) plantedSources(root, planted);
+  const waiting = [...PLANTED];
+  const results = new Map<string, Caught>();
+  await onAllCores(
+    async () => {
+      const planted = waiting.shift();
+      if (planted === undefined) return undefined;
+      const bundle = bundleFile(root, planted.name);
+      await bundleWorker(root, bundle, planted);
+      return { bundle, planted, request: searchFor(planted) };
+    },
+    ({ planted, bundle }, { failures, histories }) => {
+      rmSync(bundle, { force: true });
+      const result = { planted, failure: failures[0], histories };
+      results.set(planted.name, result);
+      caught(result);
+    },
+  );
+  return PLANTED.flatMap(({ name }) => results.get(name) ?? []);
+}

@@ -1,0 +1,99 @@
+import { describe } from './explain';
+import type { MixName } from '../faults/mixes';
+import type { Planted } from '../faults/planted';
+import { catchPlanted, explainIn, searchHistories, WITHIN, withWorker } from './search';
+import type { Progress } from './search';
+import type { SoakOptions } from './soak-options';
+import { SOAK_HELP, SoakOptionError, soakOptions } from './soak-options';
+
+const PROGRESS_EVERY_MS = 60_000;
+const BROKEN = 1;
+const ASKED_BADLY = 2;
+
+async function main(options: SoakOptions, root: string): Promise<number> {
+  switch (options.kind) {
+    case 'help':
+      console.log(SOAK_HELP);
+      return 0;
+    case 'planted':
+      return plantAll(root);
+    case 'replay':
+      return withWorker(root, options.planted, (bundle) => replay(bundle, options.seed, options));
+    case 'soak':
+      return withWorker(root, options.planted, (bundle) => soak(bundle, options));
+  }
+}
+
+async function replay(
+  bundle: string,
+  seed: number,
+  { mix, planted }: { readonly mix: MixName; readonly planted: Planted | undefined },
+): Promise<number> {
+  const { failures, text } = await explainIn(bundle, { seed, mix, planted: planted?.name });
+  console.log(text);
+  return failures.length > 0 ? BROKEN : 0;
+}
+
+async function soak(
+  bundle: string,
+  { mix, first, histories, minutes, planted }: Extract<SoakOptions, { kind: 'soak' }>,
+): Promise<number> {
+  const started = performance.now();
+  const elapsed = (): number => performance.now() - started;
+  const limit = minutes === undefined ? Infinity : minutes * 60_000;
+  const amount = [
+    ...(histories === undefined ? [] : [`${String(histories)} histories`]),
+    ...(minutes === undefined ? [] : [`${String(minutes)} minutes`]),
+  ].join(' or ');
+  console.log(`Histories of the mix ${mix} from seed ${String(first)} on, for ${amount}.`);
+  let told = 0;
+  const goesOn = (progress: Progress): boolean => {
+    if (elapsed() - told > PROGRESS_EVERY_MS) {
+      told = elapsed();
+      console.log(`${(told / 60_000).toFixed(1)} min: ${String(progress.histories)} histories, all promises kept`);
+    }
+    return elapsed() < limit;
+  };
+  const range = histories === undefined ? { mix, first } : { mix, first, histories };
+  const { histories: done, failures } = await searchHistories(bundle, range, goesOn);
+  const [failure] = failures;
+  if (failure === undefined) {
+    console.log(`${String(done)} histories in ${(elapsed() / 60_000).toFixed(1)} min, all promises kept.`);
+    return 0;
+  }
+  return replay(bundle, failure.seed, { mix, planted });
+}
+
+async function plantAll(root: string): Promise<number> {
+  const results = await catchPlanted(root, ({ planted, failure }) => {
+    console.error(`${planted.name}: ${failure === undefined ? 'not caught' : `seed ${String(failure.seed)}`}`);
+  });
+  console.log('| planted fault | what was changed | caught by seed | what was seen |');
+  console.log('| --- | --- | --- | --- |');
+  for (const { planted, failure } of results) {
+    const seen = failure === undefined ? 'nothing' : describe(failure.violations);
+    const seed = failure === undefined ? `none of ${String(WITHIN)}` : String(failure.seed);
+    console.log(`| \`${planted.name}\` | ${planted.what} | ${seed} | ${seen} |`);
+  }
+  return results.every(({ failure }) => failure !== undefined) ? 0 : BROKEN;
+}
+
+async function run(): Promise<number> {
+  try {
+    return await main(soakOptions(process.argv.slice(2), Date.now()), process.cwd());
+  } catch (error) {
+    if (!(error instanceof SoakOptionError)) throw error;
+    console.error(error.message);
+    return ASKED_BADLY;
+  }
+}
+
+run().then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = BROKEN;
+  },
+);

@@ -1,0 +1,68 @@
+import { parentPort } from 'node:worker_threads';
+import type { Explained } from './explain';
+import type { Subject } from './explain';
+import { explain } from './explain';
+import type { Violation } from '../world/facts';
+import { runHistory } from './history';
+import type { MixName } from '../faults/mixes';
+import { planOf } from '../faults/mixes';
+
+/** What a core is asked to do. */
+export type Request =
+  | {
+      readonly kind: 'search';
+      readonly mix: MixName;
+      readonly first: number;
+      readonly count: number;
+      /** Goes no further than the first history that fails. */
+      readonly stopAtFirst: boolean;
+    }
+  /** Replays one history, and shrinks it where it fails. */
+  | ({ readonly kind: 'explain' } & Subject);
+
+export interface Failure {
+  readonly seed: number;
+  readonly mix: MixName;
+  readonly violations: readonly Violation[];
+}
+
+export interface Found {
+  /** How many histories were let happen. */
+  readonly histories: number;
+  readonly failures: readonly Failure[];
+  /** What there is to read of one history. */
+  readonly text?: string | undefined;
+  readonly shrunk?: Explained['shrunk'];
+}
+
+async function search({ mix, first, count, stopAtFirst }: Extract<Request, { kind: 'search' }>): Promise<Found> {
+  const failures: Failure[] = [];
+  let histories = 0;
+  for (let seed = first; seed < first + count; seed += 1) {
+    histories += 1;
+    const { violations } = await runHistory(planOf(seed, mix));
+    if (violations.length === 0) continue;
+    failures.push({ seed, mix, violations });
+    if (stopAtFirst) break;
+  }
+  return { histories, failures };
+}
+
+async function answer(request: Request): Promise<Found> {
+  if (request.kind === 'search') return search(request);
+  const { violations, text, shrunk } = await explain(request);
+  const { seed, mix } = request;
+  return { histories: 1, failures: violations.length === 0 ? [] : [{ seed, mix, violations }], text, shrunk };
+}
+
+// The errors of a simulated world are many, and nobody reads their stacks.
+Error.stackTraceLimit = 0;
+parentPort?.on('message', (request: Request) => {
+  answer(request).then(
+    (found) => parentPort?.postMessage(found, []),
+    (error: unknown) => {
+      // Ends the worker: whoever waits for it is told.
+      throw error;
+    },
+  );
+});

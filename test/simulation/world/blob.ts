@@ -1,0 +1,52 @@
+import type { FencedBlob } from '../../../src/lease/fence';
+
+/** A blob that a job's handlers write through their fences. */
+export interface TargetBlob {
+  read(): Promise<{ etag: string; metadata: Record<string, string> }>;
+  write(metadata: Record<string, string>, conditions: { ifMatch?: string; ifNoneMatch?: string }): Promise<void>;
+}
+
+/** What the storage SDK throws. */
+class BlobError extends Error {
+  constructor(readonly statusCode: number) {
+    super(`status ${String(statusCode)}`);
+  }
+}
+
+/** @param written called with each write that is applied */
+export function createTarget(written: (token: number) => void): TargetBlob {
+  let stored: { etag: string; metadata: Record<string, string> } | undefined;
+  let writes = 0;
+  return {
+    async read() {
+      if (stored === undefined) throw new BlobError(404);
+      return stored;
+    },
+    async write(metadata, { ifMatch, ifNoneMatch }) {
+      if (ifNoneMatch === '*' && stored !== undefined) throw new BlobError(409);
+      if (ifMatch !== undefined && stored?.etag !== ifMatch) throw new BlobError(412);
+      writes += 1;
+      stored = { etag: `"${String(writes)}"`, metadata };
+      written(Number(metadata['cronleasetoken']));
+    },
+  };
+}
+
+/**
+ * @param over makes a call over the network
+ * @param sent called with the token of each write as its process sends it
+ */
+export function blobOver(
+  target: TargetBlob,
+  over: <T>(kind: string, apply: () => Promise<T>) => Promise<T>,
+  sent: (token: number) => void,
+): FencedBlob {
+  return {
+    url: 'simulated://target',
+    getProperties: () => over('getProperties', () => target.read()),
+    upload: (_body, _length, options) => {
+      sent(Number(options?.metadata?.['cronleasetoken']));
+      return over('upload', () => target.write(options?.metadata ?? {}, options?.conditions ?? {}));
+    },
+  };
+}

@@ -1,0 +1,213 @@
+import type { ETag, JobName, LeaseId } from '../../../src/core/brand';
+import type { Control } from '../../../src/core/control';
+import type { JobSpec } from '../../../src/core/job';
+import { parseRecordKey } from '../../../src/core/key';
+import type { LedgerRecord } from '../../../src/core/record';
+import type { Row } from '../../../src/core/row';
+import type { ItemContext } from '../../../src/handler/define-fan-out';
+import type { JobContext } from '../../../src/handler/handler';
+import type { SimulatedProcess } from './process';
+
+/** A promise that was broken. `kind` stays the same however the history around it is shortened. */
+export interface Violation {
+  readonly kind: string;
+  readonly job: string;
+  readonly text: string;
+}
+
+/** When a listing was made and when it came, and when the one before was made: a decision on that may still be on its way. */
+export interface ListedView {
+  readonly at: number;
+  /** When its row was read, which may lie on a later page. */
+  readonly rowAt: number;
+  readonly cameAt: number;
+  readonly before: number;
+}
+
+/** One process as the observer knows it. All times are true ones, in ms since 1970. */
+export interface Actor {
+  readonly id: string;
+  readonly deployment: string;
+  readonly revision: number;
+  readonly spec: (job: JobName) => JobSpec | undefined;
+  /** How far its idea of the service's time is ahead. */
+  readonly error: () => number;
+  /** The most that it was seen to be ahead: a clock may have been set since. */
+  readonly mostError: () => number;
+  /** Its machine's wall clock is wrong. */
+  readonly skewed: () => boolean;
+  /** Its task hub delivers nothing, since then and for good. */
+  readonly hubDeadSince: () => number | undefined;
+  /** The last listing of a job that has reached it. */
+  readonly views: Map<JobName, ListedView>;
+}
+
+/** A lease as one process asked for it. */
+export interface Acquisition {
+  readonly actor: Actor;
+  readonly leaseMs: number;
+  /** When the listing was made that it was first decided on, that of the last decision, and when it was sent last. */
+  readonly viewAt: number;
+  lastViewAt: number;
+  sentAt: number;
+  /** How far off its process's idea of the time was, at least and at most. */
+  errors: readonly [number, number];
+  skewed: boolean;
+  /** When it took effect first; undefined: not yet. */
+  at: number | undefined;
+  /** When it took effect last. */
+  lastAt: number;
+  /** When it, or a renewal, took effect last. */
+  provenAt: number;
+  /** The row was written under it. */
+  used: boolean;
+}
+
+export interface ClaimFact {
+  readonly token: number;
+  readonly at: number;
+  readonly leaseId: LeaseId;
+  readonly before: Row;
+  /** How far off the clock of the writer of `before` was. */
+  readonly beforeError: number;
+  readonly row: Row;
+}
+
+/** One handler at work. */
+export interface Execution {
+  readonly context: JobContext;
+  readonly process: SimulatedProcess;
+  readonly actor: Actor;
+  readonly leaseId: LeaseId | undefined;
+  running: boolean;
+}
+
+/** One item at work. */
+export interface ItemExecution {
+  readonly context: ItemContext;
+  readonly process: SimulatedProcess;
+}
+
+export interface RecordFact {
+  readonly record: LedgerRecord;
+  /** First and last due time. */
+  readonly span: readonly [number, number];
+  readonly writtenAt: number;
+  /** The lifecycle rule has deleted it. */
+  readonly isDeleted?: boolean;
+}
+
+/** What the observer knows of one job. */
+export interface JobFacts {
+  readonly name: JobName;
+  /** By revision. */
+  readonly specs: readonly JobSpec[];
+  row: Row | undefined;
+  etag: ETag | undefined;
+  /** How far off the clock of the row's last writer was. */
+  writerError: number;
+  /** Whose schedule the row followed, after which cursor. */
+  readonly reigns: { readonly hash: string; readonly after: number }[];
+  /** When its row was created, in the service's time: the first cursor. */
+  firstCursor: number;
+  readonly records: Map<string, RecordFact>;
+  /** Claims by run and attempt, and by token. */
+  readonly claims: Map<string, ClaimFact>;
+  readonly claimOf: Map<number, ClaimFact>;
+  readonly started: Map<string, { readonly key: string; readonly token: number; readonly at: number }>;
+  /** Tokens whose handler returned. */
+  readonly returned: Set<number>;
+  readonly executions: Set<Execution>;
+  readonly items: Set<ItemExecution>;
+  /** When each piece of a run that fans out was stored, by the run's key and the piece's name. */
+  readonly pieces: Map<string, Map<string, number>>;
+  /** How many items a run has, by its key. */
+  readonly planned: Map<string, number>;
+  /** When the row was no longer left to the items of a token. */
+  readonly wentOn: Map<number, number>;
+  readonly acquisitions: Map<LeaseId, Acquisition>;
+  /** Who has the lease by the service's rules, and until when. */
+  lease: { readonly id: LeaseId; readonly until: number; readonly broken: boolean } | undefined;
+  /** Every version of the control, with when it was written. */
+  readonly controls: { readonly at: number; readonly control: Control }[];
+  /** Since when its control is not cronlease's; undefined: it is. */
+  spoiledSince: number | undefined;
+  /** The numbers of requests, by their ids. */
+  readonly requested: Map<string, number>;
+  /** Unrun stretches that the row has ever owed, by record key. */
+  readonly owed: Map<string, string>;
+  fencedToken: number;
+  /** When handlers that ended by themselves did, by token. */
+  readonly endedAt: Map<number, number>;
+  /** When somebody last said that it is overdue. */
+  saidOverdueAt: number;
+}
+
+export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
+  return {
+    name,
+    specs,
+    row: undefined,
+    etag: undefined,
+    writerError: 0,
+    reigns: [],
+    firstCursor: 0,
+    records: new Map(),
+    claims: new Map(),
+    claimOf: new Map(),
+    started: new Map(),
+    returned: new Set(),
+    executions: new Set(),
+    items: new Set(),
+    pieces: new Map(),
+    planned: new Map(),
+    wentOn: new Map(),
+    acquisitions: new Map(),
+    lease: undefined,
+    controls: [],
+    spoiledSince: undefined,
+    requested: new Map(),
+    owed: new Map(),
+    fencedToken: 0,
+    endedAt: new Map(),
+    saidOverdueAt: -Infinity,
+  };
+}
+
+export type Report = (kind: string, job: string, text: string) => void;
+
+export function isRequest(key: string): boolean {
+  return key.includes('-m-');
+}
+
+export function isFinal({ records }: JobFacts, key: string): boolean {
+  return records.get(key)?.record.state === 'final';
+}
+
+/** A Date is cut to whole seconds, and the machine that wrote it may be behind. */
+export const DATE_BEHIND_MS = 1_900;
+
+/** As the protocol has it; not the product's own reckoning, which may be what is wrong. */
+export function marginOf(leaseMs: number): number {
+  return Math.max(2_000, leaseMs / 10);
+}
+
+/** Most histories are over on it. */
+const FIRST_DAY = '2026-01-01';
+
+export function short(instant: number): string {
+  const iso = new Date(instant).toISOString();
+  return iso.slice(iso.startsWith(FIRST_DAY) ? 11 : 5, 23).replace('.000', '');
+}
+
+export function keyText(key: string): string {
+  const parts = parseRecordKey(key);
+  if (parts === undefined) return key;
+  return short(parts.scheduledFor) + (parts.request === undefined ? '' : `(${parts.request})`);
+}
+
+/** Its lease goes on for no longer than this. */
+export function leaseBroken(facts: JobFacts, periodMs: number, now: number): void {
+  if (facts.lease === undefined) return;
+  facts.lease = { ...facts.lease, until: Math.min(facts.lease.until, now + periodMs), broken: true };
+}

@@ -1,0 +1,294 @@
+import type { AttemptInput, AttemptResult, Lane } from '../../../src/coordinator/message';
+import type { Hub } from '../../../src/coordinator/coordinator';
+import { orchestrateItems, orchestrateRun } from '../../../src/functions/orchestrator';
+import type { Fault, FaultStream, HubFault } from '../faults/faults';
+import type { SimulatedProcess } from './process';
+import type { Random } from '../faults/random';
+import type { Timeline } from './timeline';
+import type { Trace } from './trace';
+
+/** A process that can run activities. */
+export interface Worker {
+  readonly process: SimulatedProcess;
+  run(input: AttemptInput): Promise<AttemptResult>;
+  /** It takes no new work any more. */
+  readonly leaving: boolean;
+}
+
+/** One deployment's task hub: it outlives its instances. */
+export interface TaskHub {
+  /** The hub as one process reaches it. */
+  for(process: SimulatedProcess): Hub;
+  /** Nothing is delivered while it is so. */
+  dead: boolean;
+  /** How much later everything but probes is delivered. */
+  lateMs: number;
+  /** It takes no orchestration while it is so. */
+  refusing: boolean;
+  /** Everything in it is lost. */
+  wipe(): void;
+}
+
+interface Orchestration {
+  readonly id: string;
+  status: 'pending' | 'completed' | 'failed';
+  readonly steps: Generator<unknown, unknown, unknown>;
+  /** Number of the activity that it waits for. */
+  step: number;
+  /** Whose sub-orchestration it is, and at which place among those that run side by side. */
+  readonly parent: { readonly orchestration: Orchestration; readonly step: number; readonly place: number } | undefined;
+  /** What its sub-orchestrations have come to; how many are left. */
+  children: { readonly results: unknown[]; left: number };
+}
+
+interface TaskHubOptions {
+  readonly name: string;
+  readonly timeline: Timeline;
+  readonly trace: Trace | undefined;
+  readonly messages: FaultStream;
+  readonly start: number;
+  readonly workers: () => readonly Worker[];
+}
+
+type Action =
+  | { readonly kind: 'activity'; readonly input: AttemptInput }
+  | { readonly kind: 'timer'; readonly at: Date }
+  | { readonly kind: 'lane'; readonly lane: Lane }
+  | { readonly kind: 'all'; readonly actions: readonly Action[] };
+
+export function createTaskHub(options: TaskHubOptions): TaskHub {
+  const { timeline, trace, workers } = options;
+  const orchestrations = new Map<string, Orchestration>();
+  const next = (kinds: readonly HubFault[], about: string): { fault: Fault | undefined; random: Random } => {
+    const { fault, random } = options.messages.next(kinds);
+    if (fault !== undefined) trace?.add(options.name, `${about}: fault ${fault.kind}, ${String(fault.ms)} ms`);
+    return { fault, random };
+  };
+
+  const hub: TaskHub = {
+    dead: false,
+    lateMs: 0,
+    refusing: false,
+    wipe: () => {
+      trace?.add(options.name, 'hub wiped');
+      orchestrations.clear();
+    },
+    for: (process) => ({
+      start: (id, input) =>
+        hub.refusing
+          ? refuse(process)
+          : reach(process, `start of ${id}`, () => {
+              start(id, input);
+            }),
+      status: (id) => reach(process, `status of ${id}`, () => orchestrations.get(id)?.status ?? 'unknown'),
+      purge: async () => undefined,
+    }),
+  };
+  return hub;
+
+  function refuse(process: SimulatedProcess): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      timeline.after(5, () => {
+        process.enter(() => reject(new Error('simulated: the hub refuses every start')));
+      });
+    });
+  }
+
+  function reach<T>(process: SimulatedProcess, about: string, apply: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const { fault, random } = next(['startRefused', 'startAnswerLost', 'startSlow'], about);
+      const back = random.whole(1, 10);
+      timeline.after(fault?.kind === 'startSlow' ? fault.ms : random.whole(2, 20), () => {
+        const settle =
+          fault?.kind === 'startRefused' ? () => reject(new Error('simulated: the hub refused')) : answerOf(apply());
+        timeline.after(back, () => {
+          process.enter(settle);
+        });
+      });
+      const answerOf = (answer: T) => (): void => {
+        if (fault?.kind === 'startAnswerLost') reject(new Error("simulated: the hub's answer was lost"));
+        else resolve(answer);
+      };
+    });
+  }
+
+  function start(id: string, input: AttemptInput): void {
+    if (orchestrations.has(id)) return;
+    if (!id.includes('probe')) trace?.add(options.name, `orchestration ${id} starts`);
+    begin(id, orchestrateRun(contextOf(input) as never), undefined);
+  }
+
+  function begin(id: string, steps: Orchestration['steps'], parent: Orchestration['parent']): void {
+    const children = { results: [], left: 0 };
+    const orchestration: Orchestration = { id, status: 'pending', steps, step: 0, parent, children };
+    orchestrations.set(id, orchestration);
+    advance(orchestration, undefined);
+  }
+
+  function advance(orchestration: Orchestration, result: unknown): void {
+    const yielded = orchestration.steps.next(result);
+    orchestration.step += 1;
+    if (yielded.done === true) {
+      orchestration.status = 'completed';
+      tellParent(orchestration, yielded.value);
+      return;
+    }
+    // What the orchestrator yields is what this hub's own context gave it, whatever Durable calls its type.
+    const action = yielded.value as Action;
+    switch (action.kind) {
+      case 'activity':
+        send(orchestration, action.input);
+        return;
+      case 'timer':
+        sendTimer(orchestration, action.at);
+        return;
+      case 'lane':
+        throw new Error('a lane is begun beside others only');
+      case 'all':
+        beginLanes(orchestration, action.actions);
+    }
+  }
+
+  function sendTimer(orchestration: Orchestration, instant: Date): void {
+    // Durable timers are cut to whole seconds.
+    const at = Math.floor(instant.getTime() / 1000) * 1000 - options.start;
+    const late = next([], orchestration.id).random.whole(0, 2_000);
+    timeline.after(Math.max(0, at - timeline.now()) + late, () => {
+      whenAlive(() => {
+        if (isCurrent(orchestration)) advance(orchestration, undefined);
+      });
+    });
+  }
+
+  function beginLanes(orchestration: Orchestration, actions: readonly Action[]): void {
+    orchestration.children = { results: [], left: actions.length };
+    for (const [place, action] of actions.entries()) {
+      if (action.kind !== 'lane') throw new Error(`${action.kind} is not begun beside others`);
+      const id = `${orchestration.id}:${String(orchestration.step)}:${String(place)}`;
+      const parent = { orchestration, step: orchestration.step, place };
+      begin(id, orchestrateItems(contextOf(action.lane) as never), parent);
+    }
+  }
+
+  function tellParent({ parent }: Orchestration, value: unknown): void {
+    if (parent === undefined) return;
+    const { orchestration, step, place } = parent;
+    const { random } = next([], orchestration.id);
+    timeline.after(hiddenFor(orchestration) + random.whole(2, 20), () => {
+      whenAlive(() => {
+        if (!isCurrent(orchestration) || orchestration.step !== step) return;
+        orchestration.children.results[place] = value;
+        orchestration.children.left -= 1;
+        if (orchestration.children.left === 0) advance(orchestration, orchestration.children.results);
+      });
+    });
+  }
+
+  /** How long a message to a fan-out's orchestrations stays hidden, since its host has died. */
+  function hiddenFor({ id, parent, children }: Orchestration): number {
+    if (parent === undefined && children.left === 0) return 0;
+    return next(['hidden'], id).fault?.ms ?? 0;
+  }
+
+  function isCurrent(orchestration: Orchestration): boolean {
+    return orchestrations.get(orchestration.id) === orchestration;
+  }
+
+  function send(orchestration: Orchestration, input: AttemptInput): void {
+    const { step } = orchestration;
+    const { fault, random } = next(['dropped', 'late'], orchestration.id);
+    const once = next(['again', 'afterwards'], orchestration.id);
+    if (fault?.kind !== 'dropped') {
+      const late = input.kind === 'probe' ? 0 : hub.lateMs;
+      timeline.after(late + (fault?.kind === 'late' ? fault.ms : random.whole(3, 40)), () => {
+        deliver(orchestration, step, input, random);
+      });
+    }
+    if (once.fault !== undefined) {
+      timeline.after(once.fault.ms, () => {
+        deliver(orchestration, step, input, once.random, once.fault?.kind === 'afterwards');
+      });
+    }
+  }
+
+  function whenAlive(run: () => void): void {
+    if (hub.dead)
+      timeline.after(5_000, () => {
+        whenAlive(run);
+      });
+    else run();
+  }
+
+  /** @param late a second copy of the message, which is carried out although its orchestration has moved on */
+  function deliver(
+    orchestration: Orchestration,
+    step: number,
+    input: AttemptInput,
+    random: Random,
+    late = false,
+  ): void {
+    if (!late && (!isCurrent(orchestration) || orchestration.step !== step)) return;
+    const again = (delay: number): void => {
+      timeline.after(delay, () => {
+        deliver(orchestration, step, input, random);
+      });
+    };
+    // A process that has just been stopped may have fetched the message before.
+    const able = workers().filter(
+      ({ process, leaving }) => !process.dead && !leaving && (!process.paused || random.chance(0.1)),
+    );
+    if (hub.dead || able.length === 0) {
+      again(5_000);
+      return;
+    }
+    const worker = able[random.whole(0, able.length - 1)];
+    if (worker === undefined) return;
+    let over = false;
+    const redeliverAfter = random.pick([20_000, 90_000, 300_000]);
+    // The message becomes visible again when its worker has died.
+    const guard = (): void => {
+      timeline.after(redeliverAfter, () => {
+        if (over) return;
+        if (worker.process.dead) deliver(orchestration, step, input, random);
+        else guard();
+      });
+    };
+    guard();
+    worker.process.enter(() => {
+      worker.run(copy(input)).then(
+        (result) => {
+          over = true;
+          timeline.after(hiddenFor(orchestration) + random.whole(2, 20), () => {
+            whenAlive(() => {
+              if (isCurrent(orchestration) && orchestration.step === step) advance(orchestration, copy(result));
+            });
+          });
+        },
+        (error: unknown) => {
+          over = true;
+          trace?.add(options.name, `activity of ${orchestration.id} threw: ${String(error)}`);
+          orchestration.status = 'failed';
+        },
+      );
+    });
+  }
+}
+
+/** What an orchestrator sees of Durable. */
+function contextOf(input: unknown): object {
+  const message = copy(input);
+  return {
+    df: {
+      getInput: () => message,
+      callActivity: (_name: string, given: AttemptInput): Action => ({ kind: 'activity', input: copy(given) }),
+      createTimer: (at: Date): Action => ({ kind: 'timer', at }),
+      callSubOrchestrator: (_name: string, lane: Lane): Action => ({ kind: 'lane', lane: copy(lane) }),
+      Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },
+    },
+  };
+}
+
+/** What goes through Durable is JSON. */
+function copy<T>(message: T): T {
+  return JSON.parse(JSON.stringify(message)) as T;
+}

@@ -1,0 +1,139 @@
+import { runAttempt } from '../../../src/coordinator/attempt/attempt';
+import type { Coordinator, Report, RunnableJob } from '../../../src/coordinator/coordinator';
+import { Health } from '../../../src/coordinator/coordinator';
+import { drain } from '../../../src/coordinator/drain';
+import { createTicker } from '../../../src/coordinator/tick/tick';
+import type { JobName } from '../../../src/core/brand';
+import { sleep } from '../../../src/core/clock';
+import type { CoordinatorEvent } from '../../../src/core/event';
+import type { JobSpec } from '../../../src/core/job';
+import { serviceTime } from '../../../src/lease/service-time';
+import type { LeaseStore } from '../../../src/lease/store';
+import type { TaskHub, Worker } from './hub';
+import type { SimulatedProcess } from './process';
+import type { Random } from '../faults/random';
+import type { Trace } from './trace';
+
+/** One function app: its tick timer fires on one of its instances. */
+export interface Deployment {
+  readonly name: string;
+  readonly hub: TaskHub;
+  readonly instances: Instance[];
+  ticking: Instance | undefined;
+  revision: number;
+  /** Since when its task hub delivers nothing, for good. */
+  deadSince: number | undefined;
+}
+
+/** One host process with the real coordinator in it. */
+export interface Instance extends Worker {
+  readonly deployment: Deployment;
+  readonly coordinator: Coordinator;
+  drain(): Promise<void>;
+  /** Its host was told to stop: its timer fires no more, and it takes no message of its hub. */
+  leaving: boolean;
+  pausedSince: number | undefined;
+  /** Since when its timer is the one that fires. */
+  ticksSince: number;
+}
+
+const TICK_MS = 15_000;
+const TICK_OFFSET_MS = 10_000;
+
+export interface InstanceOptions {
+  readonly process: SimulatedProcess;
+  readonly deployment: Deployment;
+  readonly specs: readonly JobSpec[];
+  readonly store: LeaseStore;
+  readonly random: Random;
+  readonly trace: Trace | undefined;
+  readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
+  readonly said: (event: CoordinatorEvent) => void;
+  /** What must not happen. */
+  readonly broken: (what: string) => void;
+  /** Whether this instance's timer is the one that fires. */
+  readonly mayTick: (instance: Instance) => boolean;
+}
+
+export function startInstance(options: InstanceOptions): Instance {
+  const { process, deployment, random, trace, broken } = options;
+  const coordinator: Coordinator = {
+    store: options.store,
+    clock: process.clock,
+    serviceTime: serviceTime(process.clock),
+    random: random.next,
+    newId: () => `${hex(random)}-0000-4000-8000-${hex(random)}0000`,
+    deployment: deployment.name,
+    revision: deployment.revision,
+    jobs: new Map(
+      options.specs.map((spec) => [
+        spec.name,
+        {
+          spec,
+          input: undefined,
+          get handler() {
+            return options.handlerOf(spec.name, instance);
+          },
+        },
+      ]),
+    ),
+    settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 150_000 },
+    health: new Health(),
+    running: new Set(),
+    ticks: new Set(),
+    handOvers: new Map(),
+    stopping: false,
+  };
+  const report: Report = {
+    event: (said) => {
+      const { event, job, reason, token, attempt } = said;
+      options.said(said);
+      trace?.add(
+        process.id,
+        `${job ?? ''} event ${event} token ${String(token)} attempt ${String(attempt)} ${reason ?? ''}`,
+      );
+    },
+    log: () => undefined,
+  };
+  const instance: Instance = {
+    process,
+    deployment,
+    coordinator,
+    pausedSince: undefined,
+    ticksSince: Infinity,
+    leaving: false,
+    run: (input) =>
+      runAttempt(coordinator, input, report).catch((error: unknown) => {
+        broken(`an attempt threw ${text(error)}`);
+        throw error;
+      }),
+    drain: () => drain(coordinator),
+  };
+  deployment.instances.push(instance);
+  tickLoop().catch((error: unknown) => {
+    broken(`a tick threw ${text(error)}`);
+  });
+  return instance;
+
+  async function tickLoop(): Promise<void> {
+    const ticker = createTicker(coordinator);
+    const { clock } = coordinator;
+    const nextFire = (after: number): number =>
+      Math.floor((after - TICK_OFFSET_MS) / TICK_MS + 1) * TICK_MS + TICK_OFFSET_MS;
+    while (!instance.leaving && !coordinator.stopping) {
+      await sleep(clock, nextFire(clock.now()) - clock.now());
+      if (!instance.leaving && options.mayTick(instance))
+        await ticker.tick(deployment.hub.for(process), nextFire, report);
+    }
+  }
+}
+
+function hex(random: Random): string {
+  return Math.floor(random.next() * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+}
+
+function text(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,398 @@
+import type { ETag, JobName, LeaseId } from '../../../src/core/brand';
+import { decodeControl } from '../../../src/core/control';
+import type { CoordinatorEvent } from '../../../src/core/event';
+import type { JobSpec } from '../../../src/core/job';
+import { recordKey } from '../../../src/core/key';
+import type { Row } from '../../../src/core/row';
+import { decodeRow } from '../../../src/core/row';
+import type { LeaseStore, Listing, Metadata, StoredRecord } from '../../../src/lease/store';
+import type { JobContext } from '../../../src/handler/handler';
+import { handlerStarted } from '../checks/handler';
+import { checkItems, pieceCreated } from '../checks/items';
+import { recordWritten } from '../checks/record';
+import { saidOverdue } from '../checks/overdue';
+import { released, rowWritten } from '../checks/row';
+import { requestsWritten } from '../checks/requests';
+import { checkTrust, trustLimit } from '../checks/trust';
+import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
+import { isFinal, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
+import type { Timeline } from './timeline';
+import type { Trace } from './trace';
+
+/** From a listing to the call that follows from it, a look into the ledger included. */
+const DECIDES_WITHIN_MS = 1_000;
+
+export interface Observer {
+  readonly violations: readonly Violation[];
+  readonly jobs: ReadonlyMap<JobName, JobFacts>;
+  /** The service's store, watched: every call that is applied is looked at. */
+  watch(store: LeaseStore, actor: Actor): LeaseStore;
+  /** A process sends a call. */
+  sent(actor: Actor, method: string, parameters: readonly unknown[]): void;
+  /** A listing arrives at a process. */
+  listed(actor: Actor, listing: Listing): void;
+  leaseBroken(job: JobName, periodMs: number): void;
+  handlerStarted(execution: Omit<Execution, 'leaseId' | 'running'>): Execution;
+  handlerEnded(execution: Execution, returned: boolean): void;
+  itemStarted(item: ItemExecution): void;
+  itemEnded(item: ItemExecution): void;
+  /** A process says what happens. */
+  event(actor: Actor, event: CoordinatorEvent): void;
+  /** A write through a fence is sent by its process, or applied by the service. */
+  fencedWriteSent(job: string, token: number): void;
+  fencedWrite(job: string, token: number): void;
+  /** Whatever holds at each instant. */
+  check(): void;
+  report(kind: string, job: string, text: string): void;
+}
+
+/** Looks at every write that storage applies, and at every handler, independently of what the coordinator believes. */
+export function createObserver(
+  specs: ReadonlyMap<JobName, readonly JobSpec[]>,
+  timeline: Timeline,
+  start: number,
+  trace: Trace | undefined,
+): Observer {
+  const violations: Violation[] = [];
+  const jobs = new Map([...specs].map(([name, revisions]) => [name, newFacts(name, revisions)]));
+  const all = [...jobs.values()];
+  const madeAt = new WeakMap<Listing, number>();
+  const now = (): number => start + timeline.now();
+  const factsOf = (name: string): JobFacts => {
+    const facts = jobs.get(name as JobName);
+    if (facts === undefined) throw new Error(`unknown job ${name}`);
+    return facts;
+  };
+  const report = (kind: string, job: string, text: string): void => {
+    violations.push({ kind, job, text });
+    trace?.add('!!!', `${job}: ${text}`);
+  };
+  const check = (): void => {
+    for (const facts of all) {
+      checkTrust(facts, now(), report);
+      checkItems(facts, now(), report);
+    }
+  };
+
+  return {
+    violations,
+    jobs,
+    report,
+    check,
+    watch: (store, actor) => watchStore(store, { actor, factsOf, madeAt, now, report, trace, proven }),
+    sent(actor, method, parameters) {
+      // A clock may be set, and corrected, between any two calls.
+      actor.error();
+      if (method !== 'acquire') return;
+      const [job, { leaseId, leaseMs }] = parameters as Parameters<LeaseStore['acquire']>;
+      const { acquisitions } = factsOf(job);
+      const asked = acquisitions.get(leaseId);
+      // Asked again under the same id: after a lost answer, or by a later decision.
+      if (asked !== undefined) {
+        asked.sentAt = now();
+        // An attempt asks again for what its tick has decided, by what that has seen.
+        asked.lastViewAt = Math.max(asked.lastViewAt, actor.views.get(job)?.rowAt ?? now());
+        asked.skewed ||= actor.skewed();
+        asked.errors = [Math.min(asked.errors[0], actor.error()), Math.max(asked.errors[1], actor.error())];
+        return;
+      }
+      acquisitions.set(leaseId, {
+        actor,
+        leaseMs,
+        viewAt: oldestView(actor.views.get(job), now()),
+        lastViewAt: actor.views.get(job)?.rowAt ?? now(),
+        sentAt: now(),
+        errors: [actor.error(), actor.error()],
+        skewed: actor.skewed(),
+        at: undefined,
+        lastAt: 0,
+        provenAt: -Infinity,
+        used: false,
+      });
+    },
+    listed(actor, listing) {
+      const at = madeAt.get(listing) ?? listing.date;
+      for (const [job, { date }] of listing.jobs) {
+        const last = actor.views.get(job);
+        // Pages that were slow may be older than what came before them.
+        const before = last === undefined ? at : Math.min(at, oldestView(last, now()));
+        const rowAt = Math.max(at, date);
+        actor.views.set(job, { at, rowAt, cameAt: now(), before });
+      }
+    },
+    leaseBroken(job, periodMs) {
+      leaseBroken(factsOf(job), periodMs, now());
+    },
+    handlerStarted(started) {
+      const facts = factsOf(started.context.job);
+      const leaseId = facts.claimOf.get(started.context.fence.token)?.leaseId;
+      const execution: Execution = { ...started, leaseId, running: true };
+      handlerStarted(facts, execution, runKeyOf(started.context), now(), report);
+      facts.executions.add(execution);
+      probe(facts, execution);
+      return execution;
+    },
+    handlerEnded(execution, returned) {
+      const facts = factsOf(execution.context.job);
+      execution.running = false;
+      facts.executions.delete(execution);
+      if (returned) facts.returned.add(execution.context.fence.token);
+      if (!execution.context.signal.aborted) facts.endedAt.set(execution.context.fence.token, now());
+    },
+    itemStarted(item) {
+      factsOf(item.context.job).items.add(item);
+    },
+    itemEnded(item) {
+      factsOf(item.context.job).items.delete(item);
+    },
+    event(actor, event) {
+      if (event.event === 'overdue' && event.job !== undefined) {
+        saidOverdue(factsOf(event.job), actor, event, now(), report);
+      }
+    },
+    fencedWriteSent(job, token) {
+      const facts = factsOf(job);
+      const key = facts.claimOf.get(token)?.row.run?.key ?? '';
+      const waits = facts.row?.token === token && facts.row.phase !== 'running';
+      if (waits || facts.records.get(key)?.record.state === 'final') {
+        report('wroteAfterEnd', job, `token ${String(token)} writes through its fence after its run was settled`);
+      }
+    },
+    fencedWrite(job, token) {
+      const facts = factsOf(job);
+      if (token < facts.fencedToken) {
+        const what = `a fenced write of token ${String(token)} landed after one of ${String(facts.fencedToken)}`;
+        report('fencedWentBack', job, what);
+      }
+      facts.fencedToken = token;
+    },
+  };
+
+  /** Looks at the very instant at which the trust must be over. */
+  function probe(facts: JobFacts, execution: Execution): void {
+    const left = trustLimit(facts, execution) - now();
+    if (left >= 0 && Number.isFinite(left)) timeline.after(left + 1, () => undefined);
+  }
+
+  function proven(facts: JobFacts, acquisition: Acquisition): void {
+    acquisition.provenAt = now();
+    for (const execution of facts.executions) probe(facts, execution);
+  }
+}
+
+/** `unlock` asks for the longest period: a lease is broken for what remains of it. */
+const LONGEST_LEASE_MS = 60_000;
+/** How often a process may take one job's lease in vain. */
+const HAND_OVERS_LOST = 1;
+
+interface Watching {
+  readonly actor: Actor;
+  readonly factsOf: (name: string) => JobFacts;
+  readonly madeAt: WeakMap<Listing, number>;
+  readonly now: () => number;
+  readonly report: Observer['report'];
+  readonly trace: Trace | undefined;
+  readonly proven: (facts: JobFacts, acquisition: Acquisition) => void;
+}
+
+function watchStore(store: LeaseStore, watching: Watching): LeaseStore {
+  return { ...store, ...watchRows(store, watching), ...watchLeases(store, watching), ...watchRecords(store, watching) };
+}
+
+function watchRows(
+  store: LeaseStore,
+  { actor, factsOf, madeAt, now, report, trace }: Watching,
+): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl'> {
+  return {
+    async list(options) {
+      const at = now();
+      const listing = await store.list(options);
+      madeAt.set(listing, at);
+      return listing;
+    },
+    async createRow(job, metadata, options) {
+      const answer = await store.createRow(job, metadata, options);
+      if (answer === 'created') {
+        const facts = factsOf(job);
+        facts.row = decodeRow(metadata);
+        facts.etag = (await store.readRow(job))?.etag;
+        facts.firstCursor = facts.row.cursor;
+        facts.reigns.push({ hash: facts.row.scheduleHash, after: facts.row.cursor });
+        trace?.add('store', `${job} created, cursor ${short(facts.row.cursor)}`);
+      }
+      return answer;
+    },
+    async writeRow(job, metadata, guard, options) {
+      const answer = await store.writeRow(job, metadata, guard, options);
+      const facts = factsOf(job);
+      trace?.add(
+        'store',
+        `${job} writeRow ${guard.leaseId.slice(0, 8)} ${answer.kind} ${describeRow(decodeRow(metadata))}`,
+      );
+      if (answer.kind === 'written') {
+        facts.etag = answer.etag;
+        rowWritten(facts, decodeRow(metadata), guard.leaseId, actor, now(), report);
+      }
+      return answer;
+    },
+    async writeControl(job, metadata, ifMatch, options) {
+      const answer = await store.writeControl(job, metadata, ifMatch, options);
+      if (answer === 'written') {
+        const control = decodeControl(metadata);
+        requestsWritten(factsOf(job), control, report);
+        factsOf(job).controls.push({ at: now(), control });
+        trace?.add('store', `${job} control ${controlText(metadata)}`);
+      }
+      return answer;
+    },
+  };
+}
+
+function watchLeases(
+  store: LeaseStore,
+  { actor, factsOf, now, report, trace, proven }: Watching,
+): Pick<LeaseStore, 'acquire' | 'renew' | 'release' | 'breakLease'> {
+  return {
+    async acquire(job, request, options) {
+      const answer = await store.acquire(job, request, options);
+      const { leaseId } = request;
+      trace?.add('store', `${job} acquire ${leaseId.slice(0, 8)} by ${actor.id} ${answer.kind}`);
+      if (answer.kind === 'acquired') acquired(factsOf(job), request, now(), report, proven);
+      return answer;
+    },
+    async renew(job, leaseId, options) {
+      const answer = await store.renew(job, leaseId, options);
+      if (answer === 'lost') trace?.add('store', `${job} renew ${leaseId.slice(0, 8)} lost`);
+      const facts = factsOf(job);
+      const acquisition = facts.acquisitions.get(leaseId);
+      if (answer === 'renewed' && facts.lease?.id === leaseId && !facts.lease.broken && acquisition !== undefined) {
+        facts.lease = { id: leaseId, until: now() + acquisition.leaseMs, broken: false };
+        proven(facts, acquisition);
+      }
+      return answer;
+    },
+    async breakLease(job, ifMatch, options) {
+      const answer = await store.breakLease(job, ifMatch, options);
+      trace?.add('store', `${job} breakLease ${answer.kind}`);
+      if (answer.kind === 'breaking') leaseBroken(factsOf(job), LONGEST_LEASE_MS, now());
+      return answer;
+    },
+    async release(job, leaseId, options) {
+      const answer = await store.release(job, leaseId, options);
+      trace?.add('store', `${job} release ${leaseId.slice(0, 8)} ${answer}`);
+      if (answer === 'released') {
+        const facts = factsOf(job);
+        facts.lease = undefined;
+        released(facts, report);
+      }
+      return answer;
+    },
+  };
+}
+
+function watchRecords(
+  store: LeaseStore,
+  { factsOf, now, report, trace }: Watching,
+): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece'> {
+  const written = (job: JobName, key: string, stored: StoredRecord): void => {
+    recordWritten(factsOf(job), key, stored, now(), report);
+    trace?.add('store', `${job} record ${keyText(key)} ${Object.values(stored.summary).slice(0, 4).join(' ')}`);
+  };
+  return {
+    async createRecord(job, key, record, options) {
+      const answer = await store.createRecord(job, key, record, options);
+      if (answer.kind === 'created') written(job, key, record);
+      else trace?.add('store', `${job} createRecord ${keyText(key)} exists`);
+      return answer;
+    },
+    async createPiece(job, key, name, piece, options) {
+      const answer = await store.createPiece(job, key, name, piece, options);
+      trace?.add('store', `${job} piece ${keyText(key)}/${name} ${answer}`);
+      if (answer === 'created') pieceCreated(factsOf(job), key, name, piece, now());
+      return answer;
+    },
+    async replaceRecord(job, key, record, ifMatch: ETag, options) {
+      const answer = await store.replaceRecord(job, key, record, ifMatch, options);
+      if (answer.kind === 'replaced') written(job, key, record);
+      else trace?.add('store', `${job} replaceRecord ${keyText(key)} refused`);
+      return answer;
+    },
+  };
+}
+
+/** A lease was given: the service's own rules say whether it could be. */
+function acquired(
+  facts: JobFacts,
+  { leaseId, leaseMs, ifMatch }: { readonly leaseId: LeaseId; readonly leaseMs: number; readonly ifMatch: ETag },
+  now: number,
+  report: Observer['report'],
+  proven: Watching['proven'],
+): void {
+  const { lease, name } = facts;
+  if (facts.etag !== ifMatch) {
+    report('staleAcquired', name, 'a row was leased that had changed since that was decided');
+  }
+  if (lease !== undefined && lease.id !== leaseId && now < lease.until) {
+    report('leasedTwice', name, 'a lease was given while another one goes on');
+  }
+  // One whose attempt has let the run wait, or has recorded it, does not trust any more.
+  const atWork = facts.row?.phase === 'running' && !isFinal(facts, facts.row.run?.key ?? '');
+  const last = lease?.broken === true && lease.id !== leaseId ? facts.acquisitions.get(lease.id) : undefined;
+  if (atWork && last?.used === true && now < last.provenAt + last.leaseMs - marginOf(last.leaseMs)) {
+    report('brokenTaken', name, 'a broken lease was taken while its holder may still trust it');
+  }
+  facts.lease = { id: leaseId, until: now + leaseMs, broken: false };
+  const acquisition = facts.acquisitions.get(leaseId);
+  if (acquisition === undefined) return;
+  acquisition.at ??= now;
+  acquisition.lastAt = now;
+  proven(facts, acquisition);
+  checkHub(facts, acquisition, report);
+}
+
+/** A process whose hub is dead learns so from its first hand-over that comes to nothing, and then keeps out. */
+function checkHub({ acquisitions, name }: JobFacts, { actor }: Acquisition, report: Observer['report']): void {
+  const deadSince = actor.hubDeadSince();
+  if (deadSince === undefined) return;
+  let inVain = 0;
+  for (const other of acquisitions.values()) {
+    if (other.actor === actor && other.at !== undefined && other.sentAt > deadSince && !other.used) inVain += 1;
+  }
+  // This one may be for a row write that needs no hub.
+  if (inVain - 1 > HAND_OVERS_LOST) {
+    report('racedUnproven', name, `${actor.id} took the lease ${String(inVain)} times in vain after its hub had died`);
+  }
+}
+
+/** The run's key, from what its handler is told. */
+function runKeyOf(context: JobContext): string {
+  const request = /-m-([0-9a-z]+)$/.exec(context.runId)?.[1];
+  return recordKey(context.scheduledFor.getTime(), request);
+}
+
+function controlText(metadata: Metadata): string {
+  const { pauses, cancel, requests } = metadata;
+  return [pauses && `pauses ${pauses}`, cancel && `cancel ${cancel}`, requests && `requests ${requests}`]
+    .filter((part) => part !== undefined)
+    .join(', ');
+}
+
+function describeRow({ token, cursor, run, phase, attempt, owed, busyUntil, notBefore }: Row): string {
+  return [
+    `token ${String(token)}`,
+    `cursor ${short(cursor)}`,
+    `run ${keyText(run?.key ?? '')}`,
+    `${phase} ${String(attempt)}`,
+    ...(owed.length === 0
+      ? []
+      : [`owes ${owed.map(({ fate, from, count }) => `${fate} ${short(from)} x${String(count)}`).join(' ')}`]),
+    ...(busyUntil === undefined ? [] : [`busy until ${short(busyUntil)}`]),
+    ...(notBefore === undefined ? [] : [`not before ${short(notBefore)}`]),
+  ].join(', ');
+}
+
+/** Made when, at the latest, a listing was that a decision may have been made on which is carried out now. */
+function oldestView(view: ListedView | undefined, now: number): number {
+  if (view === undefined) return now;
+  return now - view.cameAt < DECIDES_WITHIN_MS ? view.before : view.at;
+}

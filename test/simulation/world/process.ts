@@ -1,0 +1,100 @@
+import type { Clock } from '../../../src/core/clock';
+import type { Timeline } from './timeline';
+
+/** How one machine's clocks differ from true time. */
+export interface ClockFault {
+  /** Its wall clock is this far ahead. */
+  readonly skewMs: number;
+  /** Both of its clocks run faster by this share. */
+  readonly drift: number;
+}
+
+/** One operating system process: everything that it does goes through its gate. */
+export interface SimulatedProcess {
+  readonly id: string;
+  readonly clock: Clock;
+  /** As `kill -9`: nothing of it goes on. */
+  kill(): void;
+  readonly dead: boolean;
+  /** Stops it where it is. `asleep`: its machine sleeps, and the monotonic clock stands still. */
+  pause(asleep: boolean): void;
+  wake(): void;
+  readonly paused: boolean;
+  /** Somebody sets its machine's wall clock. */
+  setSkew(skewMs: number): void;
+  /** Runs now, or when the process wakes, or never. */
+  enter(run: () => void): void;
+}
+
+export function createProcess(id: string, timeline: Timeline, start: number, fault: ClockFault): SimulatedProcess {
+  const rate = 1 + fault.drift;
+  const born = timeline.now();
+  let { skewMs } = fault;
+  let dead = false;
+  let waiting: (() => void)[] | undefined;
+  let asleepSince: number | undefined;
+  let slept = 0;
+  const awake = (): number => (asleepSince ?? timeline.now()) - born - slept;
+  const enter = (run: () => void): void => {
+    if (dead) return;
+    if (waiting === undefined) run();
+    else waiting.push(run);
+  };
+  const after: Clock['after'] = (delay, run) => {
+    // As Node's timers: whole milliseconds, at least one.
+    const due = awake() + Math.max(1, Math.ceil(delay)) / rate;
+    let cancel = (): void => undefined;
+    const arm = (): void => {
+      cancel = timeline.after(due - awake(), () => {
+        // A timer follows the monotonic clock, which may have stood still meanwhile.
+        enter(() => {
+          if (due - awake() > 1e-6) arm();
+          else if (!cancelled) run();
+        });
+      });
+    };
+    let cancelled = false;
+    arm();
+    return () => {
+      cancelled = true;
+      cancel();
+    };
+  };
+  return {
+    id,
+    clock: {
+      now: () => Math.floor(start + born + (timeline.now() - born) * rate + skewMs),
+      monotonic: () => awake() * rate,
+      after,
+    },
+    kill: () => {
+      dead = true;
+      waiting = undefined;
+    },
+    get dead() {
+      return dead;
+    },
+    pause: (asleep) => {
+      if (waiting !== undefined || dead) return;
+      waiting = [];
+      if (asleep) asleepSince = timeline.now();
+    },
+    wake: () => {
+      if (asleepSince !== undefined) slept += timeline.now() - asleepSince;
+      asleepSince = undefined;
+      const held = waiting ?? [];
+      waiting = undefined;
+      for (const run of held)
+        timeline.after(0, () => {
+          enter(run);
+        });
+    },
+    get paused() {
+      return waiting !== undefined;
+    },
+    setSkew: (value) => {
+      skewMs = value;
+    },
+    enter,
+  };
+}

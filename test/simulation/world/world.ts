@@ -1,0 +1,367 @@
+import type { JobName } from '../../../src/core/brand';
+import type { JobContext } from '../../../src/handler/handler';
+import type { RunnableJob } from '../../../src/coordinator/coordinator';
+import type { FencedBlob } from '../../../src/lease/fence';
+import type { LeaseStore } from '../../../src/lease/store';
+import type { MemoryService } from '../../../src/stores/memory/store';
+import { memoryService } from '../../../src/stores/memory/store';
+import type { TargetBlob } from './blob';
+import { blobOver, createTarget } from './blob';
+import type { CallMeter } from './call-meter';
+import { callMeter } from './call-meter';
+import type { Actor } from './facts';
+import type { Faults } from '../faults/faults';
+import { createFaults } from '../faults/faults';
+import { behave, fanOutHandler } from './handlers';
+import { createTaskHub } from './hub';
+import type { Deployment, Instance } from './instance';
+import { startInstance } from './instance';
+import type { Network, Outage } from './network';
+import { callOver, storeOver } from './network';
+import type { Observer } from './observer';
+import { createObserver } from './observer';
+import type { Plan, PlannedInstance } from '../faults/plan';
+import { firstSpec } from '../faults/plan-job';
+import { createProcess } from './process';
+import { seededBy, seededAt, seedOf } from '../faults/random';
+import { specFor } from '../faults/schedules';
+import type { Timeline } from './timeline';
+import { createTimeline } from './timeline';
+import type { Trace } from './trace';
+import { createTrace } from './trace';
+
+/** The history's first instant. */
+export const START = Date.UTC(2026, 0, 1);
+/** A clock that is off by less than this is right. */
+const CLOCK_IS_RIGHT_MS = 50;
+/** The host's timer lock passes on from an instance that is stuck. */
+const TIMER_PASSES_ON_MS = 60_000;
+
+/** Everything that a history happens in. */
+export interface World {
+  readonly plan: Plan;
+  readonly timeline: Timeline;
+  readonly trace: Trace | undefined;
+  readonly observer: Observer;
+  readonly faults: Faults;
+  readonly service: MemoryService;
+  /** As operators reach it whose calls do not fail. */
+  readonly store: LeaseStore;
+  readonly deployments: readonly Deployment[];
+  /** Who runs in each place, by the place's index: the dead until somebody follows them. */
+  readonly places: Map<number, Instance>;
+  readonly targets: ReadonlyMap<string, TargetBlob>;
+  readonly counts: { calls: number; handlers: number; events: number };
+  /** How often an instance was started in each place. */
+  readonly starts: Map<number, number>;
+  /** Until when the service refuses the process in a place. */
+  readonly deniedUntil: Map<number, number>;
+  /** How many operators there were. */
+  operators: number;
+  outage: Outage | undefined;
+  troubled: boolean;
+}
+
+export function createWorld(plan: Plan, traced: boolean): World {
+  const timeline = createTimeline();
+  const trace = traced ? createTrace(timeline.now) : undefined;
+  const faults = createFaults(plan.seed, plan.faults);
+  const observer = createObserver(
+    new Map(plan.jobs.map((job) => [firstSpec(job).name, [...job.specs, ...(job.rival ? [job.rival] : [])]])),
+    timeline,
+    START,
+    trace,
+  );
+  const service = memoryService({
+    now: serviceDates(plan, timeline),
+    monotonic: timeline.now,
+    after: timeline.after,
+  });
+  return {
+    plan,
+    timeline,
+    trace,
+    observer,
+    faults,
+    service,
+    store: observer.watch(service.open(), OPERATOR),
+    deployments: Array.from({ length: plan.deployments }, (_, index) =>
+      createDeployment(`d${String(index)}`, timeline, trace, { faults, hubLateMs: plan.hubLateMs ?? 0 }),
+    ),
+    places: new Map(),
+    targets: new Map(
+      plan.jobs.map((job) => {
+        const { name } = firstSpec(job);
+        return [
+          name,
+          createTarget((token) => {
+            observer.fencedWrite(name, token);
+          }),
+        ];
+      }),
+    ),
+    counts: { calls: 0, handlers: 0, events: 0 },
+    starts: new Map(),
+    deniedUntil: new Map(),
+    operators: 0,
+    outage: undefined,
+    troubled: true,
+  };
+}
+
+/** The machines of a storage service do not agree about the time. */
+function serviceDates({ seed, dateJitterMs = 0 }: Plan, timeline: Timeline): () => number {
+  const random = seededBy(seed, 'dates');
+  return () => START + Math.floor(timeline.now()) - random.whole(0, dateJitterMs);
+}
+
+/** People. */
+export const OPERATOR: Actor = {
+  id: 'operator',
+  deployment: '',
+  revision: 0,
+  spec: () => undefined,
+  error: () => 0,
+  mostError: () => 0,
+  skewed: () => false,
+  hubDeadSince: () => undefined,
+  views: new Map(),
+};
+
+function createDeployment(
+  name: string,
+  timeline: Timeline,
+  trace: Trace | undefined,
+  { faults, hubLateMs }: { readonly faults: Faults; readonly hubLateMs: number },
+): Deployment {
+  const instances: Instance[] = [];
+  const hub = createTaskHub({
+    name,
+    timeline,
+    trace,
+    messages: faults.stream(name),
+    start: START,
+    workers: () => instances.filter(({ process }) => !process.dead),
+  });
+  hub.lateMs = hubLateMs;
+  return { name, hub, instances, ticking: undefined, revision: 0, deadSince: undefined };
+}
+
+/** Starts an instance in its place, with the newest jobs file that its deployment has. */
+export function start(world: World, place: PlannedInstance): void {
+  const { plan, timeline, trace, observer } = world;
+  const deployment = world.deployments[place.deployment];
+  if (deployment === undefined) return;
+  const times = (world.starts.get(place.index) ?? 0) + 1;
+  world.starts.set(place.index, times);
+  const id = `${deployment.name}.${String(place.index)}#${String(times)}`;
+  const process = createProcess(id, timeline, START, place.clock);
+  const meter = callMeter(timeline.now, plan.jobs.length, (calls) => {
+    observer.report('loopsHot', 'all', `${id} makes ${String(calls)} calls in a minute`);
+  });
+  const network = networkOf(world, place, id, meter);
+  const specs = plan.jobs.flatMap((job) => specFor(job, deployment.revision, place.deployment) ?? []);
+  const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  let mostError = 0;
+  const actor: Actor = {
+    id,
+    deployment: deployment.name,
+    revision: deployment.revision,
+    spec: (job) => byName.get(job),
+    error: () => {
+      const error = instance.coordinator.serviceTime.now() - (START + timeline.now());
+      mostError = Math.max(mostError, error);
+      return error;
+    },
+    mostError: () => mostError,
+    skewed: () => Math.abs(process.clock.now() - (START + timeline.now())) > CLOCK_IS_RIGHT_MS,
+    hubDeadSince: () => deployment.deadSince,
+    views: new Map(),
+  };
+  const passing = {
+    sent: (method: string, parameters: readonly unknown[]) => {
+      observer.sent(actor, method, parameters);
+    },
+    listed: (listing: Parameters<Observer['listed']>[1]) => {
+      observer.listed(actor, listing);
+    },
+  };
+  const instance = startInstance({
+    process,
+    deployment,
+    specs,
+    store: storeOver(network, process, observer.watch(world.service.open(), actor), passing),
+    random: seededAt(seedOf(plan.seed, 'process', place.index), times),
+    trace,
+    handlerOf: (job, on) => handlerOf(world, job, on, { actor, network, meter }),
+    said: (event) => {
+      observer.event(actor, event);
+    },
+    broken: (what) => {
+      observer.report('threw', 'all', `${id}: ${what}`);
+    },
+    mayTick: (asking) => mayTick(asking, timeline.now()),
+  });
+  world.places.set(place.index, instance);
+  trace?.add(id, 'started');
+}
+
+/** A deployment's tick timer fires on one of its instances, as long as that one is well. */
+function mayTick(asking: Instance, now: number): boolean {
+  const { deployment } = asking;
+  const { ticking } = deployment;
+  const gone = ticking === undefined || ticking.process.dead || ticking.leaving;
+  const stuck = ticking?.pausedSince !== undefined && now - ticking.pausedSince > TIMER_PASSES_ON_MS;
+  if (gone || stuck) {
+    deployment.ticking = asking;
+    asking.ticksSince = now;
+  }
+  return deployment.ticking === asking;
+}
+
+function networkOf(world: World, place: PlannedInstance, id: string, meter: CallMeter): Network {
+  const { timeline, trace, counts, faults } = world;
+  return {
+    timeline,
+    trace,
+    calls: faults.stream(id),
+    slowMs: place.slowMs ?? 0,
+    outage: () => world.outage,
+    denied: () => (world.deniedUntil.get(place.index) ?? 0) > timeline.now(),
+    crash: (back) => {
+      kill(world, place, back);
+    },
+    pause: (lasts, asleep) => {
+      pause(world, place, lasts, asleep);
+    },
+    called: () => {
+      counts.calls += 1;
+      meter.called();
+    },
+  };
+}
+
+interface Place {
+  readonly actor: Actor;
+  readonly network: Network;
+  readonly meter: CallMeter;
+}
+
+function handlerOf(world: World, job: JobName, on: Instance, place: Place): RunnableJob['handler'] {
+  const fanOut = world.plan.jobs.find((planned) => firstSpec(planned).name === job)?.fanOut;
+  const run = (context: JobContext): Promise<unknown> => handle(world, context, on, place);
+  if (fanOut === undefined) return { run };
+  const blob = targetOf(world, job, on, place, () => undefined);
+  return fanOutHandler(world, fanOut, on.process, { run, begun: place.meter.item, blob });
+}
+
+async function handle(world: World, context: JobContext, on: Instance, place: Place): Promise<unknown> {
+  const { plan, observer, trace } = world;
+  const { process } = on;
+  const { actor, meter } = place;
+  const { job, attempt, runId } = context;
+  const execution = observer.handlerStarted({ context, process, actor });
+  world.counts.handlers += 1;
+  meter.attempt(`${runId} ${String(attempt)}`);
+  trace?.add(
+    process.id,
+    `${job} handler of ${runId} attempt ${String(attempt)} starts (${context.trigger}, token ${String(context.fence.token)})`,
+  );
+  const blob = targetOf(world, job, on, place, (token) => {
+    observer.fencedWriteSent(job, token);
+  });
+  const random = seededBy(plan.seed, 'handler', job, runId, attempt);
+  const planned = world.troubled ? plan.jobs.find((one) => firstSpec(one).name === (job as JobName)) : undefined;
+  let returned = false;
+  try {
+    const result = await behave(context, process.clock, blob, random, planned);
+    returned = true;
+    return result;
+  } finally {
+    observer.handlerEnded(execution, returned);
+    trace?.add(process.id, `${job} handler of ${runId} attempt ${String(attempt)} ${returned ? 'returns' : 'throws'}`);
+  }
+}
+
+/** What a job's handlers write, as one process reaches it. */
+function targetOf(
+  world: World,
+  job: string,
+  { process }: Instance,
+  { network }: Place,
+  sent: (token: number) => void,
+): FencedBlob {
+  const target = world.targets.get(job);
+  if (target === undefined) throw new Error(`no target of ${job}`);
+  return blobOver(target, (kind, apply) => callOver(network, process, { kind: `${job} ${kind}`, apply }), sent);
+}
+
+export function restart(world: World, place: PlannedInstance, back: number): void {
+  world.timeline.after(back, () => {
+    if (world.places.get(place.index)?.process.dead !== false) start(world, place);
+  });
+}
+
+/** As `kill -9`. */
+export function kill(world: World, place: PlannedInstance, back: number): void {
+  const instance = world.places.get(place.index);
+  if (instance === undefined || instance.process.dead) return;
+  instance.process.kill();
+  world.trace?.add(instance.process.id, 'killed');
+  for (const { executions, items } of world.observer.jobs.values()) {
+    for (const execution of executions) if (execution.process.dead) executions.delete(execution);
+    for (const item of items) if (item.process.dead) items.delete(item);
+  }
+  restart(world, place, back);
+}
+
+export function pause(world: World, place: PlannedInstance, lasts: number, asleep: boolean): void {
+  const instance = world.places.get(place.index);
+  if (instance === undefined || instance.process.dead || instance.process.paused) return;
+  instance.process.pause(asleep);
+  instance.pausedSince = world.timeline.now();
+  world.trace?.add(instance.process.id, asleep ? 'sleeps' : 'stopped');
+  world.timeline.after(lasts, () => {
+    wake(world, instance);
+  });
+}
+
+export function wake(world: World, instance: Instance): void {
+  if (!instance.process.paused || instance.process.dead) return;
+  world.trace?.add(instance.process.id, 'wakes');
+  instance.process.wake();
+  instance.pausedSince = undefined;
+}
+
+/** How long a host that is told to stop waits for what it does, and how often it looks. */
+const INVOCATIONS_MS = 10_000;
+const LOOKS_EVERY_MS = 100;
+const HOOK_MS = 5_000;
+
+/**
+ * The host is told to stop. While it has something to do, for up to 10 s, its process hears nothing of that and its hub
+ * takes orchestrations and runs none. Then there are 5 s for its shutdown hook, and it is gone.
+ */
+export function leave(world: World, place: PlannedInstance, back: number): void {
+  const instance = world.places.get(place.index);
+  if (instance === undefined || instance.process.dead || instance.leaving) return;
+  const { timeline, trace } = world;
+  const { coordinator, process } = instance;
+  trace?.add(process.id, 'is told to stop');
+  instance.leaving = true;
+  const toldAt = timeline.now();
+  const drainWhenIdle = (): void => {
+    if (process.dead) return;
+    const isIdle = coordinator.ticks.size === 0 && coordinator.running.size === 0;
+    if (!isIdle && timeline.now() - toldAt < INVOCATIONS_MS) {
+      timeline.after(LOOKS_EVERY_MS, drainWhenIdle);
+      return;
+    }
+    trace?.add(process.id, 'drains');
+    process.enter(() => void instance.drain());
+    timeline.after(HOOK_MS, () => {
+      if (!process.dead && world.places.get(place.index) === instance) kill(world, place, back);
+    });
+  };
+  drainWhenIdle();
+}

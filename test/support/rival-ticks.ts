@@ -1,0 +1,342 @@
+import type { JobName } from '../../src/core/brand';
+import type { Clock } from '../../src/core/clock';
+import { sleep } from '../../src/core/clock';
+import type { CoordinatorEvent } from '../../src/core/event';
+import type { JobSpec } from '../../src/core/job';
+import type { LedgerRecord } from '../../src/core/record';
+import { parseRecord } from '../../src/core/record';
+import type { Control } from '../../src/core/control';
+import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
+import type { Row } from '../../src/core/row';
+import { decodeRow } from '../../src/core/row';
+import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
+import { Health } from '../../src/coordinator/coordinator';
+import { drain } from '../../src/coordinator/drain';
+import type { JobContext, JobHandler } from '../../src/handler/handler';
+import type { FanOutHandler } from '../../src/handler/define-fan-out';
+import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
+import { createTicker } from '../../src/coordinator/tick/tick';
+import { serviceTime } from '../../src/lease/service-time';
+import type { LeaseStore } from '../../src/lease/store';
+import type { MemoryService } from '../../src/stores/memory/store';
+import { memoryService } from '../../src/stores/memory/store';
+import type { SettableClock } from './clock';
+import { settableClock } from './clock';
+import { playOrchestration } from './orchestrations';
+
+export type SimulatedHandler = (context: JobContext, on: Instance) => unknown;
+
+export interface SimulationOptions {
+  readonly jobs: readonly JobSpec[];
+  readonly handler?: SimulatedHandler;
+  /** Jobs that fan out, by name, made anew for each instance. */
+  readonly fanOut?: Readonly<Record<string, (on: Instance) => FanOutHandler>>;
+  readonly deployments?: number;
+  readonly start?: number;
+  readonly revision?: number;
+  readonly sweepIntervalMs?: number;
+  /** How long each call to storage takes. */
+  readonly latencyMs?: number;
+  /** The tick timer fires this long before its time. */
+  readonly ticksEarlyMs?: number;
+}
+
+/** One handler call. */
+export interface Call {
+  readonly job: string;
+  readonly scheduledFor: number;
+  readonly at: number;
+  readonly attempt: number;
+  readonly trigger: string;
+  readonly token: number;
+  readonly deployment: string;
+}
+
+export interface Instance {
+  readonly deployment: string;
+  readonly coordinator: Coordinator;
+  readonly report: Report;
+  readonly dead: boolean;
+  /** How often its tick was called. */
+  ticks(): number;
+  /** How many calls of each kind its store got. */
+  readonly calls: Map<string, number>;
+  /** As `kill -9`: nothing of it goes on. */
+  kill(): void;
+  drain(): Promise<void>;
+  /** Its machine's clock is this far ahead. */
+  skewMs: number;
+  /** Nothing of it gets on until it is woken. */
+  pause(): void;
+  wake(): void;
+  /** Its task hub swallows what is started. */
+  hubDead: boolean;
+  /** How long its task hub takes to deliver a message. */
+  hubLateMs: (input: AttemptInput) => number;
+}
+
+export interface RivalTicks {
+  readonly clock: SettableClock;
+  readonly instances: Instance[];
+  readonly calls: Call[];
+  readonly events: (CoordinatorEvent & { deployment: string })[];
+  /** A handle for the test itself. */
+  readonly store: LeaseStore;
+  readonly service: MemoryService;
+  startInstance(deployment: string, changes?: { jobs?: readonly JobSpec[]; revision?: number }): Instance;
+  row(job: string): Promise<Row>;
+  records(job: string): Promise<LedgerRecord[]>;
+  control(job: string, change: (control: Control) => Control): Promise<void>;
+}
+
+const TICK_MS = 15_000;
+const TICK_OFFSET_MS = 10_000;
+
+/** Several deployments over one in-memory store, on one clock that the test moves. */
+export function rivalTicks(options: SimulationOptions): RivalTicks {
+  const clock = settableClock(options.start ?? Date.UTC(2026, 0, 1, 0, 0, 0));
+  const service = memoryService(clock);
+  const store = service.open();
+  const calls: Call[] = [];
+  const events: RivalTicks['events'] = [];
+  const instances: Instance[] = [];
+  let ids = 0;
+
+  const hubs = new Map<string, (instance: Instance) => Hub>();
+  const hubFor = (instance: Instance): Hub => {
+    const { deployment } = instance;
+    const hub =
+      hubs.get(deployment) ?? hubOf(clock, () => instances.filter((other) => other.deployment === deployment));
+    hubs.set(deployment, hub);
+    return hub(instance);
+  };
+
+  const startInstance: RivalTicks['startInstance'] = (deployment, changes = {}) => {
+    const specs = changes.jobs ?? options.jobs;
+    const life = { dead: false, paused: undefined as undefined | (() => void)[] };
+    const instanceClock = clockOf(clock, life, () => instance.skewMs);
+    const counted = new Map<string, number>();
+    const fanOut = (name: string): FanOutHandler | undefined => options.fanOut?.[name]?.(instance);
+    const single: JobHandler = {
+      run: (context: JobContext) => {
+        calls.push({
+          job: context.job,
+          scheduledFor: context.scheduledFor.getTime(),
+          at: clock.now(),
+          attempt: context.attempt,
+          trigger: context.trigger,
+          token: context.fence.token,
+          deployment,
+        });
+        return options.handler?.(context, instance);
+      },
+    };
+    const coordinator: Coordinator = {
+      store: storeOf(service.open(), life, counted, (delay) => sleep(instanceClock, delay), options.latencyMs ?? 0),
+      clock: instanceClock,
+      serviceTime: serviceTime(instanceClock),
+      random: () => 0.5,
+      newId: () => {
+        ids += 1;
+        return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
+      },
+      deployment,
+      revision: changes.revision ?? options.revision ?? 0,
+      jobs: new Map(
+        specs.map((spec) => [
+          spec.name,
+          {
+            spec,
+            input: spec.input,
+            get handler() {
+              return fanOut(spec.name) ?? single;
+            },
+          },
+        ]),
+      ),
+      settings: {
+        lookAheadMs: 5_000,
+        sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
+        functionTimeoutMs: 30 * 60_000,
+      },
+      health: new Health(),
+      running: new Set(),
+      ticks: new Set(),
+      handOvers: new Map(),
+      stopping: false,
+    };
+    const report: Report = {
+      event: (event) => events.push({ ...event, deployment }),
+      log: () => undefined,
+    };
+    let ticks = 0;
+    const instance: Instance = {
+      ticks: () => ticks,
+      deployment,
+      coordinator,
+      report,
+      get dead() {
+        return life.dead;
+      },
+      calls: counted,
+      skewMs: 0,
+      hubDead: false,
+      hubLateMs: () => 5,
+      kill: () => {
+        life.dead = true;
+      },
+      drain: () => drain(coordinator),
+      pause: () => {
+        life.paused ??= [];
+      },
+      wake: () => {
+        const held = life.paused ?? [];
+        life.paused = undefined;
+        for (const run of held) run();
+      },
+    };
+    instances.push(instance);
+    const onTick = (): void => {
+      ticks += 1;
+    };
+    void tickLoop(coordinator, hubFor(instance), report, options.ticksEarlyMs ?? 0, onTick);
+    return instance;
+  };
+  for (let index = 0; index < (options.deployments ?? 1); index += 1) startInstance(`d${String(index + 1)}`);
+
+  return {
+    clock,
+    instances,
+    calls,
+    events,
+    store,
+    service,
+    startInstance,
+    row: async (job) => {
+      const found = await store.readRow(job as JobName);
+      if (found === undefined) throw new Error(`no row of ${job}`);
+      return decodeRow(found.metadata);
+    },
+    records: async (job) => {
+      const { records } = await store.listRecords(job as JobName, { limit: 5000 });
+      return Promise.all(
+        records.map(async ({ key }) => {
+          const found = await store.readRecord(job as JobName, key);
+          if (found === undefined) throw new Error(`no record ${key}`);
+          return parseRecord(job as JobName, key, found.body);
+        }),
+      );
+    },
+    control: async (job, change) => {
+      const { control } = await store.readControl(job as JobName);
+      const current = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
+      await store.writeControl(job as JobName, encodeControl(change(current)), control?.etag);
+    },
+  };
+}
+
+async function tickLoop(
+  coordinator: Coordinator,
+  hub: Hub,
+  report: Report,
+  earlyMs: number,
+  onTick: () => void,
+): Promise<void> {
+  const ticker = createTicker(coordinator);
+  const { clock } = coordinator;
+  const nextFire = (after: number): number =>
+    Math.floor((after - TICK_OFFSET_MS) / TICK_MS + 1) * TICK_MS + TICK_OFFSET_MS;
+  while (!coordinator.stopping) {
+    await sleep(clock, nextFire(clock.now() + earlyMs) - earlyMs - clock.now());
+    onTick();
+    await ticker.tick(hub, nextFire, report);
+  }
+}
+
+/** A message that nobody has answered for comes back after this long, where its instance has died. */
+const REDELIVERED_AFTER_MS = 20_000;
+
+/** One deployment's task hub in memory: its instances take turns at its activities. */
+function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Instance) => Hub {
+  const orchestrations = new Map<string, 'pending' | 'completed' | 'failed'>();
+  let turn = 0;
+  const deliver = async (input: AttemptInput, lateMs: number): Promise<AttemptResult> => {
+    await sleep(clock, lateMs);
+    for (;;) {
+      const able = workers().filter((worker) => !worker.dead && !worker.hubDead && !worker.coordinator.stopping);
+      turn += 1;
+      const worker = able[turn % Math.max(1, able.length)];
+      if (worker !== undefined) {
+        const answer = runAttempt(worker.coordinator, input, worker.report);
+        const result = await Promise.race([answer, gone(worker)]);
+        if (result !== undefined) return result;
+      }
+      await sleep(clock, REDELIVERED_AFTER_MS);
+    }
+  };
+  const gone = async (worker: Instance): Promise<undefined> => {
+    while (!worker.dead) await sleep(clock, REDELIVERED_AFTER_MS);
+    return undefined;
+  };
+  return (instance) => ({
+    start: async (id, input) => {
+      if (orchestrations.has(id)) return;
+      orchestrations.set(id, 'pending');
+      if (instance.hubDead) return;
+      const durable = {
+        activity: (next: AttemptInput) => deliver(next, instance.hubLateMs(next)),
+        timer: (at: Date) => sleep(clock, at.getTime() - clock.now()),
+      };
+      playOrchestration(durable, input).then(
+        () => orchestrations.set(id, 'completed'),
+        () => orchestrations.set(id, 'failed'),
+      );
+    },
+    status: async (id) => orchestrations.get(id) ?? 'unknown',
+    purge: async () => undefined,
+  });
+}
+
+interface Life {
+  dead: boolean;
+  paused: (() => void)[] | undefined;
+}
+
+function clockOf(clock: Clock, life: Life, skew: () => number): Clock {
+  return {
+    now: () => clock.now() + skew(),
+    monotonic: () => clock.monotonic(),
+    after: (delay, run) =>
+      clock.after(delay, () => {
+        if (life.dead) return;
+        if (life.paused === undefined) run();
+        else life.paused.push(run);
+      }),
+  };
+}
+
+/** A store whose calls count, and never come back to an instance that is gone. */
+function storeOf(
+  store: LeaseStore,
+  life: Life,
+  counted: Map<string, number>,
+  wait: (ms: number) => Promise<void>,
+  latencyMs: number,
+): LeaseStore {
+  return new Proxy(store, {
+    get(target, property: keyof LeaseStore) {
+      const member = target[property];
+      if (typeof member !== 'function') return member;
+      return async (...parameters: unknown[]) => {
+        if (life.dead) return new Promise(() => undefined);
+        counted.set(property, (counted.get(property) ?? 0) + 1);
+        if (latencyMs > 0) await wait(latencyMs / 2);
+        const answer: unknown = await Reflect.apply(member, target, parameters);
+        if (latencyMs > 0) await wait(latencyMs / 2);
+        if (life.dead) return new Promise(() => undefined);
+        return answer;
+      };
+    },
+  });
+}
