@@ -14,6 +14,8 @@ const ON_ITS_WAY_MS = 20_000;
 const BUSY_MS = 5_000;
 /** One after another, from one start of a backlog to the next. */
 const CALLS_A_BACKLOG_RUN = 12;
+/** A run of a backlog, from one claim to the next, in which items are sent out and gathered. */
+const BACKLOG_RUN_MS = 2_000;
 const TICK_MS = 15_000;
 const SWEEP_MS = 60_000;
 /** How long a term, or a job that is due all the time, may be away. */
@@ -41,6 +43,23 @@ export function isSettled(world: World, quietFrom: number): boolean {
     if (facts?.row === undefined || spec === undefined) return false;
     return isJobSettled(facts, spec, quietFrom, START + world.timeline.now());
   });
+}
+
+/**
+ * How long what waits at the end of the faults takes to run. With catchUp `all` the due times of a whole outage run one
+ * after another, and a job that fans out each 2 s takes more than a second for each.
+ */
+export function backlogMs(world: World, quietFrom: number): number {
+  const backlogs = world.plan.jobs.map((job) => {
+    const spec = currentSpec(world, job.index);
+    const row = world.observer.jobs.get(firstSpec(job).name)?.row;
+    if (row === undefined || spec?.kind !== 'timed' || !spec.enabled || spec.catchUp !== 'all') return 0;
+    let waiting = 0;
+    let due = spec.timetable.next(Math.max(row.cursor, quietFrom - spec.catchUpWindowMs));
+    for (; due !== undefined && due + spec.offsetMs < quietFrom; due = spec.timetable.next(due)) waiting += 1;
+    return waiting * BACKLOG_RUN_MS;
+  });
+  return Math.max(0, ...backlogs);
 }
 
 function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: number): boolean {
@@ -220,7 +239,7 @@ function isBusy({ kind, timetable }: JobSpec): boolean {
  */
 function excusesOf(facts: JobFacts, quietFrom: number): (instant: number) => boolean {
   const idle = [...facts.acquisitions.values()].filter(
-    ({ actor, sentAt, at }) => at !== undefined && (sentAt < quietFrom || actor.hubDeadSince() !== undefined),
+    ({ actor, firstSentAt, at }) => at !== undefined && (firstSentAt < quietFrom || actor.hubDeadSince() !== undefined),
   );
   return (instant) =>
     idle.some(

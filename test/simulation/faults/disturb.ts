@@ -45,13 +45,15 @@ export function disturb(world: World, what: Disturbance): void {
 }
 
 function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'setClocks' }>): void {
+  // Once the faults have ended, nobody sets a clock any more.
+  if (!world.troubled) return;
   const now = START + world.timeline.now();
   const isSo = [...world.observer.jobs.values()].some(({ row, executions }) => {
     if (what.once === 'atWork') return executions.size > 0;
     return row?.phase === 'running' && row.run?.trigger === 'schedule' && row.run.scheduledFor > now + LOOKED_MS;
   });
   if (isSo) for (const { process } of world.places.values()) process.setSkew(what.skewMs);
-  else if (world.troubled) {
+  else {
     world.timeline.after(LOOKED_MS, () => {
       setClocks(world, what);
     });

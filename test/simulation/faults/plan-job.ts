@@ -48,6 +48,9 @@ const SCHEDULES = [
   ...(['@every 2s', '@every 5s', '@always', '@manual', '@at'] as const),
 ] as const;
 
+/** A leader job has no timeout. One that becomes another kind of job gets this one: no handler hangs for longer. */
+const HANGS_AT_MOST_MS = 120_000;
+
 /** The job with other schedules or settings, by revision. What says when it is due is part of the row's hash. */
 export function rescheduled(
   job: PlannedJob,
@@ -55,12 +58,12 @@ export function rescheduled(
 ): PlannedJob {
   const specs = job.specs.map((spec, revision) => {
     const { schedule, settings } = change(spec, revision);
-    const { kind, at, timetable, timeoutMs } = jobSpec(spec.name, schedule, settings);
+    const { kind, at, timetable } = jobSpec(spec.name, schedule, settings);
     const changed: JobSpec = { ...spec, schedule, kind, timetable, ...settings };
     return {
       ...changed,
       ...(at === undefined ? {} : { at }),
-      timeoutMs: spec.timeoutMs ?? timeoutMs,
+      timeoutMs: spec.timeoutMs ?? (kind === 'always' ? undefined : HANGS_AT_MOST_MS),
       scheduleHash: `hash of ${schedule} ${String(changed.enabled)}`,
     };
   });

@@ -1,6 +1,6 @@
 import { openPause } from '../../../src/core/control';
 import { resumeJob } from '../../../src/operator/pause';
-import { checkEnd, isSettled } from '../checks/end';
+import { backlogMs, checkEnd, isSettled } from '../checks/end';
 import { checkStarts } from '../checks/starts';
 import { checkSaidOverdue, SAID_WITHIN_MS } from '../checks/overdue';
 import { disturb } from '../faults/disturb';
@@ -14,7 +14,7 @@ import type { World } from '../world/world';
 
 /** More events than any history needs: something loops. */
 const EVENTS_AT_MOST = 400_000;
-/** Once the faults have ended, everything that they left is to be settled within this. */
+/** Once the faults have ended, everything that they left is to be settled within this, backlogs apart. */
 const SETTLED_WITHIN_MS = 330_000;
 const LOOK_EVERY_MS = 15_000;
 /** For how long it must then go on as if nothing had happened. */
@@ -91,10 +91,11 @@ async function quieten(world: World): Promise<void> {
   const { timeline, observer, plan } = world;
   const quiet = timeline.now();
   endFaults(world);
+  const settledWithin = SETTLED_WITHIN_MS + backlogMs(world, START + quiet);
   // What operators have sent may still be on its way.
   if (plan.people === true) await until(world, quiet + ARRIVES_WITHIN_MS);
   while (!isSettled(world, START + quiet)) {
-    if (timeline.now() - quiet > SETTLED_WITHIN_MS) {
+    if (timeline.now() - quiet > settledWithin) {
       checkEnd(world, { quietFrom: START + quiet, calmFrom: Infinity });
       if (observer.violations.length === 0) observer.report('notSettled', 'all', 'what the faults left is not settled');
       return;

@@ -46,9 +46,11 @@ export interface Actor {
 export interface Acquisition {
   readonly actor: Actor;
   readonly leaseMs: number;
-  /** When the listing was made that it was first decided on, that of the last decision, and when it was sent last. */
+  /** When the listing was made that it was first decided on, and that of the last decision. */
   readonly viewAt: number;
   lastViewAt: number;
+  /** When it was sent first, and last: an attempt whose message was late asks again. */
+  readonly firstSentAt: number;
   sentAt: number;
   /** How far off its process's idea of the time was, at least and at most. */
   errors: readonly [number, number];
@@ -59,6 +61,8 @@ export interface Acquisition {
   lastAt: number;
   /** When it, or a renewal, took effect last. */
   provenAt: number;
+  /** When its process gave it to the task hub, or tried to. */
+  handedOverAt: number | undefined;
   /** The row was written under it. */
   used: boolean;
 }

@@ -1,5 +1,5 @@
 import { runAttempt } from '../../../src/coordinator/attempt/attempt';
-import type { Coordinator, Report, RunnableJob } from '../../../src/coordinator/coordinator';
+import type { Coordinator, Hub, Report, RunnableJob } from '../../../src/coordinator/coordinator';
 import { Health } from '../../../src/coordinator/coordinator';
 import { drain } from '../../../src/coordinator/drain';
 import { createTicker } from '../../../src/coordinator/tick/tick';
@@ -49,6 +49,8 @@ export interface InstanceOptions {
   readonly trace: Trace | undefined;
   readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
   readonly said: (event: CoordinatorEvent) => void;
+  /** It hands a job's lease over to its task hub. */
+  readonly handedOver: (job: string, leaseId: string) => void;
   /** What must not happen. */
   readonly broken: (what: string) => void;
   /** Whether this instance's timer is the one that fires. */
@@ -115,6 +117,17 @@ export function startInstance(options: InstanceOptions): Instance {
   });
   return instance;
 
+  function watchedHub(): Hub {
+    const hub = deployment.hub.for(process);
+    return {
+      ...hub,
+      start: (id, input) => {
+        if (input.kind === 'handedOver') options.handedOver(input.job, input.leaseId);
+        return hub.start(id, input);
+      },
+    };
+  }
+
   async function tickLoop(): Promise<void> {
     const ticker = createTicker(coordinator);
     const { clock } = coordinator;
@@ -122,8 +135,7 @@ export function startInstance(options: InstanceOptions): Instance {
       Math.floor((after - TICK_OFFSET_MS) / TICK_MS + 1) * TICK_MS + TICK_OFFSET_MS;
     while (!instance.leaving && !coordinator.stopping) {
       await sleep(clock, nextFire(clock.now()) - clock.now());
-      if (!instance.leaving && options.mayTick(instance))
-        await ticker.tick(deployment.hub.for(process), nextFire, report);
+      if (!instance.leaving && options.mayTick(instance)) await ticker.tick(watchedHub(), nextFire, report);
     }
   }
 }

@@ -29,6 +29,8 @@ export interface Observer {
   watch(store: LeaseStore, actor: Actor): LeaseStore;
   /** A process sends a call. */
   sent(actor: Actor, method: string, parameters: readonly unknown[]): void;
+  /** A process hands an acquisition over to its task hub. */
+  handedOver(actor: Actor, job: string, leaseId: string): void;
   /** A listing arrives at a process. */
   listed(actor: Actor, listing: Listing): void;
   leaseBroken(job: JobName, periodMs: number): void;
@@ -101,14 +103,23 @@ export function createObserver(
         leaseMs,
         viewAt: oldestView(actor.views.get(job), now()),
         lastViewAt: actor.views.get(job)?.rowAt ?? now(),
+        firstSentAt: now(),
         sentAt: now(),
         errors: [actor.error(), actor.error()],
         skewed: actor.skewed(),
         at: undefined,
         lastAt: 0,
         provenAt: -Infinity,
+        handedOverAt: undefined,
         used: false,
       });
+    },
+    handedOver(actor, job, leaseId) {
+      const facts = factsOf(job);
+      const acquisition = facts.acquisitions.get(leaseId as LeaseId);
+      if (acquisition === undefined) return;
+      acquisition.handedOverAt ??= now();
+      checkHub(facts, actor, report);
     },
     listed(actor, listing) {
       const at = madeAt.get(listing) ?? listing.date;
@@ -182,7 +193,7 @@ export function createObserver(
 
 /** `unlock` asks for the longest period: a lease is broken for what remains of it. */
 const LONGEST_LEASE_MS = 60_000;
-/** How often a process may take one job's lease in vain. */
+/** How often a process may hand one job over in vain. A lease that is taken for a row write needs no hub. */
 const HAND_OVERS_LOST = 1;
 
 interface Watching {
@@ -347,19 +358,18 @@ function acquired(
   acquisition.at ??= now;
   acquisition.lastAt = now;
   proven(facts, acquisition);
-  checkHub(facts, acquisition, report);
 }
 
 /** A process whose hub is dead learns so from its first hand-over that comes to nothing, and then keeps out. */
-function checkHub({ acquisitions, name }: JobFacts, { actor }: Acquisition, report: Observer['report']): void {
+function checkHub({ acquisitions, name }: JobFacts, actor: Actor, report: Observer['report']): void {
   const deadSince = actor.hubDeadSince();
   if (deadSince === undefined) return;
   let inVain = 0;
   for (const other of acquisitions.values()) {
-    if (other.actor === actor && other.at !== undefined && other.sentAt > deadSince && !other.used) inVain += 1;
+    const { handedOverAt = -Infinity } = other;
+    if (other.actor === actor && handedOverAt > deadSince && !other.used) inVain += 1;
   }
-  // This one may be for a row write that needs no hub.
-  if (inVain - 1 > HAND_OVERS_LOST) {
+  if (inVain > HAND_OVERS_LOST) {
     report('racedUnproven', name, `${actor.id} took the lease ${String(inVain)} times in vain after its hub had died`);
   }
 }

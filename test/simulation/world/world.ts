@@ -197,6 +197,9 @@ export function start(world: World, place: PlannedInstance): void {
     said: (event) => {
       observer.event(actor, event);
     },
+    handedOver: (job, leaseId) => {
+      observer.handedOver(actor, job, leaseId);
+    },
     broken: (what) => {
       observer.report('threw', 'all', `${id}: ${what}`);
     },
