@@ -4,20 +4,16 @@ import { sleep } from '../../core/clock';
 import type { Decision } from '../../core/decide';
 import { HELD_WATCH_MS } from '../../core/decide';
 import { claimTime } from '../../core/fates';
-import { encodeRow, firstCursor, isOutcomeUnknown, newRow } from '../../core/row';
-import type { Row } from '../../core/row';
+import { encodeRow, firstCursor, newRow } from '../../core/row';
 import { backOff } from '../../lease/back-off';
-import { untilAnswered, within } from '../../lease/deadline';
+import { within } from '../../lease/deadline';
 import type { Listing, ListOptions } from '../../lease/store';
 import { StoreError } from '../../lease/store';
-import { elapsedSince, moment, Trust } from '../../lease/trust';
+import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { createGate } from '../gate';
 import { turnOf } from '../give-back';
-import { writeRow } from '../held';
-import type { Held } from '../held';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
-import { writeOutcomeUnknown, writeOwedOf } from '../settle';
 import { Board } from './board';
 import type { JobNotes } from './board';
 import { hubWatch } from './hub-watch';
@@ -29,6 +25,7 @@ import { purger } from './purge';
 import { handOver } from './race';
 import { listingRounds } from './rounds';
 import { tellSlowListing, tellStrays } from './strays';
+import { writeDecided } from './write-decided';
 
 /** Claims side by side. */
 const CLAIMS_AT_ONCE = 32;
@@ -373,7 +370,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
     going += 1;
     const action = gate(async () => {
       const leaseId = leaseIdFor(notes, etag, lease);
-      if (decision.kind === 'record') return writeDecided(job, decision.row, etag, leaseId, report);
+      if (decision.kind === 'record')
+        return writeDecided(coordinator, job, { row: decision.row, etag, leaseId }, report);
       const claim = { ...decision.claim, row: overdue.told(job.spec.name, decision.claim.row) };
       return handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
     });
@@ -418,33 +416,6 @@ export function createTicker(coordinator: Coordinator): Ticker {
     if (won === undefined || decision.kind !== 'claim' || decision.claim.run.kind === 'term') return soon;
     const next = spec.timetable.next(decision.claim.row.cursor);
     return next === undefined ? soon : Math.max(soon, claimTime(spec, next, settings.lookAheadMs));
-  }
-
-  /** Due times get their fates and nothing runs, in the same order: acquire, row, records, release. */
-  async function writeDecided(
-    job: RunnableJob,
-    row: Row,
-    etag: ETag,
-    leaseId: LeaseId,
-    report: Report,
-  ): Promise<boolean> {
-    const { store } = coordinator;
-    const { name, leaseMs } = job.spec;
-    const sent = moment(clock);
-    const trust = new Trust(clock, sent, leaseMs / 2);
-    const remaining = (): Millis => trust.remaining();
-    const acquired = await untilAnswered(coordinator, remaining, (signal) =>
-      store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal }),
-    );
-    if (acquired.kind === 'lost') return false;
-    const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);
-    if (written.kind === 'refused') return false;
-    const claimed = { date: written.date, monotonic: clock.monotonic() };
-    const held: Held = { job, leaseId, leaseMs, trust, claimed, row, etag: written.etag };
-    if (isOutcomeUnknown(row)) await writeOutcomeUnknown(coordinator, held, report);
-    await writeOwedOf(coordinator, held, report);
-    await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
-    return true;
   }
 
   async function settleDown(): Promise<void> {

@@ -111,11 +111,11 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'records of what did not run are written before the row',
     edits: [
       {
-        file: 'coordinator/tick/tick.ts',
+        file: 'coordinator/tick/write-decided.ts',
         from: 'const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);',
         to:
           'await writeOwedOf(coordinator, { job, leaseId, trust, row, etag }, report);\n' +
-          '    const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);',
+          '  const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);',
       },
     ],
   },
