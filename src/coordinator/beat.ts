@@ -1,14 +1,13 @@
 import type { JobName, Millis, Token } from '../core/brand';
 import { BEAT_EVERY_MS, beatPiece, isSilent } from '../core/fan-out';
 import type { Row } from '../core/row';
-import { untilAnswered, within } from '../lease/deadline';
+import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import type { Moment } from '../lease/trust';
 import { elapsedSince, moment } from '../lease/trust';
 import type { Coordinator } from './coordinator';
 import type { ItemInput } from './message';
 
-const CALL_LIMIT_MS = 5_000;
 /** What has not beaten for this long has no items here any more. */
 const FORGET_AFTER_MS = 60_000;
 

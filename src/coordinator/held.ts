@@ -1,9 +1,9 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
 import { runIdOf } from '../core/key';
+import { sameMetadata } from '../core/metadata';
 import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
-import type { Metadata } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
 import type { Coordinator, RunnableJob } from './coordinator';
@@ -87,9 +87,4 @@ export async function writeRow(
   const seen = listing.jobs.get(name)?.row;
   if (seen === undefined || !sameMetadata(seen.metadata, metadata)) return { kind: 'refused' };
   return { kind: 'written', etag: seen.etag, date: listing.date, sent, answerLost: true };
-}
-
-function sameMetadata(a: Metadata, b: Metadata): boolean {
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
 }

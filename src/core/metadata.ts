@@ -108,6 +108,11 @@ export function writeMetadata(
   return metadata;
 }
 
+export function sameMetadata(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
+
 export function isoOrUndefined(instant: EpochMs | undefined): string | undefined {
   return instant === undefined ? undefined : new Date(instant).toISOString();
 }

@@ -1,7 +1,7 @@
 import type { EpochMs, ETag, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
-import { untilAnswered, within } from '../lease/deadline';
+import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import type { RowStore } from '../lease/store';
 import { StoreError, StoreUnavailableError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
@@ -10,7 +10,6 @@ import type { ElectionSettings } from './options';
 import type { ElectionRow } from './row';
 import { decodeElectionRow, encodeElectionRow, newElectionRow } from './row';
 
-const CALL_LIMIT_MS = 5_000;
 /** How long a candidate goes on asking for the lease. */
 const ACQUIRE_LIMIT_MS = 5_000;
 /** How long is spent on giving back a lease that nothing was done under. */

@@ -5,8 +5,8 @@ import type { Asking } from './back-off';
 import { backOff } from './back-off';
 import { StoreUnavailableError } from './store';
 
-/** No single call to storage takes longer; what is asked again is asked within the time that is left. */
-const CALL_LIMIT_MS = 5_000;
+/** No single call to storage takes longer; a call that is repeated gets the time that is left, and no more than this. */
+export const CALL_LIMIT_MS = 5_000;
 const ASK_AGAIN_MS = 250;
 const ASK_AGAIN_AT_MOST_MS = 2_000;
 

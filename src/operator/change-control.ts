@@ -4,6 +4,7 @@ import { encodeControl } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
+import { sameMetadata } from '../core/metadata';
 import type { CallOptions, LeaseStore, Metadata } from '../lease/store';
 import { StoreUnavailableError } from '../lease/store';
 import type { JobState } from './job-state';
@@ -83,11 +84,6 @@ async function isWritten(
 ): Promise<boolean> {
   const { control } = await store.readControl(job, options);
   return control !== undefined && sameMetadata(control.metadata, metadata);
-}
-
-function sameMetadata(a: Metadata, b: Metadata): boolean {
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
 }
 
 /** Drops what no decision needs any more: else the record would grow until it is full. */

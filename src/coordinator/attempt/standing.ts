@@ -4,7 +4,7 @@ import { BEAT_TRUSTS_MS, ITEMS_MARGIN_MS, STOP_PIECE } from '../../core/fan-out'
 import { runIdOf } from '../../core/key';
 import { decodeRow } from '../../core/row';
 import type { FanOutHandler } from '../../handler/define-fan-out';
-import { within } from '../../lease/deadline';
+import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Moment } from '../../lease/trust';
 import { elapsedSince, moment, Trust, whenOver } from '../../lease/trust';
 import { beat } from '../beat';
@@ -12,7 +12,6 @@ import type { Aborter } from '../bounded';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import type { ItemInput } from '../message';
 
-const CALL_LIMIT_MS = 5_000;
 /** How often an item that runs asks whether it is still wanted. */
 const LOOK_EVERY_MS = 5_000;
 /** For how long a look that shows an item wanted lets it trust: three looks may be lost. */

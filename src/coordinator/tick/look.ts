@@ -11,14 +11,12 @@ import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow } from '../../core/row';
 import type { Row } from '../../core/row';
 import { isFanOut } from '../../handler/handlers';
-import { within } from '../../lease/deadline';
+import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { ListedControl, ListedRow } from '../../lease/store';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { readRecord } from '../ledger';
 import { troubled } from '../reachability';
 import type { JobNotes } from './board';
-
-const CALL_LIMIT_MS = 5_000;
 
 /** What a listing showed of one job. */
 export interface Seen {

@@ -6,14 +6,13 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { countsFrom, overdueBy } from '../../core/overdue';
 import type { Row } from '../../core/row';
 import { decodeRow } from '../../core/row';
-import { within } from '../../lease/deadline';
+import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Listing } from '../../lease/store';
 import { StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { lastSuccess } from '../ledger';
 
-const CALL_LIMIT_MS = 5_000;
 /** Sweeps do not come to the millisecond. */
 const SWEEP_SHARE = 0.9;
 /** Beside the claims, which are more urgent. */

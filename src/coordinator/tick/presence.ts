@@ -1,11 +1,10 @@
 import type { ETag, Millis } from '../../core/brand';
 import { decodePresence, encodePresence, jobsHash, PRESENCE_EVERY_MS } from '../../core/presence';
 import type { Presence, Rival } from '../../core/presence';
-import { within } from '../../lease/deadline';
+import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
 import { storageAnswers } from '../reachability';
 
-const CALL_LIMIT_MS = 5_000;
 /** What could not be written is tried again after this long. */
 const AGAIN_MS = 60_000;
 /** A process that has not ticked for this long may have been stood in for, by right. */
