@@ -35,7 +35,7 @@ param emails string[]
 @description('Tags on everything.')
 param tags { *: string }
 
-// The app's own events: README, "Logs and health".
+// The app's own events: docs/reference/events.md.
 var events = '''
 AppTraces
 | where Message startswith 'cronlease {'

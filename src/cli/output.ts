@@ -2,10 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { styleText } from 'node:util';
 import { oneLine, printable, printableJson } from '../core/text';
 
-/** Exit codes of every command. */
 export const OK = 0;
 export const NO = 1;
 export const USAGE = 2;
+/** The exit codes of every command: the help and docs/reference/exit-codes.md are made from this. */
+export const EXIT_CODES: readonly { readonly code: number; readonly meaning: string }[] = [
+  { code: OK, meaning: 'success; warnings, if any, are on standard error' },
+  {
+    code: NO,
+    meaning: 'failure or refusal: an invalid file, an unknown job, a refused request, storage that does not answer',
+  },
+  { code: USAGE, meaning: 'the command line is wrong' },
+];
 
 type Style = Parameters<typeof styleText>[0];
 

@@ -7,7 +7,7 @@ import type { ForgetOptions } from './forget';
 import type { FileOptions } from './jobs-file';
 import type { NextOptions } from './next';
 import type { OperateOptions, PauseOptions } from './operate';
-import { NO, OK, USAGE } from './output';
+import { EXIT_CODES, NO } from './output';
 import type { RecoverOptions } from './recover';
 import type { RunsOptions } from './runs';
 import type { UnlockOptions } from './unlock';
@@ -31,9 +31,7 @@ CRONLEASE_CONTAINER, or else "cronlease". local.settings.json is not read.
 With --json standard output is one JSON document; a command that says no prints {"error": {"code", "message"}}.
 
 Exit codes:
-  ${OK}  done; there may be warnings, on standard error
-  ${NO}  no: an invalid file, an unknown job, a refused request, storage that does not answer
-  ${USAGE}  the command line is wrong`;
+${EXIT_CODES.map(({ code, meaning }) => `  ${code}  ${meaning}`).join('\n')}`;
 
 /** The commands. What one needs is loaded when it runs: the help of all is there at once. */
 export function createProgram(done: Done): Command {
@@ -69,7 +67,7 @@ function addReading(program: Command, done: Done): void {
     'check the jobs file',
     'Checks the jobs file as the start of an app does, handlers apart: every error at once.',
   )
-    .option('--json', 'print {ok, errors, warnings}, each [{path, value, message, remedy}]')
+    .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
     .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
     .action(async (options: FileOptions) => done((await import('./validate.js')).validate(options)));
 

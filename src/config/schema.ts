@@ -73,7 +73,7 @@ const MOMENT_EXAMPLES = ['2026-12-24', '2026-12-24T18:00', '2026-12-24T18:00:00Z
 function moment(description: string) {
   return z
     .string()
-    .meta({ description: `${description}: ${MOMENT_WORDS}`, pattern: MOMENT, examples: MOMENT_EXAMPLES })
+    .meta({ description: `${description}: ${MOMENT_WORDS}.`, pattern: MOMENT, examples: MOMENT_EXAMPLES })
     .transform(reading(parseMoment));
 }
 
@@ -112,30 +112,38 @@ const dst = z
   .strictObject({
     gap: z
       .enum(['forward', 'skip'])
-      .meta({ description: 'A wall time that clocks skip: the first instant after the gap, or not at all.' })
+      .meta({
+        description:
+          'A due time that clocks skip: `forward` moves it to the first instant after the gap, `skip` drops it.',
+      })
       .prefault('forward'),
     overlap: z
       .enum(['first', 'second', 'both'])
-      .meta({ description: 'A wall time that clocks show twice: in which pass it is due.' })
+      .meta({
+        description: 'A due time that clocks show twice is due in the `first` pass, in the `second`, or in `both`.',
+      })
       .prefault('first'),
   })
   .meta({
     description:
-      'What happens when clocks change. It does not apply to @every and @at, nor to an hour field with *, - or /, which follows elapsed time.',
+      'What happens when clocks change. Does not apply to `@every` and `@at`, nor to an hour field with `*`, `-` or `/`, which follows elapsed time.',
   });
 
 const retry = z
   .strictObject({
-    attempts: z.int().min(1).meta({ description: 'Attempts in all, the first included.' }).prefault(3),
+    attempts: z.int().min(1).meta({ description: 'How many attempts a run has, the first one included.' }).prefault(3),
     backoff: duration('The wait before the second attempt.', { least: 0 }).prefault('10s'),
     factor: z.number().min(1).meta({ description: 'Each further wait is this many times longer.' }).prefault(2),
-    maxBackoff: duration('No wait is longer.', { least: 0 }).prefault('5m'),
+    maxBackoff: duration('The longest wait.', { least: 0 }).prefault('5m'),
     jitter: z
       .enum(['full', 'none'])
-      .meta({ description: 'full: a random part of each wait, so that jobs do not retry together.' })
+      .meta({
+        description:
+          '`full` waits for a random part of each wait, so that jobs do not retry together; `none` waits for all of it.',
+      })
       .prefault('full'),
   })
-  .meta({ description: 'How an attempt that failed, timed out or stalled is tried again.' });
+  .meta({ description: 'How an attempt that failed, timed out or stalled is retried.' });
 
 /** One job, as the file has it and as it is read. Where a setting has a default, it is here. */
 export const jobSchema = z
@@ -144,7 +152,7 @@ export const jobSchema = z
       .string()
       .meta({
         description:
-          'Cron with 5 fields, or 6 with seconds first; @hourly @daily @weekly @monthly @yearly; @every 90s; @at 2026-12-31T23:00:00Z; @always (a leader job); @manual.',
+          'When the job is due. Cron with 5 fields, or with 6 where seconds come first (names, `L` and `#` work); `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`; `@every 90s`, counted from 1970, so that a restart never shifts it; `@at 2026-12-31T23:00:00Z`, once; `@always`, a leader job, which runs one term after another and has no due times; `@manual`, on request only.',
         pattern: SCHEDULE,
         examples: [
           '0 3 * * *',
@@ -169,10 +177,13 @@ export const jobSchema = z
     dst: dst.prefault({ gap: 'forward', overlap: 'first' }),
     between: z
       .strictObject({
-        from: moment('Nothing is due before').optional(),
-        to: moment('Nothing is due from here on').optional(),
+        from: moment('Nothing is due before this').optional(),
+        to: moment('Nothing is due from this on').optional(),
       })
-      .meta({ description: 'The only stretch in which anything is due.' })
+      .meta({
+        description:
+          'The only period in which the job is due. The actual start counts, `spread` included, here and in `except`.',
+      })
       .transform(reading(inOrder))
       .optional(),
     except: z
@@ -180,64 +191,99 @@ export const jobSchema = z
         z.union([
           exceptedDate,
           z
-            .strictObject({ from: moment('Nothing is due from here on'), to: moment('Due again from here on') })
+            .strictObject({ from: moment('Nothing is due from this on'), to: moment('Due again from this on') })
             .transform(reading(inOrder)),
         ]),
       )
-      .meta({ description: 'Dates, or spans with "to" exclusive, in which nothing is due.' })
+      .meta({ description: 'Dates, or periods with an exclusive `to`, in which nothing is due.' })
       .prefault([]),
     catchUp: z
       .enum(['latest', 'all', 'none'])
-      .meta({ description: 'Due times that were missed: only the latest runs, each in turn, or none.' })
+      .meta({ description: 'Which missed due times run: only the `latest`, `all` in turn, or `none`.' })
       .prefault('latest'),
-    catchUpWindow: duration('A due time older than this is never run.').prefault('1h'),
+    catchUpWindow: duration('A due time older than this never runs.').prefault('1h'),
     overlap: z
       .enum(['skip', 'queue', 'cancel'])
-      .meta({ description: 'Due while the last run goes on: not run, run right after it, or run after cancelling it.' })
+      .meta({
+        description:
+          'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.',
+      })
       .prefault('skip'),
-    spread: duration('One fixed offset for the job inside this span, so that jobs do not all start at once.', {
-      least: 0,
-    }).prefault('0s'),
-    timeout: duration('An attempt is aborted after this. Default 10m; none for @always.').optional(),
-    stallAfter: duration('No progress for this long: the attempt is aborted and the lease let go.').optional(),
-    grace: duration('How long a handler may take to obey its signal.', {
-      least: 0,
-      examples: ['0s', '5s', '15s'],
-    }).prefault('5s'),
+    spread: duration(
+      'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the nominal time.',
+      {
+        least: 0,
+      },
+    ).prefault('0s'),
+    timeout: duration(
+      'An attempt is aborted after this long. With `grace` it must fit into `functionTimeout` of host.json. Default: `10m`; none for `@always`.',
+    ).optional(),
+    stallAfter: duration(
+      'An attempt that calls no `progress()` for this long is aborted, and its lease is released. Default: off.',
+    ).optional(),
+    grace: duration(
+      'How long a handler may take to obey its abort signal before the attempt ends without it. Less than two thirds of the lease minus its margin, which is 2 s or a tenth of the lease, whichever is longer.',
+      {
+        least: 0,
+        examples: ['0s', '5s', '15s'],
+      },
+    ).prefault('5s'),
     retry: retry.prefault({ attempts: 3, backoff: '10s', factor: 2, maxBackoff: '5m', jitter: 'full' }),
-    lease: duration('How long the lease of a running job lasts without renewal: a dead holder is replaced after it.', {
-      least: 15_000,
-      most: 60_000,
-      examples: ['15s', '30s', '60s'],
-    }).prefault('30s'),
-    pauseAfterFailures: z.int().min(1).meta({ description: 'So many failed runs in a row pause the job.' }).optional(),
-    alertAfter: duration('No success for this long: overdue.').optional(),
-    keep: duration('How long ledger records stay.').prefault('90d'),
+    lease: duration(
+      'How long the lease of a running job lasts without renewal, `15s` to `60s`. Others take over from a dead holder after that.',
+      {
+        least: 15_000,
+        most: 60_000,
+        examples: ['15s', '30s', '60s'],
+      },
+    ).prefault('30s'),
+    pauseAfterFailures: z
+      .int()
+      .min(1)
+      .meta({ description: 'After this many failed runs in a row the job is paused, with a note. Default: off.' })
+      .optional(),
+    alertAfter: duration(
+      'A job without a success for this long is overdue, which is logged at each sweep, unless the job is paused or disabled. Default: off.',
+    ).optional(),
+    keep: duration(
+      'How long ledger records are kept. A lifecycle rule deletes them after the longest `keep` of all jobs.',
+    ).prefault('90d'),
     input: z
       .unknown()
       .check(json)
-      .meta({ description: 'What the handler is given: JSON that its own schema accepts.' })
+      .meta({
+        description: "JSON for the handler. The handler's own schema checks it when the app starts. Default: none.",
+      })
       .optional(),
     handler: z
       .string()
       .min(1)
       .meta({ description: "The handler's name in the registry. Default: the job's name." })
       .optional(),
-    description: z.string().meta({ description: 'For people.' }).optional(),
-    tags: z.array(z.string().min(1)).meta({ description: 'For finding jobs.' }).prefault([]),
+    description: z.string().meta({ description: 'A description for people. Default: none.' }).optional(),
+    tags: z.array(z.string().min(1)).meta({ description: 'Labels for finding jobs.' }).prefault([]),
     enabled: z
       .boolean()
-      .meta({ description: 'false: its due times are recorded as disabled, and not run.' })
+      .meta({
+        description:
+          '`false` records the due times as `disabled` instead of running them. The job can still be run by hand.',
+      })
       .prefault(true),
   })
   .meta({ description: 'When a job runs, and how.' });
 
 const topShape = {
-  $schema: z.string().meta({ description: 'Where the JSON Schema of this file lies, for editors.' }).optional(),
+  $schema: z
+    .string()
+    .meta({ description: 'The path of the JSON Schema of this file, for completion in editors.' })
+    .optional(),
   revision: z
     .int()
     .min(0)
-    .meta({ description: 'Which version of this file it is. A lower one never claims a job whose schedule differs.' })
+    .meta({
+      description:
+        'The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.',
+    })
     .prefault(0),
 };
 
@@ -247,7 +293,7 @@ export const fileSchema = z
     ...topShape,
     jobs: z
       .record(z.string().regex(JOB_NAME), jobSchema)
-      .meta({ description: 'The jobs, by name: 1 to 63 of a-z 0-9 -.' }),
+      .meta({ description: 'The jobs by name: 1 to 63 characters of `a-z`, `0-9` and `-`.' }),
   })
   .meta({ title: 'cronlease jobs' });
 

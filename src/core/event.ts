@@ -1,41 +1,77 @@
 import type { EpochMs, JobName } from './brand';
 import { brief } from './text';
 
-/** What can be seen happening, by name. `cronlease dev --json` prints each as one line. */
+/**
+ * The events, by name. `cronlease dev --json` prints each as one line. docs/reference/events.md is made from these
+ * comments and from those of the members below.
+ */
 export type EventName =
+  /** An attempt was given to this deployment. */
   | 'claimed'
+  /** The handler was called, `latenessMs` after its due time. */
   | 'started'
+  /** The attempt ended, and the run continues with another one. */
   | 'retrying'
+  /** The items of a fan-out were planned, and instances work on `count` of them. */
   | 'fannedOut'
+  /** The run ended as `succeeded`, and its record is written. */
   | 'succeeded'
+  /** The run ended as `failed`, and its record is written. */
   | 'failed'
+  /** The run ended as `timedOut`, and its record is written. */
   | 'timedOut'
+  /** The run ended as `stalled`, and its record is written. */
   | 'stalled'
+  /** The run ended as `cancelled`, and its record is written. */
   | 'cancelled'
+  /** An attempt was given to this deployment, because the last holder of the run died. */
   | 'takenOver'
+  /** An attempt found out that it no longer leads, and ended without effect. */
   | 'superseded'
+  /** The due times did not run, and are recorded as `overlapped`. */
   | 'overlapped'
+  /** The due times did not run, and are recorded as `collapsed`. */
   | 'collapsed'
+  /** The due times did not run, and are recorded as `expired`. */
   | 'expired'
+  /** The due times did not run, and are recorded as `paused`. */
   | 'paused'
+  /** The due times did not run, and are recorded as `disabled`. */
   | 'disabled'
+  /** The job has been without a success for `ageMs`, longer than its `alertAfter`. Repeated at each sweep. */
   | 'overdue'
+  /** The clock of this machine is more than 2 s off the storage service's. Repeated every five minutes. */
   | 'clockSkew'
+  /**
+   * This deployment claims no job, or leaves one out, and `reason` names the cause. Repeated at each sweep while it
+   * lasts, and logged at once with a new reason.
+   */
   | 'unhealthy'
+  /** This deployment claims again. */
   | 'healthy'
+  /** Something needs attention, and does not keep jobs from running. */
   | 'warning';
 
 export interface CoordinatorEvent {
+  /** The name, one of the above. */
   readonly event: EventName;
+  /** When it happened. */
   readonly at: EpochMs;
+  /** The job, where the event is about one. */
   readonly job?: JobName;
+  /** The due time, or the oldest one of several. */
   readonly scheduledFor?: EpochMs;
+  /** The run. */
   readonly runId?: string;
+  /** The fencing token of the attempt. */
   readonly token?: number;
+  /** The number of the attempt, from 1. */
   readonly attempt?: number;
+  /** Why, cut to 300 characters: a [reason](outcomes.md), or a sentence. */
   readonly reason?: string;
-  /** For a stretch of due times with one fate: its last one, and how many they are. `fannedOut`: how many items. */
+  /** The newest due time, where the event is about several with one outcome. */
   readonly through?: EpochMs;
+  /** How many due times they are, or, for `fannedOut`, how many items. */
   readonly count?: number;
   /** How late the handler started, for `started`. */
   readonly latenessMs?: number;

@@ -1,6 +1,6 @@
-/** What a due time ends in when it ran. */
+/** The outcomes of a due time that ran. */
 export const RUN_FATES = ['succeeded', 'failed', 'timedOut', 'stalled', 'cancelled'] as const;
-/** What a due time ends in when it did not run. */
+/** The outcomes of a due time that did not run. */
 export const UNRUN_FATES = ['overlapped', 'collapsed', 'expired', 'paused', 'disabled'] as const;
 
 export type RunFate = (typeof RUN_FATES)[number];
@@ -8,53 +8,62 @@ export type UnrunFate = (typeof UNRUN_FATES)[number];
 /** Every due time ends in exactly one of these. */
 export type Fate = RunFate | UnrunFate;
 
-/** Why a due time has its fate. */
+/**
+ * Why a due time has its fate. Each comment begins with the outcomes that the reason explains, or with `attempt` where
+ * it explains the end of an attempt alone: docs/reference/outcomes.md is made from them.
+ */
 export type Reason =
-  /** The handler returned. */
+  /** succeeded: The handler returned. */
   | 'completed'
-  /** A leader job's term came to its end and handed over. */
+  /** succeeded: The term of a leader job ended, and the next one follows. */
   | 'termEnded'
-  /** The handler threw in its last attempt. */
+  /** failed: The handler threw in its last attempt. */
   | 'handlerError'
-  /** The handler threw `NonRetryableError`. */
+  /** failed: The handler threw `NonRetryableError`. */
   | 'nonRetryable'
-  /** The handler returned what the ledger cannot hold. */
+  /** failed: The handler returned something that is not JSON, or more than 32 KB of it. The run is not retried. */
   | 'invalidResult'
-  /** An item of a job that fans out failed for good. */
+  /** failed: An item of a job that fans out failed for good, and `onItemFailure` is `failFast`. */
   | 'itemFailed'
-  /** The attempts were used up by holders that died. */
+  /** failed: The attempts were used up by instances that died or lost their lease. */
   | 'holderLost'
-  /** The storage account failed over, and what became of it was lost. */
+  /**
+   * failed, expired: The storage account failed over. A run that was going on is `failed`, since its end is lost; a due
+   * time that may have run is `expired`.
+   */
   | 'failedOver'
-  /** Its record was deleted by retention or cannot be read, so nobody can tell whether it ran to its end. */
+  /**
+   * failed: The record was deleted by retention or cannot be read, so the end of the run is unknown. It is not run
+   * again.
+   */
   | 'outcomeUnknown'
-  /** The handler took longer than `timeout`. */
+  /** timedOut: The last attempt took longer than `timeout`, or the items of a fan-out took longer than `deadline`. */
   | 'timeout'
-  /** No progress for longer than `stallAfter`. */
+  /** stalled: The last attempt reported no progress for longer than `stallAfter`. */
   | 'stallAfter'
-  /** The attempt's instance was shut down. */
+  /** attempt: The instance of the attempt was shut down. Another instance resumes the run. */
   | 'instanceStopped'
-  /** The lease could not be kept. */
+  /** attempt: The attempt could not keep its lease. */
   | 'leaseLost'
-  /** An operator cancelled the run. */
+  /** cancelled: An operator cancelled the run. */
   | 'cancelRequested'
-  /** `overlap` is `cancel` and a newer due time, or a request, came. */
+  /** cancelled: A newer due time or a request came, and `overlap` is `cancel`. */
   | 'overlapCancel'
-  /** `overlap` is `skip` and the last run was going on. */
+  /** overlapped: The last run was going on, and `overlap` is `skip`. */
   | 'overlapSkip'
-  /** `overlap` is `queue` or `cancel`, and a newer due time came during the same run. */
+  /** overlapped: A newer due time came during the same run and runs instead: `overlap` is `queue` or `cancel`. */
   | 'overlapNewer'
-  /** `catchUp` is `latest` and a newer due time has passed. */
+  /** collapsed: It was missed, a newer due time has passed, and `catchUp` is `latest`. */
   | 'catchUpLatest'
-  /** Older than `catchUpWindow`. */
+  /** expired: It is older than `catchUpWindow`. */
   | 'catchUpWindow'
-  /** `catchUp` is `none` and nobody was there in time. */
+  /** expired: It was missed, and `catchUp` is `none`. */
   | 'catchUpNone'
-  /** The job was paused. */
+  /** paused: The job was paused. */
   | 'paused'
-  /** The job was disabled in the file. */
+  /** disabled: The job was disabled in the jobs file. */
   | 'disabled'
-  /** The schedule was not yet this one. */
+  /** disabled: The schedule was replaced before the due time was decided, or was not yet this one. */
   | 'scheduleChanged';
 
 /** What started a run. `ctx.trigger` is `takeOver` in an attempt that follows a holder's death. */

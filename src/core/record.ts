@@ -8,58 +8,81 @@ import { asciiJson, isInstant, isObject } from './metadata';
 import type { PastAttempt, Row } from './row';
 import { lostAttempt } from './row';
 
-/** What a handler threw, as the ledger keeps it. */
+/** An error that a handler threw, as the ledger keeps it. */
 export interface RecordedError {
+  /** The error's name. */
   readonly name: string;
+  /** The error's message. */
   readonly message: string;
-  /** Cut to 8 KB. */
+  /** The stack, cut to 8 KB. Absent for attempts that another instance made. */
   readonly stack?: string;
 }
 
 /** One attempt of a run. Times are ISO 8601 in UTC. */
 export interface AttemptRecord {
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
+  /** Its fencing token. */
   readonly token: number;
+  /** The deployment that made it. */
   readonly deployment: string;
-  /** When its handler was called. Null when its holder died: nobody knows whether that happened. */
+  /** When its handler was called. Null where its holder died, since nobody knows whether that happened. */
   readonly startedAt: string | null;
-  /** Of an attempt whose holder died: when it made its claim, which may be ahead of the due time. */
+  /** When it was claimed, where its holder died: up to 5 s ahead of the due time. */
   readonly claimedAt?: string;
+  /** `unknown` where its holder died. */
   readonly handlerStarted?: 'unknown';
-  /** Null when its holder died. */
+  /** When it ended. Null where its holder died. */
   readonly endedAt: string | null;
+  /**
+   * An outcome of a run, `holderLost` (its holder died), `draining` (its instance was shut down), or `planned` (its
+   * items followed).
+   */
   readonly outcome: AttemptOutcome;
+  /** The error that the handler threw, or null. */
   readonly error: RecordedError | null;
 }
 
 /** What became of one due time, or of a stretch of them. Times are ISO 8601 in UTC. */
 export interface LedgerRecord {
+  /** The job. */
   readonly job: string;
-  /** The due time, or the oldest one of a stretch. For a manual run, when it was asked for. */
+  /** The due time, or the oldest one of several. For a run by request, when it was asked for. */
   readonly scheduledFor: string;
-  /** `open` is a mark: an attempt that may not be the first is about to run, or was interrupted. */
+  /**
+   * `final`, or `open` for a run that is going on: an attempt that may not be the first is about to run, or was
+   * interrupted.
+   */
   readonly state: 'open' | 'final';
-  /** Null in an open record: the row tells how it stands. */
+  /** The outcome. Null in an open record as it is stored; commands print `running` or `retrying` there. */
   readonly outcome: Fate | null;
+  /** The reason for the outcome. */
   readonly reason: Reason | null;
-  /** What started the run; null where nothing ran. */
+  /** The start of the run: `schedule`, `catchUp` or `manual`. Null where nothing ran. */
   readonly trigger: Trigger | null;
+  /** The fencing token of the last attempt. Null where nothing ran. */
   readonly token: number | null;
+  /** The run. */
   readonly runId: string;
-  /** When the run was first claimed: `overlap` counts from here to `endedAt`. Older versions left it out. */
+  /**
+   * When the run was first claimed: `overlap` counts it as going on from here to `endedAt`. Older versions left it out.
+   */
   readonly claimedAt?: string | null;
   /** The first call of the handler that is known to have happened. */
   readonly startedAt: string | null;
+  /** When the run ended. */
   readonly endedAt: string | null;
   /** How long after the actual due time that call was. */
   readonly latenessMs: number | null;
+  /** The attempts, in order. */
   readonly attempts: readonly AttemptRecord[];
-  /** What the handler returned. */
+  /** The value that the handler returned, where it returned one. */
   readonly result?: unknown;
-  /** For a stretch: its newest due time, and how many they are, where that is known. */
+  /** The newest due time, where one record covers several with one outcome. */
   readonly through?: string;
+  /** How many due times it covers. Absent where the schedule that had them was replaced. */
   readonly count?: number;
-  /** Who wrote it, so that a writer whose answer was lost knows its own record again. */
+  /** An id of its writer, by which a writer whose answer was lost recognises its own record. */
   readonly execution?: string;
 }
 

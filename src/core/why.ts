@@ -12,60 +12,63 @@ import { isUncounted } from './record';
 import type { Row } from './row';
 import { firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 
-/** What can be said of an instant: the fate of a due time, or how it stands with one that has none yet. */
+/** The state of one instant: the fate of a due time, or its state before it has one. */
 export type Standing =
   | Fate
-  /** Claimed, and not over: an attempt goes on, or is to be taken over. */
+  /** Claimed, and not over: an attempt is running, or is about to be taken over. */
   | 'running'
   /** Claimed, and waits for its next attempt. */
   | 'retrying'
   /** Due, and not decided yet. */
   | 'pending'
-  /** Due, later. */
+  /** Due later. */
   | 'future'
-  /** Nothing was, or is, to be run at this instant. */
+  /** Not a due time, or nothing is known of it. */
   | 'notDue';
 
-/** Why: the ledger's reason, or one of these where the ledger does not speak. */
+/**
+ * The reason: the ledger's, or one of these where the ledger has none. Each comment begins with the states that the
+ * reason explains: docs/reference/outcomes.md is made from them.
+ */
 export type StandingReason =
   | Reason
-  /** running: the handler has been called. */
+  /** running: The handler has been called. */
   | 'attemptRunning'
-  /** running: claimed ahead of its due time, which the handler waits for. */
+  /** running: It was claimed ahead of its due time, and the handler waits for that. */
   | 'claimed'
-  /** running: its items run. */
+  /** running: Its items are running. */
   | 'fanningOut'
-  /** running: its holder died; the next tick takes the run over. */
+  /** running: The instance that ran it died. The next tick takes the run over. */
   | 'takeOverDue'
-  /** retrying: waits for its not-before time. */
+  /** retrying: The next attempt waits for its back-off. */
   | 'backOff'
-  /** retrying: its instance was shut down; the next tick resumes it. */
+  /** retrying: The instance that ran it was shut down. The next tick resumes the run. */
   | 'resumeDue'
-  /** pending: the next tick claims it. */
+  /** pending: The next tick claims it. */
   | 'claimDue'
-  /** pending: missed, and run now by `catchUp`. */
+  /** pending: It was missed, and the next tick runs it by `catchUp`. */
   | 'catchUp'
-  /** pending: runs right after the run that was going on when it came, by `overlap`. */
+  /** pending: It came during a run and runs right after it, by `overlap`. */
   | 'queued'
-  /** pending: the run that goes on is that of an older due time, or of a request, and began after it. */
+  /** pending: It is decided when the current run is over, which began after it. */
   | 'waitsForRun'
-  /** pending: an older due time runs first. */
+  /** pending: An older due time runs first. */
   | 'waitsForOlder'
-  /** pending: asked for by a person. */
+  /** pending: A person asked for it. */
   | 'requested'
-  /** future. */
+  /** future: Its time has not come. */
   | 'notYetDue'
-  /** notDue: the schedule does not have it. */
+  /** notDue: The schedule does not contain it. */
   | 'notInSchedule'
-  /** notDue: the job runs on request only. */
+  /** notDue: The job runs on request only. */
   | 'manualOnly'
-  /** notDue: a leader job has terms, no due times. */
+  /** notDue: A leader job has terms and no due times. */
   | 'leaderJob'
-  /** notDue: the schedule has it, but nobody had seen the job by then. */
+  /** notDue: The schedule contains it, but no deployment had seen the job by then. */
   | 'beforeFirstSeen'
-  /** notDue: the schedule has it, but it is older than records are kept (`keep`): what became of it is not known. */
+  /** notDue: The schedule contains it, but its record is older than `keep`, so its outcome is no longer known. */
   | 'recordGone'
-  /** notDue: the schedule has it, but it was another one then. */
+  /** notDue: The current schedule contains it, but another schedule was in force at the time. */
   | 'otherSchedule';
 
 /** What is known about one instant of one job. */

@@ -1,6 +1,6 @@
 import type { ConfigIssue } from '../config/config-error';
 import { formatDuration, parseTimeSpan } from '../core/duration';
-import type { Environment } from './settings';
+import type { Environment } from './app-settings';
 import { hostMember } from './settings';
 
 const MINUTE_MS = 60_000;

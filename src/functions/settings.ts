@@ -8,13 +8,12 @@ import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
+import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName } from '../stores/azure-blob/connection';
 
 /** The tick timer, unless `CRONLEASE_TICK` says otherwise: six fields, as Azure's timers have them. */
 export const DEFAULT_TICK = '10,25,40,55 * * * * *';
 const DEFAULT_FUNCTION_TIMEOUT_MS = 30 * 60_000;
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An app setting that cannot be used. The message names it, its value, and what would be right. */
 export class SettingError extends Error {

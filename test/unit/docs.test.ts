@@ -2,8 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program';
-import { jobSchema } from '../../src/config/schema';
-import { RUN_FATES, UNRUN_FATES } from '../../src/core/fate';
 
 const root = path.join(__dirname, '../..');
 const DOCUMENTS = [
@@ -12,7 +10,10 @@ const DOCUMENTS = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'examples/README.md',
-  ...readdirSync(path.join(root, 'docs')).map((file) => `docs/${file}`),
+  'infra/README.md',
+  ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
 ];
 
 function read(file: string): string {
@@ -44,104 +45,53 @@ function column(text: string, index: number): string[] {
     });
 }
 
-/** The names of a union of string literals in a source file. */
-function union(file: string, type: string): string[] {
-  const declaration = new RegExp(`export type ${type} =(.*?);\\n`, 's').exec(read(file))?.[1] ?? '';
-  const names = [...declaration.replaceAll(/\/\*.*?\*\//gs, '').matchAll(/'(\w+)'/g)].map(([, name]) => name ?? '');
-  if (names.length === 0) throw new Error(`${file} has no union ${type}`);
-  return names;
-}
-
-function sources(folder: string): string {
-  return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => read(path.join(folder, file)))
-    .join('\n');
+function withoutCode(text: string): string {
+  return text.replaceAll(/^ *```.*?^ *```$/gms, '');
 }
 
 function sorted(names: Iterable<string>): string[] {
   return [...new Set(names)].toSorted();
 }
 
-describe('README', () => {
-  it('has every app setting that the code reads, and no other', () => {
-    const listed = column(section(readme, '## App settings'), 0);
-    const code = `${sources('src/functions')}\n${sources('src/stores')}`.replaceAll(
-      '${CONNECTION}',
-      'CRONLEASE_STORAGE',
-    );
-    const ours = [...code.matchAll(/CRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
-    expect(sorted(listed.filter((name) => name.startsWith('CRONLEASE_')))).toEqual(sorted(ours));
-    const theirs = [...code.matchAll(/env\['((?!CRONLEASE_)\w+)'\]/g)].map(([, name]) => name ?? '');
-    expect(listed).toEqual(expect.arrayContaining(theirs));
-    const forTheHost = `${read('host.json')}${read('local.settings.sample.json')}`;
-    for (const name of listed) {
-      expect(code.includes(name) || forTheHost.includes(name), `${name} is read by nothing`).toBe(true);
-    }
+describe('the guides', () => {
+  it('README has one page, and names the test command', () => {
+    expect(readme.split(/\s+/).length).toBeLessThanOrEqual(1300);
+    expect(readme).toContain('`npm test`');
+    expect(read('.ci/run')).toMatch(/^npm test$/m);
   });
 
-  it('has every job setting, and no other', () => {
-    const listed = column(section(readme, '## Job settings'), 0);
-    expect(sorted(listed)).toEqual(sorted(Object.keys(jobSchema.shape)));
-  });
-
-  it('has every outcome and reason', () => {
-    const text = section(readme, '## What becomes of a due time');
-    const reasons = union('src/core/fate.ts', 'Reason');
-    const events = ['instanceStopped', 'leaseLost'];
-    expect(sorted(column(text, 0))).toEqual(sorted([...RUN_FATES, ...UNRUN_FATES]));
-    expect(sorted(column(text, 1))).toEqual(sorted(reasons.filter((reason) => !events.includes(reason))));
-    for (const reason of events) expect(text).toContain(`\`${reason}\``);
-  });
-
-  it('has every fate and reason of "why" that the ledger does not have', () => {
-    const shapes = section(readme, '### JSON shapes');
-    expect(sorted(column(shapes, 0))).toEqual(sorted(union('src/core/why.ts', 'Standing')));
-    expect(column(shapes, 1)).toEqual(expect.arrayContaining(union('src/core/why.ts', 'StandingReason')));
-  });
-
-  it('has every member of a ledger record and of an attempt', () => {
-    const shapes = section(readme, '### JSON shapes');
-    const record = read('src/core/record.ts');
-    for (const type of ['LedgerRecord', 'AttemptRecord', 'RecordedError']) {
-      const body = new RegExp(`export interface ${type} {(.*?)\\n}`, 's').exec(record)?.[1] ?? '';
-      const members = [...body.matchAll(/readonly (\w+)\??:/g)].map(([, name]) => name ?? '');
-      expect(members.length).toBeGreaterThan(0);
-      for (const member of members) expect(shapes).toMatch(new RegExp(`\\b${member}\\b`));
-    }
-  });
-
-  it('has every event', () => {
-    const listed = column(section(readme, '## Logs and health'), 0);
-    const local = ['instanceExited', 'instanceStarted'];
-    expect(sorted(listed)).toEqual(sorted([...union('src/core/event.ts', 'EventName'), ...local]));
-  });
-
-  it('has every command, and no other', () => {
-    const [table = ''] = section(readme, '## Run, pause, and explain a job').split('###');
-    const listed = column(table, 0).map((text) => text.split(' ')[0] ?? '');
-    const { commands } = createProgram(() => undefined);
-    expect(sorted(listed)).toEqual(sorted(commands.map((command) => command.name())));
-  });
-
-  it('names options that its commands have', () => {
+  it('name options that the commands have', () => {
     const { commands } = createProgram(() => undefined);
     const known = commands.flatMap((command) => command.options.map(({ long }) => long));
-    const lines = readme.split('\n').filter((line) => line.includes('cronlease') || line.startsWith('| `'));
-    const ours = lines.filter((line) => !/azurite --|npm install|func start/.test(line)).join('\n');
-    const used = [...ours.matchAll(/(?<![\w-])--[a-z][a-z-]+/g)].map(([option]) => option);
-    expect(used.length).toBeGreaterThan(5);
+    const guides = ['README.md', 'docs/operating.md', 'docs/writing-handlers.md', 'docs/existing-app.md'].map(read);
+    const ours = guides
+      .flatMap((text) => text.split('\n'))
+      .filter((line) => /cronlease [a-z]|npm start/.test(line) && !/npm install/.test(line));
+    const used = [...ours.join('\n').matchAll(/(?<![\w-])--[a-z][a-z-]+/g)].map(([option]) => option);
+    expect(used.length).toBeGreaterThan(2);
     for (const option of used) expect([...known, '--help']).toContain(option);
   });
 
-  it('has host.json as it is, where it says what matters', () => {
+  it('have host.json as it is, where they show what matters', () => {
     const host = JSON.parse(read('host.json')) as object;
-    const [, snippet = ''] = /What matters in `host\.json`:\n\n```json\n(.*?)```/s.exec(readme) ?? [];
+    const [, snippet = ''] =
+      /What matters in `host\.json`:\n\n```json\n(.*?)```/s.exec(read('docs/existing-app.md')) ?? [];
     expect(host).toMatchObject(JSON.parse(snippet) as object);
   });
 
-  it('leaves no figure to be filled in', () => {
-    expect(section(readme, '## Figures')).not.toMatch(/\?|TODO/);
+  it('install the dependency of azurite that this repository pins, and the version that it has', () => {
+    const { overrides, version } = JSON.parse(read('package.json')) as {
+      overrides: Readonly<Record<string, string>>;
+      version: string;
+    };
+    for (const text of [readme, read('docs/existing-app.md')]) {
+      for (const [name, pinned] of Object.entries(overrides)) expect(text).toContain(`overrides.${name}=${pinned}`);
+      expect(text).toContain(`cronlease-${version}.tgz`);
+    }
+  });
+
+  it('leave no figure to be filled in', () => {
+    expect(section(read('docs/operating.md'), '## Figures')).not.toMatch(/\?|TODO/);
   });
 });
 
@@ -188,7 +138,7 @@ describe.each(DOCUMENTS)('%s', (document) => {
       const target = file === '' ? document : path.join(path.dirname(document), file);
       expect(existsSync(path.join(root, target)), link).toBe(true);
       if (anchor === undefined) continue;
-      const anchors = [...read(target).matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+      const anchors = [...withoutCode(read(target)).matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
         (title ?? '')
           .toLowerCase()
           .replaceAll(/[^\w\s-]/g, '')

@@ -1,0 +1,20 @@
+// Writes the generated tables of docs/reference anew, from the sources: npm run reference
+import { execFileSync } from 'node:child_process';
+import { buildSync } from 'esbuild';
+
+const { outputFiles } = buildSync({
+  stdin: {
+    contents: `
+      import { readFileSync, writeFileSync } from 'node:fs';
+      import { REFERENCE_PAGES, withTables } from './scripts/reference';
+      for (const file of REFERENCE_PAGES) {
+        void withTables('.', file, readFileSync(file, 'utf8')).then((text) => writeFileSync(file, text));
+      }`,
+    resolveDir: '.',
+  },
+  bundle: true,
+  platform: 'node',
+  external: ['prettier'],
+  write: false,
+});
+execFileSync(process.execPath, ['-'], { input: outputFiles[0].text, stdio: ['pipe', 'inherit', 'inherit'] });

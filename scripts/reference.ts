@@ -1,0 +1,209 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Option } from 'commander';
+import { format, resolveConfig } from 'prettier';
+import { EXIT_CODES } from '../src/cli/output';
+import { createProgram } from '../src/cli/program';
+import { jobsJsonSchema } from '../src/config/json-schema';
+import { RUN_FATES, UNRUN_FATES } from '../src/core/fate';
+
+/** The pages with tables that are made from the sources. */
+export const REFERENCE_PAGES = ['jobs-file', 'app-settings', 'outcomes', 'events', 'commands', 'exit-codes'].map(
+  (name) => `docs/reference/${name}.md`,
+);
+
+const COMMON: ReadonlySet<string> = new Set(['--file', '--storage', '--container']);
+
+/** A declared name with its comment. */
+export interface Documented {
+  readonly name: string;
+  readonly text: string;
+}
+
+interface Property {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, Property>>;
+  readonly required?: readonly string[];
+}
+
+/** A page as it should be: between its markers stand tables that are made from the sources below `root`. */
+export async function withTables(root: string, file: string, text: string): Promise<string> {
+  const tables = tablesOf(readSources(root));
+  const filled = text.replaceAll(
+    /(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)/gs,
+    (_all, start: string, name: string, end: string) => {
+      const table = tables[name];
+      if (table === undefined) throw new Error(`${file} asks for "${name}", and there is no such table`);
+      return `${start}\n${table}\n\n${end}`;
+    },
+  );
+  return format(filled, { ...(await resolveConfig(path.join(root, file))), parser: 'markdown' });
+}
+
+/** The members of a union of strings or of an interface, in order. Each must have a comment. */
+export function documented(sources: string, type: string): Documented[] {
+  const body =
+    new RegExp(`(?:export )?interface ${type} {\n(.*?)\n}`, 's').exec(sources)?.[1] ??
+    new RegExp(`export type ${type} =\n(.*?);\n`, 's').exec(sources)?.[1];
+  if (body === undefined) throw new Error(`the sources declare no ${type}`);
+  const comment = String.raw`(?:/\*\*((?:(?!\*/).)*)\*/\s*)?`;
+  const member = new RegExp(`^ *${comment}(?:\\| '(\\w+)'|readonly (\\w+)\\??:)`, 'gms');
+  return [...body.matchAll(member)].map(([, text, literal, property]) => {
+    const name = literal ?? property ?? '';
+    if (text === undefined) throw new Error(`${type}: ${name} has no comment`);
+    return { name, text: text.replaceAll(/\s*\n\s*\*?\s*/g, ' ').trim() };
+  });
+}
+
+/** The text of every source below a folder. */
+export function readSources(root: string, below = 'src'): string {
+  const folder = path.join(root, below);
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .toSorted()
+    .map((file) => readFileSync(path.join(folder, file), 'utf8'))
+    .join('\n');
+}
+
+function tablesOf(sources: string): Readonly<Record<string, string>> {
+  const members = (type: string): string => named(documented(sources, type), 'member', 'meaning');
+  return {
+    file: settingsTable('file'),
+    jobs: settingsTable('jobs'),
+    'app-settings': table(
+      ['setting', 'meaning', 'default'],
+      documented(sources, 'AppSettings').map(({ name, text }) => [code(name), ...withDefault(text, 'none')]),
+    ),
+    outcomes: outcomeTable(documented(sources, 'Reason')),
+    'attempt-reasons': named(reasonsOf(documented(sources, 'Reason'), 'attempt'), 'reason', 'meaning'),
+    standings: standingTable(documented(sources, 'Standing'), documented(sources, 'StandingReason')),
+    events: named(documented(sources, 'EventName'), 'event', 'meaning'),
+    'event-members': members('CoordinatorEvent'),
+    record: members('LedgerRecord'),
+    attempt: members('AttemptRecord'),
+    error: members('RecordedError'),
+    commands: commandTable(),
+    'common-options': commonOptions(),
+    options: optionTables(),
+    'exit-codes': table(
+      ['code', 'meaning'],
+      EXIT_CODES.map(({ code: number, meaning }) => [code(String(number)), meaning]),
+    ),
+  };
+}
+
+/** The settings of the file or of a job, those of nested objects under their path. */
+function settingsTable(which: 'file' | 'jobs'): string {
+  const file = JSON.parse(jobsJsonSchema()) as Property;
+  const jobs = file.properties?.['jobs'] as { readonly additionalProperties: Property };
+  const top = which === 'file' ? file : jobs.additionalProperties;
+  const rows = (prefix: string, { properties = {}, required = [] }: Property): string[][] =>
+    Object.entries(properties).flatMap(([name, property]) => {
+      const preset = property.default ?? undefined;
+      const nested = property.properties === undefined ? [] : rows(`${prefix}${name}.`, property);
+      const fallback = required.includes(name) ? 'required' : presetText(preset, nested.length > 0);
+      return [[code(prefix + name), ...withDefault(property.description ?? '', fallback)], ...nested];
+    });
+  return table(['setting', 'meaning', 'default'], rows('', top));
+}
+
+function presetText(preset: unknown, nested: boolean): string {
+  if (nested && typeof preset === 'object') return 'as below';
+  if (preset === undefined || (Array.isArray(preset) && preset.length === 0)) return 'none';
+  return code(typeof preset === 'string' ? preset : JSON.stringify(preset));
+}
+
+/** A meaning, and the default that its last sentence names. */
+function withDefault(text: string, otherwise: string): [string, string] {
+  const [, meaning = text, preset = otherwise] = /^(.*?) ?Default: (.*)\.$/s.exec(text) ?? [];
+  return [meaning, preset];
+}
+
+function reasonsOf(reasons: readonly Documented[], of: string): Documented[] {
+  return reasons.flatMap(({ name, text }) => {
+    const [, kinds = '', meaning = ''] = /^([\w, ]+): (.*)$/s.exec(text) ?? [];
+    return kinds.split(', ').includes(of) ? [{ name, text: meaning }] : [];
+  });
+}
+
+function outcomeTable(reasons: readonly Documented[]): string {
+  const rows = [...RUN_FATES, ...UNRUN_FATES].flatMap((outcome) => {
+    const of = reasonsOf(reasons, outcome);
+    if (of.length === 0) throw new Error(`no reason begins with ${outcome}`);
+    return of.map(({ name, text }, index) => [index === 0 ? code(outcome) : '', code(name), text]);
+  });
+  return table(['outcome', 'reason', 'meaning'], rows);
+}
+
+function standingTable(standings: readonly Documented[], reasons: readonly Documented[]): string {
+  const rows = standings.flatMap(({ name, text }) => [
+    [code(name), '', text],
+    ...reasonsOf(reasons, name).map((reason) => ['', code(reason.name), reason.text]),
+  ]);
+  return table(['state', 'reason', 'meaning'], rows);
+}
+
+function commandTable(): string {
+  const { commands } = createProgram(() => undefined);
+  const rows = commands.map((command) => {
+    const json = command.options.find(({ long }) => long === '--json')?.description.replace(/^print /, '') ?? '';
+    const usage = command.usage().replace(/ ?\[options\]$/, '');
+    return [code(`${command.name()} ${usage}`.trim()), command.summary(), /[[{]/.test(json) ? code(json) : json];
+  });
+  return table(['command', 'what it does', '`--json` prints'], rows);
+}
+
+/** The options that many commands share, as one of them has them. */
+function commonOptions(): string {
+  const { commands } = createProgram(() => undefined);
+  const shared = commands.find((command) => command.name() === 'runs')?.options ?? [];
+  return optionTable(shared.filter(({ long }) => COMMON.has(long ?? '')));
+}
+
+function optionTables(): string {
+  const { commands } = createProgram(() => undefined);
+  const runs = commands.find((command) => command.name() === 'runs')?.options ?? [];
+  const common = new Set(runs.filter(({ long }) => COMMON.has(long ?? '')).map(keyOf));
+  return commands
+    .map((command) => {
+      const own = command.options.filter((option) => option.long !== '--json' && !common.has(keyOf(option)));
+      return `### ${command.name()}\n\n${command.description()}${own.length === 0 ? '' : `\n\n${optionTable(own)}`}`;
+    })
+    .join('\n\n');
+}
+
+function keyOf({ flags, description }: Option): string {
+  return `${flags} ${description}`;
+}
+
+function optionTable(options: readonly Option[]): string {
+  const rows = options.map(({ flags, description, defaultValue }) => {
+    const preset = defaultValue === undefined || defaultValue === true ? '' : code(String(defaultValue));
+    return [code(flags), ...withPreset(description, preset)];
+  });
+  return table(['option', 'meaning', 'default'], rows);
+}
+
+/** The default of an option, which its description names where commander does not have it. */
+function withPreset(description: string, preset: string): [string, string] {
+  const [, meaning = description, named = preset] = /^(.*) \(default: (.*)\)$/s.exec(description) ?? [];
+  return [meaning, named];
+}
+
+function named(members: readonly Documented[], first: string, second: string): string {
+  return table(
+    [first, second],
+    members.map(({ name, text }) => [code(name), text]),
+  );
+}
+
+function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(heading), line(heading.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}

@@ -1,0 +1,64 @@
+/**
+ * The app settings that cronlease reads, and those of the host that it depends on. docs/reference/app-settings.md is
+ * made from these comments; the last sentence of each names the default.
+ */
+interface AppSettings {
+  /**
+   * The storage that coordinates the jobs: a connection string, or `UseDevelopmentStorage=true`. Set this or
+   * `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
+   */
+  readonly CRONLEASE_STORAGE?: string | undefined;
+  /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
+  readonly CRONLEASE_STORAGE__blobServiceUri?: string | undefined;
+  /**
+   * `managedidentity` uses a managed identity of the app. Default: the identity that `DefaultAzureCredential` finds.
+   */
+  readonly CRONLEASE_STORAGE__credential?: string | undefined;
+  /** The client id of a user-assigned identity. Default: none. */
+  readonly CRONLEASE_STORAGE__clientId?: string | undefined;
+  /**
+   * The coordination container, created if it is missing. All deployments that share the jobs use the same one.
+   * Default: `cronlease`.
+   */
+  readonly CRONLEASE_CONTAINER?: string | undefined;
+  /** The schedule of the tick timer: six fields, seconds first, in UTC. Default: `10,25,40,55 * * * * *`. */
+  readonly CRONLEASE_TICK?: string | undefined;
+  /** How long before its due time a run may be claimed, `0s` to `60s`. Default: `5s`. */
+  readonly CRONLEASE_LOOK_AHEAD?: string | undefined;
+  /**
+   * How old the last listing of the jobs may be, `1s` to `1h`: the time until requests, pauses and dead holders are
+   * seen. Each listing is one storage call. Default: `60s`; `2s` under `cronlease dev`.
+   */
+  readonly CRONLEASE_SWEEP_INTERVAL?: string | undefined;
+  /**
+   * The name of this deployment. No two may share one. Default: `WEBSITE_SITE_NAME` with the slot, or else
+   * `AzureFunctionsWebHost__hostid`, or else the host name.
+   */
+  readonly CRONLEASE_DEPLOYMENT?: string | undefined;
+  /** The name of the app. Azure sets it. Default: none. */
+  readonly WEBSITE_SITE_NAME?: string | undefined;
+  /** The slot, joined to the name of the app unless it is `Production`. Azure sets it. Default: none. */
+  readonly WEBSITE_SLOT_NAME?: string | undefined;
+  /**
+   * The id of the host, and with it the lock of its timer. Deployments that share a host storage account need one each.
+   * Default: made by the host.
+   */
+  readonly AzureFunctionsWebHost__hostid?: string | undefined;
+  /** Overrides `functionTimeout` of host.json, for the host and for cronlease. Default: none. */
+  readonly AzureFunctionsJobHost__functionTimeout?: string | undefined;
+  /**
+   * The Durable task hub, letters and digits. Each deployment needs its own. host.json reads it. Default: required by
+   * host.json.
+   */
+  readonly TASKHUB_NAME?: string | undefined;
+  /**
+   * The host's own storage, which also holds the task hub. On Azure, use another account than the coordination's.
+   * Default: required by the host.
+   */
+  readonly AzureWebJobsStorage?: string | undefined;
+  /** `node` for `func start`. Leave it out on Flex Consumption. Default: none. */
+  readonly FUNCTIONS_WORKER_RUNTIME?: string | undefined;
+}
+
+/** The environment of an app: the settings above among others. */
+export type Environment = AppSettings & Readonly<Record<string, string | undefined>>;

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { documented, readSources, REFERENCE_PAGES, withTables } from '../../scripts/reference';
+import { jobSchema } from '../../src/config/schema';
+import { RUN_FATES, UNRUN_FATES } from '../../src/core/fate';
+
+const root = path.join(__dirname, '../..');
+
+function read(file: string): string {
+  return readFileSync(path.join(root, file), 'utf8');
+}
+
+/** The names in backticks in the first cell of each row. */
+function firstColumn(file: string): string[] {
+  return [...read(file).matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name);
+}
+
+describe('docs/reference', () => {
+  it.each(REFERENCE_PAGES)('%s is fresh: npm run reference writes it', async (file) => {
+    expect(read(file)).toBe(await withTables(root, file, read(file)));
+  });
+
+  it('has a table in each page, and no stale one', async () => {
+    const [file = ''] = REFERENCE_PAGES;
+    for (const page of REFERENCE_PAGES) expect(read(page)).toMatch(/<!-- generated: [\w-]+ -->\n\n[|#]/);
+    const stale = read(file).replace('IANA', 'Some');
+    expect(await withTables(root, file, stale)).not.toBe(stale);
+    await expect(withTables(root, file, '<!-- generated: nothing -->\n<!-- end -->')).rejects.toThrow('"nothing"');
+  });
+
+  it('has every job setting and every outcome', () => {
+    expect(firstColumn('docs/reference/jobs-file.md')).toEqual(expect.arrayContaining(Object.keys(jobSchema.shape)));
+    expect(firstColumn('docs/reference/outcomes.md')).toEqual(expect.arrayContaining([...RUN_FATES, ...UNRUN_FATES]));
+  });
+
+  it('has every reason, each under an outcome, an attempt or a state', () => {
+    const sources = readSources(root);
+    const page = read('docs/reference/outcomes.md');
+    for (const type of ['Reason', 'StandingReason']) {
+      const reasons = documented(sources, type);
+      expect(reasons.length).toBeGreaterThan(15);
+      for (const { name, text } of reasons) {
+        expect(text).toMatch(/^[a-zA-Z, ]+: [A-Z].*\.$/);
+        expect(page).toMatch(new RegExp(`^\\| .*\`${name}\` `, 'm'));
+      }
+    }
+  });
+
+  it('has every app setting that the code reads, and no other', () => {
+    const declared = documented(readSources(root), 'AppSettings').map(({ name }) => name);
+    const code = `${readSources(root, 'src/functions')}\n${readSources(root, 'src/stores')}`
+      .replace(/interface AppSettings {.*?\n}/s, '')
+      .replaceAll('${CONNECTION}', 'CRONLEASE_STORAGE');
+    const ours = [...code.matchAll(/\bCRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
+    expect(declared.filter((name) => name.startsWith('CRONLEASE_')).toSorted()).toEqual([...new Set(ours)].toSorted());
+    const theirs = [...code.matchAll(/\benv\['((?!CRONLEASE_)\w+)'\]/g)].map(([, name = '']) => name);
+    expect(declared).toEqual(expect.arrayContaining(theirs));
+    const forTheHost = `${read('host.json')}${read('local.settings.sample.json')}`;
+    for (const name of declared) {
+      expect(code.includes(name) || forTheHost.includes(name), `${name} is read by nothing`).toBe(true);
+    }
+  });
+
+  it('has the presets of the settings that are durations', () => {
+    const meanings = new Map(documented(readSources(root), 'AppSettings').map(({ name, text }) => [name, text]));
+    const durations = [
+      ...read('src/functions/register.ts').matchAll(/durationSetting\(env, '(\w+)', ([\d_]+), ([\d_]+), ([\d_]+)\)/g),
+    ];
+    expect(durations.length).toBeGreaterThanOrEqual(2);
+    for (const [, name = '', preset = ''] of durations) {
+      expect(meanings.get(name)).toContain(`Default: \`${String(Number(preset.replaceAll('_', '')) / 1000)}s\``);
+    }
+  });
+
+  it('names the events of the local cluster, which are no events of the coordinator', () => {
+    const local = [...read('src/local/cluster/deployment.ts').matchAll(/\bemit\('(\w+)'/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(local.length).toBeGreaterThan(1);
+    for (const name of local) expect(read('docs/reference/events.md')).toContain(`\`${name}\``);
+  });
+
+  it('leaves no comment out', () => {
+    expect(() => documented("export type Planted =\n  | 'one'\n  /** Two. */\n  | 'two';\n", 'Planted')).toThrow(
+      'Planted: one has no comment',
+    );
+    expect(documented("export type Planted =\n  /** Two. */\n  | 'two';\n", 'Planted')).toEqual([
+      { name: 'two', text: 'Two.' },
+    ]);
+    expect(() => documented('', 'Planted')).toThrow('declare no Planted');
+  });
+});
