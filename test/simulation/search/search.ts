@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { bundleWorker, plantedSources } from './bundle';
+import { bundleWorker, PlantingError, plantedSources } from './bundle';
 import { onAllCores } from './cores';
 import type { Subject } from './explain';
 import type { MixName } from '../faults/mixes';
@@ -101,14 +101,20 @@ export interface Caught {
   readonly planted: Planted;
   /** The first history that shows it; undefined: none did. */
   readonly failure: Failure | undefined;
+  /** The changed source crashes, so that the failure does not show that the rule is missed. */
+  readonly refused: PlantingError | undefined;
   readonly histories: number;
 }
 
 /** Plants each fault in turn, on all cores, and lets histories happen until it is caught. */
-export async function catchPlanted(root: string, caught: (result: Caught) => void): Promise<readonly Caught[]> {
+export async function catchPlanted(
+  root: string,
+  caught: (result: Caught) => void,
+  all: readonly Planted[] = PLANTED,
+): Promise<readonly Caught[]> {
   // Before anything is run: a rule that has moved is to be heard of at once.
-  for (const planted of PLANTED) plantedSources(root, planted);
-  const waiting = [...PLANTED];
+  for (const planted of all) plantedSources(root, planted);
+  const waiting = [...all];
   const results = new Map<string, Caught>();
   await onAllCores(
     async () => {
@@ -120,10 +126,20 @@ export async function catchPlanted(root: string, caught: (result: Caught) => voi
     },
     ({ planted, bundle }, { failures, histories }) => {
       rmSync(bundle, { force: true });
-      const result = { planted, failure: failures[0], histories };
+      const [failure] = failures;
+      const result = { planted, failure, refused: failure && crashOf(planted, failure), histories };
       results.set(planted.name, result);
       caught(result);
     },
   );
-  return PLANTED.flatMap(({ name }) => results.get(name) ?? []);
+  return all.flatMap(({ name }) => results.get(name) ?? []);
+}
+
+function crashOf({ name }: Planted, { seed, violations }: Failure): PlantingError | undefined {
+  const crash = violations.find(({ kind }) => kind === 'crashed');
+  if (crash === undefined) return undefined;
+  return new PlantingError(
+    `"${name}" makes the source crash instead of breaking a promise, in seed ${String(seed)}: ${crash.text}. ` +
+      'Change the edit so that the source leaves the rule out and runs.',
+  );
 }

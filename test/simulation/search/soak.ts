@@ -65,8 +65,9 @@ async function soak(
 }
 
 async function plantAll(root: string): Promise<number> {
-  const results = await catchPlanted(root, ({ planted, failure }) => {
-    console.error(`${planted.name}: ${failure === undefined ? 'not caught' : `seed ${String(failure.seed)}`}`);
+  const results = await catchPlanted(root, ({ planted, failure, refused }) => {
+    const caught = failure === undefined ? 'not caught' : `seed ${String(failure.seed)}`;
+    console.error(refused?.message ?? `${planted.name}: ${caught}`);
   });
   console.log('| planted fault | what was changed | caught by seed | what was seen |');
   console.log('| --- | --- | --- | --- |');
@@ -75,7 +76,7 @@ async function plantAll(root: string): Promise<number> {
     const seed = failure === undefined ? `none of ${String(WITHIN)}` : String(failure.seed);
     console.log(`| \`${planted.name}\` | ${planted.what} | ${seed} | ${seen} |`);
   }
-  return results.every(({ failure }) => failure !== undefined) ? 0 : BROKEN;
+  return results.every(({ failure, refused }) => failure !== undefined && refused === undefined) ? 0 : BROKEN;
 }
 
 async function run(): Promise<number> {

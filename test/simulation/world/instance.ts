@@ -9,6 +9,7 @@ import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
 import { serviceTime } from '../../../src/lease/service-time';
 import type { LeaseStore } from '../../../src/lease/store';
+import { kindOfThrown, mistakeIn } from './crash';
 import type { TaskHub, Worker } from './hub';
 import type { SimulatedProcess } from './process';
 import type { Random } from '../faults/random';
@@ -51,8 +52,8 @@ export interface InstanceOptions {
   readonly said: (event: CoordinatorEvent) => void;
   /** It hands a job's lease over to its task hub. */
   readonly handedOver: (job: string, leaseId: string) => void;
-  /** What must not happen. */
-  readonly broken: (what: string) => void;
+  /** What must not happen: a tick or an attempt throws, or the source is seen to be wrong in itself. */
+  readonly broken: (kind: 'threw' | 'crashed', what: string) => void;
   /** Whether this instance's timer is the one that fires. */
   readonly mayTick: (instance: Instance) => boolean;
 }
@@ -95,7 +96,10 @@ export function startInstance(options: InstanceOptions): Instance {
         `${job ?? ''} event ${event} token ${String(token)} attempt ${String(attempt)} ${reason ?? ''}`,
       );
     },
-    log: () => undefined,
+    log: (_level, ...message) => {
+      const mistake = mistakeIn(message);
+      if (mistake !== undefined) broken('crashed', `it logged ${mistake}`);
+    },
   };
   const instance: Instance = {
     process,
@@ -106,14 +110,14 @@ export function startInstance(options: InstanceOptions): Instance {
     leaving: false,
     run: (input) =>
       runAttempt(coordinator, input, report).catch((error: unknown) => {
-        broken(`an attempt threw ${text(error)}`);
+        broken(kindOfThrown(error), `an attempt threw ${text(error)}`);
         throw error;
       }),
     drain: () => drain(coordinator),
   };
   deployment.instances.push(instance);
   tickLoop().catch((error: unknown) => {
-    broken(`a tick threw ${text(error)}`);
+    broken(kindOfThrown(error), `a tick threw ${text(error)}`);
   });
   return instance;
 

@@ -18,7 +18,8 @@ export function operate(world: World, act: (store: LeaseStore) => Promise<unknow
   act(mayFail ? storeOfOperator(world) : world.store).catch((error: unknown) => {
     if (error instanceof OperatorError) return;
     if (mayFail && (error instanceof StoreError || error instanceof ForeignMetadataError)) return;
-    world.observer.report('operatorFailed', 'all', `an operator's call failed: ${String(error)}`);
+    const kind = error instanceof StoreError || error instanceof ForeignMetadataError ? 'operatorFailed' : 'crashed';
+    world.observer.report(kind, 'all', `an operator's call failed: ${String(error)}`);
   });
 }
 

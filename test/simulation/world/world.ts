@@ -200,8 +200,8 @@ export function start(world: World, place: PlannedInstance): void {
     handedOver: (job, leaseId) => {
       observer.handedOver(actor, job, leaseId);
     },
-    broken: (what) => {
-      observer.report('threw', 'all', `${id}: ${what}`);
+    broken: (kind, what) => {
+      observer.report(kind, 'all', `${id}: ${what}`);
     },
     mayTick: (asking) => mayTick(asking, timeline.now()),
   });
