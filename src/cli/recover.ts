@@ -1,9 +1,9 @@
 import type { Stretch } from '../core/fate';
 import { deploymentsOf } from '../operator/doctor/deployments';
-import { recoverJobs } from '../operator/recover';
+import { recoverJobs } from '../operator/recover-jobs';
 import { recoverElections } from '../operator/recover-elections';
 import type { ElectionRecovery } from '../operator/recover-elections';
-import type { JobRecovery } from '../operator/recover';
+import type { JobRecovery } from '../operator/recover-jobs';
 import type { LeaseStore } from '../lease/store';
 import { UsageError } from './cli-error';
 import type { FileOptions } from './jobs-file';

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock';
 import { sleep } from '../../core/clock';
 import type { Decision } from '../../core/decide';
 import { HELD_WATCH_MS } from '../../core/decide';
-import { claimTime } from '../../core/fates';
+import { claimTime } from '../../core/verdict';
 import { encodeRow, firstCursor, newRow } from '../../core/row';
 import { backOff } from '../../lease/back-off';
 import { within } from '../../lease/deadline';

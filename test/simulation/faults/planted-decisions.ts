@@ -72,12 +72,12 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'a pause holds nothing back',
     edits: [
       {
-        file: 'core/fates.ts',
+        file: 'core/verdict.ts',
         from: 'const pause = pauseAt(control, actual);',
         to: 'const pause = pauseAt({ ...control, pauses: [] }, actual);',
       },
       {
-        file: 'core/fates.ts',
+        file: 'core/verdict.ts',
         from: 'if (openPause(control) !== undefined) return end(',
         to: 'if (openPause(control) !== undefined && false) return end(',
       },
@@ -86,14 +86,14 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'young-collapsed',
     what: 'due times collapse before they are 30 s old',
-    edits: [{ file: 'core/fates.ts', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' }],
+    edits: [{ file: 'core/verdict.ts', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' }],
   },
   {
     name: 'window-ignored',
     what: 'what is older than catchUpWindow runs all the same',
     edits: [
       {
-        file: 'core/fates.ts',
+        file: 'core/verdict.ts',
         from: "if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');",
         to: '',
       },
@@ -103,7 +103,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     name: 'missed-runs',
     what: 'catchUp "none" runs what was missed',
     edits: [
-      { file: 'core/fates.ts', from: "if (job.catchUp === 'none')", to: "if (job.catchUp === 'none' && age < 0)" },
+      { file: 'core/verdict.ts', from: "if (job.catchUp === 'none')", to: "if (job.catchUp === 'none' && age < 0)" },
     ],
   },
   {
@@ -121,7 +121,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     name: 'disabled-runs',
     what: 'a disabled job runs',
     edits: [
-      { file: 'core/fates.ts', from: "if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };", to: '' },
+      { file: 'core/verdict.ts', from: "if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };", to: '' },
     ],
   },
   {
@@ -145,7 +145,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'the cursor moves on over a due time that was given no fate',
     edits: [
       {
-        file: 'core/fates.ts',
+        file: 'core/verdict.ts',
         from: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });",
         to: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });\n    if (verdict.reason === 'catchUpLatest') {\n      cursor = scheduledFor;\n      continue;\n    }",
       },
@@ -154,14 +154,14 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'late-hand-over-expires',
     what: 'a due time of catchUp none expires after 30 s, however long its lease is',
-    edits: [{ file: 'core/fates.ts', from: 'if (age <= onTimeMs(job))', to: 'if (age <= ON_TIME_MS)' }],
+    edits: [{ file: 'core/verdict.ts', from: 'if (age <= onTimeMs(job))', to: 'if (age <= ON_TIME_MS)' }],
   },
   {
     name: 'collapsed-into-pause',
     what: 'a missed due time collapses into one that lies in a pause',
     edits: [
       {
-        file: 'core/fates.ts',
+        file: 'core/verdict.ts',
         from: '    const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));',
         to: '    const newer = job.timetable.next(scheduledFor);',
       },

@@ -70,7 +70,7 @@ export interface Recovery {
  * What puts a job right after an asynchronous failover of its storage account, when the row may be older than its
  * ledger, its control and the work that was done. Nothing goes back, and what the ledger has keeps its one fate.
  */
-export function recover(wreck: Wreck, choices: RecoverChoices): Recovery {
+export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
   const highest = records.reduce((most, record) => Math.max(most, record.token ?? 0), Number(row.token));
   const token = (highest + choices.raiseBy) as Token;

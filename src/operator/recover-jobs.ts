@@ -4,8 +4,8 @@ import type { Stretch } from '../core/fate';
 import type { JobSpec, JobsFile } from '../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../core/key';
 import { attemptHistory, finalRecord } from '../core/record';
-import { recover } from '../core/recover';
-import type { RecordView, RecoverChoices, Recovery, RunRecovery, Wreck } from '../core/recover';
+import { afterFailover } from '../core/failover';
+import type { RecordView, RecoverChoices, Recovery, RunRecovery, Wreck } from '../core/failover';
 import type { Row } from '../core/row';
 import { encodeRow, newRow, OWED_STRETCHES } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
@@ -95,7 +95,7 @@ async function recoverJob(
   if (row === undefined) return undefined;
   refuseOlderFile(request.file.revision, spec, row);
   const wreck = await wreckOf(desk, job, { ...state, row }, spec, records);
-  const recovery = recover(wreck, request);
+  const recovery = afterFailover(wreck, request);
   if (request.apply) {
     const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, row));
     await carryOut(desk, await takeLease(desk, job, seen), wreck, recovery);

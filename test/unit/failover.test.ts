@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Token } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
-import { recover } from '../../src/core/recover';
-import type { RecordView, RecoverChoices, Wreck } from '../../src/core/recover';
+import { afterFailover } from '../../src/core/failover';
+import type { RecordView, RecoverChoices, Wreck } from '../../src/core/failover';
 import type { Row } from '../../src/core/row';
 import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
@@ -46,7 +46,7 @@ function dueTimes(spec: typeof JOB, after: number, until: number): number[] {
   return due;
 }
 
-describe('recover', () => {
+describe('afterFailover', () => {
   it('gives every due time one fate, whatever of the ledger is lost', () => {
     const history = fc.array(
       fc.record({
@@ -74,7 +74,7 @@ describe('recover', () => {
           }
         }
         const choices = { ...CHOICES, until: START + until };
-        const result = recover(wreck({ spec, records, row: row({ scheduleHash: spec.scheduleHash }) }), choices);
+        const result = afterFailover(wreck({ spec, records, row: row({ scheduleHash: spec.scheduleHash }) }), choices);
         const covers = (due: number): number =>
           records.filter((record) => record.scheduledFor <= due && due <= record.through).length +
           result.stretches.filter((stretch) => stretch.from <= due && due <= stretch.through).length;
@@ -102,7 +102,7 @@ describe('recover', () => {
 
   it('raises the token above all that the ledger has seen', () => {
     const records = [view(START + MINUTE, undefined, { token: 5_000_000 })];
-    expect(recover(wreck({ records }), { ...CHOICES, raiseBy: 3 }).row.token).toBe(5_000_003);
+    expect(afterFailover(wreck({ records }), { ...CHOICES, raiseBy: 3 }).row.token).toBe(5_000_003);
   });
 
   // A run a minute for the 90 days that are kept, of a job that is not in the file.
@@ -113,26 +113,26 @@ describe('recover', () => {
     const records = Array.from({ length: 130_000 }, (_, index) =>
       view(START + index * MINUTE, undefined, { token: index, request }),
     );
-    expect(recover(wreck({ spec: undefined, records }), { ...CHOICES, raiseBy: 1 }).row.token).toBe(130_000);
+    expect(afterFailover(wreck({ spec: undefined, records }), { ...CHOICES, raiseBy: 1 }).row.token).toBe(130_000);
   });
 
   it('keeps what a pause, or the file, is known to have held back', () => {
     const pause = { by: 'x', note: 'n', since: START + 10 * MINUTE, until: START + 20 * MINUTE };
-    const paused = recover(wreck({ control: { ...NO_CONTROL, pauses: [pause] } }), CHOICES);
+    const paused = afterFailover(wreck({ control: { ...NO_CONTROL, pauses: [pause] } }), CHOICES);
     expect(paused.stretches.map(({ reason, count }) => [reason, count])).toEqual([
       ['failedOver', 9],
       ['paused', 10],
       ['failedOver', 41],
     ]);
-    const disabled = recover(wreck({ spec: { ...JOB, enabled: false } }), CHOICES);
+    const disabled = afterFailover(wreck({ spec: { ...JOB, enabled: false } }), CHOICES);
     expect(disabled.stretches).toMatchObject([{ fate: 'disabled', reason: 'disabled', count: 60 }]);
   });
 
   it('leaves due times alone that nobody knows, and those of a forgotten job', () => {
-    const orphan = recover(wreck({ spec: undefined, records: [view(START + MINUTE)] }), CHOICES);
+    const orphan = afterFailover(wreck({ spec: undefined, records: [view(START + MINUTE)] }), CHOICES);
     expect(orphan).toMatchObject({ row: { token: 1_000_007, cursor: START + MINUTE }, stretches: [] });
     const gone = forgottenRow(row(), START);
-    expect(recover(wreck({ row: gone }), CHOICES)).toEqual({
+    expect(afterFailover(wreck({ row: gone }), CHOICES)).toEqual({
       ...{ row: { ...gone, token: 1_000_007 }, run: undefined, stretches: [], abandoned: [] },
     });
   });
@@ -143,7 +143,7 @@ describe('recover', () => {
       { number: 4, id: 'ran', time: START + 2 * MINUTE },
       { number: 5, id: 'later', time: START + 2 * CHOICES.until },
     ];
-    const result = recover(
+    const result = afterFailover(
       wreck({ control: { ...NO_CONTROL, requests }, recordedRequests: new Set(['ran']) }),
       CHOICES,
     );
@@ -166,37 +166,37 @@ describe('a run that was interrupted', () => {
 
   it('is over where the ledger says so, or where its record may have been dropped', () => {
     const waiting = row({ phase: 'retrying', notBefore: START + MINUTE });
-    expect(recover(wreck({ row: waiting }), CHOICES)).toMatchObject({
+    expect(afterFailover(wreck({ row: waiting }), CHOICES)).toMatchObject({
       ...{ run: { kind: 'settled' }, row: { phase: 'running', notBefore: undefined } },
     });
     const old = wreck({ runRecord: 'none', now: START + JOB.keepMs + MINUTE });
-    expect(recover(old, CHOICES).run).toEqual({ kind: 'settled' });
-    expect(recover(wreck({ row: newRow(START, 1, 'h'), runRecord: 'none' }), CHOICES).run).toBeUndefined();
+    expect(afterFailover(old, CHOICES).run).toEqual({ kind: 'settled' });
+    expect(afterFailover(wreck({ row: newRow(START, 1, 'h'), runRecord: 'none' }), CHOICES).run).toBeUndefined();
   });
 
   it('goes on with its next attempt, unless these are used up', () => {
-    const next = recover(wreck({ runRecord: 'open' }), CHOICES);
+    const next = afterFailover(wreck({ runRecord: 'open' }), CHOICES);
     expect(next.run).toEqual({ kind: 'goesOn' });
     expect(next.row).toMatchObject({ phase: 'retrying', notBefore: 0, attempt: 1, drained: 0, past: [lost] });
     const own = wreck({ runRecord: 'open', records: [view(START, undefined, { state: 'open' })] });
-    expect(recover(own, CHOICES)).toMatchObject({ run: { kind: 'goesOn' }, abandoned: [] });
+    expect(afterFailover(own, CHOICES)).toMatchObject({ run: { kind: 'goesOn' }, abandoned: [] });
     const last = wreck({ runRecord: 'none', row: row({ attempt: 3 }) });
-    expect(recover(last, CHOICES).run).toEqual({ kind: 'ends', fate: 'failed', reason: 'holderLost' });
-    expect(recover(last, { ...CHOICES, runs: 'rerun' })).toMatchObject({
+    expect(afterFailover(last, CHOICES).run).toEqual({ kind: 'ends', fate: 'failed', reason: 'holderLost' });
+    expect(afterFailover(last, { ...CHOICES, runs: 'rerun' })).toMatchObject({
       ...{ run: { kind: 'goesOn' }, row: { phase: 'retrying', notBefore: 0, drained: 1 } },
     });
   });
 
   it('waits as before, if it waited', () => {
     const waiting = wreck({ runRecord: 'open', row: row({ phase: 'retrying', notBefore: START + MINUTE }) });
-    expect(recover(waiting, CHOICES)).toMatchObject({
+    expect(afterFailover(waiting, CHOICES)).toMatchObject({
       ...{ run: { kind: 'waits' }, row: { phase: 'retrying', notBefore: START + MINUTE, past: [] } },
     });
-    expect(recover(waiting, { ...CHOICES, runs: 'rerun' })).toMatchObject({
+    expect(afterFailover(waiting, { ...CHOICES, runs: 'rerun' })).toMatchObject({
       ...{ run: { kind: 'goesOn' }, row: { notBefore: 0, drained: 0 } },
     });
     const fanning = wreck({ runRecord: 'open', row: row({ phase: 'fanning', notBefore: START + 90 * MINUTE }) });
-    expect(recover(fanning, CHOICES)).toMatchObject({
+    expect(afterFailover(fanning, CHOICES)).toMatchObject({
       run: { kind: 'goesOn' },
       row: { phase: 'retrying', notBefore: 0 },
     });
@@ -204,8 +204,8 @@ describe('a run that was interrupted', () => {
 
   it('fails where that is asked for, or where a later claim shows that it was over', () => {
     const ends = { kind: 'ends', fate: 'failed', reason: 'failedOver' };
-    expect(recover(wreck({ runRecord: 'none' }), { ...CHOICES, runs: 'fail' }).run).toEqual(ends);
+    expect(afterFailover(wreck({ runRecord: 'none' }), { ...CHOICES, runs: 'fail' }).run).toEqual(ends);
     const later = wreck({ runRecord: 'none', records: [view(START + MINUTE, undefined, { token: 8 })] });
-    expect(recover(later, { ...CHOICES, runs: 'rerun' }).run).toEqual(ends);
+    expect(afterFailover(later, { ...CHOICES, runs: 'rerun' }).run).toEqual(ends);
   });
 });
