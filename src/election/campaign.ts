@@ -25,7 +25,7 @@ export interface World {
   readonly newId: () => string;
 }
 
-/** What one look at the row has shown. */
+/** The row as one read showed it. */
 export interface Sighting {
   readonly row: ElectionRow;
   readonly etag: ETag;
@@ -36,9 +36,9 @@ export interface Sighting {
 }
 
 export interface Scout {
-  /** Makes container and row if they are missing. */
-  look(): Promise<Sighting>;
-  /** Only reads. */
+  /** Reads the row; creates container and row if they are missing. */
+  read(): Promise<Sighting>;
+  /** Only reads: creates nothing. */
   leader(): Promise<Leader | undefined>;
 }
 
@@ -49,7 +49,7 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
   let token = 0 as Token;
   let broken: { readonly etag: ETag; readonly since: Millis } | undefined;
 
-  const read = async (): Promise<Sighting | undefined> => {
+  const readIfAny = async (): Promise<Sighting | undefined> => {
     const seen = await within(clock, CALL_LIMIT_MS, (signal) => store.readRow(name, { signal }));
     if (seen === undefined) return undefined;
     const row = decodeElectionRow(seen.metadata);
@@ -67,20 +67,20 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
     return lease === 'broken' && clock.monotonic() - broken.since >= longest + marginOf(longest);
   };
   return {
-    async look() {
+    async read() {
       if (!prepared) {
         await within(clock, CALL_LIMIT_MS, (signal) => store.prepare({ signal }));
         prepared = true;
       }
-      const seen = await read();
+      const seen = await readIfAny();
       if (seen !== undefined) return seen;
       const fresh = encodeElectionRow(newElectionRow(token));
       await within(clock, CALL_LIMIT_MS, (signal) => store.createRow(name, fresh, { signal }));
-      const made = await read();
+      const made = await readIfAny();
       if (made === undefined) throw new StoreUnavailableError(`the row of election "${name}" was made and is missing`);
       return made;
     },
-    leader: async () => (await read())?.leader,
+    leader: async () => (await readIfAny())?.leader,
   };
 }
 

@@ -14,8 +14,8 @@ import { startTerm } from './term';
 
 /** Storage that does not answer is asked again after this long, and ever more seldom up to the poll interval. */
 const ASK_AGAIN_MS = 1_000;
-/** Who lost a race looks soon who won it. */
-const LOOK_AFTER_RACE_MS = 500;
+/** After a lost race the winner is read this soon. */
+const READ_AFTER_RACE_MS = 500;
 
 export type ElectionEvent =
   | { readonly kind: 'elected'; readonly leader: Leader }
@@ -91,14 +91,14 @@ export function createElector(settings: ElectionSettings, world: World, tell: (e
   /** One look, and a term if it is won. Returns how long to wait. */
   async function turn(): Promise<Millis> {
     try {
-      const seen = await orStopped(scout.look());
+      const seen = await orStopped(scout.read());
       if (seen === undefined) return 0;
       trouble.over();
       note(seen.leader);
       // A task that ignores its signal keeps this instance out, and nobody else.
       if (!seen.free || term?.taskRuns === true || !(await orStopped(isFit()))) return pollWait();
       const won = await claim(settings, world, seen, stopping.signal);
-      return won === undefined ? LOOK_AFTER_RACE_MS : await lead(won);
+      return won === undefined ? READ_AFTER_RACE_MS : await lead(won);
     } catch (error) {
       if (!(error instanceof StoreError) && !(error instanceof ForeignMetadataError)) throw error;
       return trouble.wait(error);
@@ -207,7 +207,7 @@ export function createElector(settings: ElectionSettings, world: World, tell: (e
     const ends = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal]);
     let yielded: typeof observed;
     while (!ends.aborted) {
-      const wait = campaign === undefined ? await lookOn() : settings.pollMs;
+      const wait = campaign === undefined ? await readLeader() : settings.pollMs;
       const changed = change.signal;
       const now = observed;
       if (now !== undefined && (yielded === undefined || yielded.leader?.token !== now.leader?.token)) {
@@ -219,8 +219,8 @@ export function createElector(settings: ElectionSettings, world: World, tell: (e
     }
   }
 
-  /** Who does not campaign looks by itself. */
-  async function lookOn(): Promise<Millis> {
+  /** An observer that does not campaign reads the row itself. */
+  async function readLeader(): Promise<Millis> {
     try {
       note(await scout.leader());
       trouble.over();

@@ -5,7 +5,7 @@ import type { Trust } from './trust';
 /** Metadata that marks a blob as written under a job's or an election's fence. */
 const JOB_MARK = 'cronleasejob';
 const TOKEN_MARK = 'cronleasetoken';
-/** Somebody else wrote between our look and our write: look again, this often at most. */
+/** Somebody else wrote between our read and our write: read again, this often at most. */
 const TRIES = 5;
 const ELECTION = 'election/';
 
@@ -112,7 +112,7 @@ export function createFence(mark: string, token: Token, trust: Pick<Trust, 'hold
     async write(blob, body, options) {
       for (let tries = 0; tries < TRIES; tries += 1) {
         check();
-        const target = await lookAt(blob, closing.signal);
+        const target = await readTarget(blob, closing.signal);
         assertMayWrite(mark, token, blob, target?.metadata);
         assertUnchanged(blob, target, options?.ifMatch);
         check();
@@ -138,7 +138,7 @@ interface Target {
   readonly contentType: string | undefined;
 }
 
-async function lookAt(blob: FencedBlob, abortSignal: AbortSignal): Promise<Target | undefined> {
+async function readTarget(blob: FencedBlob, abortSignal: AbortSignal): Promise<Target | undefined> {
   try {
     const { etag, metadata, contentType } = await blob.getProperties({ abortSignal });
     return { etag, metadata: metadata ?? {}, contentType };

@@ -39,7 +39,7 @@ export async function explainTime(
   // The row first: what is written while this goes on is then found in the ledger.
   const state = await readState(store, job.name, options);
   const { row, lease, control, now } = state;
-  const { found, older } = await lookUp(store, job, time, state, options);
+  const { found, older } = await findRecord(store, job, time, state, options);
   const known = found !== undefined && found.record.state === 'final';
   const runEnded = known || (await currentRun(store, job.name, state, options)) === undefined;
   const answer = explain({ job, revision, time, found, seenBefore: older, row, lease, runEnded, control, now });
@@ -47,7 +47,7 @@ export async function explainTime(
   return { ...answer, job, time, record, state, warnings: warningsOf(job, revision, row) };
 }
 
-async function lookUp(
+async function findRecord(
   store: LeaseStore,
   job: JobSpec,
   time: EpochMs,

@@ -389,10 +389,10 @@ describe('the row', () => {
       createRow: (...parameters) => store.createRow(...parameters),
     };
     const scout = createScout(settings, { store: calls, clock, random: () => 0.5, newId: () => 'id' });
-    expect(await scout.look()).toMatchObject({ free: true, row: { token: 7 } });
+    expect(await scout.read()).toMatchObject({ free: true, row: { token: 7 } });
     store = memoryService(clock).open();
     expect(await scout.leader()).toBeUndefined();
-    expect(await scout.look()).toMatchObject({ free: true, row: { token: 7 } });
+    expect(await scout.read()).toMatchObject({ free: true, row: { token: 7 } });
   });
 });
 

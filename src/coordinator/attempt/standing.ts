@@ -13,9 +13,9 @@ import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import type { ItemInput } from '../message';
 
 /** How often an item that runs asks whether it is still wanted. */
-const LOOK_EVERY_MS = 5_000;
-/** For how long a look that shows an item wanted lets it trust: three looks may be lost. */
-const LOOK_TRUSTS_MS = 20_000;
+const CHECK_EVERY_MS = 5_000;
+/** How long an item may trust after a check that showed it wanted: three checks may be lost. */
+const CHECK_TRUSTS_MS = 20_000;
 
 /** A call for an item, with the handler that it is for. */
 export interface WantedItem {
@@ -24,7 +24,7 @@ export interface WantedItem {
   readonly input: ItemInput;
 }
 
-/** The run of an item as a look showed it. */
+/** The run of an item as a check showed it. */
 type Standing =
   /** Somebody holds the row, and may be about to go on with the run: the item is neither wanted nor unwanted. */
   | { readonly kind: 'held' }
@@ -61,7 +61,7 @@ export async function standingOf(
   }
   const left = remainingOf(input.until, listing.date);
   if (left <= 0) return { kind: 'unwanted', why: TIME_IS_OVER };
-  return { kind: 'wanted', sent, trustMs: Math.min(left, LOOK_TRUSTS_MS, beatTrusts) };
+  return { kind: 'wanted', sent, trustMs: Math.min(left, CHECK_TRUSTS_MS, beatTrusts) };
 }
 
 const TIME_IS_OVER = "the time of its run's items is over";
@@ -92,7 +92,7 @@ export function watchStanding(
   const { job, input } = item;
   let stopped = false;
   let cancel = (): void => undefined;
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     try {
       const standing = await standingOf(coordinator, item);
       if (stopped) return;
@@ -108,7 +108,7 @@ export function watchStanding(
     if (!stopped) arm();
   };
   const arm = (): void => {
-    cancel = clock.after(LOOK_EVERY_MS, () => void look());
+    cancel = clock.after(CHECK_EVERY_MS, () => void check());
   };
   arm();
   const unwatch = whenOver(clock, trust, () => {

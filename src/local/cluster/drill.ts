@@ -62,7 +62,7 @@ export interface Drilled<Records> {
 
 /** A run that lasts for less is over before it can be interrupted. */
 const GOES_ON_MS = 300;
-const LOOK_EVERY_MS = 100;
+const POLL_EVERY_MS = 100;
 /** From the start of an instance to its first word, on a busy machine. */
 const TICKS_WITHIN_MS = 120_000;
 /** How long everything is watched once the deployment is back. */
@@ -131,8 +131,8 @@ interface Scene<Records> {
   readonly ledger: DrillLedger<Records>;
   /** Notes a step, and returns when that was. */
   readonly say: (what: string) => EpochMs;
-  /** Looks until there is something, or the time is over. */
-  readonly look: <T>(limit: Millis, seen: () => T | undefined | Promise<T | undefined>) => Promise<T | undefined>;
+  /** Polls until there is something, or the time is over. */
+  readonly waitFor: <T>(limit: Millis, seen: () => T | undefined | Promise<T | undefined>) => Promise<T | undefined>;
 }
 
 async function play<Records>(
@@ -149,35 +149,35 @@ async function play<Records>(
       options.onStep(step);
       return step.at;
     },
-    async look(limit, seen) {
+    async waitFor(limit, seen) {
       const deadline = performance.now() + limit;
       for (;;) {
         if (options.signal.aborted) throw new ClusterError('The drill was given up.');
         const found = await seen();
         if (found !== undefined || performance.now() > deadline) return found;
-        await sleep(LOOK_EVERY_MS);
+        await sleep(POLL_EVERY_MS);
       }
     },
   };
-  const { ledger, say, look } = scene;
+  const { ledger, say, waitFor } = scene;
   const { deployments, ticking, from } = await untilAllTick(scene);
   const stopped = await interrupt(scene, from);
   const caughtUpAt = await watchTakeOver(scene, stopped, from);
   const backAt = await startAgain(scene, stopped.deployment, ticking.get(stopped.deployment));
   const span: Span = { from, until: Date.now() + AFTERWARDS_MS };
-  await look(AFTERWARDS_MS, () => undefined);
+  await waitFor(AFTERWARDS_MS, () => undefined);
   say((await decided(scene, span)) === undefined ? 'some due times have no fate' : 'every due time has its fate');
   return { deployments, steps, events, stopped, caughtUpAt, backAt, span, records: await ledger.read() };
 }
 
-async function untilAllTick<Records>({ cluster, ledger, say, look }: Scene<Records>): Promise<{
+async function untilAllTick<Records>({ cluster, ledger, say, waitFor }: Scene<Records>): Promise<{
   readonly deployments: readonly string[];
   readonly ticking: ReadonlyMap<string, string>;
   readonly from: EpochMs;
 }> {
   const deployments = cluster.instances().map(({ deployment }) => deployment);
   say(`${deployments.join(', ')} started, each a process of its own`);
-  const ticking = await look(TICKS_WITHIN_MS, async () => {
+  const ticking = await waitFor(TICKS_WITHIN_MS, async () => {
     const found = await ledger.ticking();
     return deployments.every((name) => found.has(name)) ? found : undefined;
   });
@@ -187,10 +187,10 @@ async function untilAllTick<Records>({ cluster, ledger, say, look }: Scene<Recor
 
 /** Kills the deployment that runs a job. */
 async function interrupt<Records>(
-  { options: { job, waitMs }, events, say, look }: Scene<Records>,
+  { options: { job, waitMs }, events, say, waitFor }: Scene<Records>,
   from: EpochMs,
 ): Promise<Drilled<Records>['stopped']> {
-  const run = await look(waitMs, () => runToInterrupt(events, job, from));
+  const run = await waitFor(waitMs, () => runToInterrupt(events, job, from));
   if (run === undefined) {
     throw new ClusterError(
       `No run that can be interrupted was seen within ${waitMs / 1000} s: one that lasts for ${GOES_ON_MS} ms at least.`,
@@ -200,7 +200,7 @@ async function interrupt<Records>(
   process.kill(pid, 'SIGKILL');
   const at = say(`${deployment} was killed (SIGKILL, process ${pid}) while it held run ${runId}`);
   // What it had still to say is said by then.
-  await look(KILLED_WITHIN_MS, () => events.find((event) => event.event === 'instanceExited' && event.pid === pid));
+  await waitFor(KILLED_WITHIN_MS, () => events.find((event) => event.event === 'instanceExited' && event.pid === pid));
   return { deployment, pid, at };
 }
 
@@ -210,18 +210,18 @@ async function watchTakeOver<Records>(
   stopped: Drilled<Records>['stopped'],
   from: EpochMs,
 ): Promise<EpochMs | undefined> {
-  const { events, say, look } = scene;
+  const { events, say, waitFor } = scene;
   const { waitMs, patienceMs } = scene.options;
   const claims = goingOn(events, stopped.deployment, stopped.at);
   for (const claim of claims) {
     const { runId = '' } = claim;
-    const next = await look(patienceMs, () => nextClaim(events, claim));
+    const next = await waitFor(patienceMs, () => nextClaim(events, claim));
     if (next === undefined) say(`run ${runId} was not taken over within ${patienceMs / 1000} s`);
     else say(`run ${runId} was taken over by ${next.deployment}, token ${next.token ?? 0}`);
   }
   const isOver = ({ runId }: ClusterEvent): boolean =>
     events.some((event) => event.runId === runId && RUN_ENDS.includes(event.event));
-  const over = await look(waitMs, () => (claims.every(isOver) ? true : undefined));
+  const over = await waitFor(waitMs, () => (claims.every(isOver) ? true : undefined));
   const had = over === true ? 'has ended' : `had not ended after ${waitMs / 1000} s`;
   const caughtUpAt = await decided(scene, { from, until: say(`what was interrupted ${had}`) });
   say(`what was due until then ${caughtUpAt === undefined ? 'has not got all its fates' : 'has its fate'}`);
@@ -230,10 +230,10 @@ async function watchTakeOver<Records>(
 
 /** When everything that was due in a span has its fate; undefined: not in time. */
 function decided<Records>(
-  { options: { patienceMs }, ledger, look }: Scene<Records>,
+  { options: { patienceMs }, ledger, waitFor }: Scene<Records>,
   span: Span,
 ): Promise<EpochMs | undefined> {
-  return look(patienceMs, async () => ((await ledger.undecided(span)) === 0 ? Date.now() : undefined));
+  return waitFor(patienceMs, async () => ((await ledger.undecided(span)) === 0 ? Date.now() : undefined));
 }
 
 /** A run that has gone on for a moment. */
@@ -255,7 +255,7 @@ function runToInterrupt(
 
 /** Returns when it ticked again; undefined: it does not. */
 async function startAgain<Records>(
-  { cluster, ledger, say, look }: Scene<Records>,
+  { cluster, ledger, say, waitFor }: Scene<Records>,
   deployment: string,
   before: string | undefined,
 ): Promise<EpochMs | undefined> {
@@ -267,7 +267,7 @@ async function startAgain<Records>(
     return undefined;
   }
   say(`${deployment} was started again`);
-  const ticks = await look(TICKS_WITHIN_MS, async () => {
+  const ticks = await waitFor(TICKS_WITHIN_MS, async () => {
     const instance = (await ledger.ticking()).get(deployment);
     return instance === before ? undefined : instance;
   });

@@ -39,7 +39,7 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
       return false;
     }
   };
-  const first = await look(container, ask, clock, attempt);
+  const first = await listOnce(container, ask, clock, attempt);
   let versioned = false;
   let created = false;
   if (first.container !== 'missing' && failures.get('list')?.code !== 'StoreUnavailable') {
@@ -68,7 +68,7 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
 }
 
 /** The first call, which tells the time as well. */
-async function look(
+async function listOnce(
   container: ContainerClient,
   ask: Ask,
   clock: Clock,

@@ -9,7 +9,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/standing.ts',
-        from: 'trustMs: Math.min(left, LOOK_TRUSTS_MS, beatTrusts)',
+        from: 'trustMs: Math.min(left, CHECK_TRUSTS_MS, beatTrusts)',
         to: 'trustMs: left',
       },
     ],
