@@ -218,7 +218,7 @@ export async function suspend(
   const waiting: Row = {
     ...row,
     phase: next.outcome === 'planned' ? 'fanning' : 'retrying',
-    drained: row.drained + (next.outcome === 'draining' || next.outcome === 'planned' ? 1 : 0),
+    uncountedAttempts: row.uncountedAttempts + (next.outcome === 'draining' || next.outcome === 'planned' ? 1 : 0),
     past,
     notBefore: next.notBefore,
   };
@@ -245,7 +245,7 @@ function newsOf(held: Held, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
     ...row,
     ...count,
     ...(passed || waits ? { busyUntil: end.at } : {}),
-    ...(end.fate === 'succeeded' ? { succeeded: end.at } : {}),
+    ...(end.fate === 'succeeded' ? { lastGoodAt: end.at } : {}),
   };
 }
 

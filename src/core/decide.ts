@@ -204,7 +204,7 @@ function takeOver(s: Situation): Claim {
   // What would abort the handler is no reason to call it.
   const reason = cancelReason(s);
   if (reason !== undefined) return nextClaim(s, 'takeOver', { fate: 'cancelled', reason });
-  const usedUp = s.row.attempt - s.row.drained >= s.job.retry.attempts;
+  const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;
   return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
 }
 
@@ -215,11 +215,11 @@ function takeOver(s: Situation): Claim {
 function resume(s: Situation): Claim {
   const { row, job } = s;
   if (row.phase !== 'fanning') return nextClaim(s, 'resume', undefined);
-  const drained = Math.max(0, row.drained - 1);
-  if (row.attempt - drained >= job.retry.attempts) {
+  const uncountedAttempts = Math.max(0, row.uncountedAttempts - 1);
+  if (row.attempt - uncountedAttempts >= job.retry.attempts) {
     return nextClaim(s, 'resume', { fate: 'timedOut', reason: 'timeout' });
   }
-  return nextClaim({ ...s, row: { ...row, drained } }, 'resume', undefined);
+  return nextClaim({ ...s, row: { ...row, uncountedAttempts } }, 'resume', undefined);
 }
 
 /**
@@ -419,7 +419,7 @@ function freshRun(row: Row): Row {
     busyUntil: undefined,
     phase: 'running',
     attempt: 1,
-    drained: 0,
+    uncountedAttempts: 0,
     past: [],
     notBefore: undefined,
   };

@@ -106,7 +106,8 @@ function recoverRun({ spec, row, records, runRecord, now }: Wreck, { runs }: Rec
   if (wasOver || runs === 'fail') return { kind: 'ends', fate: 'failed', reason: 'failedOver' };
   if (runs === 'rerun') return { kind: 'goesOn' };
   if (row.phase === 'retrying') return { kind: 'waits' };
-  const usedUp = row.phase === 'running' && spec !== undefined && row.attempt - row.drained >= spec.retry.attempts;
+  const usedUp =
+    row.phase === 'running' && spec !== undefined && row.attempt - row.uncountedAttempts >= spec.retry.attempts;
   return usedUp ? { kind: 'ends', fate: 'failed', reason: 'holderLost' } : { kind: 'goesOn' };
 }
 
@@ -128,7 +129,7 @@ function runAfter(row: Row, run: RunRecovery | undefined, { runs }: RecoverChoic
         notBefore: 0,
         past: pastOf(row),
         // An attempt that is run again by an operator's will does not count.
-        drained: row.drained + (runs === 'rerun' && row.phase === 'running' ? 1 : 0),
+        uncountedAttempts: row.uncountedAttempts + (runs === 'rerun' && row.phase === 'running' ? 1 : 0),
       };
   }
 }

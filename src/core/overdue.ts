@@ -65,11 +65,11 @@ export interface Mentions {
  * @param before what was found out earlier
  */
 export function countsFrom(
-  row: Pick<Row, 'succeeded' | 'cursor'>,
+  row: Pick<Row, 'lastGoodAt' | 'cursor'>,
   { succeeded, excused, oldest }: Mentions,
   before?: EpochMs,
 ): EpochMs {
-  const known = [row.succeeded, succeeded, excused, before].filter((instant) => instant !== undefined);
+  const known = [row.lastGoodAt, succeeded, excused, before].filter((instant) => instant !== undefined);
   // A row of an older version, and a job that has never succeeded.
   return known.length > 0 ? Math.max(...known) : (oldest ?? row.cursor);
 }

@@ -64,8 +64,8 @@ export interface Row {
   readonly phase: Phase;
   /** Number of the run's current attempt, from 1; grows with every claim of the run. */
   readonly attempt: number;
-  /** How many of the attempts do not count: those that were drained, and those whose items went on. */
-  readonly drained: number;
+  /** How many attempts do not count: those that were drained, and those whose items continued without them. */
+  readonly uncountedAttempts: number;
   /** When the current attempt's handler was to be called: at its due time, or at once. */
   readonly started: EpochMs | undefined;
   /** When the current attempt was claimed. Undefined: an older version wrote the row. */
@@ -81,13 +81,13 @@ export interface Row {
   readonly keepMs: Millis | undefined;
   /** Failed runs in a row. */
   readonly failures: number;
-  /** The record's key of the last run that is counted in `failures`, so that it counts once. */
-  readonly failed: string | undefined;
+  /** The record key of the last run counted in `failures`, so that each run counts once. */
+  readonly lastFailedKey: string | undefined;
   /**
-   * When the job last succeeded, was paused or disabled, or was first seen, as far as its row was told: the ledger may
-   * know of a later success. Undefined: an older version wrote the row.
+   * When the job last succeeded, was paused or disabled, or was first seen: `alertAfter` counts from here. The ledger
+   * may hold a later success. Undefined: an older version wrote the row.
    */
-  readonly succeeded: EpochMs | undefined;
+  readonly lastGoodAt: EpochMs | undefined;
   readonly revision: number;
   readonly scheduleHash: string;
   /** Number of the last manual request that was taken. */
@@ -119,7 +119,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     execution: undefined,
     phase: 'idle',
     attempt: 0,
-    drained: 0,
+    uncountedAttempts: 0,
     started: undefined,
     claimedAt: undefined,
     past: [],
@@ -128,8 +128,8 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     leaseMs: undefined,
     keepMs: undefined,
     failures: 0,
-    failed: undefined,
-    succeeded: cursor,
+    lastFailedKey: undefined,
+    lastGoodAt: cursor,
     revision,
     scheduleHash,
     manualTaken: 0,
@@ -188,7 +188,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     execution: row.execution,
     phase: row.phase,
     attempt: row.attempt,
-    drained: row.drained,
+    drained: row.uncountedAttempts,
     started: isoOrUndefined(row.started),
     claimedat: isoOrUndefined(row.claimedAt),
     past: row.past.slice(-PAST_ATTEMPTS).map((past) => ({
@@ -204,8 +204,8 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     leasems: row.leaseMs,
     keepms: row.keepMs,
     failures: row.failures,
-    failed: row.failed,
-    succeeded: isoOrUndefined(row.succeeded),
+    failed: row.lastFailedKey,
+    succeeded: isoOrUndefined(row.lastGoodAt),
     revision: row.revision,
     hash: row.scheduleHash,
     manualtaken: row.manualTaken,
@@ -227,7 +227,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     execution: read.optionalText('execution'),
     phase: read.oneOf('phase', PHASES),
     attempt: read.whole('attempt'),
-    drained: read.whole('drained'),
+    uncountedAttempts: read.whole('drained'),
     started: read.optionalInstant('started'),
     claimedAt: read.optionalInstant('claimedat'),
     past: read.list('past', readPast),
@@ -236,8 +236,8 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     leaseMs: read.optionalWhole('leasems'),
     keepMs: read.optionalWhole('keepms'),
     failures: read.whole('failures'),
-    failed: read.optionalText('failed'),
-    succeeded: read.optionalInstant('succeeded'),
+    lastFailedKey: read.optionalText('failed'),
+    lastGoodAt: read.optionalInstant('succeeded'),
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),
     manualTaken: read.whole('manualtaken'),

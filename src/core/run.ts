@@ -57,7 +57,7 @@ function again(
   now: EpochMs,
   random: number,
 ): RunStep {
-  const used = row.attempt - row.drained;
+  const used = row.attempt - row.uncountedAttempts;
   // A term that failed is over: the next term is its retry, after the back-off.
   if (!retryable || used >= job.retry.attempts || job.kind === 'always') return { kind: 'ended', fate, reason };
   // 0 means "at once", so a real not-before time is never 0.
@@ -78,9 +78,13 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
  * The count of failed runs in a row once the row's run has ended with this fate. A holder that died after it had
  * counted its run's failure does not make it two.
  */
-export function failuresAfter({ run, failures, failed }: Row, fate: RunFate): Pick<Row, 'failures' | 'failed'> {
-  if (fate === 'succeeded') return { failures: 0, failed: undefined };
-  const isCounted = failed !== undefined && failed === run?.key;
-  if (fate === 'cancelled') return isCounted ? { failures: failures - 1, failed: undefined } : { failures, failed };
-  return { failures: isCounted ? failures : failures + 1, failed: run?.key };
+export function failuresAfter(
+  { run, failures, lastFailedKey }: Row,
+  fate: RunFate,
+): Pick<Row, 'failures' | 'lastFailedKey'> {
+  if (fate === 'succeeded') return { failures: 0, lastFailedKey: undefined };
+  const isCounted = lastFailedKey !== undefined && lastFailedKey === run?.key;
+  if (fate === 'cancelled')
+    return isCounted ? { failures: failures - 1, lastFailedKey: undefined } : { failures, lastFailedKey };
+  return { failures: isCounted ? failures : failures + 1, lastFailedKey: run?.key };
 }

@@ -109,7 +109,7 @@ function excuses(
   spec: JobSpec | undefined,
 ): boolean {
   if (spec?.alertAfterMs === undefined || spec.kind === 'timed' || until === undefined) return false;
-  return until > (row.succeeded ?? 0) && pauses.every((other) => (other.until ?? 0) <= until);
+  return until > (row.lastGoodAt ?? 0) && pauses.every((other) => (other.until ?? 0) <= until);
 }
 
 /** Whether an undecided due time may lie in a pause. */

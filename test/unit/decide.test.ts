@@ -132,17 +132,17 @@ describe('a run that waits between attempts', () => {
 
 describe('items that nobody came back from by their deadline', () => {
   it.each([
-    ['are an attempt that was used', 2, { end: undefined, row: { attempt: 2, drained: 0 } }],
+    ['are an attempt that was used', 2, { end: undefined, row: { attempt: 2, uncountedAttempts: 0 } }],
     // Where its items turn out to be done, there is an attempt for the gathering.
     [
       'end the run without being counted where no attempt is left',
       1,
-      { end: { fate: 'timedOut' }, row: { attempt: 2, drained: 1 } },
+      { end: { fate: 'timedOut' }, row: { attempt: 2, uncountedAttempts: 1 } },
     ],
   ])('%s', (_what, attempts, claim) => {
     const retry = { ...jobSpec('a', '@hourly').retry, attempts };
     const job = jobSpec('a', '@hourly', { retry });
-    const row = ranRow(job, { phase: 'fanning', drained: 1, notBefore: T0 + MINUTE });
+    const row = ranRow(job, { phase: 'fanning', uncountedAttempts: 1, notBefore: T0 + MINUTE });
     expect(decide(situation(job, T0 + 2 * MINUTE, { row }))).toMatchObject({ kind: 'claim', claim });
   });
 });

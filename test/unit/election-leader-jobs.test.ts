@@ -105,7 +105,7 @@ describe('the instance that runs a leader job', () => {
     await drained;
     expect(await leader()).not.toBe(first);
     expect(sim.calls[1]).toMatchObject({ attempt: 2, trigger: 'schedule' });
-    expect(await sim.row('a')).toMatchObject({ drained: 1 });
+    expect(await sim.row('a')).toMatchObject({ uncountedAttempts: 1 });
     // Draining is no attempt: it can go on for ever.
     for (let times = 0; times < 5; times += 1) {
       const instance = await leader();

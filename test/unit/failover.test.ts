@@ -177,13 +177,13 @@ describe('a run that was interrupted', () => {
   it('goes on with its next attempt, unless these are used up', () => {
     const next = afterFailover(wreck({ runRecord: 'open' }), CHOICES);
     expect(next.run).toEqual({ kind: 'goesOn' });
-    expect(next.row).toMatchObject({ phase: 'retrying', notBefore: 0, attempt: 1, drained: 0, past: [lost] });
+    expect(next.row).toMatchObject({ phase: 'retrying', notBefore: 0, attempt: 1, uncountedAttempts: 0, past: [lost] });
     const own = wreck({ runRecord: 'open', records: [view(START, undefined, { state: 'open' })] });
     expect(afterFailover(own, CHOICES)).toMatchObject({ run: { kind: 'goesOn' }, abandoned: [] });
     const last = wreck({ runRecord: 'none', row: row({ attempt: 3 }) });
     expect(afterFailover(last, CHOICES).run).toEqual({ kind: 'ends', fate: 'failed', reason: 'holderLost' });
     expect(afterFailover(last, { ...CHOICES, runs: 'rerun' })).toMatchObject({
-      ...{ run: { kind: 'goesOn' }, row: { phase: 'retrying', notBefore: 0, drained: 1 } },
+      ...{ run: { kind: 'goesOn' }, row: { phase: 'retrying', notBefore: 0, uncountedAttempts: 1 } },
     });
   });
 
@@ -193,7 +193,7 @@ describe('a run that was interrupted', () => {
       ...{ run: { kind: 'waits' }, row: { phase: 'retrying', notBefore: START + MINUTE, past: [] } },
     });
     expect(afterFailover(waiting, { ...CHOICES, runs: 'rerun' })).toMatchObject({
-      ...{ run: { kind: 'goesOn' }, row: { notBefore: 0, drained: 0 } },
+      ...{ run: { kind: 'goesOn' }, row: { notBefore: 0, uncountedAttempts: 0 } },
     });
     const fanning = wreck({ runRecord: 'open', row: row({ phase: 'fanning', notBefore: START + 90 * MINUTE }) });
     expect(afterFailover(fanning, CHOICES)).toMatchObject({

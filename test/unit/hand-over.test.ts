@@ -157,7 +157,7 @@ describe('a claim', () => {
     await sim.clock.advance(HOUR + 5 * SECOND);
     expect(on.dead).toBe(true);
     // Any tick may go on with it at once, and no attempt is used up.
-    expect(await sim.row('a')).toMatchObject({ phase: 'retrying', notBefore: 0, attempt: 1, drained: 1 });
+    expect(await sim.row('a')).toMatchObject({ phase: 'retrying', notBefore: 0, attempt: 1, uncountedAttempts: 1 });
     expect((await listedRow(sim, A)).lease).toBe('available');
   });
 

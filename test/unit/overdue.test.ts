@@ -103,8 +103,8 @@ describe('whether a job is overdue', () => {
 
   it('is not asked of a row in vain: one without the field can be read', () => {
     const { succeeded: _, ...older } = encodeRow(newRow(T0, 0, 'hash'));
-    expect(decodeRow(older).succeeded).toBeUndefined();
-    expect(decodeRow(encodeRow(newRow(T0, 0, 'hash'))).succeeded).toBe(T0);
+    expect(decodeRow(older).lastGoodAt).toBeUndefined();
+    expect(decodeRow(encodeRow(newRow(T0, 0, 'hash'))).lastGoodAt).toBe(T0);
   });
 });
 
@@ -246,13 +246,13 @@ describe('a coordinator', () => {
   it('finds the success in the ledger that no row was told of', async () => {
     const { world } = minutely();
     await world.clock.advance(10 * MINUTE);
-    expect((await world.row('a')).succeeded).toBeLessThanOrEqual(T0 + 6 * MINUTE);
+    expect((await world.row('a')).lastGoodAt).toBeLessThanOrEqual(T0 + 6 * MINUTE);
     // A new process knows what the row says.
     world.instances[0]?.kill();
     const second = world.startInstance('d1');
     await world.clock.advance(10 * MINUTE);
     expect(overdueOf(world)).toEqual([]);
-    expect((await world.row('a')).succeeded).toBeGreaterThan(T0 + 10 * MINUTE);
+    expect((await world.row('a')).lastGoodAt).toBeGreaterThan(T0 + 10 * MINUTE);
     expect(second.calls.get('listRecords')).toBeLessThanOrEqual(4);
   });
 
@@ -264,7 +264,7 @@ describe('a coordinator', () => {
     await world.clock.advance(MINUTE);
     const [newest] = await world.records('a');
     expect(newest?.outcome).toBe('succeeded');
-    expect((await world.row('a')).succeeded).toBe(Date.parse(newest?.endedAt ?? ''));
+    expect((await world.row('a')).lastGoodAt).toBe(Date.parse(newest?.endedAt ?? ''));
     expect(listings(world)).toBe(0);
   });
 

@@ -31,7 +31,7 @@ const full: Row = {
   execution: '00000000-0000-4000-8000-000000000000',
   phase: 'retrying',
   attempt: LARGE,
-  drained: LARGE,
+  uncountedAttempts: LARGE,
   started: AT,
   claimedAt: AT,
   past: Array.from({ length: PAST_ATTEMPTS }, () => ({
@@ -42,8 +42,8 @@ const full: Row = {
   leaseMs: 60_000,
   keepMs: LARGE,
   failures: LARGE,
-  failed: recordKey(AT, 'r'.repeat(64)),
-  succeeded: AT,
+  lastFailedKey: recordKey(AT, 'r'.repeat(64)),
+  lastGoodAt: AT,
   manualTaken: LARGE,
   forgotten: AT,
 };

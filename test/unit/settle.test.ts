@@ -36,10 +36,10 @@ describe('the count of failed runs in a row', () => {
 
   it('grows with a failure, ends with a success, and is left as it is by a cancel', () => {
     const earlier = recordKey(T0 - HOUR);
-    const counted = { failures: 3, failed: key };
-    expect(after(ranRow(job, { failures: 2, failed: earlier }))).toEqual({
-      succeeded: { failures: 0, failed: undefined },
-      cancelled: { failures: 2, failed: earlier },
+    const counted = { failures: 3, lastFailedKey: key };
+    expect(after(ranRow(job, { failures: 2, lastFailedKey: earlier }))).toEqual({
+      succeeded: { failures: 0, lastFailedKey: undefined },
+      cancelled: { failures: 2, lastFailedKey: earlier },
       failed: counted,
       timedOut: counted,
       stalled: counted,
@@ -47,10 +47,10 @@ describe('the count of failed runs in a row', () => {
   });
 
   it('grows with a run once, and no more where that run does not fail after all', () => {
-    const counted = { failures: 2, failed: key };
+    const counted = { failures: 2, lastFailedKey: key };
     expect(after(ranRow(job, counted))).toEqual({
-      succeeded: { failures: 0, failed: undefined },
-      cancelled: { failures: 1, failed: undefined },
+      succeeded: { failures: 0, lastFailedKey: undefined },
+      cancelled: { failures: 1, lastFailedKey: undefined },
       failed: counted,
       timedOut: counted,
       stalled: counted,

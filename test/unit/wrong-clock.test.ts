@@ -104,7 +104,7 @@ describe('what a fast clock wrote', () => {
   });
 
   it('keeps items waiting for no longer than their deadline', () => {
-    const row = ranRow(job, { phase: 'fanning', drained: 1, notBefore: T0 + 10 * MINUTE + HOUR });
+    const row = ranRow(job, { phase: 'fanning', uncountedAttempts: 1, notBefore: T0 + 10 * MINUTE + HOUR });
     const at = (now: number): string =>
       decide(situation(job, now, { row, beat: 'none', firstSeenAt: T0 + 10 * MINUTE, itemsLimitMs: 20 * MINUTE })).kind;
     const bound = T0 + 30 * MINUTE + SECOND + 10 * SECOND;

@@ -35,7 +35,7 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
     const off = Math.abs(beforeError) + Math.abs(actor.error()) + EPSILON_MS;
     if (now + off < before.notBefore) report('retriedEarly', name, `${what} started before its not-before time`);
   }
-  if (row.attempt - row.drained > spec.retry.attempts) {
+  if (row.attempt - row.uncountedAttempts > spec.retry.attempts) {
     report('attemptsExceeded', name, `${what} started, and ${String(spec.retry.attempts)} attempts are allowed`);
   }
 }

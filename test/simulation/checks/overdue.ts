@@ -67,7 +67,7 @@ export function checkSaidOverdue(facts: JobFacts, spec: JobSpec, now: number, re
   if (row.forgotten !== undefined || row.scheduleHash !== spec.scheduleHash) return;
   const last = controls.at(-1);
   if (last !== undefined && (openPause(last.control) !== undefined || now - last.at < SAID_WITHIN_MS)) return;
-  let from = Math.max(facts.firstCursor, row.succeeded ?? 0);
+  let from = Math.max(facts.firstCursor, row.lastGoodAt ?? 0);
   for (const { at } of excusesOf(facts, now, now)) from = Math.max(from, at);
   for (const { record, span } of records.values()) {
     if (record.outcome === 'paused' || record.outcome === 'disabled') from = Math.max(from, span[1]);

@@ -19,7 +19,7 @@ export function checkNotBefore(
   // A drained attempt is tried again at once.
   if (row.phase !== 'retrying' || notBefore === 0 || run === undefined) return;
   const { backoffMs, factor, maxBackoffMs, jitter } = spec.retry;
-  const most = Math.min(maxBackoffMs, backoffMs * factor ** Math.max(0, row.attempt - row.drained - 1));
+  const most = Math.min(maxBackoffMs, backoffMs * factor ** Math.max(0, row.attempt - row.uncountedAttempts - 1));
   const off = Math.abs(actor.error()) + CLOCKS_MS;
   const what = `${keyText(run.key)} waits until ${short(notBefore)} after attempt ${String(row.attempt)}`;
   if (notBefore > now + most + off) {

@@ -135,7 +135,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
-        from: 'const usedUp = s.row.attempt - s.row.drained >= s.job.retry.attempts;',
+        from: 'const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;',
         to: 'const usedUp = false;',
       },
     ],

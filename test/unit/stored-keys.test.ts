@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import type { Token } from '../../src/core/brand';
+import type { Control } from '../../src/core/control';
+import { decodeControl, encodeControl } from '../../src/core/control';
+import { recordKey } from '../../src/core/key';
+import type { Row } from '../../src/core/row';
+import { decodeRow, encodeRow } from '../../src/core/row';
+
+const at = (second: number): number => Date.UTC(2026, 0, 31, 3, 0, second);
+
+const row: Row = {
+  token: 7 as Token,
+  cursor: at(1),
+  owed: [
+    { fate: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
+    { fate: 'expired', reason: 'failedOver', from: at(4), through: at(4), count: 1, request: 'abc' },
+  ],
+  run: { key: recordKey(at(5)), scheduledFor: at(5), trigger: 'schedule', since: at(6) },
+  busyUntil: at(7),
+  execution: 'execution-1',
+  phase: 'retrying',
+  attempt: 3,
+  uncountedAttempts: 2,
+  started: at(8),
+  claimedAt: at(9),
+  past: [
+    { attempt: 1, token: 5, deployment: 'east', start: at(10), end: at(11), outcome: 'failed' },
+    { attempt: 2, token: 6, deployment: 'west', start: at(12), end: undefined, outcome: 'holderLost' },
+  ],
+  notBefore: at(13),
+  incumbent: 'east',
+  leaseMs: 30_000,
+  keepMs: 86_400_000,
+  failures: 4,
+  lastFailedKey: recordKey(at(14)),
+  lastGoodAt: at(15),
+  revision: 8,
+  scheduleHash: 'hash-1',
+  manualTaken: 9,
+  forgotten: at(16),
+};
+
+const control: Control = {
+  pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
+  cancel: 'a_8230111599999-s',
+  requests: [{ number: 1, id: 'abc', time: at(3) }],
+};
+
+// Deployments of other versions read and write the same blobs: a key that is renamed is lost to them.
+describe('what is stored', () => {
+  it('of a row keeps its keys', () => {
+    const stored = encodeRow(row);
+    expect(stored).toEqual({
+      format: '1',
+      token: '7',
+      cursor: '2026-01-31T03:00:01.000Z',
+      owed: expect.any(String) as unknown,
+      run: `${String(1e13 - at(5))}-s`,
+      trigger: 'schedule',
+      since: '2026-01-31T03:00:06.000Z',
+      busyuntil: '2026-01-31T03:00:07.000Z',
+      execution: 'execution-1',
+      phase: 'retrying',
+      attempt: '3',
+      drained: '2',
+      started: '2026-01-31T03:00:08.000Z',
+      claimedat: '2026-01-31T03:00:09.000Z',
+      past: expect.any(String) as unknown,
+      notbefore: '2026-01-31T03:00:13.000Z',
+      incumbent: 'east',
+      leasems: '30000',
+      keepms: '86400000',
+      failures: '4',
+      failed: `${String(1e13 - at(14))}-s`,
+      succeeded: '2026-01-31T03:00:15.000Z',
+      revision: '8',
+      hash: 'hash-1',
+      manualtaken: '9',
+      forgotten: '2026-01-31T03:00:16.000Z',
+    });
+    expect(JSON.parse(stored['owed'] ?? '')).toEqual([
+      { fate: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
+      { fate: 'expired', reason: 'failedOver', from: at(4), request: 'abc' },
+    ]);
+    expect(JSON.parse(stored['past'] ?? '')).toEqual([
+      { n: 1, token: 5, by: 'east', start: at(10), end: at(11), outcome: 'failed' },
+      { n: 2, token: 6, by: 'west', start: at(12), outcome: 'holderLost' },
+    ]);
+    expect(decodeRow(stored)).toEqual(row);
+  });
+
+  it('of a control keeps its keys', () => {
+    const stored = encodeControl(control);
+    expect({
+      ...stored,
+      pauses: JSON.parse(stored['pauses'] ?? ''),
+      requests: JSON.parse(stored['requests'] ?? ''),
+    }).toEqual({
+      format: '1',
+      pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
+      cancel: 'a_8230111599999-s',
+      requests: [{ number: 1, id: 'abc', time: at(3) }],
+    });
+    expect(decodeControl(stored)).toEqual(control);
+  });
+});
