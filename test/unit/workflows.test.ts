@@ -196,6 +196,40 @@ describe('deploy.yml', () => {
   });
 });
 
+describe('release.yml', () => {
+  const release = parse(workflows['release.yml'] ?? '') as Workflow;
+  const { pack, publish, announce } = release.jobs;
+
+  it('runs for tags of versions alone, one at a time', () => {
+    expect(release.on).toEqual({ push: { tags: ['v*'] } });
+    expect(release.concurrency).toEqual({ group: 'release', 'cancel-in-progress': false });
+  });
+
+  it('checks tag and changelog, then tests, then packs', () => {
+    const steps = scriptsOf(pack);
+    const order = ['node scripts/release.mjs --tag "$GITHUB_REF_NAME"', 'npm ci', 'npm test', 'npm pack '];
+    const places = order.map((step) => steps.indexOf(step));
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(pack?.permissions).toEqual({ contents: 'read' });
+  });
+
+  it('publishes that package with its provenance, where no other code runs', () => {
+    const made = stepOf(pack, 'actions/upload-artifact').with;
+    for (const job of [publish, announce]) {
+      expect(stepOf(job, 'actions/download-artifact').with).toEqual({ name: made?.['name'], path: made?.['path'] });
+      expect(() => stepOf(job, 'actions/checkout')).toThrow();
+    }
+    expect(publish?.permissions).toEqual({ 'id-token': 'write' });
+    expect(publish?.environment).toBe('npm');
+    expect(publish?.needs).toBe('pack');
+    expect(scriptsOf(publish)).toBe('npm publish --provenance --access public release/cronlease-*.tgz');
+    expect(announce?.needs).toBe('publish');
+    expect(announce?.permissions).toEqual({ contents: 'write' });
+    expect(scriptsOf(announce)).toContain('--notes-file release/notes.md');
+  });
+});
+
 describe('azure.yaml', () => {
   interface Hook {
     readonly posix: { readonly shell: string; readonly run: string };
