@@ -9,7 +9,7 @@ export class CliError extends Error {
   override readonly name = 'CliError';
 
   constructor(
-    readonly code: 'NoStorage' | 'NoJobsFile' | 'UnknownJob' | 'NotConfirmed',
+    readonly code: 'NoStorage' | 'NoJobsFile' | 'NotConfirmed',
     message: string,
     options?: ErrorOptions,
   ) {

@@ -3,10 +3,11 @@ import { jobsHash } from '../core/presence';
 import { deploymentsOf } from '../operator/doctor/deployments';
 import { forgetJob } from '../operator/forget';
 import { OperatorError } from '../operator/operator-error';
+import { unknownAnywhere } from '../operator/subject';
 import type { LoadedJobs } from '../config/load';
 import type { LeaseStore } from '../lease/store';
 import type { FileOptions } from './jobs-file';
-import { DEFAULT_FILE, loadFile, unknownAnywhere } from './jobs-file';
+import { atHand, DEFAULT_FILE, loadFile } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import type { StorageOptions } from './storage';
 import { openDesk } from './storage';
@@ -30,7 +31,7 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
   const desk = openDesk(options);
   const { jobs } = await desk.store.list();
   if (!jobs.has(name)) {
-    throw unknownAnywhere(job, file, options, { location: desk.store.location, jobs: jobs.keys() });
+    throw unknownAnywhere(job, atHand(file, options), { location: desk.store.location, jobs: jobs.keys() });
   }
   const request = { job: name, revision: file.jobsFile.revision, endRun: options.endRun === true };
   const { forgottenAt, already, endedRun } = await forgetJob(desk, request);

@@ -3,15 +3,14 @@ import { dirname, join, resolve } from 'node:path';
 import { ConfigError, formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import type { LoadedJobs } from '../config/load';
-import { nearest } from '../config/suggest';
 import type { JobSpec } from '../core/job';
+import type { FileAtHand } from '../operator/subject';
+import { unknownJob } from '../operator/subject';
 
 import { CliError } from './cli-error';
 import { warn } from './output';
 
 export const DEFAULT_FILE = 'jobs.json';
-/** So many names are enough for a message. */
-const NAMES = 20;
 
 export interface FileOptions {
   /** Undefined: {@link DEFAULT_FILE}, and a command that can do without it does. */
@@ -50,6 +49,16 @@ export function loadFileIfAny(options: FileOptions): LoadedJobs | undefined {
   }
 }
 
+/** As {@link loadFileIfAny}, for an operator's action. */
+export function fileAtHand(options: FileOptions): FileAtHand | undefined {
+  const file = loadFileIfAny(options);
+  return file && atHand(file, options);
+}
+
+export function atHand({ jobsFile }: LoadedJobs, { file = DEFAULT_FILE }: FileOptions): FileAtHand {
+  return { source: file, jobs: jobsFile.jobs };
+}
+
 /** Whether {@link loadFile} found no file where none was named. */
 export function isNoJobsFile(error: unknown): boolean {
   return error instanceof CliError && error.code === 'NoJobsFile';
@@ -59,7 +68,7 @@ function isMissing({ cause }: ConfigError): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }
 
-/** The job of this name. Throws `CliError` `UnknownJob`. */
+/** The job of this name. Throws `OperatorError` `UnknownJob`. */
 export function jobIn({ jobsFile }: LoadedJobs, name: string, { file = DEFAULT_FILE }: FileOptions): JobSpec {
   const spec = jobsFile.jobs.find((job) => job.name === name);
   if (spec !== undefined) return spec;
@@ -68,27 +77,6 @@ export function jobIn({ jobsFile }: LoadedJobs, name: string, { file = DEFAULT_F
     jobsFile.jobs.map((job) => job.name),
     file,
   );
-}
-
-/** For a job that neither the file nor the store knows. */
-export function unknownAnywhere(
-  name: string,
-  file: LoadedJobs | undefined,
-  options: FileOptions,
-  store: { readonly location: string; readonly jobs: Iterable<string> },
-): CliError {
-  const inFile = file?.jobsFile.jobs.map((job) => job.name) ?? [];
-  const where = file === undefined ? store.location : `${options.file ?? DEFAULT_FILE} or ${store.location}`;
-  return unknownJob(name, [...new Set<string>([...inFile, ...store.jobs])].sort(), where);
-}
-
-/** @param where that has no such job */
-function unknownJob(name: string, known: readonly string[], where: string): CliError {
-  const some = known.length > NAMES ? [...known.slice(0, NAMES), `and ${known.length - NAMES} more`] : known;
-  const meant = nearest(name, known);
-  const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
-  const list = known.length === 0 ? 'It has none.' : `Known: ${some.join(', ')}.`;
-  return new CliError('UnknownJob', `there is no job ${JSON.stringify(name)} in ${where}.${hint} ${list}`);
 }
 
 /** The warnings of the file, or those about one of its jobs. */

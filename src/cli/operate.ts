@@ -1,17 +1,14 @@
-import { randomInt } from 'node:crypto';
 import { userInfo } from 'node:os';
-import type { LoadedJobs } from '../config/load';
-import type { JobName } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { LeaseStore } from '../lease/store';
 import { cancelRun } from '../operator/cancel';
-import type { Subject } from '../operator/change-control';
-import { isForgotten } from '../operator/job-state';
 import { pauseJob, resumeJob } from '../operator/pause';
-import { requestRun } from '../operator/request';
+import { requestRun, shortId } from '../operator/request';
+import type { Subject } from '../operator/subject';
+import { subjectOf } from '../operator/subject';
 import { UsageError } from './cli-error';
 import type { FileOptions } from './jobs-file';
-import { jobIn, loadFile, loadFileIfAny, unknownAnywhere } from './jobs-file';
+import { jobIn, loadFile, fileAtHand } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
@@ -45,7 +42,7 @@ export async function run(job: string, options: OperateOptions): Promise<number>
 
 /** `cronlease cancel`: asks for the end of the run that goes on. */
 export async function cancel(job: string, options: OperateOptions): Promise<number> {
-  const { store, subject } = await subjectOf(job, options);
+  const { store, subject } = await targetOf(job, options);
   const { runId, requestedAt, endedBy } = await cancelRun(store, subject);
   if (options.json) {
     printJson({ job, runId, requestedAt: iso(requestedAt) });
@@ -68,7 +65,7 @@ export interface PauseOptions extends OperateOptions {
 export async function pause(job: string, options: PauseOptions): Promise<number> {
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: say why the job is paused');
-  const { store, subject } = await subjectOf(job, options);
+  const { store, subject } = await targetOf(job, options);
   const { by, since } = await pauseJob(store, subject, { by: options.by ?? userName(), note });
   if (options.json) printJson({ job, by, note, since: iso(since), until: null });
   else print(`Paused ${job} since ${utc(since)}. What runs goes on; nothing new is claimed but requests.`);
@@ -77,33 +74,21 @@ export async function pause(job: string, options: PauseOptions): Promise<number>
 
 /** `cronlease resume`: ends the pause. */
 export async function resume(job: string, options: OperateOptions): Promise<number> {
-  const { store, subject } = await subjectOf(job, options);
+  const { store, subject } = await targetOf(job, options);
   const { by, note, since, until } = await resumeJob(store, subject);
   if (options.json) printJson({ job, by, note, since: iso(since), until: iso(until) });
   else print(`Resumed ${job} after ${formatDuration(until - since)}. Due times of the pause are recorded as paused.`);
   return OK;
 }
 
-/** The job, if the jobs file or the store knows it: an operator may have no file at hand. */
-async function subjectOf(
+/** The job and the store that has it, or will have it. */
+async function targetOf(
   job: string,
   options: OperateOptions,
 ): Promise<{ readonly store: LeaseStore; readonly subject: Subject }> {
-  const name = job as JobName;
-  const file = loadFileIfAny(options);
+  const file = fileAtHand(options);
   const store = openStore(options);
-  const spec = file?.jobsFile.jobs.find((candidate) => candidate.name === name);
-  if (spec === undefined) {
-    await assertKnown(store, name, file, options);
-  }
-  return { store, subject: { name, spec } };
-}
-
-/** Enough that two requests of one job never share it. */
-function shortId(): string {
-  return randomInt(36 ** 8)
-    .toString(36)
-    .padStart(8, '0');
+  return { store, subject: await subjectOf(store, job, file) };
 }
 
 function userName(): string {
@@ -113,18 +98,6 @@ function userName(): string {
     // In a container the user may have no name.
     return 'unknown';
   }
-}
-
-/** That the store has the job, and nobody forgot it. Throws `CliError` `UnknownJob`. */
-export async function assertKnown(
-  store: LeaseStore,
-  name: JobName,
-  file: LoadedJobs | undefined,
-  options: FileOptions,
-): Promise<void> {
-  const listing = await store.list();
-  const known = [...listing.jobs.keys()].filter((job) => !isForgotten(listing, job));
-  if (!known.includes(name)) throw unknownAnywhere(name, file, options, { location: store.location, jobs: known });
 }
 
 function iso(instant: number): string {

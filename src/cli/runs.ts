@@ -8,8 +8,9 @@ import type { LeaseStore, Listing } from '../lease/store';
 import { currentRun, stateIn } from '../operator/job-state';
 import { listRuns } from '../operator/list-runs';
 import type { ShownRecord } from '../operator/list-runs';
+import { unknownAnywhere } from '../operator/subject';
 import type { FileOptions } from './jobs-file';
-import { loadFileIfAny, unknownAnywhere } from './jobs-file';
+import { atHand, loadFileIfAny } from './jobs-file';
 import { OK, print, printJson, table, warn } from './output';
 import { deployment, lastError, lateness, paintOutcome, stretch, took } from './record-text';
 import type { StorageOptions } from './storage';
@@ -31,7 +32,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   for (const problem of found.problems) warn(problem);
   if (job !== undefined && found.records.length === 0 && !isKnown(job, listing, file)) {
     const all = await store.list();
-    throw unknownAnywhere(job, file, options, { location: store.location, jobs: all.jobs.keys() });
+    throw unknownAnywhere(job, file && atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
   }
   if (options.json) {
     printJson(found.records);

@@ -1,12 +1,11 @@
-import type { JobName } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { marginOf } from '../core/job';
+import { subjectOf } from '../operator/subject';
 import { heldLease, unlockJob } from '../operator/unlock';
 import type { HeldLease } from '../operator/unlock';
 import { confirm } from './confirm';
 import type { FileOptions } from './jobs-file';
-import { loadFileIfAny } from './jobs-file';
-import { assertKnown } from './operate';
+import { fileAtHand } from './jobs-file';
 import { OK, print, printJson, say } from './output';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
@@ -19,11 +18,9 @@ export interface UnlockOptions extends FileOptions, StorageOptions {
 
 /** `cronlease unlock`: breaks a lease. */
 export async function unlock(job: string, options: UnlockOptions): Promise<number> {
-  const name = job as JobName;
-  const file = loadFileIfAny(options);
+  const file = fileAtHand(options);
   const store = openStore(options);
-  const spec = file?.jobsFile.jobs.find((candidate) => candidate.name === name);
-  if (spec === undefined) await assertKnown(store, name, file, options);
+  const { name, spec } = await subjectOf(store, job, file);
   const held = await heldLease(store, name);
   if (options.yes !== true) say(`${consequences(held, spec?.leaseMs)}\n`);
   await confirm(job, options.yes === true);

@@ -1,8 +1,8 @@
 import type { CallOptions, LeaseStore } from '../lease/store';
-import type { Subject } from './change-control';
 import { changeControl } from './change-control';
 import { currentRun } from './job-state';
 import { OperatorError } from './operator-error';
+import type { Subject } from './subject';
 
 export interface CancelledRun {
   readonly runId: string;

@@ -10,15 +10,10 @@ import { StoreUnavailableError } from '../lease/store';
 import type { JobState } from './job-state';
 import { readState } from './job-state';
 import { OperatorError } from './operator-error';
+import type { Subject } from './subject';
 
 /** So many others in a row were faster: something is wrong. */
 const ATTEMPTS = 10;
-
-/** Whose control record it is. `spec` is known where there is a jobs file that has the job. */
-export interface Subject {
-  readonly name: JobName;
-  readonly spec?: JobSpec | undefined;
-}
 
 export interface Change<Result> {
   /** Undefined: nothing is to be written. */

@@ -41,7 +41,7 @@ export function isForgotten({ jobs }: Listing, job: JobName): boolean {
   return jobs.get(job)?.row?.metadata['forgotten'] !== undefined;
 }
 
-function leaseOf(state: LeaseState): JobState['lease'] {
+export function leaseOf(state: LeaseState): JobState['lease'] {
   return state === 'available' || state === 'expired' ? state : 'held';
 }
 

@@ -11,6 +11,7 @@ export type OperatorProblem =
   | 'NotHeld'
   | 'LeaseHeld'
   | 'StillInFile'
+  | 'UnknownJob'
   | 'Unseen'
   | 'FutureTime'
   | 'OlderFile';

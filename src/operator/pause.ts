@@ -1,9 +1,9 @@
 import type { Control, Pause } from '../core/control';
 import { openPause } from '../core/control';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import type { Subject } from './change-control';
 import { changeControl } from './change-control';
 import { OperatorError } from './operator-error';
+import type { Subject } from './subject';
 
 /** Notes, and names of people, may have this many characters. */
 export const NOTE_LENGTH = 200;

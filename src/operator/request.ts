@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { ManualRequest } from '../core/control';
 import { openPause, pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
@@ -22,6 +23,13 @@ export interface RequestedRun {
   readonly seen: boolean;
   /** A pause does not hold a request back. */
   readonly paused: boolean;
+}
+
+/** A request id: long enough that two requests of one job never share it. */
+export function shortId(): string {
+  return randomInt(36 ** 8)
+    .toString(36)
+    .padStart(8, '0');
 }
 
 /**

@@ -15,10 +15,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   coordinator: ['core', 'lease', 'handler'],
   'coordinator/tick': ['core', 'lease', 'handler', 'coordinator/*'],
   'coordinator/attempt': ['core', 'lease', 'handler', 'coordinator/*'],
-  operator: ['core', 'lease', 'coordinator/ledger'],
+  operator: ['core', 'lease', 'config/suggest', 'coordinator/ledger'],
   election: ['core', 'lease', 'config/suggest', 'stores/azure-blob', 'system-clock'],
   testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'stores/memory'],
-  functions: ['core', 'lease', 'config', 'handler', 'coordinator', 'stores', 'system-clock', 'version'],
+  functions: ['core', 'lease', 'config', 'handler', 'coordinator', 'operator', 'stores', 'system-clock', 'version'],
   local: ['core', 'system-clock'],
   cli: [
     'core',

@@ -1,6 +1,7 @@
 import type { JobsFile } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
+import { listJobs } from '../list-jobs';
 import { checkDeployments } from './deployments';
 import type { Finding } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
@@ -17,6 +18,6 @@ export async function diagnose(store: LeaseStore, trial: Trial, seen: FileSeen):
   const about = seen.kind === 'read' ? fileRead(seen.source, seen.file) : noFile(seen.reason, seen.kind === 'wrong');
   const storage = checkStorage(store.location, trial);
   if (trial.container !== 'there' || trial.failures.has('list')) return [...storage, about];
-  const [listing, presences] = await Promise.all([store.list(), store.listPresences()]);
-  return [...storage, about, ...(await checkJobs({ store, file, listing })), ...checkDeployments(presences, file)];
+  const [list, presences] = await Promise.all([listJobs(store, file?.jobs ?? []), store.listPresences()]);
+  return [...storage, about, ...(await checkJobs({ store, file, list })), ...checkDeployments(presences, file)];
 }

@@ -1,18 +1,17 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import type { Control } from '../../core/control';
-import { decodeControl, NO_CONTROL, openPause } from '../../core/control';
+import { openPause } from '../../core/control';
 import { RESUME_AFTER_MS } from '../../core/decide';
 import { formatDuration } from '../../core/duration';
 import type { JobSpec, JobsFile } from '../../core/job';
 import { actualTime, marginOf } from '../../core/job';
 import { runIdOf } from '../../core/key';
-import { ForeignMetadataError } from '../../core/metadata';
 import { ForeignRecordError } from '../../core/record';
 import type { Row } from '../../core/row';
-import { checkAhead, decodeRow } from '../../core/row';
-import type { LeaseStore, ListedRow, Listing } from '../../lease/store';
+import type { LeaseStore, ListedRow } from '../../lease/store';
 import { inParallel } from '../in-parallel';
-import { currentRun, isForgotten } from '../job-state';
+import { currentRun } from '../job-state';
+import type { JobEntry, JobList, UnreadablePart } from '../list-jobs';
 import { checkAlerts } from './alerts';
 import type { Finding } from './finding';
 import { ok, orOk, problem, warning } from './finding';
@@ -33,62 +32,40 @@ interface Seen {
 interface View {
   readonly store: LeaseStore;
   readonly file: JobsFile | undefined;
-  readonly listing: Listing;
+  readonly list: JobList;
 }
 
 /** The rows and controls of all jobs, and what the file says of them. */
 export async function checkJobs(view: View): Promise<readonly Finding[]> {
-  const { file, listing } = view;
-  const { seen, foreign } = readAll(view);
+  const { file, list } = view;
+  const seen = list.jobs.flatMap(readable);
+  const foreign = list.jobs.flatMap(({ name, unreadable }) => unreadable.map((part) => foreignBlob(name, part)));
   const live = seen.filter(({ row }) => row.forgotten === undefined);
   return [
     ...orOk(foreign, 'metadata', `${count(seen.length, 'row')} can be read`),
-    ...strayBlobs(listing.strays, 'jobs/'),
-    ...(file === undefined ? [] : aboutFile(file, listing, live)),
+    ...strayBlobs(list.strays, 'jobs/'),
+    ...(file === undefined ? [] : aboutFile(file, list, live)),
     ...orOk(await checkLeases(view, live), 'leases', 'none is held for longer than its job may take'),
     ...orOk(
-      live.flatMap((job) => checkWaiting(job, listing.date)),
+      live.flatMap((job) => checkWaiting(job, list.now)),
       'waiting',
       'no run waits for longer than it should',
     ),
     ...orOk(
-      live.flatMap((job) => checkDue(job, file, listing.date)),
+      live.flatMap((job) => checkDue(job, file, list.now)),
       'due',
       'no due time waits for a claim',
     ),
-    ...(file === undefined ? [] : await checkAlerts(view.store, live, listing.date)),
+    ...(file === undefined ? [] : await checkAlerts(view.store, live, list.now)),
   ];
 }
 
-function readAll({ file, listing }: View): { readonly seen: readonly Seen[]; readonly foreign: readonly Finding[] } {
-  const specs = new Map(file?.jobs.map((spec) => [spec.name, spec]));
-  const seen: Seen[] = [];
-  const foreign: Finding[] = [];
-  for (const [name, { row, control, date }] of listing.jobs) {
-    const read = <T>(part: 'lease' | 'control', decode: () => T): T | undefined => {
-      try {
-        return decode();
-      } catch (error) {
-        if (!(error instanceof ForeignMetadataError)) throw error;
-        foreign.push(foreignBlob(name, part, error));
-        return undefined;
-      }
-    };
-    const decoded =
-      row &&
-      read('lease', () => {
-        const known = decodeRow(row.metadata);
-        checkAhead(known, date);
-        return known;
-      });
-    const wanted = control === undefined ? NO_CONTROL : read('control', () => decodeControl(control.metadata));
-    if (row === undefined || decoded === undefined || wanted === undefined) continue;
-    seen.push({ name, spec: specs.get(name), listed: row, row: decoded, control: wanted });
-  }
-  return { seen, foreign };
+function readable({ name, spec, listed, state }: JobEntry): readonly Seen[] {
+  if (listed === undefined || state?.row === undefined) return [];
+  return [{ name, spec, listed, row: state.row, control: state.control }];
 }
 
-function foreignBlob(name: JobName, part: 'lease' | 'control', error: ForeignMetadataError): Finding {
+function foreignBlob(name: JobName, { part, error }: UnreadablePart): Finding {
   const remedy =
     part === 'lease'
       ? 'put the metadata back as it was (a version, a snapshot, a backup), or upgrade what is older; never delete ' +
@@ -97,7 +74,7 @@ function foreignBlob(name: JobName, part: 'lease' | 'control', error: ForeignMet
   return problem('metadata', `jobs/${name}/${part}`, `the job is left alone: ${error.message}`, remedy);
 }
 
-function aboutFile(file: JobsFile, listing: Listing, live: readonly Seen[]): readonly Finding[] {
+function aboutFile(file: JobsFile, list: JobList, live: readonly Seen[]): readonly Finding[] {
   const orphans = live
     .filter(({ spec }) => spec === undefined)
     .map(({ name }) =>
@@ -108,8 +85,8 @@ function aboutFile(file: JobsFile, listing: Listing, live: readonly Seen[]): rea
         `deploy the file that has it, or "cronlease forget ${name}"`,
       ),
     );
-  const unseen = file.jobs
-    .filter(({ name }) => listing.jobs.get(name)?.row === undefined || isForgotten(listing, name))
+  const unseen = list.jobs
+    .filter(({ spec, listed, isForgotten }) => spec !== undefined && (listed === undefined || isForgotten))
     .map(({ name }) =>
       warning('unseen', name, 'is in the jobs file, and no tick has seen it', 'deploy the file, and see that it ticks'),
     );
@@ -157,8 +134,8 @@ function checkRevision({ name, spec, row }: Seen, revision: number): readonly Fi
       ];
 }
 
-async function checkLeases({ store, listing }: View, live: readonly Seen[]): Promise<readonly Finding[]> {
-  const found = await inParallel(live, (job) => checkLease(store, job, listing.date));
+async function checkLeases({ store, list }: View, live: readonly Seen[]): Promise<readonly Finding[]> {
+  const found = await inParallel(live, (job) => checkLease(store, job, list.now));
   return found.flat();
 }
 

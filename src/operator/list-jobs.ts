@@ -1,0 +1,84 @@
+import type { EpochMs, JobName } from '../core/brand';
+import type { Control } from '../core/control';
+import { decodeControl, NO_CONTROL } from '../core/control';
+import type { JobSpec } from '../core/job';
+import { ForeignMetadataError } from '../core/metadata';
+import type { Row } from '../core/row';
+import { checkAhead, decodeRow } from '../core/row';
+import type { CallOptions, LeaseStore, ListedJob, ListedRow, Listing, Strays } from '../lease/store';
+import type { JobState } from './job-state';
+import { isForgotten, leaseOf } from './job-state';
+
+/** One job that a listing shows, or the caller's jobs file has, or both. */
+export interface JobEntry {
+  readonly name: JobName;
+  /** Undefined: the file does not have it, or there is no file. */
+  readonly spec: JobSpec | undefined;
+  /** Undefined: no coordinator has seen the job. */
+  readonly listed: ListedRow | undefined;
+  /** Undefined: `unreadable` has the reason. */
+  readonly state: JobState | undefined;
+  readonly unreadable: readonly UnreadablePart[];
+  /** An operator forgot the job: what is left of it only keeps its token. */
+  readonly isForgotten: boolean;
+}
+
+/** A row or control that is not cronlease's, or was written by a newer version. Coordinators leave its job alone. */
+export interface UnreadablePart {
+  readonly part: 'lease' | 'control';
+  readonly error: ForeignMetadataError;
+}
+
+export interface JobList {
+  /** The storage service's time. */
+  readonly now: EpochMs;
+  /** Those of the file in its order, then those that only the listing has. */
+  readonly jobs: readonly JobEntry[];
+  readonly strays: Strays | undefined;
+}
+
+/** The state of every job, by one listing: no further call is made for a job. */
+export async function listJobs(store: LeaseStore, specs: readonly JobSpec[], options?: CallOptions): Promise<JobList> {
+  return jobsIn(await store.list(options), specs);
+}
+
+function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
+  const { date, jobs, strays } = listing;
+  const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  const names = [...new Set([...byName.keys(), ...jobs.keys()])];
+  return {
+    now: date,
+    jobs: names.map((name) => ({
+      ...{ name, spec: byName.get(name), isForgotten: isForgotten(listing, name) },
+      ...stateOf(jobs.get(name) ?? { date }),
+    })),
+    strays,
+  };
+}
+
+function stateOf({ row: listed, control, date }: ListedJob): Pick<JobEntry, 'listed' | 'state' | 'unreadable'> {
+  const unreadable: UnreadablePart[] = [];
+  const read = <T>(part: UnreadablePart['part'], decode: () => T): T | undefined => {
+    try {
+      return decode();
+    } catch (error) {
+      if (!(error instanceof ForeignMetadataError)) throw error;
+      unreadable.push({ part, error });
+      return undefined;
+    }
+  };
+  const row =
+    listed &&
+    read('lease', (): Row => {
+      const decoded = decodeRow(listed.metadata);
+      checkAhead(decoded, date);
+      return decoded;
+    });
+  const wanted = control === undefined ? NO_CONTROL : read('control', (): Control => decodeControl(control.metadata));
+  const lease = leaseOf(listed?.lease ?? 'available');
+  const isReadable = unreadable.length === 0 && wanted !== undefined;
+  return {
+    ...{ listed, unreadable },
+    state: isReadable ? { row, lease, control: wanted, controlEtag: control?.etag, now: date } : undefined,
+  };
+}
