@@ -6,12 +6,12 @@ import type { Mentions } from '../core/overdue';
 import { mentionOf } from '../core/overdue';
 import type { LedgerRecord } from '../core/record';
 import { parseRecord, storeRecord, stretchRecord } from '../core/record';
-import type { CallOptions, LeaseStore } from '../lease/store';
+import type { CallOptions, LedgerStore } from '../lease/store';
 import type { Report } from './coordinator';
 
 /** Reads one ledger record. Throws `ForeignRecordError` when it is none of ours. */
 export async function readRecord(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   key: string,
   options?: CallOptions,
@@ -27,7 +27,7 @@ export async function readRecord(
  * @param write makes one storage call, in its own time limit
  */
 export async function writeOwed(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   owed: readonly Stretch[],
   write: <T>(call: (signal: AbortSignal) => Promise<T>) => Promise<T>,
@@ -60,7 +60,7 @@ const SUMMARIES_A_PAGE = 500;
  * @param ask makes one storage call, in its own time limit
  */
 export async function lastSuccess(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   { pages, since = -Infinity }: { readonly pages: number; readonly since?: EpochMs | undefined },
   ask: <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T> = (call) => call(),

@@ -1,8 +1,8 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 
 /**
- * What cronlease asks of a storage service: one leased row and one control record for each job, a ledger,
- * and the pieces of runs that fan out.
+ * What cronlease asks of a storage service, by facets: rows that are leased, controls, a ledger, the pieces of runs that
+ * fan out, and the presence of deployments. A store implements all of them; a consumer takes the facets that it uses.
  *
  * Contract, checked by `test/conformance`:
  * - Every method rejects with {@link StoreUnavailableError} when the service did not answer, throttled or failed
@@ -15,19 +15,15 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
  *   all; other metadata, and a lease outside of 15 s to 60 s, are refused before the call, with code `StoreLimit`.
  * - Conditions and leases are checked and applied by the service in one step.
  */
-export interface LeaseStore {
+export interface LeaseStore extends JobRowStore, ControlStore, LedgerStore, PieceStore, PresenceStore {}
+
+/** Rows with their leases: what an election needs of a store. Its names are those of elections, with their grammar. */
+export interface RowStore {
   /** For messages: where this store is, without secrets. */
   readonly location: string;
 
   /** Makes the container if it is missing. Not being allowed to make one that exists is no error. */
   prepare(options?: CallOptions): Promise<void>;
-
-  /**
-   * All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. Once
-   * `enough` is aborted it ends with what its pages have shown, at least one, and with where to continue: there a
-   * listing goes on that is given it as `from`. A job is in one of these parts whole.
-   */
-  list(options?: ListOptions): Promise<Listing>;
 
   /** Creates a row if it is absent. */
   createRow(job: JobName, metadata: Metadata, options?: CallOptions): Promise<'created' | 'exists'>;
@@ -61,6 +57,16 @@ export interface LeaseStore {
     leaseId: LeaseId,
     options?: CallOptions & { readonly ifMatch?: ETag },
   ): Promise<'released' | 'lost'>;
+}
+
+/** The rows of jobs. */
+export interface JobRowStore extends RowStore {
+  /**
+   * All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. Once
+   * `enough` is aborted it ends with what its pages have shown, at least one, and with where to continue: there a
+   * listing goes on that is given it as `from`. A job is in one of these parts whole.
+   */
+  list(options?: ListOptions): Promise<Listing>;
 
   /**
    * Breaks the row's lease, never at once: it ends when it would have ended unrenewed, after 60 s at most, and cannot be
@@ -71,7 +77,10 @@ export interface LeaseStore {
     ifMatch: ETag,
     options?: CallOptions,
   ): Promise<{ readonly kind: 'breaking'; readonly leftMs: Millis } | { readonly kind: 'lost' }>;
+}
 
+/** What people want of a job: one control record for each. */
+export interface ControlStore {
   readControl(
     job: JobName,
     options?: CallOptions,
@@ -87,7 +96,10 @@ export interface LeaseStore {
 
   /** Removes the control record. `refused`: changed since `ifMatch`, or gone. */
   removeControl(job: JobName, ifMatch: ETag, options?: CallOptions): Promise<'removed' | 'refused'>;
+}
 
+/** The ledger: records that are created once and listed newest first. */
+export interface LedgerStore {
   /** Creates a ledger record if its key is free. */
   createRecord(
     job: JobName,
@@ -121,21 +133,10 @@ export interface LeaseStore {
     request: { readonly prefix?: string; readonly limit: number; readonly continuation?: string },
     options?: CallOptions,
   ): Promise<{ readonly records: readonly ListedRecord[]; readonly continuation: string | undefined }>;
+}
 
-  /**
-   * What a deployment says of itself. `ifMatch` undefined: whatever is there is replaced. `refused`: somebody else has
-   * written it since `ifMatch`.
-   */
-  writePresence(
-    deployment: string,
-    metadata: Metadata,
-    ifMatch: ETag | undefined,
-    options?: CallOptions,
-  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
-
-  /** What all deployments have said of themselves. `date` is that of the first page. */
-  listPresences(options?: CallOptions): Promise<Presences>;
-
+/** The pieces of runs that fan out: plan, results of items, heartbeats. */
+export interface PieceStore {
   /** Creates a piece of a fan-out run (its plan, an item's result) if there is none of this name. */
   createPiece(
     job: JobName,
@@ -169,11 +170,22 @@ export interface LeaseStore {
   deletePiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<void>;
 }
 
-/** The rows alone: what an election needs of a store. Its names are those of elections, with their grammar. */
-export type RowStore = Pick<
-  LeaseStore,
-  'location' | 'prepare' | 'createRow' | 'readRow' | 'acquire' | 'renew' | 'writeRow' | 'release'
->;
+/** What deployments write of themselves, for `doctor` alone. */
+export interface PresenceStore {
+  /**
+   * What a deployment says of itself. `ifMatch` undefined: whatever is there is replaced. `refused`: somebody else has
+   * written it since `ifMatch`.
+   */
+  writePresence(
+    deployment: string,
+    metadata: Metadata,
+    ifMatch: ETag | undefined,
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+
+  /** What all deployments have said of themselves. `date` is that of the first page. */
+  listPresences(options?: CallOptions): Promise<Presences>;
+}
 
 /** The rows of all elections, for operators. */
 export interface ElectionStore extends RowStore {
@@ -298,4 +310,10 @@ export class StoreDeniedError extends StoreError {
     super(message, options);
     this.why = options.why;
   }
+}
+
+/** The store cannot hold what was to be stored, or cannot give a lease of this length. Nothing was sent. */
+export class StoreLimitError extends Error {
+  readonly code = 'StoreLimit';
+  override readonly name = 'StoreLimitError';
 }

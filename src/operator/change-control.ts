@@ -6,7 +6,7 @@ import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { CallOptions, LeaseStore, Metadata } from '../lease/store';
-import { StoreUnavailableError } from '../lease/store';
+import { StoreLimitError, StoreUnavailableError } from '../lease/store';
 import type { JobState } from './job-state';
 import { readState } from './job-state';
 import { OperatorError } from './operator-error';
@@ -57,7 +57,7 @@ async function write(
     if ((await store.writeControl(job, metadata, controlEtag, options)) === 'written') return true;
     return await isWritten(store, job, metadata, options);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'StoreLimit') {
+    if (error instanceof StoreLimitError) {
       throw new OperatorError(
         'ControlFull',
         `the control record of job "${job}" has no more room: it holds 8 KB of pauses, notes and waiting requests. ` +

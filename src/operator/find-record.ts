@@ -3,7 +3,7 @@ import { invertedTime, parseRecordKey, recordKey } from '../core/key';
 import { ForeignRecordError, unreadableRecord } from '../core/record';
 import type { LedgerRecord } from '../core/record';
 import { readRecord } from '../coordinator/ledger';
-import type { CallOptions, LeaseStore, ListedRecord } from '../lease/store';
+import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 
 export interface FoundRecord {
   readonly key: string;
@@ -16,7 +16,7 @@ const PAGE = 20;
 
 /** The record of a due time, by its own key. */
 export async function recordAt(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   time: EpochMs,
   options?: CallOptions,
@@ -26,7 +26,7 @@ export async function recordAt(
 
 /** The record of the run that a person asked for at this time. */
 export async function manualRecordAt(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   time: EpochMs,
   options?: CallOptions,
@@ -40,7 +40,7 @@ export async function manualRecordAt(
 
 /** Of the due times before this one, the newest that has a record, and that record if it reaches as far as `time`. */
 export async function recordOver(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   time: EpochMs,
   options?: CallOptions,
@@ -58,7 +58,7 @@ export async function recordOver(
  * rounds of at most 9 listings, most of them empty, however long the history is.
  */
 async function recordBefore(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   time: EpochMs,
   options: CallOptions | undefined,
@@ -76,7 +76,7 @@ async function recordBefore(
 
 /** The first record under a prefix that is not one of a manual request. */
 async function firstDue(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   prefix: string,
   options: CallOptions | undefined,
@@ -96,7 +96,7 @@ async function firstDue(
 }
 
 async function read(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   key: string,
   options: CallOptions | undefined,

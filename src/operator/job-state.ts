@@ -5,7 +5,7 @@ import { runIdOf } from '../core/key';
 import type { Row } from '../core/row';
 import { decodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
-import type { CallOptions, LeaseState, LeaseStore, Listing } from '../lease/store';
+import type { CallOptions, JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 
 /** One job as the store shows it, by one listing. */
 export interface JobState {
@@ -20,7 +20,7 @@ export interface JobState {
 }
 
 /** Throws `ForeignMetadataError` when row or control are not cronlease's. */
-export async function readState(store: LeaseStore, job: JobName, options?: CallOptions): Promise<JobState> {
+export async function readState(store: JobRowStore, job: JobName, options?: CallOptions): Promise<JobState> {
   return stateIn(await store.list({ ...options, job }), job);
 }
 
@@ -47,7 +47,7 @@ export function leaseOf(state: LeaseState): JobState['lease'] {
 
 /** The run that is not over, by its id; undefined if there is none. Asks the ledger only where the row cannot tell. */
 export async function currentRun(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   { row, lease }: Pick<JobState, 'row' | 'lease'>,
   options?: CallOptions,

@@ -5,7 +5,7 @@ import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { checkAhead, decodeRow } from '../core/row';
-import type { CallOptions, LeaseStore, ListedJob, ListedRow, Listing, Strays } from '../lease/store';
+import type { CallOptions, JobRowStore, ListedJob, ListedRow, Listing, Strays } from '../lease/store';
 import type { JobState } from './job-state';
 import { isForgotten, leaseOf } from './job-state';
 
@@ -38,7 +38,7 @@ export interface JobList {
 }
 
 /** The state of every job, by one listing: no further call is made for a job. */
-export async function listJobs(store: LeaseStore, specs: readonly JobSpec[], options?: CallOptions): Promise<JobList> {
+export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], options?: CallOptions): Promise<JobList> {
   return jobsIn(await store.list(options), specs);
 }
 

@@ -7,7 +7,7 @@ import type { Row } from '../core/row';
 import { decodeRow } from '../core/row';
 import { outcomeOf } from '../core/why';
 import { readRecord } from '../coordinator/ledger';
-import type { CallOptions, LeaseStore, Listing } from '../lease/store';
+import type { CallOptions, LedgerStore, Listing } from '../lease/store';
 import { inParallel } from './in-parallel';
 
 /** A ledger record as people see it: an open one tells how its run stands. */
@@ -35,7 +35,7 @@ export function shown(record: LedgerRecord, key: string, row: Row | undefined): 
  * @param limit how many records at most
  */
 export async function listRuns(
-  store: LeaseStore,
+  store: LedgerStore,
   jobs: readonly JobName[],
   listing: Listing,
   limit: number,
@@ -63,7 +63,7 @@ export async function listRuns(
 }
 
 async function newestKeys(
-  store: LeaseStore,
+  store: LedgerStore,
   job: JobName,
   limit: number,
   options: CallOptions | undefined,

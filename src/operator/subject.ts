@@ -1,7 +1,7 @@
 import { nearest } from '../config/suggest';
 import type { JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
-import type { CallOptions, LeaseStore } from '../lease/store';
+import type { CallOptions, JobRowStore } from '../lease/store';
 import { isForgotten } from './job-state';
 import { OperatorError } from './operator-error';
 
@@ -27,7 +27,7 @@ export interface FileAtHand {
  * @throws OperatorError `UnknownJob`
  */
 export async function subjectOf(
-  store: LeaseStore,
+  store: JobRowStore,
   job: string,
   file: FileAtHand | undefined,
   options?: CallOptions,
@@ -44,7 +44,7 @@ export async function subjectOf(
  * @throws OperatorError `UnknownJob`
  */
 async function assertKnown(
-  store: LeaseStore,
+  store: JobRowStore,
   name: JobName,
   file: FileAtHand | undefined,
   options?: CallOptions,

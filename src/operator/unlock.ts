@@ -2,7 +2,7 @@ import type { ETag, JobName, Millis } from '../core/brand';
 import { runIdOf } from '../core/key';
 import { decodeRow } from '../core/row';
 import type { Row } from '../core/row';
-import type { CallOptions, LeaseStore, ListedRow } from '../lease/store';
+import type { CallOptions, JobRowStore, ListedRow } from '../lease/store';
 import { OperatorError } from './operator-error';
 
 /** A lease that is held, and by whom as far as the row tells. */
@@ -22,7 +22,7 @@ export interface HeldLease {
  *
  * @throws OperatorError `NotHeld`, `Unseen`; `ForeignMetadataError` when the row is not cronlease's
  */
-export async function heldLease(store: LeaseStore, job: JobName, options?: CallOptions): Promise<HeldLease> {
+export async function heldLease(store: JobRowStore, job: JobName, options?: CallOptions): Promise<HeldLease> {
   const found = await store.readRow(job, options);
   if (found === undefined) {
     throw new OperatorError('Unseen', `job "${job}" has no lease: no coordinator has seen it yet`);
@@ -46,7 +46,7 @@ export async function heldLease(store: LeaseStore, job: JobName, options?: CallO
  * @throws OperatorError `NotHeld` when it has been let go, or the row changed, meanwhile
  */
 export async function unlockJob(
-  store: LeaseStore,
+  store: JobRowStore,
   { job, etag }: HeldLease,
   options?: CallOptions,
 ): Promise<{ readonly leftMs: Millis }> {

@@ -2,6 +2,7 @@ import type { Millis } from '../core/brand';
 import { UNLISTABLE_KEYS } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
 import type { Metadata } from '../lease/store';
+import { StoreLimitError } from '../lease/store';
 
 /** All names and values of one blob's metadata, in bytes. */
 const METADATA_BYTES = 8192;
@@ -18,12 +19,6 @@ export const BODY_BYTES = 4 * 1024 * 1024;
 export function checkBody(what: string, body: string | undefined): string {
   if (body !== undefined) return body;
   throw new ForeignRecordError(`${what} is larger than ${BODY_BYTES / 1024 / 1024} MB, and not one of cronlease's`);
-}
-
-/** What was to be stored does not fit blob storage. Nothing was sent. */
-export class StoreLimitError extends Error {
-  readonly code = 'StoreLimit';
-  override readonly name = 'StoreLimitError';
 }
 
 /**

@@ -6,7 +6,7 @@ import type { JobSpec } from '../../core/job';
 import { countsFrom, overdueBy } from '../../core/overdue';
 import type { Row } from '../../core/row';
 import { lastSuccess } from '../../coordinator/ledger';
-import type { LeaseStore } from '../../lease/store';
+import type { LedgerStore } from '../../lease/store';
 import { inParallel } from '../in-parallel';
 import type { Finding } from './finding';
 import { okAbout, warning } from './finding';
@@ -23,7 +23,7 @@ export interface AlertedJob {
 
 /** The jobs with `alertAfter`, each with its last success. */
 export async function checkAlerts(
-  store: LeaseStore,
+  store: LedgerStore,
   jobs: readonly AlertedJob[],
   now: EpochMs,
 ): Promise<readonly Finding[]> {
@@ -32,7 +32,7 @@ export async function checkAlerts(
 }
 
 async function checkAlert(
-  store: LeaseStore,
+  store: LedgerStore,
   { spec, row, control }: AlertedJob & { readonly spec: JobSpec },
   now: EpochMs,
 ): Promise<Finding> {

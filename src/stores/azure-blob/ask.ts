@@ -4,7 +4,7 @@ import { type CallOptions, StoreUnavailableError } from '../../lease/store';
 import { codeOf, dateOf, failure } from './errors';
 
 /** What the service answered, and when by its own clock. `no`: the condition or the lease of the call did not hold. */
-type Answer<T> =
+export type Answer<T> =
   { readonly kind: 'yes'; readonly value: T; readonly date: EpochMs } | { readonly kind: 'no'; readonly date: EpochMs };
 
 interface Question<T> {

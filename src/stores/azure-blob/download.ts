@@ -4,7 +4,7 @@ import { BODY_BYTES } from '../limits';
 import { quoted } from './layout';
 import type { RowBlob } from './row-container';
 
-interface Downloaded {
+export interface Downloaded {
   /** Undefined: larger than anything of ours, and not read to its end. */
   readonly body: string | undefined;
   readonly etag: ETag;

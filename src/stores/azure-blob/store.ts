@@ -1,19 +1,24 @@
 import type { ContainerClient } from '@azure/storage-blob';
-import type { Millis } from '../../core/brand';
+import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import {
   type CallOptions,
   type ElectionStore,
   type LeaseStore,
+  type ListedRow,
   type RowStore,
   StoreDeniedError,
 } from '../../lease/store';
 import { type Ask, asker } from './ask';
 import { EMULATOR } from './connection';
-import { listElections, listingCalls, page } from './listing';
-import { electionRow, JOBS_PREFIX, partName } from './layout';
-import { operatorCalls } from './operator';
-import { recordCalls } from './records';
+import { blobsOf } from './blobs';
+import { controlsIn } from './controls';
+import { jobRowsIn } from './job-rows';
+import { electionRow, ELECTIONS_PREFIX, JOBS_PREFIX, parseElectionRow } from './layout';
+import { ledgerIn } from './ledger';
+import { type AskPage, page, pagesOf, rowOf } from './listing';
+import { piecesIn } from './pieces';
+import { presencesIn } from './presences';
 import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
 
@@ -44,14 +49,17 @@ export function azureBlobStore({
 }: AzureBlobStoreOptions): LeaseStore {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
-  const records = recordCalls(container, ask);
+  const askPage = pagesOf(container, ask, pageSize);
+  const blobs = blobsOf(container, ask);
+  const controls = controlsIn(container, ask, blobs);
   return {
     location,
     prepare: (options) => prepare(container, ask, location, options),
-    ...rowCalls(container, ask, (job) => partName(job, 'lease')),
-    ...records,
-    ...listingCalls(container, ask, pageSize, records.readControl),
-    ...operatorCalls(container, ask),
+    ...jobRowsIn(container, ask, askPage, controls.readControl),
+    ...controls,
+    ...ledgerIn(blobs, askPage),
+    ...piecesIn(container, ask, blobs, askPage),
+    ...presencesIn(container, ask, askPage),
   };
 }
 
@@ -89,7 +97,25 @@ export function azureBlobElectionRows({
 }: AzureBlobStoreOptions): ElectionStore {
   const rows = azureBlobElections(container, clock);
   const ask = asker({ location: rows.location, clock, callTimeoutMs });
-  return { ...rows, listRows: (options) => listElections(container, ask, pageSize, options) };
+  const askPage = pagesOf(container, ask, pageSize);
+  return { ...rows, listRows: (options) => listElections(askPage, options) };
+}
+
+async function listElections(
+  askPage: AskPage,
+  options: CallOptions | undefined,
+): Promise<ReadonlyMap<JobName, ListedRow>> {
+  const rows = new Map<JobName, ListedRow>();
+  let continuation: string | undefined;
+  do {
+    const { value } = await askPage('list elections', { prefix: ELECTIONS_PREFIX, continuation }, options);
+    for (const item of value.blobs) {
+      const name = parseElectionRow(item.name);
+      if (name !== undefined) rows.set(name, rowOf(item));
+    }
+    continuation = value.continuation;
+  } while (continuation !== undefined);
+  return rows;
 }
 
 async function createContainer(

@@ -2,12 +2,17 @@ import type { ETag, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import type {
   CallOptions,
+  ControlStore,
+  JobRowStore,
   LeaseStore,
+  LedgerStore,
   ListedJob,
   ListedPiece,
   ListedPresence,
   ListedRow,
   Metadata,
+  PieceStore,
+  PresenceStore,
   StoredRecord,
 } from '../../lease/store';
 import { BODY_BYTES, checkBody, checkMetadata, leaseSeconds, LONGEST_LEASE_MS } from '../limits';
@@ -61,12 +66,11 @@ export function memoryService(clock: Clock): MemoryService {
     open: () => ({
       location: 'memory',
       prepare: async (options) => heed(options),
-      ...listingCalls(state),
-      ...rowCalls(state),
-      ...controlCalls(state),
-      ...ledgerCalls(state),
-      ...pieceCalls(state),
-      ...presenceCalls(state),
+      ...rowsOf(state),
+      ...controlsOf(state),
+      ...ledgerOf(state),
+      ...piecesOf(state),
+      ...presencesOf(state),
     }),
     breakLease(job, periodMs) {
       const row = state.rows.get(job);
@@ -79,7 +83,11 @@ export function memoryService(clock: Clock): MemoryService {
   };
 }
 
-function listingCalls(state: State): Pick<LeaseStore, 'list' | 'readRow'> {
+function rowsOf(state: State): Omit<JobRowStore, 'location' | 'prepare'> {
+  return { ...listing(state), ...leases(state) };
+}
+
+function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
   const { clock, rows, controls } = state;
   const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
     etag,
@@ -108,9 +116,7 @@ function listingCalls(state: State): Pick<LeaseStore, 'list' | 'readRow'> {
   };
 }
 
-function rowCalls(
-  state: State,
-): Pick<LeaseStore, 'createRow' | 'acquire' | 'renew' | 'writeRow' | 'release' | 'breakLease'> {
+function leases(state: State): Omit<JobRowStore, 'location' | 'prepare' | 'list' | 'readRow'> {
   const { clock, rows } = state;
   return {
     async createRow(job, metadata, options) {
@@ -170,7 +176,7 @@ function rowCalls(
   };
 }
 
-function controlCalls(state: State): Pick<LeaseStore, 'readControl' | 'writeControl' | 'removeControl'> {
+function controlsOf(state: State): ControlStore {
   const { clock, controls } = state;
   return {
     async readControl(job, options) {
@@ -193,15 +199,15 @@ function controlCalls(state: State): Pick<LeaseStore, 'readControl' | 'writeCont
   };
 }
 
-function ledgerCalls(state: State): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'readRecord' | 'listRecords'> {
-  const ledgerOf = (job: JobName): Map<string, Ledgered> => {
+function ledgerOf(state: State): LedgerStore {
+  const recordsOf = (job: JobName): Map<string, Ledgered> => {
     const ledger = state.ledgers.get(job) ?? new Map<string, Ledgered>();
     state.ledgers.set(job, ledger);
     return ledger;
   };
   const put = (job: JobName, key: string, record: StoredRecord, ifMatch: ETag | undefined): ETag | undefined => {
     const stored = store(state, record.summary);
-    const ledger = ledgerOf(job);
+    const ledger = recordsOf(job);
     if (ledger.get(key)?.etag !== ifMatch) return undefined;
     ledger.set(key, { ...stored, body: record.body });
     return stored.etag;
@@ -219,12 +225,12 @@ function ledgerCalls(state: State): Pick<LeaseStore, 'createRecord' | 'replaceRe
     },
     async readRecord(job, key, options) {
       heed(options);
-      const found = ledgerOf(job).get(key);
+      const found = recordsOf(job).get(key);
       return found && { body: limited(`ledger record "${key}" of job "${job}"`, found.body), etag: found.etag };
     },
     async listRecords(job, { prefix = '', limit, continuation = '' }, options) {
       heed(options);
-      const found = [...ledgerOf(job)]
+      const found = [...recordsOf(job)]
         .filter(([key]) => key.startsWith(prefix) && key > continuation)
         .sort(([a], [b]) => (a < b ? -1 : 1));
       const page = found.slice(0, limit);
@@ -236,11 +242,9 @@ function ledgerCalls(state: State): Pick<LeaseStore, 'createRecord' | 'replaceRe
   };
 }
 
-function pieceCalls(
-  state: State,
-): Pick<LeaseStore, 'createPiece' | 'readPiece' | 'touchPiece' | 'pieceWritten' | 'listPieces' | 'deletePiece'> {
+function piecesOf(state: State): PieceStore {
   type Pieces = Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>;
-  const piecesOf = (job: JobName): Pieces => {
+  const ofJob = (job: JobName): Pieces => {
     const pieces: Pieces = state.pieces.get(job) ?? new Map();
     state.pieces.set(job, pieces);
     return pieces;
@@ -249,7 +253,7 @@ function pieceCalls(
     async createPiece(job, key, name, { body, summary }, options) {
       heed(options);
       const { metadata } = store(state, summary);
-      const pieces = piecesOf(job);
+      const pieces = ofJob(job);
       const id = `${key}/${name}`;
       if (pieces.has(id)) return 'exists';
       pieces.set(id, { key, name, body, summary: metadata, writtenAt: dateOf(state.clock) });
@@ -257,12 +261,12 @@ function pieceCalls(
     },
     async readPiece(job, key, name, options) {
       heed(options);
-      const body = piecesOf(job).get(`${key}/${name}`)?.body;
+      const body = ofJob(job).get(`${key}/${name}`)?.body;
       return body === undefined ? undefined : limited(`${key}/${name}`, body);
     },
     async touchPiece(job, key, name, options) {
       heed(options);
-      const pieces = piecesOf(job);
+      const pieces = ofJob(job);
       const id = `${key}/${name}`;
       const piece = pieces.get(id);
       if (piece === undefined) return 'gone';
@@ -271,12 +275,12 @@ function pieceCalls(
     },
     async pieceWritten(job, key, name, options) {
       heed(options);
-      const piece = piecesOf(job).get(`${key}/${name}`);
+      const piece = ofJob(job).get(`${key}/${name}`);
       return piece && { writtenAt: piece.writtenAt, date: dateOf(state.clock) };
     },
     async listPieces(job, { key, limit, continuation = '' }, options) {
       heed(options);
-      const found = [...piecesOf(job)]
+      const found = [...ofJob(job)]
         .filter(([id, piece]) => (key === undefined || piece.key === key) && id > continuation)
         .sort(([a], [b]) => (a < b ? -1 : 1));
       const page = found.slice(0, limit);
@@ -287,12 +291,12 @@ function pieceCalls(
     },
     async deletePiece(job, key, name, options) {
       heed(options);
-      piecesOf(job).delete(`${key}/${name}`);
+      ofJob(job).delete(`${key}/${name}`);
     },
   };
 }
 
-function presenceCalls(state: State): Pick<LeaseStore, 'writePresence' | 'listPresences'> {
+function presencesOf(state: State): PresenceStore {
   const { clock, presences } = state;
   return {
     async writePresence(deployment, metadata, ifMatch, options) {

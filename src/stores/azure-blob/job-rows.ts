@@ -1,0 +1,106 @@
+import type { ContainerClient } from '@azure/storage-blob';
+import type { EpochMs, JobName } from '../../core/brand';
+import type { CallOptions, ControlStore, JobRowStore, ListedJob, ListOptions } from '../../lease/store';
+import { LONGEST_LEASE_MS } from '../limits';
+import type { Ask } from './ask';
+import { NO } from './errors';
+import { jobPrefix, JOBS_PREFIX, parsePartName, partName, quoted } from './layout';
+import type { AskPage } from './listing';
+import { rowOf } from './listing';
+import type { ListedBlob } from './listing-xml';
+import { rowCalls } from './rows';
+import { strayNotes } from './strays';
+
+/** The rows of jobs, listed with their controls, which lie beside them. */
+export function jobRowsIn(
+  container: ContainerClient,
+  ask: Ask,
+  askPage: AskPage,
+  readControl: ControlStore['readControl'],
+): Omit<JobRowStore, 'location' | 'prepare'> {
+  return {
+    ...rowCalls(container, ask, (job) => partName(job, 'lease')),
+    async list(options) {
+      const prefix = options?.job === undefined ? JOBS_PREFIX : jobPrefix(options.job);
+      const jobs = new Map<JobName, ListedJob>();
+      const strays = strayNotes();
+      const start = parsePlace(options?.from);
+      if (start.job !== undefined) {
+        const { control, date } = await readControl(start.job, options);
+        if (control !== undefined) jobs.set(start.job, { control, date });
+      }
+      let date: EpochMs | undefined;
+      let continuation: string | undefined = start.marker;
+      let last = '';
+      do {
+        const request = { prefix, continuation };
+        const next = date === undefined ? options : untilEnough(options);
+        const answer = await askPage('list jobs', request, next).catch((error: unknown) => {
+          if (date !== undefined && options?.enough?.aborted === true) return undefined;
+          throw error;
+        });
+        if (answer === undefined) break;
+        date ??= answer.date;
+        for (const item of answer.value.blobs) if (!gather(jobs, item, answer.date)) strays.add(item);
+        last = answer.value.blobs.at(-1)?.name ?? last;
+        continuation = answer.value.continuation;
+        // Whatever lies behind a job's row, it is none of the job's.
+        if (options?.job !== undefined && last >= partName(options.job, 'lease')) continuation = undefined;
+      } while (continuation !== undefined && options?.enough?.aborted !== true);
+      const listed = { date: date ?? 0, jobs, ...strays.found() };
+      return continuation === undefined ? listed : { ...listed, continuation: cutAfter(jobs, last, continuation) };
+    },
+    async breakLease(job, ifMatch, options) {
+      const answer = await ask({
+        what: `break the lease of ${job}`,
+        no: NO.lease,
+        options,
+        // The service takes what remains of the lease if that is less. Without a period it would end an endless one now.
+        send: (abortSignal) =>
+          container
+            .getBlobClient(partName(job, 'lease'))
+            .getBlobLeaseClient()
+            .breakLease(LONGEST_LEASE_MS / 1000, { conditions: { ifMatch }, abortSignal }),
+      });
+      if (answer.kind === 'no') return { kind: 'lost' };
+      return { kind: 'breaking', leftMs: (answer.value.leaseTime ?? 0) * 1000 };
+    },
+  };
+}
+
+/** Where a listing that was cut off goes on, and the job whose control it has shown, and not its row. */
+interface Place {
+  readonly marker?: string;
+  readonly job?: JobName;
+}
+
+function parsePlace(from: string | undefined): Place {
+  return from === undefined ? {} : (JSON.parse(from) as Place);
+}
+
+/** A job's two blobs are never in two parts: a row without its control would run in a pause. */
+function cutAfter(jobs: Map<JobName, ListedJob>, last: string, marker: string): string {
+  const [job] = [...jobs].find(([name, { row }]) => row === undefined && partName(name, 'lease') > last) ?? [];
+  if (job !== undefined) jobs.delete(job);
+  const place: Place = { marker, ...(job !== undefined && { job }) };
+  return JSON.stringify(place);
+}
+
+function untilEnough(options: ListOptions | undefined): CallOptions | undefined {
+  const signals = [options?.signal, options?.enough].filter((signal) => signal !== undefined);
+  return signals.length === 0 ? undefined : { signal: AbortSignal.any(signals) };
+}
+
+/** Adds a blob to the job that it belongs to, whose other blob may lie on another page. False: it is no job's. */
+function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs): boolean {
+  const owner = parsePartName(item.name);
+  if (owner === undefined) return false;
+  const known = jobs.get(owner.job);
+  if (owner.part === 'lease') {
+    jobs.set(owner.job, { ...known, row: rowOf(item), date });
+  } else {
+    const control = { etag: quoted(item.etag), metadata: item.metadata };
+    jobs.set(owner.job, { ...known, control, date: known?.date ?? date });
+  }
+  return true;
+}

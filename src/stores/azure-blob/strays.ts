@@ -1,0 +1,20 @@
+import { hasUnlistableKey } from '../../core/metadata';
+import type { Strays } from '../../lease/store';
+import type { ListedBlob } from './listing-xml';
+
+const STRAYS_NAMED = 10;
+
+/** Gathers the blobs of a listing that are none of cronlease's. */
+export function strayNotes(): { add(item: ListedBlob): void; found(): { readonly strays?: Strays } } {
+  let count = 0;
+  const names: string[] = [];
+  const harmful: string[] = [];
+  return {
+    add({ name, metadata }) {
+      count += 1;
+      if (names.length < STRAYS_NAMED) names.push(name);
+      if (harmful.length < STRAYS_NAMED && hasUnlistableKey(metadata)) harmful.push(name);
+    },
+    found: () => (count === 0 ? {} : { strays: { count, names, harmful } }),
+  };
+}
