@@ -14,7 +14,7 @@ export interface RecordedError {
   readonly name: string;
   /** The error's message. */
   readonly message: string;
-  /** The stack, cut to 8 KB. Absent for attempts that another instance made. */
+  /** The stack, cut to 8 KB. Absent where the handler threw something without one. */
   readonly stack?: string;
 }
 
@@ -39,7 +39,7 @@ export interface AttemptRecord {
    * items followed).
    */
   readonly outcome: AttemptOutcome;
-  /** The error that the handler threw, or null. */
+  /** The error that the handler threw. Null where it threw none, and for attempts that another instance made. */
   readonly error: RecordedError | null;
 }
 
