@@ -8,6 +8,7 @@ const alone = ['test/e2e/load.test.ts', 'test/chaos/chaos.test.ts'];
 
 export default defineConfig({
   test: {
+    globalSetup: 'test/support/scratch-setup.mjs',
     // A file for programs too, where one reads the result.
     reporters: process.env['CI'] === undefined ? ['default'] : ['default', 'json'],
     outputFile: { json: '.tmp/test-results.json' },

@@ -1,15 +1,17 @@
 // Plays faults against real processes: npm run chaos -- --help.
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { buildOther, OtherBuildError } from './other-build.mjs';
+import { removeWithThisProcess } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const scratch = path.join(root, '.tmp');
 mkdirSync(scratch, { recursive: true });
 const folder = mkdtempSync(path.join(scratch, 'chaos-build-'));
+removeWithThisProcess(folder);
 const chaos = path.join(root, 'test/chaos');
 const cluster = path.join(root, 'src/local/cluster');
 
@@ -47,6 +49,4 @@ try {
   if (!(error instanceof OtherBuildError)) throw error;
   console.error(error.message);
   process.exitCode = 2;
-} finally {
-  rmSync(folder, { recursive: true, force: true });
 }

@@ -1,13 +1,16 @@
 // Runs histories of the simulator on all cores until one fails: npm run soak -- --help
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { removeWithThisProcess } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
-const folder = path.join(root, '.tmp/simulation');
-mkdirSync(folder, { recursive: true });
-const outfile = path.join(folder, `soak-${String(process.pid)}.cjs`);
+const scratch = path.join(root, '.tmp');
+mkdirSync(scratch, { recursive: true });
+const folder = mkdtempSync(path.join(scratch, 'soak-'));
+removeWithThisProcess(folder);
+const outfile = path.join(folder, 'soak.cjs');
 await build({
   absWorkingDir: root,
   entryPoints: ['test/simulation/search/soak.ts'],
@@ -19,9 +22,9 @@ await build({
   packages: 'external',
   logLevel: 'warning',
 });
-try {
-  const { status } = spawnSync(process.execPath, [outfile, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
-  process.exitCode = status ?? 1;
-} finally {
-  rmSync(outfile, { force: true });
-}
+const { status } = spawnSync(process.execPath, [outfile, ...process.argv.slice(2)], {
+  cwd: root,
+  env: { ...process.env, SCRATCH: folder },
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

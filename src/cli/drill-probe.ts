@@ -29,7 +29,6 @@ const HOST = {
 export interface ProbeApp {
   readonly folder: string;
   readonly jobsFile: string;
-  remove(): void;
 }
 
 export function createProbeApp(): ProbeApp {
@@ -43,5 +42,5 @@ export function createProbeApp(): ProbeApp {
   write('host.json', JSON.stringify(HOST));
   write('app.js', `require(${JSON.stringify(path.join(__dirname, '..', 'drill-app.js'))});\n`);
   const jobsFile = write('jobs.json', JSON.stringify({ revision: 1, jobs: JOBS }));
-  return { folder, jobsFile, remove: () => fs.rmSync(folder, { recursive: true, force: true }) };
+  return { folder, jobsFile };
 }

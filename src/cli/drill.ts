@@ -40,7 +40,8 @@ interface Subject {
   /** The job whose run is interrupted; undefined: any. */
   readonly job: string | undefined;
   readonly said: string;
-  remove(): void;
+  /** Folders that are removed after the drill, however it ends. */
+  readonly temporary: readonly string[];
 }
 
 /** What a take-over may take beyond the lease and a tick: calls, and a busy machine. */
@@ -65,6 +66,7 @@ export async function drill(options: DrillArguments): Promise<number> {
     const targetMs = target ?? longestLease(subject.jobs) + tickGap(subject.folder) + SPARE_MS;
     const drilled = await playDrill<Records>({
       app: subject.folder,
+      temporary: subject.temporary,
       instances: options.instances,
       container: DEFAULT_CONTAINER,
       job: subject.job,
@@ -79,7 +81,7 @@ export async function drill(options: DrillArguments): Promise<number> {
     return tell(report, subject, drilled, targetMs, options.json === true);
   } finally {
     interrupt.dispose();
-    subject.remove();
+    for (const folder of subject.temporary) fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -90,15 +92,15 @@ function span(text: string, option: string): Millis {
 }
 
 function probeApp(): Subject {
-  const { folder, jobsFile, remove } = createProbeApp();
+  const { folder, jobsFile } = createProbeApp();
   const { jobsFile: jobs } = loadFile({ file: jobsFile });
-  return { folder, jobs, job: LONG_JOB, said: 'the probe jobs that come with cronlease', remove };
+  return { folder, jobs, job: LONG_JOB, said: 'the probe jobs that come with cronlease', temporary: [folder] };
 }
 
 function ownApp({ app = '.', file = path.join(app, DEFAULT_FILE) }: DrillArguments): Subject {
   const folder = path.resolve(app);
   const { jobsFile: jobs } = loadFile({ file });
-  return { folder, jobs, job: undefined, said: `those of ${folder}`, remove: () => undefined };
+  return { folder, jobs, job: undefined, said: `those of ${folder}`, temporary: [] };
 }
 
 function longestLease({ jobs }: JobsFile): Millis {

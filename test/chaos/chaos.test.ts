@@ -1,8 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { allGone } from '../support/dev-run';
+import { scratchFolder } from '../support/scratch';
 import type { Row } from './row';
 
 const root = path.join(__dirname, '../..');
@@ -11,11 +12,7 @@ const SHORT_FORM = ['rolling-restart', 'stop-in-handler', 'outage-10s-acquiring'
 
 let folder: string;
 beforeAll(() => {
-  mkdirSync(path.join(root, '.tmp'), { recursive: true });
-  folder = mkdtempSync(path.join(root, '.tmp/chaos-test-'));
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
+  folder = scratchFolder('chaos-test');
 });
 
 /** `npm run chaos` as a process of its own. */
@@ -101,19 +98,22 @@ describe.concurrent('npm run chaos', () => {
     expect(odd.printed.err).toContain("'--odd'");
   });
 
-  it.each(['SIGINT', 'SIGKILL'] as const)('leaves no process behind when it is ended by %s', async (signal) => {
+  it.each(['SIGINT', 'SIGKILL'] as const)('leaves nothing behind when it is ended by %s', async (signal) => {
     const run = chaos('--only', 'kill-in-tick');
-    // A guard, the emulator, three instances.
+    const evidence = path.join(root, `.tmp/chaos-${String(run.pid)}`);
+    // The process that removes the build, a guard, the emulator, three instances.
     const children = await vi.waitFor(
       () => {
         const found = childrenOf(run.pid);
-        expect(found.length).toBeGreaterThanOrEqual(5);
+        expect(found.length).toBeGreaterThanOrEqual(6);
         return found;
       },
       { timeout: 60_000, interval: 50 },
     );
+    expect(existsSync(evidence)).toBe(true);
     process.kill(run.pid, signal);
     expect(await run.exited).toBe(signal === 'SIGINT' ? 130 : signal);
     await allGone(children);
+    expect(existsSync(evidence)).toBe(false);
   });
 });

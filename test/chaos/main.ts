@@ -130,6 +130,7 @@ async function playAll({ chosen, atOnce }: Options, root: string): Promise<reado
   const folder = path.join(root, `chaos-${String(process.pid)}`);
   mkdirSync(folder, { recursive: true });
   const guard = startGuard();
+  guard.remove(folder);
   const side = createGate(atOnce);
   const boots = createGate(1);
   try {

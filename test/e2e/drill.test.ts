@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { DrillReport } from '../../src/cli/drill-report';
 import { allGone } from '../support/dev-run';
 
@@ -11,11 +11,10 @@ const MAIN = path.join(__dirname, '../../dist/lib/cli/main.js');
 const SLOW = 300_000;
 
 let folder: string;
+let temporary: string;
 beforeAll(() => {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-drill-test-'));
-});
-afterAll(() => {
-  fs.rmSync(folder, { recursive: true, force: true });
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'drill-'));
+  temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'drill-temporary-'));
 });
 
 /** `cronlease drill`, with ticks that come often. */
@@ -23,7 +22,7 @@ function drill(...args: readonly string[]) {
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('CRONLEASE_'));
   const child = spawn(process.execPath, [MAIN, 'drill', ...args], {
     cwd: folder,
-    env: { ...Object.fromEntries(clean), CRONLEASE_TICK: '*/5 * * * * *' },
+    env: { ...Object.fromEntries(clean), CRONLEASE_TICK: '*/5 * * * * *', TMPDIR: temporary },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const printed = { out: '', err: '' };
@@ -70,9 +69,10 @@ describe('cronlease drill', () => {
     expect(text).toContain(`| ${long?.runId ?? ''} | ${long?.takenOverBy ?? ''} |`);
     // Nothing is left of what it ran.
     expect(fs.readdirSync(folder)).toEqual(['audit.md']);
+    expect(fs.readdirSync(temporary)).toEqual([]);
   });
 
-  it('leaves no process and no report behind when it is stopped', { timeout: SLOW }, async () => {
+  it.each(['SIGINT', 'SIGKILL'] as const)('leaves nothing behind when it is ended by %s', async (signal) => {
     const run = drill('--report', 'stopped.md');
     // A guard, the emulator, three instances.
     const children = await vi.waitFor(
@@ -83,9 +83,11 @@ describe('cronlease drill', () => {
       },
       { timeout: 60_000, interval: 50 },
     );
-    process.kill(run.pid, 'SIGINT');
-    expect(await run.exited).toBe(1);
+    expect(fs.readdirSync(temporary)).toHaveLength(2);
+    process.kill(run.pid, signal);
+    expect(await run.exited).toBe(signal === 'SIGINT' ? 1 : signal);
     await allGone(children);
+    expect(fs.readdirSync(temporary)).toEqual([]);
     expect(fs.existsSync(path.join(folder, 'stopped.md'))).toBe(false);
   });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import type { ContainerClient } from '@azure/storage-blob';
@@ -8,6 +8,7 @@ import type { Azurite } from '../support/azurite';
 import { startAzurite } from '../support/azurite';
 import type { Program } from '../support/program';
 import { endPrograms, eventually, root, startProgram } from '../support/program';
+import { scratchFolder } from '../support/scratch';
 
 /** A lease of 15 s, and polls of 2 s; and time for a machine that is busy. */
 const TAKEN_OVER_WITHIN_MS = (15 + 2 + 15) * 1000;
@@ -108,8 +109,7 @@ describe.concurrent('a leader that stands still past its lease', () => {
 
 describe.concurrent('LeaderElection', () => {
   it('is required by CommonJS, leads, is observed by who does not campaign, and says what is wrong with options', async () => {
-    mkdirSync(path.join(root, '.tmp'), { recursive: true });
-    const folder = mkdtempSync(path.join(root, '.tmp/election-'));
+    const folder = scratchFolder('election');
     writeFileSync(
       path.join(folder, 'program.cjs'),
       `const { LeaderElection, ElectionOptionsError } = require('cronlease');
@@ -144,8 +144,7 @@ describe.concurrent('LeaderElection', () => {
   });
 
   it('has types that a strict program can use, with its own copy of the storage package too', () => {
-    mkdirSync(path.join(root, '.tmp'), { recursive: true });
-    const folder = mkdtempSync(path.join(root, '.tmp/election-'));
+    const folder = scratchFolder('election');
     writeFileSync(
       path.join(folder, 'program.mts'),
       `import { ContainerClient } from '@azure/storage-blob';

@@ -119,13 +119,16 @@ describe('cronlease dev', () => {
 
   it('leaves nothing behind when it is killed, not even a blocked instance, and starts again in that folder', async () => {
     const app = appOf('basic');
-    const dev = startDev(main, { app, instances: 2 }, QUIET);
+    const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'killed-'));
+    const dev = startDev(main, { app, instances: 2 }, { ...QUIET, TMPDIR: temporary });
     const ready = await dev.ready();
     const children = dev.children();
     expect(children).toHaveLength(4);
+    expect(fs.readdirSync(temporary)).toHaveLength(1);
     await block(ready);
     process.kill(dev.pid, 'SIGKILL');
     await allGone(children);
+    expect(fs.readdirSync(temporary)).toEqual([]);
     expect(fs.existsSync(devFile(app))).toBe(true);
 
     const again = startDev(main, { app, instances: 1, durationMs: 300, ...NO_STORAGE }, QUIET);

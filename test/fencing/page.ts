@@ -1,9 +1,10 @@
 import { buildSync } from 'esbuild';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { JobHandler } from '../../src/handler/handler';
 import type { Fence } from '../../src/lease/fence';
+import { scratchFolder } from '../support/scratch';
 
 export const ROOT = path.join(__dirname, '../..');
 
@@ -31,8 +32,7 @@ export function snippet(name: string): string {
 
 /** Has the page's TypeScript in a folder, each snippet a file of its name. */
 export function withSnippets<T>(use: (folder: string) => T): T {
-  mkdirSync(path.join(ROOT, '.tmp'), { recursive: true });
-  const folder = mkdtempSync(path.join(ROOT, '.tmp/fencing-'));
+  const folder = scratchFolder('fencing');
   try {
     for (const { language, name, code } of snippets()) {
       if (language === 'ts') writeFileSync(path.join(folder, `${name}.ts`), code);
@@ -61,7 +61,7 @@ export function load(file: string): Partial<Page> {
     const library = path.join(folder, 'library.ts');
     writeFileSync(
       library,
-      `export { defineJob } from '${ROOT}/src/coordinator/handler';\n` +
+      `export { defineJob } from '${ROOT}/src/handler/handler';\n` +
         `export { StaleLeaderError } from '${ROOT}/src/lease/fence';\n`,
     );
     const outfile = path.join(folder, `${file}.js`);

@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { buildSync } from 'esbuild';
 import { expect } from 'vitest';
+import { scratchFolder } from './scratch';
 
 const root = path.join(__dirname, '../..');
 
@@ -71,8 +72,7 @@ export function cliFolder(): CliFolder {
 
 /** Compiles the command line from its sources, one file each as `npm run build` does, into a folder of its own. */
 function buildCli(): string {
-  fs.mkdirSync(path.join(root, '.tmp'), { recursive: true });
-  const build = fs.mkdtempSync(path.join(root, '.tmp/cli-'));
+  const build = scratchFolder('cli');
   const sources = fs
     .readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))

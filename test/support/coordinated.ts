@@ -1,6 +1,7 @@
 import { buildSync } from 'esbuild';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { scratchFolder } from './scratch';
 
 const root = path.join(__dirname, '../..');
 
@@ -27,8 +28,7 @@ export interface CoordinatedApp {
 
 /** A function app with the handlers of `app/coordinated` and these jobs, in a folder of its own. */
 export function coordinatedApp(jobs: Readonly<Record<string, unknown>>): CoordinatedApp {
-  mkdirSync(path.join(root, '.tmp'), { recursive: true });
-  const folder = mkdtempSync(path.join(root, '.tmp/coordinated-'));
+  const folder = scratchFolder('coordinated');
   buildSync({
     entryPoints: [path.join(root, 'test/support/app/coordinated/app.ts')],
     outfile: path.join(folder, 'app.js'),

@@ -1,6 +1,7 @@
 import { buildSync } from 'esbuild';
 import fs from 'node:fs';
 import path from 'node:path';
+import { scratchFolder } from './scratch';
 
 const root = path.join(__dirname, '../..');
 
@@ -9,8 +10,7 @@ const root = path.join(__dirname, '../..');
  * @returns the file to run with Node; it takes the options of `runDev` as JSON.
  */
 export function buildLocal(): string {
-  fs.mkdirSync(path.join(root, '.tmp'), { recursive: true });
-  const folder = fs.mkdtempSync(path.join(root, '.tmp/local-'));
+  const folder = scratchFolder('local');
   const cluster = path.join(root, 'src/local/cluster');
   buildSync({
     entryPoints: ['host-process', 'guard-process', 'azurite-process', 'dev'].map((name) =>
@@ -37,8 +37,7 @@ export function buildLocal(): string {
  * @param files - further files to write there, or to replace: name and text
  */
 export function copyApp(name: string, files: Readonly<Record<string, string>> = {}): string {
-  fs.mkdirSync(path.join(root, '.tmp'), { recursive: true });
-  const folder = fs.mkdtempSync(path.join(root, `.tmp/app-${name}-`));
+  const folder = scratchFolder(`app-${name}`);
   fs.cpSync(path.join(__dirname, 'app', name), folder, { recursive: true });
   const sample = path.join(folder, 'local.settings.sample.json');
   if (fs.existsSync(sample)) fs.renameSync(sample, path.join(folder, 'local.settings.json'));

@@ -21,6 +21,8 @@ export interface ClusterOptions {
   readonly container: string;
   /** Folder in which Azurite keeps its data; undefined: in memory. */
   readonly data: string | undefined;
+  /** Folders that are removed if this process dies before the cluster ends. */
+  readonly temporary?: readonly string[];
   /** Whether an instance that ended is started again, after 5 s. */
   readonly restart: boolean;
   /** Whether instances listen for a debugger: on 9229 and up, or on any free port if `port` is 0. */
@@ -85,10 +87,21 @@ function givenUp(signal: AbortSignal | undefined): Promise<never> {
  * @throws {@link ClusterError}
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const azurite = options.storage === undefined ? await startAzurite(options.app, options.data) : undefined;
-  const storage = options.storage ?? azurite?.connectionString ?? '';
   const guard = startGuard();
   const hubs = mkdtempSync(path.join(tmpdir(), 'cronlease-hubs-'));
+  for (const folder of [hubs, ...(options.temporary ?? [])]) guard.remove(folder);
+  const end = async (): Promise<void> => {
+    rmSync(hubs, { recursive: true, force: true });
+    await guard.end();
+  };
+  let azurite: Azurite | undefined;
+  try {
+    azurite = options.storage === undefined ? await startAzurite(options.app, options.data) : undefined;
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const storage = options.storage ?? azurite?.connectionString ?? '';
   const deployments = Array.from({ length: options.instances }, (_, index) => {
     const name = nameOf(index);
     const anyPort = options.port === 0;
@@ -123,14 +136,12 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       stopping = true;
       await Promise.all(deployments.map((deployment) => deployment.stop()));
       await azurite?.stop();
-      await guard.end();
-      rmSync(hubs, { recursive: true, force: true });
+      await end();
     },
     async kill() {
       stopping = true;
       await Promise.all([...deployments.map((deployment) => deployment.kill()), azurite?.kill()]);
-      await guard.end();
-      rmSync(hubs, { recursive: true, force: true });
+      await end();
     },
   };
   try {

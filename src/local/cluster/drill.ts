@@ -24,6 +24,8 @@ export interface Span {
 export interface DrillOptions<Records> {
   /** Absolute path of the app's folder. */
   readonly app: string;
+  /** As `startCluster` takes them. */
+  readonly temporary: readonly string[];
   readonly instances: number;
   readonly container: string;
   /** The job whose run is to be interrupted; undefined: any. */
@@ -101,6 +103,7 @@ export async function playDrill<Records>(options: DrillOptions<Records>): Promis
   const events: ClusterEvent[] = [];
   const cluster = await startCluster({
     app: options.app,
+    temporary: options.temporary,
     instances: options.instances,
     port: 0,
     storage: undefined,

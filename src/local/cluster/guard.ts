@@ -1,9 +1,11 @@
 import { type Child, type Exit, startChild } from './child';
 import type { ToGuard } from './messages';
 
-/** Ends processes that would outlive this one. */
+/** Ends processes and removes folders that would outlive this process. */
 export interface Guard {
   watch(child: Pick<Child<never>, 'pid' | 'exited'>): void;
+  /** Removes the folder when this process dies before {@link Guard.end}. Otherwise its owner removes it. */
+  remove(folder: string): void;
   /** No longer needed: all that it watched has ended. */
   end(): Promise<Exit>;
 }
@@ -15,6 +17,9 @@ export function startGuard(): Guard {
       child.send({ kind: 'watch', pid });
       // Its number may be given to another process.
       void exited.then(() => child.send({ kind: 'forget', pid }));
+    },
+    remove(folder) {
+      child.send({ kind: 'remove', folder });
     },
     end() {
       child.kill('SIGKILL');

@@ -33,8 +33,6 @@ export type ToAzurite =
 export type FromAzurite =
   { readonly kind: 'ready'; readonly port: number } | { readonly kind: 'failed'; readonly message: string };
 
-/** From the cluster to its guard: which processes must not outlive the cluster. */
-export interface ToGuard {
-  readonly kind: 'watch' | 'forget';
-  readonly pid: number;
-}
+/** From the cluster to its guard: the processes and the folders that must not outlive the cluster. */
+export type ToGuard =
+  { readonly kind: 'watch' | 'forget'; readonly pid: number } | { readonly kind: 'remove'; readonly folder: string };

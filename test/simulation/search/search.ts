@@ -1,8 +1,9 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { bundleWorker, PlantingError, plantedSources } from './bundle';
 import { onAllCores } from './cores';
 import type { Subject } from './explain';
+import { scratchFolder } from '../../support/scratch';
 import type { MixName } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { PLANTED } from '../faults/planted';
@@ -13,25 +14,19 @@ const AT_ONCE = 20;
 /** Within this many histories each planted fault must be caught. */
 export const WITHIN = 500;
 
-/** Bundles the worker, lets something be done with it, and removes it. */
+/** Bundles the worker and lets something be done with it. */
 export async function withWorker<T>(
   root: string,
   planted: Planted | undefined,
   use: (bundle: string) => Promise<T>,
 ): Promise<T> {
-  const bundle = bundleFile(root, planted?.name ?? 'worker');
-  try {
-    await bundleWorker(root, bundle, planted);
-    return await use(bundle);
-  } finally {
-    rmSync(bundle, { force: true });
-  }
+  const bundle = bundleFile(planted?.name ?? 'worker');
+  await bundleWorker(root, bundle, planted);
+  return use(bundle);
 }
 
-function bundleFile(root: string, name: string): string {
-  const folder = path.join(root, '.tmp/simulation');
-  mkdirSync(folder, { recursive: true });
-  return path.join(folder, `${name}-${String(process.pid)}.cjs`);
+function bundleFile(name: string): string {
+  return path.join(scratchFolder('simulation'), `${name}.cjs`);
 }
 
 export interface Progress {
@@ -120,12 +115,12 @@ export async function catchPlanted(
     async () => {
       const planted = waiting.shift();
       if (planted === undefined) return undefined;
-      const bundle = bundleFile(root, planted.name);
+      const bundle = bundleFile(planted.name);
       await bundleWorker(root, bundle, planted);
       return { bundle, planted, request: searchFor(planted) };
     },
     ({ planted, bundle }, { failures, histories }) => {
-      rmSync(bundle, { force: true });
+      rmSync(bundle);
       const [failure] = failures;
       const result = { planted, failure, refused: failure && crashOf(planted, failure), histories };
       results.set(planted.name, result);

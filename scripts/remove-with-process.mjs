@@ -1,0 +1,31 @@
+// Removes temporary folders once the process that made them is gone, also after kill -9.
+import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
+
+function removeAll(folders) {
+  // The dead process's children may still write for a moment: a folder that fills again is tried again, for 5 s.
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+}
+
+/** Removes the folders when this process exits. A process of its own does it when this one is killed. */
+export function removeWithThisProcess(...folders) {
+  process.once('exit', () => {
+    removeAll(folders);
+  });
+  const watcher = spawn(process.execPath, [import.meta.filename, ...folders], {
+    // A signal to this process's group does not reach it.
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    windowsHide: true,
+  });
+  watcher.unref();
+  // Nothing is ever written: the pipe closes when this process ends.
+  watcher.stdin.unref();
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const folders = process.argv.slice(2);
+  process.stdin.resume().once('close', () => {
+    removeAll(folders);
+  });
+}

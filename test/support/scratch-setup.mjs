@@ -1,0 +1,17 @@
+// Gives a run of the tests two folders and removes them with the run: one for all that tests and the processes they
+// start put into the temporary directory, and one inside the repository for what must find its packages.
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { removeWithThisProcess } from '../../scripts/remove-with-process.mjs';
+
+export default function setup() {
+  const outside = mkdtempSync(path.join(tmpdir(), 'cronlease-test-'));
+  const parent = path.join(import.meta.dirname, '../../.tmp');
+  mkdirSync(parent, { recursive: true });
+  const inside = mkdtempSync(path.join(parent, 'test-'));
+  removeWithThisProcess(outside, inside);
+  // The workers inherit them.
+  for (const name of ['TMPDIR', 'TEMP', 'TMP']) process.env[name] = outside;
+  process.env['SCRATCH'] = inside;
+}
