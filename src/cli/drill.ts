@@ -10,7 +10,7 @@ import { playDrill } from '../local/cluster/drill';
 import type { Drilled, DrillLedger } from '../local/cluster/drill';
 import { readLocalSettings } from '../local/host/app-folder';
 import { listRuns } from '../operator/list-runs';
-import { DEFAULT_CONTAINER } from '../stores/azure-blob/connection';
+import { DEFAULT_CONTAINER } from '../stores/open';
 import { VERSION } from '../version';
 import { UsageError } from './cli-error';
 import { judge, undecided } from './drill-judge';

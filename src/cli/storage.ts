@@ -4,10 +4,8 @@ import { readDevFile } from '../local/cluster/dev-file';
 import type { ElectionStore, LeaseStore } from '../lease/store';
 import type { Trial } from '../lease/trial';
 import type { Desk } from '../operator/take-lease';
-import { callerOf, connectContainer, DEFAULT_CONTAINER, StorageSettingsError } from '../stores/azure-blob/connection';
-import type { Settings } from '../stores/azure-blob/connection';
-import { azureBlobElectionRows, azureBlobStore } from '../stores/azure-blob/store';
-import { azureBlobTrial } from '../stores/azure-blob/trial';
+import type { Connection, Settings } from '../stores/open';
+import * as stores from '../stores/open';
 import { systemClock } from '../system-clock';
 
 import { CliError, UsageError } from './cli-error';
@@ -31,13 +29,12 @@ const SERVICE_URI = `${SETTING}__blobServiceUri`;
  * `cronlease dev` that runs in the current folder. Makes no call.
  */
 export function openStore(options: StorageOptions): LeaseStore {
-  return azureBlobStore(openContainer(options));
+  return opened(options, stores.openStore);
 }
 
 /** Tries out what whoever calls may do there. */
 export function tryStorage(options: StorageOptions): Promise<Trial> {
-  const { settings } = whichStorage(options);
-  return azureBlobTrial({ ...openContainer(options), id: randomUUID(), whoCalls: () => callerOf(settings) });
+  return opened(options, (connection) => stores.tryStorage(connection, randomUUID()));
 }
 
 /** For commands that take leases. */
@@ -48,19 +45,19 @@ export function openDesk(options: StorageOptions): Desk {
 
 /** As {@link openDesk}, for the elections in the same container. */
 export function openElections(options: StorageOptions): Desk<ElectionStore> {
-  return { ...openDesk(options), store: azureBlobElectionRows(openContainer(options)) };
+  return { ...openDesk(options), store: opened(options, stores.openElectionStore) };
 }
 
-function openContainer(options: StorageOptions) {
+type TimedConnection = Connection & { readonly callTimeoutMs: number };
+
+/** What `open` makes of the storage that the command line names; its errors name the option. */
+function opened<T>(options: StorageOptions, open: (connection: TimedConnection) => T): T {
   const { settings, container } = whichStorage(options);
+  const callTimeoutMs = settings[SERVICE_URI] ? IDENTITY_TIMEOUT_MS : CALL_TIMEOUT_MS;
   try {
-    return {
-      container: connectContainer(settings, container),
-      clock: systemClock,
-      callTimeoutMs: settings[SERVICE_URI] ? IDENTITY_TIMEOUT_MS : CALL_TIMEOUT_MS,
-    };
+    return open({ settings, container, clock: systemClock, callTimeoutMs });
   } catch (error) {
-    if (!(error instanceof StorageSettingsError)) throw error;
+    if (!(error instanceof stores.StorageSettingsError)) throw error;
     if (error.code === 'ContainerNameInvalid' && options.container !== undefined) {
       throw new UsageError(`--container: ${error.message}`);
     }
@@ -88,12 +85,12 @@ function whichStorage(options: StorageOptions): { readonly settings: Settings; r
   const { env } = process;
   const container = options.container ?? (env['CRONLEASE_CONTAINER'] || undefined);
   if (options.storage !== undefined) {
-    return { settings: named(options.storage), container: container ?? DEFAULT_CONTAINER };
+    return { settings: named(options.storage), container: container ?? stores.DEFAULT_CONTAINER };
   }
   const isSet = Object.entries(env).some(
     ([name, value]) => (name === SETTING || name.startsWith(`${SETTING}__`)) && value,
   );
-  if (isSet) return { settings: env, container: container ?? DEFAULT_CONTAINER };
+  if (isSet) return { settings: env, container: container ?? stores.DEFAULT_CONTAINER };
   const dev = readDevFile('.');
   if (dev !== undefined) return { settings: { [SETTING]: dev.storage }, container: container ?? dev.container };
   throw new CliError(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
-import { azureBlobElections } from '../stores/azure-blob/store';
+import { electionRowsIn } from '../stores/open';
 import { systemClock } from '../system-clock';
 import type { ElectionEvent, Elector } from './elector';
 import { createElector } from './elector';
@@ -43,7 +43,7 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
     this.name = settings.name;
     this.id = settings.id;
     this.#onError = options.onError;
-    const store = azureBlobElections(options.container, systemClock);
+    const store = electionRowsIn(options.container, systemClock);
     this.#elector = createElector(
       settings,
       { store, clock: systemClock, random: Math.random, newId: randomUUID },

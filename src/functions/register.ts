@@ -15,8 +15,7 @@ import { createTicker } from '../coordinator/tick/tick';
 import type { JobName } from '../core/brand';
 import { formatEvent } from '../core/event';
 import { serviceTime } from '../lease/service-time';
-import { connectContainer } from '../stores/azure-blob/connection';
-import { azureBlobStore } from '../stores/azure-blob/store';
+import { openStore } from '../stores/open';
 import { systemClock } from '../system-clock';
 import { healthCheck } from './health';
 import { hostAdvice } from './host-advice';
@@ -89,7 +88,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
   }
   return {
-    store: azureBlobStore({ container: connectContainer(env, containerName(env)), clock: systemClock }),
+    store: openStore({ settings: env, container: containerName(env), clock: systemClock }),
     clock: systemClock,
     serviceTime: serviceTime(systemClock),
     random: Math.random,

@@ -9,7 +9,7 @@ import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
 import type { Environment } from './app-settings';
-import { CONTAINER_NAME_RULE, isContainerName } from '../stores/azure-blob/connection';
+import { CONTAINER_NAME_RULE, isContainerName } from '../stores/open';
 
 /** The tick timer, unless `CRONLEASE_TICK` says otherwise: six fields, as Azure's timers have them. */
 export const DEFAULT_TICK = '10,25,40,55 * * * * *';

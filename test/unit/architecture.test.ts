@@ -18,6 +18,7 @@ describe('the rooms of the source', () => {
     ['coordinator/attempt/planted.ts', "import { handOver } from '../tick/race';"],
     ['coordinator/planted.ts', "import type { ContainerClient } from '@azure/storage-blob';"],
     ['lease/planted.ts', "const late = await import('../stores/memory/store');"],
+    ['functions/planted.ts', "import { azureBlobStore } from '../stores/azure-blob/store';"],
     ['stores/memory/planted.ts', "import { app } from '@azure/functions';"],
   ])('a planted violation in %s is seen: %s', (file, text) => {
     expect(violations([{ file, text }])).toHaveLength(1);
