@@ -6,7 +6,6 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Azurite } from '../support/azurite';
 import { startAzurite } from '../support/azurite';
-import { at } from '../support/coordinated';
 
 const root = path.join(__dirname, '../..');
 const children: ChildProcess[] = [];
@@ -39,6 +38,16 @@ function write(name: string, text: string): void {
   writeFileSync(path.join(app, name), text);
 }
 
+/** The block of code of a page that contains a text. */
+function snippet(page: string, language: string, having: string): string {
+  const text = readFileSync(path.join(root, page), 'utf8');
+  const blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(
+    ([, of, code]) => of === language && code?.includes(having) === true,
+  );
+  if (blocks.length !== 1) throw new Error(`${page} has ${String(blocks.length)} ${language} blocks with ${having}`);
+  return blocks[0]?.[2] ?? '';
+}
+
 function cronlease(...parameters: string[]): ChildProcess {
   const child = spawn(
     process.execPath,
@@ -65,15 +74,8 @@ function collect(child: ChildProcess): { out: () => string; code: Promise<number
 describe('the library, packed and installed', () => {
   it('turns an app into a coordinator that runs its jobs', { timeout: 90_000 }, async () => {
     write('host.json', readFileSync(path.join(root, 'host.json'), 'utf8'));
-    write('jobs.json', JSON.stringify({ jobs: { hello: { schedule: at(10_000), input: { name: 'you' } } } }));
-    write(
-      'index.js',
-      `const { registerCoordinator, defineJob } = require('cronlease');
-       registerCoordinator({
-         jobs: 'jobs.json',
-         handlers: { hello: defineJob({ run: async (ctx, input) => ({ hello: input.name, attempt: ctx.attempt }) }) },
-       });`,
-    );
+    write('jobs.json', snippet('docs/existing-app.md', 'json', '"jobs"'));
+    write('index.js', snippet('docs/existing-app.md', 'js', 'registerCoordinator'));
     const dev = cronlease('dev', '--json', '--port', '0', '--instances', '2', '--storage', azurite.connectionString);
     const { out, code } = collect(dev);
     await vi.waitFor(() => expect(out()).toContain('"event":"succeeded"'), { timeout: 60_000, interval: 100 });
@@ -81,9 +83,18 @@ describe('the library, packed and installed', () => {
     expect(await code).toBe(0);
     const runs = collect(cronlease('runs', 'hello', '--json', '--storage', azurite.connectionString));
     expect(await runs.code).toBe(0);
-    expect(JSON.parse(runs.out())).toMatchObject([
-      { job: 'hello', outcome: 'succeeded', result: { hello: 'you', attempt: 1 } },
-    ]);
+    const records = JSON.parse(runs.out()) as { readonly scheduledFor: string; readonly outcome: string }[];
+    const { scheduledFor: due } = records.find(({ outcome }) => outcome === 'succeeded') ?? {};
+    expect(records).toContainEqual(
+      expect.objectContaining({ job: 'hello', outcome: 'succeeded', result: { hello: 'you', due } }),
+    );
+  });
+
+  it('runs the handler tests of the guide', () => {
+    write('handler.test.mjs', snippet('docs/writing-handlers.md', 'js', 'runJob'));
+    const out = execFileSync(process.execPath, ['--test', 'handler.test.mjs'], { cwd: app, encoding: 'utf8' });
+    expect(out).toMatch(/^(#|ℹ) pass 3$/m);
+    expect(out).toMatch(/^(#|ℹ) fail 0$/m);
   });
 
   it('says what to install when there is no Azurite', async () => {
