@@ -6,6 +6,7 @@ import { StoreError } from '../lease/store';
 import type { Moment } from '../lease/trust';
 import { elapsedSince, moment } from '../lease/trust';
 import type { Coordinator } from './coordinator';
+import type { HeldRow } from './held';
 import type { ItemInput } from './message';
 
 /** What has not beaten for this long has no items here any more. */
@@ -79,16 +80,9 @@ function entryOf(coordinator: Coordinator, { job, key, token }: Fanning): Beats 
 }
 
 /** Makes the heartbeat of a run whose items are about to be left to their lanes: without one nobody beats. */
-export async function beginBeats(coordinator: Coordinator, run: Fanning, remaining: () => Millis): Promise<void> {
-  await untilAnswered(coordinator, remaining, (signal) =>
-    coordinator.store.createPiece(
-      run.job as JobName,
-      run.key,
-      beatPiece(run.token as Token),
-      { body: '{}', summary: {} },
-      { signal },
-    ),
-  );
+export async function beginBeats({ job, key, row, ask }: HeldRow): Promise<void> {
+  const piece = { body: '{}', summary: {} };
+  await ask((store, signal) => store.createPiece(job.spec.name, key, beatPiece(row.token), piece, { signal }));
 }
 
 /**

@@ -1,40 +1,172 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
+import type { Control } from '../core/control';
+import type { CoordinatorEvent } from '../core/event';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
+import type { AttemptRecord, LedgerRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
+import { keepAlive } from '../lease/keep-alive';
+import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
-import type { Coordinator, RunnableJob } from './coordinator';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
+import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
+import type { Ask, MarkAnswer, RowWriter, RunEnd, StartedAttempt } from './settle';
+import { putRight, runKey, settle, settleFound, suspend, writeMark } from './settle';
 
 /** A monotonic clock may run this much too fast. */
 export const CLOCK_RATE_ERROR = 0.01;
 
-/** A claimed row: the attempt writes it under its lease. */
-export interface Held {
+/** What a row is written under. */
+export interface Guard {
   readonly job: RunnableJob;
   readonly leaseId: LeaseId;
   /** As it was acquired: the instance that did so may have another jobs file. The service renews it for this long. */
   readonly leaseMs: Millis;
+  /** Of the row that was decided on. */
+  readonly etag: ETag;
+}
+
+/**
+ * A row that this process has written under its lease. The writes that follow are safe in one order alone: row,
+ * records, release. So there is no write and no release here, only the ends, which keep that order; an object has one
+ * of them. A row without an end is left to its lease, which runs out.
+ */
+export interface HeldRow {
+  readonly coordinator: Coordinator;
+  readonly report: Report;
+  readonly job: RunnableJob;
   readonly trust: Trust;
-  /** The service's Date of its first write under this lease, and when that was answered, on the monotonic clock. */
+  /** The service's Date of the first write under this lease, and when that was answered, on the monotonic clock. */
   readonly claimed: { readonly date: EpochMs; readonly monotonic: Millis };
   /** As it was written last. */
-  row: Row;
-  etag: ETag;
+  readonly row: Row;
+  /** The run's next attempt acquires with it. */
+  readonly etag: ETag;
+  /** The key of the run's record. */
+  readonly key: string;
+  readonly ask: Ask;
+  /** Reports an event of the row's run. */
+  event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
+  /** Renews the lease until its release, or until the returned function is called. */
+  keepAlive(listener: RenewalListener): () => void;
+  /** {@link writeMark} */
+  mark(attempts: readonly AttemptRecord[]): Promise<MarkAnswer>;
+  /** Ends the run: {@link settle} */
+  settle(
+    attempts: readonly AttemptRecord[],
+    end: RunEnd,
+    beforeRelease?: () => Promise<void>,
+  ): Promise<LedgerRecord | undefined>;
+  /** {@link settleFound} */
+  settleFound(record: LedgerRecord): Promise<void>;
+  /** Leaves the run to a later attempt: {@link suspend} */
+  suspend(attempt: StartedAttempt | undefined, next: Parameters<typeof suspend>[2]): Promise<boolean>;
+  /** {@link putRight} */
+  putRight(): Promise<void>;
+}
+
+/** Whom the renewal of a lease concerns. */
+export interface RenewalListener {
+  /** Called once: the lease is lost, or the trust is over. */
+  readonly onLost: (why: string) => void;
+  /** Called with what operators want of the job, after each renewal. */
+  readonly onControl: (control: Control) => void;
+}
+
+/** A row's first write under a lease. */
+export interface FirstWrite {
+  readonly row: Row;
+  /** How long the write may still take. */
+  readonly remaining: () => Millis;
+  /** How long the lease is trusted from the write on. */
+  readonly trustFrom: (written: Written) => Trust;
+}
+
+/**
+ * Writes a row for the first time under a lease that was acquired here, or elsewhere.
+ *
+ * @returns undefined when another execution has written it, or the lease has passed on
+ * @throws StoreError when storage does not answer: nobody knows whether it was written
+ */
+export async function holdRow(
+  coordinator: Coordinator,
+  report: Report,
+  guard: Guard,
+  { row: first, remaining, trustFrom }: FirstWrite,
+): Promise<{ readonly held: HeldRow; readonly answerLost: boolean } | undefined> {
+  const { store, clock, serviceTime } = coordinator;
+  const { job, leaseId } = guard;
+  const { name } = job.spec;
+  const written = await writeRow(coordinator, guard, first, remaining);
+  if (written === undefined) return undefined;
+  const trust = trustFrom(written);
+  const claimed = { date: written.date, monotonic: clock.monotonic() };
+  let row = first;
+  let { etag } = written;
+  let stopRenewing = (): void => undefined;
+  let hasEnded = false;
+  const left = (): Millis => trust.remaining();
+
+  const ask: Ask = (call) => untilAnswered(coordinator, left, (signal) => call(store, signal));
+  const event: HeldRow['event'] = (what, details) => {
+    report.event({ at: serviceTime.now(), ...describeRun(job, row), event: what, ...details });
+  };
+  const writer: RowWriter = {
+    ...{ coordinator, report, job, mark: undefined, ask, event },
+    get row() {
+      return row;
+    },
+    async write(next) {
+      const answer = await writeRow(coordinator, { ...guard, etag }, next, left);
+      if (answer === undefined) return false;
+      row = next;
+      ({ etag } = answer);
+      return true;
+    },
+    async release() {
+      stopRenewing();
+      await ask((_, signal) => store.release(name, leaseId, { signal }));
+    },
+  };
+  /** A second end would write or release what is somebody else's by then. */
+  const end = (): RowWriter => {
+    if (hasEnded) throw new Error(`the row of job "${name}" has been settled or suspended already`);
+    hasEnded = true;
+    return writer;
+  };
+
+  const held: HeldRow = {
+    ...{ coordinator, report, job, trust, claimed, ask, event },
+    get row() {
+      return row;
+    },
+    get etag() {
+      return etag;
+    },
+    get key() {
+      return runKey(row);
+    },
+    keepAlive(listener) {
+      stopRenewing = renewing(writer, guard, trust, listener);
+      return stopRenewing;
+    },
+    mark: (attempts) => writeMark(writer, attempts),
+    settle: async (attempts, how, beforeRelease = async () => undefined) => settle(end(), attempts, how, beforeRelease),
+    settleFound: async (record) => settleFound(end(), record),
+    suspend: async (attempt, next) => suspend(end(), attempt, next),
+    putRight: async () => putRight(end()),
+  };
+  return { held, answerLost: written.answerLost };
 }
 
 /** What every event about a run says of it. */
-export function describeRun(held: Held): {
-  job: Held['job']['spec']['name'];
-  scheduledFor?: EpochMs;
-  runId?: string;
-  token: number;
-  attempt: number;
-} {
-  const { run, token, attempt } = held.row;
-  const { name } = held.job.spec;
+function describeRun(
+  { spec: { name } }: RunnableJob,
+  { run, token, attempt }: Row,
+): Pick<CoordinatorEvent, 'job' | 'scheduledFor' | 'runId' | 'token' | 'attempt'> {
   return {
     job: name,
     ...(run === undefined ? {} : { scheduledFor: run.scheduledFor, runId: runIdOf(name, run.key) }),
@@ -43,48 +175,79 @@ export function describeRun(held: Held): {
   };
 }
 
-export type RowWrite =
-  | {
-      readonly kind: 'written';
-      readonly etag: ETag;
-      /** A service's Date, and when the call that brought it was sent. */
-      readonly date: EpochMs;
-      readonly sent: Moment;
-      /** The write's own answer was lost, and the row read back. */
-      readonly answerLost: boolean;
-    }
-  | { readonly kind: 'refused' };
+function renewing(
+  { coordinator, report, job }: RowWriter,
+  { leaseId, leaseMs }: Guard,
+  trust: Trust,
+  listener: RenewalListener,
+): () => void {
+  const { store, clock, random, serviceTime } = coordinator;
+  const { name } = job.spec;
+  let troubles = 0;
+  const alive = keepAlive({
+    ...{ store, clock, random, job: name, leaseId, leaseMs, trust },
+    ...listener,
+    onRenewed: () => {
+      troubles = 0;
+      renewalAnswers(coordinator, name, report);
+    },
+    onDate: (date, sent) => {
+      serviceTime.observe(date, sent);
+    },
+    onTrouble: (problem) => {
+      troubles += 1;
+      // One call that is lost is asked again and is no news.
+      if (troubles > 1 && problem instanceof StoreError) renewalTroubled(coordinator, name, problem, report);
+      else report.log('debug', `job "${name}": renewing its lease:`, problem);
+    },
+  });
+  return () => {
+    alive.stop();
+    renewalEnded(coordinator, name);
+  };
+}
+
+/** A row write that took effect. */
+export interface Written {
+  readonly etag: ETag;
+  /** A service's Date, and when the call that brought it was sent. */
+  readonly date: EpochMs;
+  readonly sent: Moment;
+  /** The write's own answer was lost, and the row read back. */
+  readonly answerLost: boolean;
+}
 
 /**
  * Writes a row under its lease. A lost answer is asked again; where that is refused, the row is read back and
  * compared, since it may be our own write that is in the way.
+ *
+ * @returns undefined when the write was refused
  */
-export async function writeRow(
-  coordinator: Coordinator,
-  guard: { readonly job: RunnableJob; readonly leaseId: LeaseId; readonly etag: ETag },
+async function writeRow(
+  { store, clock, random, serviceTime }: Coordinator,
+  { job, leaseId, etag }: Guard,
   row: Row,
   remaining: () => Millis,
-): Promise<RowWrite> {
-  const { store, clock, serviceTime } = coordinator;
-  const { name } = guard.job.spec;
+): Promise<Written | undefined> {
+  const { name } = job.spec;
   const metadata = encodeRow(row);
   let calls = 0;
   let sent = moment(clock);
-  const answer = await untilAnswered(coordinator, remaining, (signal) => {
+  const answer = await untilAnswered({ clock, random }, remaining, (signal) => {
     calls += 1;
     sent = moment(clock);
-    return store.writeRow(name, metadata, { leaseId: guard.leaseId, ifMatch: guard.etag }, { signal });
+    return store.writeRow(name, metadata, { leaseId, ifMatch: etag }, { signal });
   });
   if (answer.kind === 'written') {
     serviceTime.observe(answer.date, sent);
-    return { ...answer, sent, answerLost: calls > 1 };
+    return { etag: answer.etag, date: answer.date, sent, answerLost: calls > 1 };
   }
-  if (calls === 1) return { kind: 'refused' };
-  const listing = await untilAnswered(coordinator, remaining, (signal) => {
+  if (calls === 1) return undefined;
+  const listing = await untilAnswered({ clock, random }, remaining, (signal) => {
     sent = moment(clock);
     return store.list({ job: name, signal });
   });
   const seen = listing.jobs.get(name)?.row;
-  if (seen === undefined || !sameMetadata(seen.metadata, metadata)) return { kind: 'refused' };
-  return { kind: 'written', etag: seen.etag, date: listing.date, sent, answerLost: true };
+  if (seen === undefined || !sameMetadata(seen.metadata, metadata)) return undefined;
+  return { etag: seen.etag, date: listing.date, sent, answerLost: true };
 }

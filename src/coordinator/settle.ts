@@ -1,21 +1,48 @@
-import type { ETag, EpochMs } from '../core/brand';
+import type { EpochMs, ETag } from '../core/brand';
 import type { Pause } from '../core/control';
 import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
+import type { CoordinatorEvent } from '../core/event';
 import type { AttemptOutcome, Reason, RunFate } from '../core/fate';
-import { RUN_FATES } from '../core/fate';
+import { extentOf, RUN_FATES } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
-import { ForeignRecordError, finalRecord, openRecord, storeRecord, unknownRecord } from '../core/record';
+import { ForeignRecordError, finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
-import { PAST_ATTEMPTS } from '../core/row';
+import { isOutcomeUnknown, PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
-import { untilAnswered } from '../lease/deadline';
+import type { LeaseStore } from '../lease/store';
 import { StoreError, StoreUnavailableError } from '../lease/store';
-import type { Coordinator, Report } from './coordinator';
-import type { Held } from './held';
-import { describeRun, writeRow } from './held';
-import { readRecord, writeOwed } from './ledger';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
+import { readRecord } from './ledger';
+
+/**
+ * Asks storage until there is an answer, for as long as the lease is trusted.
+ *
+ * @throws StoreError when there is no answer in that time, or storage refuses the caller
+ */
+export type Ask = <T>(call: (store: LeaseStore, signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/**
+ * A row under its lease, with the calls that are safe in one order alone. Only `holdRow` makes one, and passes it to
+ * nothing but the functions of this file.
+ */
+export interface RowWriter {
+  readonly coordinator: Coordinator;
+  readonly report: Report;
+  readonly job: RunnableJob;
+  /** As it was written last. */
+  readonly row: Row;
+  /** Of the open record that this claim wrote before its handler was called, if it had to. */
+  mark: ETag | undefined;
+  readonly ask: Ask;
+  /** Reports an event of the row's run. */
+  event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
+  /** Returns false when the lease, or the row, has passed on to somebody else. */
+  write(row: Row): Promise<boolean>;
+  /** @throws StoreError when storage does not answer: the lease runs out */
+  release(): Promise<void>;
+}
 
 export interface RunEnd {
   readonly fate: RunFate;
@@ -24,11 +51,8 @@ export interface RunEnd {
   readonly result?: unknown;
 }
 
-/** The mark that this claim wrote before its handler was called, if it had to. */
-export type Mark = ETag | undefined;
-
 export type MarkAnswer =
-  | { readonly kind: 'marked'; readonly etag: ETag }
+  | { readonly kind: 'marked' }
   /** The run has ended already: this is its record. */
   | { readonly kind: 'final'; readonly record: LedgerRecord }
   /** A higher token has it. */
@@ -38,202 +62,145 @@ export type MarkAnswer =
  * Writes the open record of a claim that may not be the first for its occurrence. Without it a paused leader that had
  * finished could write its record between a successor's look and the successor's handler.
  */
-export async function writeMark(
-  coordinator: Coordinator,
-  held: Held,
-  attempts: readonly AttemptRecord[],
-): Promise<MarkAnswer> {
-  const { store } = coordinator;
-  const { name } = held.job.spec;
-  const key = runKey(held.row);
-  const mark = openRecord(held.job.spec, held.row, attempts);
-  const remaining = (): number => held.trust.remaining();
-  const created = await untilAnswered(coordinator, remaining, (signal) =>
-    store.createRecord(name, key, storeRecord(mark), { signal }),
-  );
-  if (created.kind === 'created') return { kind: 'marked', etag: created.etag };
+export async function writeMark(writer: RowWriter, attempts: readonly AttemptRecord[]): Promise<MarkAnswer> {
+  const { row, job } = writer;
+  const { name } = job.spec;
+  const key = runKey(row);
+  const mark = storeRecord(openRecord(job.spec, row, attempts));
+  const marked = (etag: ETag): MarkAnswer => {
+    writer.mark = etag;
+    return { kind: 'marked' };
+  };
+  const created = await writer.ask((store, signal) => store.createRecord(name, key, mark, { signal }));
+  if (created.kind === 'created') return marked(created.etag);
   for (;;) {
-    const found = await untilAnswered(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
+    const found = await writer.ask((store, signal) => readRecord(store, name, key, { signal }));
     if (found === undefined) throw new StoreUnavailableError(`record "${key}" of job "${name}" exists and is missing`);
     const { record, etag } = found;
     if (record.state === 'final') return { kind: 'final', record };
-    if (record.execution === held.row.execution) return { kind: 'marked', etag };
-    if ((record.token ?? 0) >= held.row.token) return { kind: 'superseded' };
-    const replaced = await untilAnswered(coordinator, remaining, (signal) =>
-      store.replaceRecord(name, key, storeRecord(mark), etag, { signal }),
-    );
-    if (replaced.kind === 'replaced') return { kind: 'marked', etag: replaced.etag };
+    if (record.execution === row.execution) return marked(etag);
+    if ((record.token ?? 0) >= row.token) return { kind: 'superseded' };
+    const replaced = await writer.ask((store, signal) => store.replaceRecord(name, key, mark, etag, { signal }));
+    if (replaced.kind === 'replaced') return marked(replaced.etag);
   }
 }
 
-/** What became of a run's own record. `superseded`: a successor's stands, and the lease is the successor's to release. */
-type OwnRecord = { readonly kind: 'settled'; readonly record: LedgerRecord } | { readonly kind: 'superseded' };
-
-export type Settled =
-  | { readonly kind: 'settled'; readonly record: LedgerRecord; readonly mayRelease: boolean }
-  | { readonly kind: 'superseded' };
-
 /**
- * Ends a run while its lease is still renewed: what is new into the row, the run's own record, the owed ones. The
- * caller releases. A crash after the own record is finished by whoever comes next; a crash before it is a holder's
- * death.
+ * Ends a run while its lease is still renewed: what is new into the row, the run's own record, the owed ones, release.
+ * A crash after the own record is finished by whoever comes next; a crash before it is a holder's death. When the row
+ * was not ours any more, only the own record is written, and nothing is released.
  *
- * @returns `mayRelease` false when the row was not ours any more: then only the own record was written
+ * @param beforeRelease what else needs the lease, once all records are written
+ * @returns the run's record; undefined: a successor's stands, and the lease is the successor's to release
  */
 export async function settle(
-  coordinator: Coordinator,
-  held: Held,
-  mark: Mark,
+  writer: RowWriter,
   attempts: readonly AttemptRecord[],
   end: RunEnd,
-  report: Report,
-): Promise<Settled> {
-  const rowIsOurs = await writeNews(coordinator, held, end, report);
-  const record = finalRecord(held.job.spec, held.row, attempts, end);
-  const own = await writeFinal(coordinator, held, mark, record);
-  if (own.kind === 'superseded') return own;
-  if (rowIsOurs) await writeOwedOf(coordinator, held, report);
-  return { ...own, mayRelease: rowIsOurs };
+  beforeRelease: () => Promise<void>,
+): Promise<LedgerRecord | undefined> {
+  const rowIsOurs = await writeNews(writer, end);
+  const record = finalRecord(writer.job.spec, writer.row, attempts, end);
+  const own = await writeFinal(writer, record);
+  if (own === undefined) return undefined;
+  if (rowIsOurs) await writeOwed(writer);
+  await beforeRelease();
+  if (rowIsOurs) await letGo(writer);
+  return own;
 }
 
 /**
- * A claim found that its run had ended already: what that end means for the row, and what is owed. A leader whose row
- * write was refused could not say it there.
- *
- * @returns false when the row was not ours any more
+ * Ends a claim that found its run's final record: what that end means for the row, what is owed, release. A leader
+ * whose row write was refused could write none of that.
  */
-export async function settleFound(
-  coordinator: Coordinator,
-  held: Held,
-  record: LedgerRecord,
-  report: Report,
-): Promise<boolean> {
+export async function settleFound(writer: RowWriter, record: LedgerRecord): Promise<void> {
   const fate = RUN_FATES.find((candidate) => candidate === record.outcome);
   const at = Date.parse(record.endedAt ?? '');
-  if (fate !== undefined && !Number.isNaN(at)) {
-    if (!(await writeNews(coordinator, held, { fate, at }, report))) return false;
-  }
-  await writeOwedOf(coordinator, held, report);
-  return true;
-}
-
-/** What a run's end means for its row and, after too many failures, for its job. False: the row was not ours any more. */
-async function writeNews(
-  coordinator: Coordinator,
-  held: Held,
-  end: Pick<RunEnd, 'fate' | 'at'>,
-  report: Report,
-): Promise<boolean> {
-  const news = newsOf(held, end);
-  if (news !== undefined) {
-    const written = await writeRow(coordinator, held, news, () => held.trust.remaining());
-    if (written.kind === 'refused') return false;
-    held.row = news;
-    held.etag = written.etag;
-  }
-  try {
-    await pauseAfterFailures(coordinator, held, end);
-  } catch (error) {
-    if (error instanceof StoreError) throw error;
-    // A control record that is full, or is none of ours, must not keep the run from its record.
-    report.log('warn', `job "${held.job.spec.name}": it could not be paused after its failures:`, error);
-  }
-  return true;
+  if (fate !== undefined && !Number.isNaN(at) && !(await writeNews(writer, { fate, at }))) return;
+  await writeOwed(writer);
+  await letGo(writer);
 }
 
 /**
- * The record of the row's run, whose outcome nobody knows. One that is there meanwhile stands; so does one that cannot
- * be read, and there the event alone says how the run ended.
- */
-export async function writeOutcomeUnknown(coordinator: Coordinator, held: Held, report: Report): Promise<void> {
-  const { spec } = held.job;
-  const key = runKey(held.row);
-  const created = await untilAnswered(
-    coordinator,
-    () => held.trust.remaining(),
-    (signal) => coordinator.store.createRecord(spec.name, key, storeRecord(unknownRecord(spec, held.row)), { signal }),
-  );
-  if (created.kind === 'exists' && (await isReadable(coordinator, held, key))) return;
-  report.event({
-    event: 'failed',
-    at: coordinator.serviceTime.now(),
-    ...describeRun(held),
-    reason: 'outcomeUnknown',
-  });
-}
-
-async function isReadable({ store, clock, random }: Coordinator, held: Held, key: string): Promise<boolean> {
-  try {
-    const remaining = (): number => held.trust.remaining();
-    await untilAnswered({ clock, random }, remaining, (signal) =>
-      readRecord(store, held.job.spec.name, key, { signal }),
-    );
-    return true;
-  } catch (error) {
-    if (error instanceof ForeignRecordError) return false;
-    throw error;
-  }
-}
-
-/** What the row owes, written under its lease. */
-export async function writeOwedOf(coordinator: Coordinator, held: Held, report: Report): Promise<void> {
-  const remaining = (): number => held.trust.remaining();
-  await writeOwed(
-    coordinator.store,
-    held.job.spec.name,
-    held.row.owed,
-    (call) => untilAnswered(coordinator, remaining, call),
-    report,
-    coordinator.serviceTime.now(),
-  );
-}
-
-/**
- * Lets the run go on later, or after its items: the row waits, its owed records are written.
+ * Leaves the run to a later attempt, or to its items: the row waits, its owed records are written, release.
  *
- * @returns false when the row was not ours any more
+ * @returns false when the row was not ours any more: nothing was written
  */
 export async function suspend(
-  coordinator: Coordinator,
-  held: Held,
-  attempt: (AttemptRecord & { readonly startedAt: string }) | undefined,
+  writer: RowWriter,
+  attempt: StartedAttempt | undefined,
   next: { readonly outcome: AttemptOutcome; readonly notBefore: EpochMs },
-  report: Report,
 ): Promise<boolean> {
-  const { row } = held;
-  const past =
-    attempt === undefined
-      ? row.past
-      : [
-          ...row.past,
-          {
-            attempt: attempt.attempt,
-            token: attempt.token,
-            deployment: attempt.deployment,
-            start: Date.parse(attempt.startedAt),
-            end: attempt.endedAt === null ? undefined : Date.parse(attempt.endedAt),
-            outcome: next.outcome,
-          },
-        ].slice(-PAST_ATTEMPTS);
+  const { row } = writer;
+  const past = attempt === undefined ? row.past : [...row.past, pastAttempt(attempt, next.outcome)];
   const waiting: Row = {
     ...row,
     phase: next.outcome === 'planned' ? 'fanning' : 'retrying',
     uncountedAttempts: row.uncountedAttempts + (next.outcome === 'draining' || next.outcome === 'planned' ? 1 : 0),
-    past,
+    past: past.slice(-PAST_ATTEMPTS),
     notBefore: next.notBefore,
   };
-  const written = await writeRow(coordinator, held, waiting, () => held.trust.remaining());
-  if (written.kind === 'refused') return false;
-  held.row = waiting;
-  held.etag = written.etag;
-  await writeOwedOf(coordinator, held, report);
+  if (!(await writer.write(waiting))) return false;
+  await writeOwed(writer);
+  await letGo(writer);
+  return true;
+}
+
+/**
+ * Ends a decision that runs nothing. Its row is written: what it owes follows, the run's record included where nobody
+ * knows how that run ended, then release.
+ *
+ * @throws StoreError when the lease could not be released, too: the tick asks again under the same lease id
+ */
+export async function putRight(writer: RowWriter): Promise<void> {
+  if (isOutcomeUnknown(writer.row)) await writeOutcomeUnknown(writer);
+  await writeOwed(writer);
+  await writer.release();
+}
+
+/** An attempt whose handler was called. */
+export type StartedAttempt = AttemptRecord & { readonly startedAt: string };
+
+function pastAttempt(
+  { attempt, token, deployment, startedAt, endedAt }: StartedAttempt,
+  outcome: AttemptOutcome,
+): Row['past'][number] {
+  return {
+    attempt,
+    token,
+    deployment,
+    start: Date.parse(startedAt),
+    end: endedAt === null ? undefined : Date.parse(endedAt),
+    outcome,
+  };
+}
+
+/** A lease that cannot be released runs out by itself: everything is written by now. */
+async function letGo(writer: RowWriter): Promise<void> {
+  try {
+    await writer.release();
+  } catch (error) {
+    const { name } = writer.job.spec;
+    writer.report.log('warn', `job "${name}": its lease could not be released and will run out:`, error);
+  }
+}
+
+/** What a run's end means for its row and, after too many failures, for its job. False: the row was not ours any more. */
+async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Promise<boolean> {
+  const news = newsOf(writer, end);
+  if (news !== undefined && !(await writer.write(news))) return false;
+  try {
+    await pauseAfterFailures(writer, end);
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    // A control record that is full, or is none of ours, must not keep the run from its record.
+    writer.report.log('warn', `job "${writer.job.spec.name}": it could not be paused after its failures:`, error);
+  }
   return true;
 }
 
 /** Due times that passed during the run, and the count of failures; undefined when there is nothing to say. */
-function newsOf(held: Held, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
-  const { row } = held;
-  const { spec } = held.job;
+function newsOf({ row, job: { spec } }: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
   const count = failuresAfter(row, end.fate);
   const due = nextDue(spec, row.cursor, end.at);
   // By another file's schedule nobody can tell here what passed.
@@ -249,53 +216,91 @@ function newsOf(held: Held, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
   };
 }
 
-async function writeFinal(coordinator: Coordinator, held: Held, mark: Mark, record: LedgerRecord): Promise<OwnRecord> {
-  const { store } = coordinator;
-  const { name } = held.job.spec;
-  const key = runKey(held.row);
-  const remaining = (): number => held.trust.remaining();
-  const stored = storeRecord(record);
-  const written = await untilAnswered(coordinator, remaining, async (signal) => {
-    if (mark === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
-    return (await store.replaceRecord(name, key, stored, mark, { signal })).kind === 'replaced';
-  });
-  if (written) return { kind: 'settled', record };
-  // It may be our own write, whose answer was lost.
-  const found = await untilAnswered(coordinator, remaining, (signal) => readRecord(store, name, key, { signal }));
-  const ours = found?.record.state === 'final' && found.record.execution === held.row.execution;
-  return ours ? { kind: 'settled', record: found.record } : { kind: 'superseded' };
-}
-
 /** A job that failed so many runs in a row pauses itself, with a note. */
-async function pauseAfterFailures(
-  coordinator: Coordinator,
-  held: Held,
-  end: Pick<RunEnd, 'fate' | 'at'>,
-): Promise<void> {
-  const { spec } = held.job;
-  const { failures } = held.row;
-  if (spec.pauseAfterFailures === undefined || failures < spec.pauseAfterFailures || end.fate === 'cancelled') return;
-  const remaining = (): number => held.trust.remaining();
+async function pauseAfterFailures(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Promise<void> {
+  const { row, job } = writer;
+  const { name, pauseAfterFailures: limit } = job.spec;
+  if (limit === undefined || row.failures < limit || end.fate === 'cancelled') return;
   const pause: Pause = {
     by: 'cronlease',
-    note: `${String(failures)} runs in a row failed, the last was ${runIdOf(spec.name, runKey(held.row))}`,
+    note: `${String(row.failures)} runs in a row failed, the last was ${runIdOf(name, runKey(row))}`,
     since: end.at,
     until: undefined,
   };
   for (;;) {
-    const { control } = await untilAnswered(coordinator, remaining, (signal) =>
-      coordinator.store.readControl(spec.name, { signal }),
-    );
+    const { control } = await writer.ask((store, signal) => store.readControl(name, { signal }));
     const current = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
     if (openPause(current) !== undefined) return;
     const next = encodeControl({ ...current, pauses: [...current.pauses, pause] });
-    const answer = await untilAnswered(coordinator, remaining, (signal) =>
-      coordinator.store.writeControl(spec.name, next, control?.etag, { signal }),
-    );
+    const answer = await writer.ask((store, signal) => store.writeControl(name, next, control?.etag, { signal }));
     if (answer === 'written') return;
   }
 }
 
+/** Writes the run's own record over its mark, or if it is absent. Undefined: a successor's stands. */
+async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerRecord): Promise<LedgerRecord | undefined> {
+  const { name } = job.spec;
+  const key = runKey(row);
+  const stored = storeRecord(record);
+  const written = await ask(async (store, signal) => {
+    if (mark === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
+    return (await store.replaceRecord(name, key, stored, mark, { signal })).kind === 'replaced';
+  });
+  if (written) return record;
+  // It may be our own write, whose answer was lost.
+  const found = await ask((store, signal) => readRecord(store, name, key, { signal }));
+  const isOurs = found?.record.state === 'final' && found.record.execution === row.execution;
+  return isOurs ? found.record : undefined;
+}
+
+/**
+ * The record of the row's run, whose outcome nobody knows. One that is there meanwhile stands; so does one that cannot
+ * be read, and there the event alone says how the run ended.
+ */
+async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
+  const { row, job } = writer;
+  const { spec } = job;
+  const key = runKey(row);
+  const record = storeRecord(unknownRecord(spec, row));
+  const created = await writer.ask((store, signal) => store.createRecord(spec.name, key, record, { signal }));
+  if (created.kind === 'exists' && (await isReadable(writer, key))) return;
+  writer.event('failed', { reason: 'outcomeUnknown' });
+}
+
+async function isReadable({ job, ask }: RowWriter, key: string): Promise<boolean> {
+  try {
+    await ask((store, signal) => readRecord(store, job.spec.name, key, { signal }));
+    return true;
+  } catch (error) {
+    if (error instanceof ForeignRecordError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Writes what the row owes. A record that exists already was written by an earlier holder of the same row, from the
+ * same decision, so it stands.
+ */
+async function writeOwed({ coordinator, report, row, job, ask }: RowWriter): Promise<void> {
+  const { name } = job.spec;
+  const at = coordinator.serviceTime.now();
+  for (const stretch of row.owed) {
+    const { key, record } = stretchRecord(name, stretch);
+    const answer = await ask((store, signal) => store.createRecord(name, key, storeRecord(record), { signal }));
+    if (answer.kind === 'exists') continue;
+    report.event({
+      event: stretch.fate,
+      at,
+      job: name,
+      scheduledFor: stretch.from,
+      runId: record.runId,
+      reason: stretch.reason,
+      ...extentOf(stretch),
+    });
+  }
+}
+
+/** The key of the run's record. */
 export function runKey(row: Row): string {
   if (row.run === undefined) throw new Error('a claimed row names its run');
   return row.run.key;

@@ -7,7 +7,6 @@ import type { FanOutHandler, ItemOutcome } from '../handler/define-fan-out';
 import type { Execution } from '../coordinator/attempt/execute';
 import { checkPlan } from '../coordinator/attempt/fan-out';
 import { itemContext } from '../coordinator/attempt/item';
-import { runKey } from '../coordinator/settle';
 import type { Bench, JobTest, JobTestOptions } from './run-job';
 import { callAttempt, conclude, finish, testBench } from './run-job';
 
@@ -99,7 +98,7 @@ async function callItem(
     graceMs: spec.graceMs,
   };
   const call = callBounded(clock, aborter, bounds, (progress) => {
-    const id = { key: runKey(held.row), index, attempt: number };
+    const id = { key: held.key, index, attempt: number };
     const context = itemContext(spec.name, id, { aborter, fence, progress }, report);
     return callHandler(spec.name, () => handler.each(context, item as never, input as never));
   });

@@ -1,13 +1,13 @@
-import type { ETag, JobName, LeaseId, Token } from '../core/brand';
+import type { JobName, LeaseId, Token } from '../core/brand';
 import type { Reason, RunFate, Trigger } from '../core/fate';
 import type { JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
 import type { LedgerRecord, RecordedError } from '../core/record';
 import { storeRecord } from '../core/record';
 import type { Row } from '../core/row';
-import { newRow } from '../core/row';
+import { encodeRow, newRow } from '../core/row';
 import type { AbortCode } from '../core/run';
-import type { Coordinator, Report } from '../coordinator/coordinator';
+import type { Coordinator, Report, RunnableJob } from '../coordinator/coordinator';
 import type { FanOutHandler } from '../handler/define-fan-out';
 import { Health } from '../coordinator/coordinator';
 import type { Aborter } from '../coordinator/bounded';
@@ -15,7 +15,8 @@ import { createAborter } from '../coordinator/bounded';
 import type { Execution } from '../coordinator/attempt/execute';
 import { execute } from '../coordinator/attempt/execute';
 import type { JobContext, JobHandler } from '../handler/handler';
-import type { Held } from '../coordinator/held';
+import type { HeldRow } from '../coordinator/held';
+import { holdRow } from '../coordinator/held';
 import { loadJobs } from '../config/load';
 import type { ClosableFence } from '../lease/fence';
 import { StaleLeaderError } from '../lease/fence';
@@ -111,7 +112,7 @@ export async function runJob(handler: JobHandler, options: JobTestOptions = {}):
 export interface Bench {
   readonly clock: SettableClock;
   readonly coordinator: Coordinator;
-  readonly held: Held;
+  readonly held: HeldRow;
   readonly trust: Trust;
   readonly aborter: Aborter;
   readonly fence: ClosableFence;
@@ -129,33 +130,50 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
   const writes: FencedWrite[] = [];
   const logs: { level: string; message: readonly unknown[] }[] = [];
   const row = rowOf(spec, scheduledFor, options);
+  const coordinator = await coordinatorOf(clock, spec.name, options.previous);
+  const report: Report = {
+    event: () => undefined,
+    log: (level, ...message) => logs.push({ level, message }),
+  };
   return {
     clock,
-    coordinator: await coordinatorOf(clock, spec.name, options.previous),
-    held: {
-      job: { spec, handler, input },
-      leaseId: 'test' as LeaseId,
-      leaseMs: spec.leaseMs,
-      trust,
-      claimed: { date: clock.now(), monotonic: clock.monotonic() },
-      row,
-      etag: '"test"' as ETag,
-    },
+    coordinator,
+    held: await hold(coordinator, report, { spec, handler, input }, row, trust),
     trust,
     aborter: createAborter(),
     fence: memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes),
     trigger: options.trigger ?? 'schedule',
-    report: {
-      event: () => undefined,
-      log: (level, ...message) => logs.push({ level, message }),
-    },
+    report,
     writes,
     logs,
   };
 }
 
+/** Claims the row in memory, as an attempt does. */
+async function hold(
+  coordinator: Coordinator,
+  report: Report,
+  job: RunnableJob,
+  row: Row,
+  trust: Trust,
+): Promise<HeldRow> {
+  const { store } = coordinator;
+  const { name, leaseMs } = job.spec;
+  const leaseId = coordinator.newId() as LeaseId;
+  await store.createRow(name, encodeRow(row));
+  const created = await store.readRow(name);
+  if (created === undefined) throw new Error(`the row of job "${name}" was not created`);
+  const { etag } = created;
+  await store.acquire(name, { leaseId, leaseMs, ifMatch: etag });
+  const guard = { job, leaseId, leaseMs, etag };
+  const first = { row, remaining: () => trust.remaining(), trustFrom: () => trust };
+  const claimed = await holdRow(coordinator, report, guard, first);
+  if (claimed === undefined) throw new Error(`the row of job "${name}" could not be claimed`);
+  return claimed.held;
+}
+
 export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<Execution> {
-  return execute(bench.coordinator, bench.held, bench, call, bench.report);
+  return execute(bench.held, bench, call);
 }
 
 /**

@@ -5,10 +5,10 @@ import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
 import { Trust } from '../../lease/trust';
 import { itemsAreSilent } from '../beat';
-import type { Coordinator, RunnableJob } from '../coordinator';
+import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { LATE_MS } from '../give-back';
-import type { Held } from '../held';
-import { writeRow } from '../held';
+import type { HeldRow } from '../held';
+import { holdRow } from '../held';
 import type { AttemptInput, ClaimInput } from '../message';
 import { unpackRow } from '../message';
 
@@ -21,7 +21,7 @@ const FRESH_MS: Millis = LATE_MS - 1_000;
 
 /** A claim that was made, and what is known about it. */
 export interface Claimed {
-  readonly held: Held;
+  readonly held: HeldRow;
   /** Another execution, or another holder, may have made an earlier claim of this run. */
   readonly mayNotBeFirst: boolean;
 }
@@ -35,6 +35,7 @@ export async function claimAttempt(
   coordinator: Coordinator,
   input: ClaimInput,
   execution: string,
+  report: Report,
 ): Promise<Claimed | string> {
   const job = coordinator.jobs.get(input.job as JobName);
   if (job === undefined) return `job "${input.job}" is not in this instance's jobs file`;
@@ -64,23 +65,19 @@ export async function claimAttempt(
   }
 
   const row = { ...claimedRow(coordinator, job, input, execution), leaseMs, keepMs: job.spec.keepMs };
-  const written = await writeRow(coordinator, { job, leaseId: lease.id, etag }, row, remaining);
-  if (written.kind === 'refused') return 'another execution made the claim, or the lease has passed on';
-
-  // The two Dates say how old the lease is, whatever the clocks of the two instances say.
-  const length = leaseMs - (written.date - lease.acquiredAt) - 1000 - marginOf(leaseMs);
-  return {
-    held: {
-      job,
-      leaseId: lease.id,
-      leaseMs,
-      row,
-      etag: written.etag,
-      trust: new Trust(coordinator.clock, written.sent, length),
-      claimed: { date: written.date, monotonic: coordinator.clock.monotonic() },
+  const guard = { job, leaseId: lease.id, leaseMs, etag };
+  const claimed = await holdRow(coordinator, report, guard, {
+    row,
+    remaining,
+    // The two Dates say how old the lease is, whatever the clocks of the two instances say.
+    trustFrom: (written) => {
+      const length = leaseMs - (written.date - lease.acquiredAt) - 1000 - marginOf(leaseMs);
+      return new Trust(coordinator.clock, written.sent, length);
     },
-    mayNotBeFirst: written.answerLost || input.kind === 'again' || input.what !== 'first',
-  };
+  });
+  if (claimed === undefined) return 'another execution made the claim, or the lease has passed on';
+  const { held, answerLost } = claimed;
+  return { held, mayNotBeFirst: answerLost || input.kind === 'again' || input.what !== 'first' };
 }
 
 type AgainInput = Extract<AttemptInput, { kind: 'again' }>;

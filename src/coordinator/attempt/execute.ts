@@ -9,14 +9,13 @@ import { runIdOf } from '../../core/key';
 import type { RecordedError } from '../../core/record';
 import type { AttemptEnd } from '../../core/run';
 import type { JobContext, JobLog } from '../../handler/handler';
-import { untilAnswered } from '../../lease/deadline';
 import type { ClosableFence } from '../../lease/fence';
 import type { Aborted, Aborter, Bounds } from '../bounded';
 import { callBounded, timeoutAfter } from '../bounded';
 import type { Handled } from '../bounded';
-import type { Coordinator, Report } from '../coordinator';
-import { CLOCK_RATE_ERROR, describeRun } from '../held';
-import type { Held } from '../held';
+import type { Report } from '../coordinator';
+import { CLOCK_RATE_ERROR } from '../held';
+import type { HeldRow } from '../held';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
 
@@ -51,15 +50,14 @@ export interface Execution {
  * @param call the handler
  */
 export async function execute(
-  coordinator: Coordinator,
-  held: Held,
-  { fence, aborter, trigger }: Attempted,
+  held: HeldRow,
+  attempted: Attempted,
   call: (context: JobContext) => unknown,
-  report: Report,
 ): Promise<Execution> {
-  const { clock, serviceTime } = coordinator;
+  const { clock, serviceTime } = held.coordinator;
+  const { aborter } = attempted;
   const due = held.row.run?.trigger === 'schedule' ? dueTime(held) : 0;
-  await holdBack(coordinator, held, due, aborter.signal);
+  await holdBack(held, due, aborter.signal);
   // This process may have stood still since its claim, and the run be somebody else's, or over, by now.
   if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
   if (aborter.signal.aborted) {
@@ -67,9 +65,9 @@ export async function execute(
   }
 
   const startedAt = serviceTime.now();
-  reportStart(held, startedAt, report);
-  const first = await callBounded(clock, aborter, boundsOf(coordinator, held), (progress) => {
-    const context = contextFor(coordinator, held, fence, aborter, trigger, startedAt, progress, report);
+  reportStart(held, startedAt);
+  const first = await callBounded(clock, aborter, boundsOf(held), (progress) => {
+    const context = contextFor(held, attempted, startedAt, progress);
     return callHandler(held.job.spec.name, () => call(context));
   });
   const endedAt = serviceTime.now();
@@ -89,19 +87,14 @@ function toExecution(first: Handled | Aborted, aborter: Aborter): Pick<Execution
   }
 }
 
-function dueTime(held: Held): EpochMs {
-  const { run } = held.row;
-  return run === undefined ? 0 : actualTime(held.job.spec, run.scheduledFor);
+function dueTime({ row: { run }, job }: HeldRow): EpochMs {
+  return run === undefined ? 0 : actualTime(job.spec, run.scheduledFor);
 }
 
-async function holdBack(
-  { clock, serviceTime }: Coordinator,
-  held: Held,
-  due: EpochMs,
-  signal: AbortSignal,
-): Promise<void> {
+async function holdBack({ coordinator, claimed }: HeldRow, due: EpochMs, signal: AbortSignal): Promise<void> {
+  const { clock, serviceTime } = coordinator;
   // A clock that is set back must not prolong the wait: the claim's Date and the monotonic clock bound it.
-  const bound = held.claimed.monotonic + (due - held.claimed.date) * (1 + CLOCK_RATE_ERROR);
+  const bound = claimed.monotonic + (due - claimed.date) * (1 + CLOCK_RATE_ERROR);
   const untilDue = (): Millis => Math.min(due - serviceTime.now(), bound - clock.monotonic());
   // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
   for (let left = untilDue(); left > 0; left = untilDue()) {
@@ -110,21 +103,16 @@ async function holdBack(
   }
 }
 
-function reportStart(held: Held, startedAt: EpochMs, report: Report): void {
+function reportStart(held: HeldRow, startedAt: EpochMs): void {
   const { run } = held.row;
   if (run === undefined) return;
   const due = run.trigger === 'manual' ? run.scheduledFor : dueTime(held);
-  report.event({
-    event: 'started',
-    at: startedAt,
-    ...describeRun(held),
-    latenessMs: startedAt - due,
-  });
+  held.event('started', { at: startedAt, latenessMs: startedAt - due });
 }
 
 /** A leader job's term ends before the host would end it, and hands over. */
-function boundsOf({ settings }: Coordinator, { job: { spec } }: Held): Bounds {
-  const { name, kind, timeoutMs, stallAfterMs, graceMs } = spec;
+function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
+  const { name, kind, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `job "${name}"`;
   const hostLimit = settings.functionTimeoutMs - graceMs - TERM_RESERVE_MS;
   if (kind === 'always' && (timeoutMs === undefined || timeoutMs > hostLimit)) {
@@ -139,17 +127,12 @@ function boundsOf({ settings }: Coordinator, { job: { spec } }: Held): Bounds {
 }
 
 function contextFor(
-  coordinator: Coordinator,
-  held: Held,
-  fence: ClosableFence,
-  aborter: Aborter,
-  trigger: Trigger,
+  { coordinator, report, job, row }: HeldRow,
+  { fence, aborter, trigger }: Attempted,
   startedAt: EpochMs,
   progress: (note?: string) => void,
-  report: Report,
 ): JobContext {
-  const { name } = held.job.spec;
-  const { row } = held;
+  const { name } = job.spec;
   const key = row.run?.key ?? '';
   const { close: _, ...openFence } = fence;
   return {
@@ -187,12 +170,10 @@ export function jobLog(report: Report, prefix: string): JobLog {
  * @returns what takes the news from each renewal, and what stops watching
  */
 export function watchForCancel(
-  coordinator: Coordinator,
-  held: Held,
+  held: HeldRow,
   aborter: Aborter,
-  report: Report,
 ): { onControl: (control: Control) => void; stop: () => void } {
-  const { clock, serviceTime } = coordinator;
+  const { clock, serviceTime } = held.coordinator;
   const { spec } = held.job;
   const runId = runIdOf(spec.name, held.row.run?.key ?? '');
   let control: Control | undefined;
@@ -202,7 +183,7 @@ export function watchForCancel(
   };
   /** A due time in a pause ends nothing. Before the first renewal nobody has looked whether there is one. */
   const onDue = async (due: EpochMs): Promise<void> => {
-    control ??= await currentControl(coordinator, held);
+    control ??= await currentControl(held);
     if (pauseAt(control, actualTime(spec, due)) !== undefined) armFrom(due);
     else overlap(`the due time ${new Date(due).toISOString()}`);
   };
@@ -215,7 +196,7 @@ export function watchForCancel(
       if (serviceTime.now() < actualTime(spec, due)) armFrom(due - 1);
       else {
         onDue(due).catch((error: unknown) => {
-          report.log('warn', `job "${spec.name}": whether it is paused could not be read:`, error);
+          held.report.log('warn', `job "${spec.name}": whether it is paused could not be read:`, error);
           disarm = clock.after(READ_AGAIN_MS, () => {
             armFrom(due - 1);
           });
@@ -238,11 +219,7 @@ export function watchForCancel(
   };
 }
 
-async function currentControl(coordinator: Coordinator, { job, trust }: Held): Promise<Control> {
-  const { control } = await untilAnswered(
-    coordinator,
-    () => trust.remaining(),
-    (signal) => coordinator.store.readControl(job.spec.name, { signal }),
-  );
+async function currentControl({ job, ask }: HeldRow): Promise<Control> {
+  const { control } = await ask((store, signal) => store.readControl(job.spec.name, { signal }));
   return control === undefined ? NO_CONTROL : decodeControl(control.metadata);
 }

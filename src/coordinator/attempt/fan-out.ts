@@ -14,14 +14,11 @@ import type { RecordedError } from '../../core/record';
 import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
 import type { JobContext } from '../../handler/handler';
 import { NonRetryableError } from '../../handler/handler';
-import { untilAnswered } from '../../lease/deadline';
 import type { ListedPiece } from '../../lease/store';
 import { StoreError, StoreUnavailableError } from '../../lease/store';
-import type { Coordinator, Report } from '../coordinator';
 import { createGate } from '../gate';
-import type { Held } from '../held';
+import type { HeldRow } from '../held';
 import type { Lane } from '../message';
-import { runKey } from '../settle';
 import { describeError } from './call-handler';
 import type { Execution } from './execute';
 
@@ -48,23 +45,21 @@ export interface Stage {
  * @param afterItems this run's own orchestration has been through the items, or there is no attempt left for them
  */
 export async function fanOutStage(
-  coordinator: Coordinator,
-  held: Held,
+  held: HeldRow,
   handler: FanOutHandler,
   call: (part: (context: JobContext) => unknown) => Promise<Execution>,
   afterItems: boolean,
 ): Promise<Stage> {
   try {
-    return await stageOf(coordinator, held, handler, call, afterItems);
+    return await stageOf(held, handler, call, afterItems);
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
-    return { execution: endedBy(coordinator, 'foreign', describeError(error)), items: [] };
+    return { execution: endedBy(held, 'foreign', describeError(error)), items: [] };
   }
 }
 
 async function stageOf(
-  coordinator: Coordinator,
-  held: Held,
+  held: HeldRow,
   handler: FanOutHandler,
   call: (part: (context: JobContext) => unknown) => Promise<Execution>,
   afterItems: boolean,
@@ -72,53 +67,53 @@ async function stageOf(
   const { name } = held.job.spec;
   const { policy } = handler;
   const input = held.job.input as never;
-  const pieces = await listPieces(coordinator, held, runKey(held.row));
+  const pieces = await listPieces(held, held.key);
   if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
-    if (afterItems) return { execution: outOfTime(coordinator, `the plan of job "${name}" is gone`), items: [] };
+    if (afterItems) return { execution: outOfTime(held, `the plan of job "${name}" is gone`), items: [] };
     let items: readonly PlannedItem[] = [];
     const execution = await call(async (context) => {
       const plan = checkPlan(handler, await handler.plan(context, input));
       if (plan.length === 0) return handler.gather(context, [] as never, input);
-      items = await keepPlan(coordinator, held, plan);
+      items = await keepPlan(held, plan);
       return undefined;
     });
     return { execution, items: execution.end.kind === 'returned' ? items : [] };
   }
 
-  const plan = await readPlan(coordinator, held);
+  const plan = await readPlan(held);
   const states = new Map(pieces.map((piece) => [parseItemPiece(piece.name), piece.summary['state']]));
   const failed = plan.find(({ index }) => states.get(index) === 'failed');
   if (policy.onItemFailure === 'failFast' && failed !== undefined) {
-    const end = await readItemEnd(coordinator, held, failed.index);
-    return { execution: itemFailed(coordinator, failed.index, end), items: [] };
+    const end = await readItemEnd(held, failed.index);
+    return { execution: itemFailed(held, failed.index, end), items: [] };
   }
   const left = plan.filter(({ index }) => !states.has(index));
   if (left.length === 0) {
     // Before the call: trust is looked at right before the handler, and reading takes a while.
-    const outcomes = await readOutcomes(coordinator, held, plan);
+    const outcomes = await readOutcomes(held, plan);
     const execution = await call((context) => handler.gather(context, outcomes as never, input));
     return { execution, items: [] };
   }
   if (!afterItems) return { execution: undefined, items: left };
   const limit = formatDuration(itemsDeadlineMs(held.job.spec, handler.policy));
   const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
-  return { execution: outOfTime(coordinator, message), items: [] };
+  return { execution: outOfTime(held, message), items: [] };
 }
 
-function outOfTime(coordinator: Coordinator, message: string): Execution {
-  return endedBy(coordinator, 'timedOut', { name: 'ItemsTimeoutError', message });
+function outOfTime(held: HeldRow, message: string): Execution {
+  return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
 /** The lanes in which the items are worked on, each by an orchestration of its own. */
 export function itemLanes(
-  held: Held,
+  held: HeldRow,
   { policy }: FanOutHandler,
   items: readonly PlannedItem[],
   until: number,
 ): readonly Lane[] {
   const common = {
     job: held.job.spec.name,
-    key: runKey(held.row),
+    key: held.key,
     token: held.row.token,
     until,
     attempts: policy.retry.attempts,
@@ -126,14 +121,19 @@ export function itemLanes(
   return lanesOf(items, policy.concurrency).map((lane) => ({ ...common, items: lane }));
 }
 
-/**
- * Lists what runs of this job have left, this one included, while its lease is held: it all belongs to runs that are
- * over, since nobody else has claimed the job. Nobody reads it any more, so that nothing is lost where that fails.
- *
- * @returns what deletes it, once the lease is let go
- */
-export async function tidier(coordinator: Coordinator, held: Held, report: Report): Promise<() => Promise<void>> {
-  const { name } = held.job.spec;
+/** What runs of a job have left in storage, this one included. */
+interface Leftovers {
+  /** To be called while the lease is held: all of it belongs to runs that are over, since nobody else has claimed the job. */
+  list(): Promise<void>;
+  /** Deletes what was listed, once the lease is released. */
+  remove(): Promise<void>;
+}
+
+/** Nobody reads leftovers any more: where their removal fails, the job's next run removes them. */
+export function leftoversOf(held: HeldRow): Leftovers {
+  const { coordinator, report, job } = held;
+  const { name } = job.spec;
+  let pieces: readonly ListedPiece[] = [];
   const trying = async (act: () => Promise<void>): Promise<void> => {
     try {
       await act();
@@ -142,11 +142,13 @@ export async function tidier(coordinator: Coordinator, held: Held, report: Repor
       report.log('warn', `job "${name}": what its run has left will be deleted after its next one:`, error);
     }
   };
-  let pieces: readonly ListedPiece[] = [];
-  await trying(async () => {
-    pieces = await listPieces(coordinator, held, undefined);
-  });
-  return () => trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name)));
+  return {
+    list: () =>
+      trying(async () => {
+        pieces = await listPieces(held, undefined);
+      }),
+    remove: () => trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name))),
+  };
 }
 
 /** The plan's items as JSON texts. */
@@ -181,33 +183,25 @@ export function checkPlan({ policy }: FanOutHandler, items: unknown): readonly s
 }
 
 /** Of two plans of one run the first one stands. */
-async function keepPlan(
-  coordinator: Coordinator,
-  held: Held,
-  texts: readonly string[],
-): Promise<readonly PlannedItem[]> {
-  const { store } = coordinator;
+async function keepPlan(held: HeldRow, texts: readonly string[]): Promise<readonly PlannedItem[]> {
   const piece = { body: JSON.stringify(texts), summary: { items: String(texts.length) } };
-  await asking(coordinator, held, (signal) =>
-    store.createPiece(held.job.spec.name, runKey(held.row), PLAN_PIECE, piece, { signal }),
-  );
-  return readPlan(coordinator, held);
+  await asking(held, (store, signal) => store.createPiece(held.job.spec.name, held.key, PLAN_PIECE, piece, { signal }));
+  return readPlan(held);
 }
 
-async function readPlan(coordinator: Coordinator, held: Held): Promise<readonly PlannedItem[]> {
-  const items = parsePlan(await readPiece(coordinator, held, PLAN_PIECE));
+async function readPlan(held: HeldRow): Promise<readonly PlannedItem[]> {
+  const items = parsePlan(await readPiece(held, PLAN_PIECE));
   if (items === undefined) throw foreign(held, PLAN_PIECE);
   return items;
 }
 
 async function readOutcomes(
-  coordinator: Coordinator,
-  held: Held,
+  held: HeldRow,
   plan: readonly PlannedItem[],
 ): Promise<readonly ItemOutcome<unknown, unknown>[]> {
   const outcomes: ItemOutcome<unknown, unknown>[] = [];
   await eachOf(plan, async ({ index, item }) => {
-    const end = await readItemEnd(coordinator, held, index);
+    const end = await readItemEnd(held, index);
     const which = { index, item: JSON.parse(item) as unknown };
     outcomes[index] =
       end.state === 'failed' ? { ...which, ...end } : { ...which, state: end.state, result: end.result };
@@ -215,32 +209,26 @@ async function readOutcomes(
   return outcomes;
 }
 
-async function readItemEnd(coordinator: Coordinator, held: Held, index: number): Promise<ItemEnd> {
+async function readItemEnd(held: HeldRow, index: number): Promise<ItemEnd> {
   const name = itemPiece(index);
-  const end = parseItemEnd(await readPiece(coordinator, held, name));
+  const end = parseItemEnd(await readPiece(held, name));
   if (end === undefined) throw foreign(held, name);
   return end;
 }
 
-async function readPiece(coordinator: Coordinator, held: Held, name: string): Promise<string> {
-  const body = await asking(coordinator, held, (signal) =>
-    coordinator.store.readPiece(held.job.spec.name, runKey(held.row), name, { signal }),
-  );
+async function readPiece(held: HeldRow, name: string): Promise<string> {
+  const body = await asking(held, (store, signal) => store.readPiece(held.job.spec.name, held.key, name, { signal }));
   if (body === undefined) throw foreign(held, name);
   return body;
 }
 
-async function listPieces(
-  coordinator: Coordinator,
-  held: Held,
-  key: string | undefined,
-): Promise<readonly ListedPiece[]> {
+async function listPieces(held: HeldRow, key: string | undefined): Promise<readonly ListedPiece[]> {
   const found: ListedPiece[] = [];
   let continuation: string | undefined;
   do {
     const from = continuation;
-    const page = await asking(coordinator, held, (signal) =>
-      coordinator.store.listPieces(
+    const page = await asking(held, (store, signal) =>
+      store.listPieces(
         held.job.spec.name,
         {
           limit: PIECES_PER_PAGE,
@@ -260,24 +248,24 @@ async function listPieces(
  * What is answered once the trust is over, as on a machine that slept meanwhile, may show a successor's pieces, or that
  * a successor has deleted the run's own.
  */
-async function asking<T>(coordinator: Coordinator, held: Held, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const answer = await untilAnswered(coordinator, () => held.trust.remaining(), call);
-  if (!held.trust.holds) throw new StoreUnavailableError('storage answered after the lease had run out');
+async function asking<T>({ ask, trust }: HeldRow, call: Parameters<typeof ask<T>>[0]): Promise<T> {
+  const answer = await ask(call);
+  if (!trust.holds) throw new StoreUnavailableError('storage answered after the lease had run out');
   return answer;
 }
 
-function foreign(held: Held, name: string): ForeignRecordError {
+function foreign(held: HeldRow, name: string): ForeignRecordError {
   return new ForeignRecordError(
-    `"${name}" of run ${runKey(held.row)} of job "${held.job.spec.name}" is missing or is none of cronlease's`,
+    `"${name}" of run ${held.key} of job "${held.job.spec.name}" is missing or is none of cronlease's`,
   );
 }
 
-function itemFailed(coordinator: Coordinator, index: number, end: ItemEnd): Execution {
+function itemFailed(held: HeldRow, index: number, end: ItemEnd): Execution {
   const error =
     end.state === 'failed'
       ? { ...end.error, message: `item ${String(index)}: ${end.error.message}` }
       : { name: 'ItemError', message: `item ${String(index)} failed` };
-  return endedBy(coordinator, 'itemFailed', error);
+  return endedBy(held, 'itemFailed', error);
 }
 
 const ENDS = {
@@ -288,7 +276,7 @@ const ENDS = {
 } as const satisfies Readonly<Record<string, Execution['end']>>;
 
 /** An attempt that ends by what became of the items, or of their pieces, without a call of the handler. */
-function endedBy(coordinator: Coordinator, how: keyof typeof ENDS, error: RecordedError): Execution {
+function endedBy({ coordinator }: HeldRow, how: keyof typeof ENDS, error: RecordedError): Execution {
   const at = coordinator.serviceTime.now();
   return { end: ENDS[how], startedAt: at, endedAt: at, error };
 }

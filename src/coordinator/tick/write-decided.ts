@@ -1,12 +1,9 @@
-import type { ETag, LeaseId, Millis } from '../../core/brand';
-import { isOutcomeUnknown } from '../../core/row';
+import type { ETag, LeaseId } from '../../core/brand';
 import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
 import { moment, Trust } from '../../lease/trust';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
-import { writeRow } from '../held';
-import type { Held } from '../held';
-import { writeOutcomeUnknown, writeOwedOf } from '../settle';
+import { holdRow } from '../held';
 
 /** A decision by which due times get their fates and nothing runs. */
 export interface Decided {
@@ -29,19 +26,16 @@ export async function writeDecided(
 ): Promise<boolean> {
   const { clock, store } = coordinator;
   const { name, leaseMs } = job.spec;
-  const sent = moment(clock);
-  const trust = new Trust(clock, sent, leaseMs / 2);
-  const remaining = (): Millis => trust.remaining();
+  // Nothing renews this lease: half of it is left for what was sent last.
+  const trust = new Trust(clock, moment(clock), leaseMs / 2);
+  const remaining = (): number => trust.remaining();
   const acquired = await untilAnswered(coordinator, remaining, (signal) =>
     store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal }),
   );
   if (acquired.kind === 'lost') return false;
-  const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);
-  if (written.kind === 'refused') return false;
-  const claimed = { date: written.date, monotonic: clock.monotonic() };
-  const held: Held = { job, leaseId, leaseMs, trust, claimed, row, etag: written.etag };
-  if (isOutcomeUnknown(row)) await writeOutcomeUnknown(coordinator, held, report);
-  await writeOwedOf(coordinator, held, report);
-  await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+  const guard = { job, leaseId, leaseMs, etag };
+  const written = await holdRow(coordinator, report, guard, { row, remaining, trustFrom: () => trust });
+  if (written === undefined) return false;
+  await written.held.putRight();
   return true;
 }

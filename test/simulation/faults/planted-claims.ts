@@ -112,10 +112,21 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/write-decided.ts',
-        from: 'const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);',
+        from: 'const written = await holdRow(',
         to:
-          'await writeOwedOf(coordinator, { job, leaseId, trust, row, etag }, report);\n' +
-          '  const written = await writeRow(coordinator, { job, leaseId, etag }, row, remaining);',
+          'for (const stretch of row.owed) {\n' +
+          '    const { key, record } = stretchRecord(name, stretch);\n' +
+          '    const body = storeRecord(record);\n' +
+          '    await untilAnswered(coordinator, remaining, (signal) => store.createRecord(name, key, body, { signal }));\n' +
+          '  }\n' +
+          '  const written = await holdRow(',
+      },
+      {
+        file: 'coordinator/tick/write-decided.ts',
+        from: "import type { Row } from '../../core/row';",
+        to:
+          "import { storeRecord, stretchRecord } from '../../core/record';\n" +
+          "import type { Row } from '../../core/row';",
       },
     ],
   },
@@ -125,15 +136,15 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
-        from: 'const rowIsOurs = await writeNews(coordinator, held, end, report);',
+        from: 'const rowIsOurs = await writeNews(writer, end);',
         to:
-          'const early = await writeFinal(coordinator, held, mark, finalRecord(held.job.spec, held.row, attempts, end));\n' +
-          "  if (early.kind === 'superseded') return { ...early, mayRelease: false };\n" +
-          '  const rowIsOurs = await writeNews(coordinator, held, end, report);',
+          'const early = await writeFinal(writer, finalRecord(writer.job.spec, writer.row, attempts, end));\n' +
+          '  if (early === undefined) return undefined;\n' +
+          '  const rowIsOurs = await writeNews(writer, end);',
       },
       {
         file: 'coordinator/settle.ts',
-        from: 'const own = await writeFinal(coordinator, held, mark, record);',
+        from: 'const own = await writeFinal(writer, record);',
         to: 'const own = early;',
       },
       {
@@ -149,10 +160,8 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
-        from: 'const own = await writeFinal(coordinator, held, mark, record);',
-        to:
-          'await coordinator.store.release(held.job.spec.name, held.leaseId).catch(() => undefined);\n' +
-          '  const own = await writeFinal(coordinator, held, mark, record);',
+        from: 'const own = await writeFinal(writer, record);',
+        to: 'await writer.release().catch(() => undefined);\n  const own = await writeFinal(writer, record);',
       },
     ],
   },
@@ -162,11 +171,16 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/attempt.ts',
-        from: "if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
+        from: "if (!held.trust.holds) return lost(held, 'the lease was lost');",
         to:
           'if (!held.trust.holds) {\n' +
-          '      await coordinator.store.release(held.job.spec.name, held.leaseId).catch(() => undefined);\n' +
-          "      return lost(coordinator, held, 'the lease was lost', report);\n    }",
+          '      await held.coordinator.store.release(held.job.spec.name, held.leaseId).catch(() => undefined);\n' +
+          "      return lost(held, 'the lease was lost');\n    }",
+      },
+      {
+        file: 'coordinator/held.ts',
+        from: 'const held: HeldRow = {',
+        to: 'const held = {\n    leaseId,',
       },
     ],
   },
@@ -176,7 +190,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
-        from: 'if (rowIsOurs) await writeOwedOf(coordinator, held, report);',
+        from: 'if (rowIsOurs) await writeOwed(writer);',
         to: '',
       },
     ],
@@ -187,8 +201,10 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
-        from: 'const { row } = held;\n  const past =',
-        to: "const { row } = held;\n  if (next.outcome === 'draining') return true;\n  const past =",
+        from: 'const { row } = writer;\n  const past =',
+        to:
+          "const { row } = writer;\n  if (next.outcome === 'draining') {\n" +
+          '    await letGo(writer);\n    return true;\n  }\n  const past =',
       },
     ],
   },
@@ -198,10 +214,10 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',
-        from: "if (written.kind === 'refused') return 'another execution",
+        from: "if (claimed === undefined) return 'another execution",
         to:
-          "if (written.kind === 'refused') await coordinator.store.release(job.spec.name, lease.id).catch(() => undefined);\n" +
-          "  if (written.kind === 'refused') return 'another execution",
+          'if (claimed === undefined) await coordinator.store.release(job.spec.name, lease.id).catch(() => undefined);\n' +
+          "  if (claimed === undefined) return 'another execution",
       },
     ],
   },

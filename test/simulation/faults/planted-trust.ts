@@ -62,18 +62,18 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/fan-out.ts',
-        from: 'const outcomes = await readOutcomes(coordinator, held, plan);',
+        from: 'const outcomes = await readOutcomes(held, plan);',
         to: '',
       },
       {
         file: 'coordinator/attempt/fan-out.ts',
         from: 'const execution = await call((context) => handler.gather(context, outcomes as never, input));',
-        to: 'const execution = await call(async (context) => handler.gather(context, (await readOutcomes(coordinator, held, plan)) as never, input));',
+        to: 'const execution = await call(async (context) => handler.gather(context, (await readOutcomes(held, plan)) as never, input));',
       },
       {
         file: 'coordinator/attempt/fan-out.ts',
-        from: "if (!held.trust.holds) throw new StoreUnavailableError('storage answered after",
-        to: "if (!held.trust.holds && false) throw new StoreUnavailableError('storage answered after",
+        from: "if (!trust.holds) throw new StoreUnavailableError('storage answered after",
+        to: "if (!trust.holds && false) throw new StoreUnavailableError('storage answered after",
       },
     ],
   },
@@ -83,7 +83,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/execute.ts',
-        from: 'await holdBack(coordinator, held, due, aborter.signal);',
+        from: 'await holdBack(held, due, aborter.signal);',
         to: '',
       },
     ],
@@ -94,8 +94,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/attempt.ts',
-        from: "fence.close();\n    if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
-        to: "if (!held.trust.holds) return lost(coordinator, held, 'the lease was lost', report);",
+        from: "fence.close();\n    if (!held.trust.holds) return lost(held, 'the lease was lost');",
+        to: "if (!held.trust.holds) return lost(held, 'the lease was lost');",
       },
     ],
   },
