@@ -8,13 +8,14 @@ import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
 import { keepAlive } from '../lease/keep-alive';
+import type { ControlStore, LedgerStore, PieceStore } from '../lease/store';
 import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import type { Ask, MarkAnswer, RowWriter, RunEnd, StartedAttempt } from './settle';
-import { putRight, runKey, settle, settleFound, suspend, writeMark } from './settle';
+import { finishDecided, runKey, settle, settleFound, suspend, writeMark } from './settle';
 
 /** A monotonic clock may run this much too fast. */
 export const CLOCK_RATE_ERROR = 0.01;
@@ -30,12 +31,21 @@ export interface Guard {
 }
 
 /**
- * A row that this process has written under its lease. The writes that follow are safe in one order alone: row,
- * records, release. So there is no write and no release here, only the ends, which keep that order; an object has one
- * of them. A row without an end is left to its lease, which runs out.
+ * What of storage the holder of a row may use at any time. Its row, its records and its lease are not among it: their
+ * calls are safe in one order alone.
+ */
+export type AnytimeStore = Pick<ControlStore, 'readControl'> &
+  Pick<LedgerStore, 'readRecord' | 'listRecords'> &
+  Pick<PieceStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'>;
+
+/**
+ * A row that this process has written under its lease. A release before the records would make the run look settled,
+ * and records before the row would let a slower clock run what is recorded as not run. So nobody else can write or
+ * release this row: `settle`, `settleFound`, `suspend` and `finishDecided` keep the order, and one of them is called,
+ * once. Where none is, or one fails, the lease expires, and the next holder continues from what was written.
  */
 export interface HeldRow {
-  readonly coordinator: Coordinator;
+  readonly coordinator: Omit<Coordinator, 'store'> & { readonly store: AnytimeStore };
   readonly report: Report;
   readonly job: RunnableJob;
   readonly trust: Trust;
@@ -43,32 +53,32 @@ export interface HeldRow {
   readonly claimed: { readonly date: EpochMs; readonly monotonic: Millis };
   /** As it was written last. */
   readonly row: Row;
-  /** The run's next attempt acquires with it. */
+  /** The ETag of that write. The next attempt of this run acquires with it. */
   readonly etag: ETag;
   /** The key of the run's record. */
   readonly key: string;
-  readonly ask: Ask;
-  /** Reports an event of the row's run. */
+  readonly ask: Ask<AnytimeStore>;
+  /** Reports an event of the row's run, as of now. */
   event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
   /** Renews the lease until its release, or until the returned function is called. */
   keepAlive(listener: RenewalListener): () => void;
-  /** {@link writeMark} */
+  /** Marks the run as begun by this claim, before its handler is called: {@link writeMark}. */
   mark(attempts: readonly AttemptRecord[]): Promise<MarkAnswer>;
-  /** Ends the run: {@link settle} */
+  /** Ends the run: {@link settle}. */
   settle(
     attempts: readonly AttemptRecord[],
     end: RunEnd,
     beforeRelease?: () => Promise<void>,
   ): Promise<LedgerRecord | undefined>;
-  /** {@link settleFound} */
+  /** Ends a claim whose run had ended before: {@link settleFound}. */
   settleFound(record: LedgerRecord): Promise<void>;
-  /** Leaves the run to a later attempt: {@link suspend} */
+  /** Leaves the run to a later attempt, or to its items: {@link suspend}. */
   suspend(attempt: StartedAttempt | undefined, next: Parameters<typeof suspend>[2]): Promise<boolean>;
-  /** {@link putRight} */
-  putRight(): Promise<void>;
+  /** Ends a decision that runs nothing: {@link finishDecided}. */
+  finishDecided(): Promise<void>;
 }
 
-/** Whom the renewal of a lease concerns. */
+/** What the attempt does about the news of its renewals. */
 export interface RenewalListener {
   /** Called once: the lease is lost, or the trust is over. */
   readonly onLost: (why: string) => void;
@@ -76,20 +86,21 @@ export interface RenewalListener {
   readonly onControl: (control: Control) => void;
 }
 
-/** A row's first write under a lease. */
+/** A row's first write under a lease: the claim, or a decision that runs nothing. */
 export interface FirstWrite {
   readonly row: Row;
   /** How long the write may still take. */
   readonly remaining: () => Millis;
-  /** How long the lease is trusted from the write on. */
+  /** The holder's trust in its lease, given the write's answer. */
   readonly trustFrom: (written: Written) => Trust;
 }
 
 /**
- * Writes a row for the first time under a lease that was acquired here, or elsewhere.
+ * Writes a row for the first time under a lease, which another instance may have acquired, with the ETag that was
+ * decided on. `answerLost`: the write took effect, and its answer did not arrive.
  *
- * @returns undefined when another execution has written it, or the lease has passed on
- * @throws StoreError when storage does not answer: nobody knows whether it was written
+ * @returns undefined when another execution has written the row, or the lease has passed on
+ * @throws StoreError when storage does not answer: the write may have taken effect
  */
 export async function holdRow(
   coordinator: Coordinator,
@@ -97,7 +108,7 @@ export async function holdRow(
   guard: Guard,
   { row: first, remaining, trustFrom }: FirstWrite,
 ): Promise<{ readonly held: HeldRow; readonly answerLost: boolean } | undefined> {
-  const { store, clock, serviceTime } = coordinator;
+  const { clock, serviceTime } = coordinator;
   const { job, leaseId } = guard;
   const { name } = job.spec;
   const written = await writeRow(coordinator, guard, first, remaining);
@@ -110,7 +121,7 @@ export async function holdRow(
   let hasEnded = false;
   const left = (): Millis => trust.remaining();
 
-  const ask: Ask = (call) => untilAnswered(coordinator, left, (signal) => call(store, signal));
+  const ask: Ask = (call) => untilAnswered(coordinator, left, (signal) => call(coordinator.store, signal));
   const event: HeldRow['event'] = (what, details) => {
     report.event({ at: serviceTime.now(), ...describeRun(job, row), event: what, ...details });
   };
@@ -128,10 +139,10 @@ export async function holdRow(
     },
     async release() {
       stopRenewing();
-      await ask((_, signal) => store.release(name, leaseId, { signal }));
+      await ask((store, signal) => store.release(name, leaseId, { signal }));
     },
   };
-  /** A second end would write or release what is somebody else's by then. */
+  /** After a first end the row is somebody else's: a second one would write over it. */
   const end = (): RowWriter => {
     if (hasEnded) throw new Error(`the row of job "${name}" has been settled or suspended already`);
     hasEnded = true;
@@ -157,12 +168,12 @@ export async function holdRow(
     settle: async (attempts, how, beforeRelease = async () => undefined) => settle(end(), attempts, how, beforeRelease),
     settleFound: async (record) => settleFound(end(), record),
     suspend: async (attempt, next) => suspend(end(), attempt, next),
-    putRight: async () => putRight(end()),
+    finishDecided: async () => finishDecided(end()),
   };
   return { held, answerLost: written.answerLost };
 }
 
-/** What every event about a run says of it. */
+/** What every event about a run contains. */
 function describeRun(
   { spec: { name } }: RunnableJob,
   { run, token, attempt }: Row,
@@ -196,7 +207,7 @@ function renewing(
     },
     onTrouble: (problem) => {
       troubles += 1;
-      // One call that is lost is asked again and is no news.
+      // A single lost call is asked again: it is not worth an event.
       if (troubles > 1 && problem instanceof StoreError) renewalTroubled(coordinator, name, problem, report);
       else report.log('debug', `job "${name}": renewing its lease:`, problem);
     },
@@ -218,8 +229,8 @@ export interface Written {
 }
 
 /**
- * Writes a row under its lease. A lost answer is asked again; where that is refused, the row is read back and
- * compared, since it may be our own write that is in the way.
+ * Writes a row under its lease, again when an answer is lost. A repeated write that is refused may be in the way of
+ * itself: then the row is read back and compared.
  *
  * @returns undefined when the write was refused
  */

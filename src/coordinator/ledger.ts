@@ -8,7 +8,7 @@ import type { CallOptions, LedgerStore } from '../lease/store';
 
 /** Reads one ledger record. Throws `ForeignRecordError` when it is none of ours. */
 export async function readRecord(
-  store: LedgerStore,
+  store: Pick<LedgerStore, 'readRecord'>,
   job: JobName,
   key: string,
   options?: CallOptions,

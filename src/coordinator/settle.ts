@@ -21,11 +21,11 @@ import { readRecord } from './ledger';
  *
  * @throws StoreError when there is no answer in that time, or storage refuses the caller
  */
-export type Ask = <T>(call: (store: LeaseStore, signal: AbortSignal) => Promise<T>) => Promise<T>;
+export type Ask<Store = LeaseStore> = <T>(call: (store: Store, signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /**
  * A row under its lease, with the calls that are safe in one order alone. Only `holdRow` makes one, and passes it to
- * nothing but the functions of this file.
+ * the functions of this file alone.
  */
 export interface RowWriter {
   readonly coordinator: Coordinator;
@@ -33,12 +33,12 @@ export interface RowWriter {
   readonly job: RunnableJob;
   /** As it was written last. */
   readonly row: Row;
-  /** Of the open record that this claim wrote before its handler was called, if it had to. */
+  /** The ETag of the open record that this claim wrote before its handler was called, if it had to. */
   mark: ETag | undefined;
   readonly ask: Ask;
-  /** Reports an event of the row's run. */
+  /** Reports an event of the row's run, as of now. */
   event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
-  /** Returns false when the lease, or the row, has passed on to somebody else. */
+  /** Returns false when the lease has passed on, or the row has changed. */
   write(row: Row): Promise<boolean>;
   /** @throws StoreError when storage does not answer: the lease runs out */
   release(): Promise<void>;
@@ -53,9 +53,9 @@ export interface RunEnd {
 
 export type MarkAnswer =
   | { readonly kind: 'marked' }
-  /** The run has ended already: this is its record. */
+  /** The run has ended already, with this record. */
   | { readonly kind: 'final'; readonly record: LedgerRecord }
-  /** A higher token has it. */
+  /** A holder with a higher token has the run. */
   | { readonly kind: 'superseded' };
 
 /**
@@ -86,12 +86,12 @@ export async function writeMark(writer: RowWriter, attempts: readonly AttemptRec
 }
 
 /**
- * Ends a run while its lease is still renewed: what is new into the row, the run's own record, the owed ones, release.
- * A crash after the own record is finished by whoever comes next; a crash before it is a holder's death. When the row
- * was not ours any more, only the own record is written, and nothing is released.
+ * Ends a run while its lease is still renewed: the row's news, the run's own record, the owed records, release. A crash
+ * before the own record is a holder's death; after it, the next holder finishes the rest without the handler. Once the
+ * row has passed on, only the own record is written: the lease is not ours to release.
  *
- * @param beforeRelease what else needs the lease, once all records are written
- * @returns the run's record; undefined: a successor's stands, and the lease is the successor's to release
+ * @param beforeRelease uses the lease once more, after the records
+ * @returns the run's record; undefined where a successor's record stands
  */
 export async function settle(
   writer: RowWriter,
@@ -110,8 +110,8 @@ export async function settle(
 }
 
 /**
- * Ends a claim that found its run's final record: what that end means for the row, what is owed, release. A leader
- * whose row write was refused could write none of that.
+ * Ends a claim that found its run's final record: the row's news, the owed records, release. The writer of that record
+ * may have been refused the row, and then it wrote neither news nor owed records.
  */
 export async function settleFound(writer: RowWriter, record: LedgerRecord): Promise<void> {
   const fate = RUN_FATES.find((candidate) => candidate === record.outcome);
@@ -122,9 +122,9 @@ export async function settleFound(writer: RowWriter, record: LedgerRecord): Prom
 }
 
 /**
- * Leaves the run to a later attempt, or to its items: the row waits, its owed records are written, release.
+ * Leaves the run to a later attempt, or to its items: the waiting row, the owed records, release.
  *
- * @returns false when the row was not ours any more: nothing was written
+ * @returns false when the row had passed on: nothing was written
  */
 export async function suspend(
   writer: RowWriter,
@@ -147,12 +147,12 @@ export async function suspend(
 }
 
 /**
- * Ends a decision that runs nothing. Its row is written: what it owes follows, the run's record included where nobody
- * knows how that run ended, then release.
+ * Ends a decision that runs nothing, whose row is written already: the record of a run whose outcome nobody can know,
+ * if there is one, the owed records, release.
  *
- * @throws StoreError when the lease could not be released, too: the tick asks again under the same lease id
+ * @throws StoreError also when only the release got no answer: the tick then asks again under the same lease id
  */
-export async function putRight(writer: RowWriter): Promise<void> {
+export async function finishDecided(writer: RowWriter): Promise<void> {
   if (isOutcomeUnknown(writer.row)) await writeOutcomeUnknown(writer);
   await writeOwed(writer);
   await writer.release();
@@ -175,7 +175,7 @@ function pastAttempt(
   };
 }
 
-/** A lease that cannot be released runs out by itself: everything is written by now. */
+/** Everything is written by now: a lease that cannot be released expires. */
 async function letGo(writer: RowWriter): Promise<void> {
   try {
     await writer.release();
@@ -185,7 +185,7 @@ async function letGo(writer: RowWriter): Promise<void> {
   }
 }
 
-/** What a run's end means for its row and, after too many failures, for its job. False: the row was not ours any more. */
+/** Writes what a run's end means for its row and, after too many failures, for its job. False: the row has passed on. */
 async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Promise<boolean> {
   const news = newsOf(writer, end);
   if (news !== undefined && !(await writer.write(news))) return false;
@@ -193,17 +193,17 @@ async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): P
     await pauseAfterFailures(writer, end);
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    // A control record that is full, or is none of ours, must not keep the run from its record.
+    // A control record that is full, or not cronlease's, must not keep the run from its record.
     writer.report.log('warn', `job "${writer.job.spec.name}": it could not be paused after its failures:`, error);
   }
   return true;
 }
 
-/** Due times that passed during the run, and the count of failures; undefined when there is nothing to say. */
+/** The row with the due times that passed during the run, and the count of failures; undefined when nothing changes. */
 function newsOf({ row, job: { spec } }: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
   const count = failuresAfter(row, end.fate);
   const due = nextDue(spec, row.cursor, end.at);
-  // By another file's schedule nobody can tell here what passed.
+  // The row follows another file's schedule: this instance cannot compute what passed.
   const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= end.at);
   // A leader job's next term counts its back-off from here.
   const waits = spec.kind === 'always' && count.failures > 0;
@@ -237,7 +237,7 @@ async function pauseAfterFailures(writer: RowWriter, end: Pick<RunEnd, 'fate' | 
   }
 }
 
-/** Writes the run's own record over its mark, or if it is absent. Undefined: a successor's stands. */
+/** Writes the run's own record over its mark, or creates it. Returns undefined where a successor's stands. */
 async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerRecord): Promise<LedgerRecord | undefined> {
   const { name } = job.spec;
   const key = runKey(row);
@@ -254,8 +254,8 @@ async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerReco
 }
 
 /**
- * The record of the row's run, whose outcome nobody knows. One that is there meanwhile stands; so does one that cannot
- * be read, and there the event alone says how the run ended.
+ * Creates the record of a run whose outcome nobody can know. A record that was created meanwhile stands. So does one
+ * that cannot be read: then the event is the only trace of how the run ended.
  */
 async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
   const { row, job } = writer;
@@ -278,7 +278,7 @@ async function isReadable({ job, ask }: RowWriter, key: string): Promise<boolean
 }
 
 /**
- * Writes what the row owes. A record that exists already was written by an earlier holder of the same row, from the
+ * Writes the records that the row owes. A record that exists was written by an earlier holder of the same row, from the
  * same decision, so it stands.
  */
 async function writeOwed({ coordinator, report, row, job, ask }: RowWriter): Promise<void> {

@@ -24,3 +24,21 @@ describe('the rooms of the source', () => {
     expect(violations([{ file, text }])).toHaveLength(1);
   });
 });
+
+describe('a call that is safe in one order alone', () => {
+  const callers = (call: RegExp): string[] =>
+    files.filter(({ file, text }) => file.startsWith('coordinator/') && call.test(text)).map(({ file }) => file);
+
+  it('writes a row in one place', () => {
+    expect(callers(/\bstore\.writeRow\(/)).toEqual(['coordinator/held.ts']);
+  });
+
+  it('releases a lease at the end of a held row, or before its row was written', () => {
+    expect(callers(/\bstore\.release\(/).sort()).toEqual([
+      'coordinator/attempt/claim.ts',
+      'coordinator/give-back.ts',
+      'coordinator/held.ts',
+      'coordinator/tick/race.ts',
+    ]);
+  });
+});

@@ -2,14 +2,14 @@ import type { JobName } from '../../core/brand';
 import { recordKey, parseRecordKey } from '../../core/key';
 import { ForeignRecordError } from '../../core/record';
 import type { LedgerRecord } from '../../core/record';
-import type { LeaseStore } from '../../lease/store';
+import type { AnytimeStore } from '../held';
 import { readRecord } from '../ledger';
 
 /** How many records are looked through: a job that did not run in so many due times has no previous run worth it. */
 const RECORDS_AT_MOST = 1_000;
 
 /** The newest final record of the job that is older than this run and ran. */
-export async function previousRun(store: LeaseStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
+export async function previousRun(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
   const before = parseRecordKey(key)?.scheduledFor ?? 0;
   let continuation: string | undefined;
   let seen = 0;
@@ -28,7 +28,7 @@ export async function previousRun(store: LeaseStore, job: JobName, key: string):
 }
 
 /** One that somebody else wrote tells nothing of a run, and must not end this one. */
-async function readable(store: LeaseStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
+async function readable(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
   try {
     return (await readRecord(store, job, key))?.record;
   } catch (error) {

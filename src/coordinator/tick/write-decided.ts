@@ -26,7 +26,7 @@ export async function writeDecided(
 ): Promise<boolean> {
   const { clock, store } = coordinator;
   const { name, leaseMs } = job.spec;
-  // Nothing renews this lease: half of it is left for what was sent last.
+  // Nothing renews this lease: the tick stops asking after half of it.
   const trust = new Trust(clock, moment(clock), leaseMs / 2);
   const remaining = (): number => trust.remaining();
   const acquired = await untilAnswered(coordinator, remaining, (signal) =>
@@ -36,6 +36,6 @@ export async function writeDecided(
   const guard = { job, leaseId, leaseMs, etag };
   const written = await holdRow(coordinator, report, guard, { row, remaining, trustFrom: () => trust });
   if (written === undefined) return false;
-  await written.held.putRight();
+  await written.held.finishDecided();
   return true;
 }
