@@ -7,6 +7,7 @@ import type { JobSpec } from '../core/job';
 import type { FileAtHand } from '../operator/subject';
 import { unknownJob } from '../operator/subject';
 
+import { STORE_LIMITS } from '../stores/open';
 import { CliError } from './cli-error';
 import { warn } from './output';
 
@@ -20,7 +21,7 @@ export interface FileOptions {
 /** Reads the jobs, without handlers. Throws `ConfigError`, or `CliError` `NoJobsFile` if no file was named and none is here. */
 export function loadFile({ file }: FileOptions): LoadedJobs {
   try {
-    return loadJobs(file ?? DEFAULT_FILE);
+    return loadJobs(file ?? DEFAULT_FILE, { leaseMs: STORE_LIMITS.leaseMs });
   } catch (error) {
     if (file !== undefined || !(error instanceof ConfigError) || !isMissing(error)) throw error;
     const message = `there is no ${DEFAULT_FILE} in ${process.cwd()}, and this command reads the jobs file: add --file FILE`;

@@ -7,6 +7,7 @@ import { functionTimeout } from '../functions/settings';
 import type { FileOptions } from './jobs-file';
 import { appFolderOf, DEFAULT_FILE, printWarnings } from './jobs-file';
 import { NO, OK, print, printError, printJson, warn } from './output';
+import { STORE_LIMITS } from '../stores/open';
 
 interface Findings {
   readonly jobs: number;
@@ -42,7 +43,10 @@ function check(file: string): Findings {
   const appFolder = appFolderOf(file);
   const host = hostAdvice(process.env, appFolder);
   try {
-    const { jobsFile, warnings } = loadJobs(file, { functionTimeoutMs: functionTimeout(process.env, appFolder) });
+    const { jobsFile, warnings } = loadJobs(file, {
+      functionTimeoutMs: functionTimeout(process.env, appFolder),
+      leaseMs: STORE_LIMITS.leaseMs,
+    });
     return {
       jobs: jobsFile.jobs.length,
       errorCount: host.errors.length,

@@ -8,6 +8,8 @@ import type { JobSettings } from './schema';
 export interface DurationLimits {
   /** host.json's functionTimeout; undefined: not known, not checked. */
   readonly functionTimeoutMs?: Millis | undefined;
+  /** The lengths that the store's leases may have; undefined: not known, not checked. */
+  readonly leaseMs?: { readonly least: Millis; readonly most: Millis } | undefined;
 }
 
 const DEFAULT_TIMEOUT: Millis = 600_000;
@@ -25,7 +27,8 @@ export function timeoutOf({ timeout, schedule }: JobSettings): Millis | undefine
 
 /** Checks what durations must be to each other. */
 export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
-  checkLease(job);
+  const hasLease = checkLeaseLength(job, limits.leaseMs);
+  if (hasLease) checkLease(job);
   checkTimeout(job, limits.functionTimeoutMs);
   checkTerm(job, limits.functionTimeoutMs);
   const { path, settings, wrong, report } = job;
@@ -38,7 +41,7 @@ export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
     );
   }
   const reclaim = reclaimMs(settings.lease);
-  if (!wrong.has('catchUpWindow') && !wrong.has('lease') && settings.catchUpWindow < reclaim) {
+  if (!wrong.has('catchUpWindow') && hasLease && settings.catchUpWindow < reclaim) {
     report.warning(
       [...path, 'catchUpWindow'],
       `is so short that one failed hand-over lets a due time expire: its lease of ${formatDuration(settings.lease)} ends first, and a tick follows`,
@@ -47,9 +50,21 @@ export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   }
 }
 
+/** Whether there is a lease that the store gives. */
+function checkLeaseLength(
+  { path, settings: { lease }, wrong, report }: CheckedJob,
+  lengths: DurationLimits['leaseMs'],
+): boolean {
+  if (wrong.has('lease')) return false;
+  if (lengths === undefined || (lease >= lengths.least && lease <= lengths.most)) return true;
+  const [least, most] = [formatDuration(lengths.least), formatDuration(lengths.most)];
+  const problem = lease < lengths.least ? `is shorter than ${least}` : `is longer than ${most}`;
+  report.error([...path, 'lease'], problem, `write ${least} to ${most}`);
+  return false;
+}
+
 function checkLease({ path, settings, wrong, report }: CheckedJob): void {
   const { lease, grace } = settings;
-  if (wrong.has('lease')) return;
   if (lease < HAND_OVER) {
     report.warning(
       [...path, 'lease'],

@@ -1,5 +1,6 @@
 import type { JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
+import type { DurationLimits } from './check-durations';
 import { ConfigError, type ConfigIssue } from './config-error';
 import { checkHandlers, type Registry } from './handlers';
 import { readJob } from './job';
@@ -13,6 +14,8 @@ export interface LoadOptions {
   readonly baseFolder?: string;
   /** host.json's functionTimeout, if it is known: an attempt and its grace must fit into it. */
   readonly functionTimeoutMs?: Millis | undefined;
+  /** The lengths that the store's leases may have, if they are known. */
+  readonly leaseMs?: DurationLimits['leaseMs'];
   /** The registry of handlers, where the jobs are to run: each job needs one that takes its input. */
   readonly handlers?: Registry;
 }

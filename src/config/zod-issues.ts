@@ -35,7 +35,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'retry.backoff': 'write a duration such as "10s"',
   'retry.factor': 'write a number from 1',
   'retry.maxBackoff': 'write a duration such as "5m"',
-  lease: 'write a duration from 15s to 60s',
+  lease: 'write a duration such as "30s"',
   pauseAfterFailures: 'write a whole number from 1, or leave it out',
   alertAfter: 'write a duration such as "1d", or leave it out',
   keep: 'write a duration such as "90d"',

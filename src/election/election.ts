@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
-import { electionRowsIn } from '../stores/open';
+import { electionRowsIn, STORE_LIMITS } from '../stores/open';
 import { systemClock } from '../system-clock';
 import type { ElectionEvent, Elector } from './elector';
 import { createElector } from './elector';
@@ -39,7 +39,7 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
   /** @throws ElectionOptionsError (code `ElectionOptions`) with everything that is wrong with the options */
   constructor(options: LeaderElectionOptions) {
     super();
-    const settings = checkOptions(options, defaultId);
+    const settings = checkOptions(options, defaultId, STORE_LIMITS.leaseMs);
     this.name = settings.name;
     this.id = settings.id;
     this.#onError = options.onError;

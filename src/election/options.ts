@@ -3,6 +3,7 @@ import type { JobName, Millis } from '../core/brand';
 import { formatDuration, parseDuration } from '../core/duration';
 import { marginOf } from '../core/job';
 import { isObject } from '../core/metadata';
+import type { StoreLimits } from '../lease/store';
 import type { RowContainer } from '../stores/azure-blob/row-container';
 import type { Leadership } from './leadership';
 
@@ -97,8 +98,15 @@ const DAY = 86_400_000;
 /** Everything that callers without types may pass. */
 type Given = Readonly<Record<string, unknown>>;
 
-/** @throws ElectionOptionsError with every problem at once */
-export function checkOptions(options: LeaderElectionOptions, defaultId: () => string): ElectionSettings {
+/**
+ * @param leases the lengths that the store's leases may have
+ * @throws ElectionOptionsError with every problem at once
+ */
+export function checkOptions(
+  options: LeaderElectionOptions,
+  defaultId: () => string,
+  leases: StoreLimits['leaseMs'],
+): ElectionSettings {
   if (!isObject(options)) throw new ElectionOptionsError(['pass an object with container, name and task']);
   const given: Given = options;
   const problems: string[] = [];
@@ -110,7 +118,7 @@ export function checkOptions(options: LeaderElectionOptions, defaultId: () => st
   checkNames(given, wrong);
   checkFunctions(given, wrong);
   const read = durationReader(given, wrong);
-  const leaseMs = read('lease', 30 * SECOND, 15 * SECOND, 60 * SECOND);
+  const leaseMs = read('lease', 30 * SECOND, leases.least, leases.most);
   const pollMs = read('pollInterval', leaseMs / 3, SECOND / 2, leaseMs);
   const graceMs = read('grace', 5 * SECOND, 0, DAY);
   // While a task winds down its lease is still renewed, at a third of its length: two thirds are sure.
@@ -160,7 +168,7 @@ function checkNames({ name, id, afterTask }: Given, wrong: Wrong): void {
   if (typeof name !== 'string' || !/^[a-z0-9-]{1,63}$/.test(name)) {
     wrong('name', `is ${show(name)}: use 1 to 63 of a-z, 0-9 and hyphens`);
   }
-  // It goes into the row's metadata, which is trimmed and has 8 KB in all.
+  // It goes into the row's metadata, which is trimmed and has a limit.
   if (id !== undefined && (typeof id !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(id))) {
     wrong('id', `is ${show(id)}: use 1 to 200 printable ASCII characters without spaces`);
   }

@@ -15,7 +15,7 @@ import { createTicker } from '../coordinator/tick/tick';
 import type { JobName } from '../core/brand';
 import { formatEvent } from '../core/event';
 import { serviceTime } from '../lease/service-time';
-import { openStore } from '../stores/open';
+import { openStore, STORE_LIMITS } from '../stores/open';
 import { systemClock } from '../system-clock';
 import { healthCheck } from './health';
 import { hostAdvice } from './host-advice';
@@ -78,7 +78,10 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   const env = process.env;
   const appFolder = process.cwd();
   const functionTimeoutMs = functionTimeout(env, appFolder);
-  const { jobsFile, warnings, inputs } = loadJobs(jobs, { baseFolder: appFolder, functionTimeoutMs, handlers });
+  const { jobsFile, warnings, inputs } = loadJobs(jobs, {
+    ...{ baseFolder: appFolder, functionTimeoutMs, handlers },
+    leaseMs: STORE_LIMITS.leaseMs,
+  });
   const advice = hostAdvice(env, appFolder).warnings;
   for (const warning of [...warnings, ...advice]) console.warn(`Warning: ${formatIssue(warning)}`);
 

@@ -11,8 +11,9 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
  * - A method makes one attempt: asking again is the caller's business, since only the caller knows what asking
  *   again means.
  * - `date` is the service's own clock when it answered (resolution 1 s, truncated).
- * - Metadata keys are lowercase letters, values printable ASCII, neither empty nor with a space at either end, 8 KB in
- *   all; other metadata, and a lease outside of 15 s to 60 s, are refused before the call, with code `StoreLimit`.
+ * - Metadata keys are lowercase letters, values printable ASCII, neither empty nor with a space at either end: a store
+ *   may count on that. It rejects other metadata, and what its {@link StoreLimits} do not allow, before the call, with
+ *   {@link StoreLimitError}.
  * - Conditions and leases are checked and applied by the service in one step.
  */
 export interface LeaseStore extends JobRowStore, ControlStore, LedgerStore, PieceStore, PresenceStore {}
@@ -21,6 +22,8 @@ export interface LeaseStore extends JobRowStore, ControlStore, LedgerStore, Piec
 export interface RowStore {
   /** For messages: where this store is, without secrets. */
   readonly location: string;
+
+  readonly limits: StoreLimits;
 
   /** Makes the container if it is missing. Not being allowed to make one that exists is no error. */
   prepare(options?: CallOptions): Promise<void>;
@@ -69,7 +72,7 @@ export interface JobRowStore extends RowStore {
   list(options?: ListOptions): Promise<Listing>;
 
   /**
-   * Breaks the row's lease, never at once: it ends when it would have ended unrenewed, after 60 s at most, and cannot be
+   * Breaks the row's lease, never at once: it ends when it would have ended unrenewed, after the longest lease at most, and cannot be
    * renewed any more. `lost`: nothing to break, or changed since `ifMatch`.
    */
   breakLease(
@@ -190,6 +193,14 @@ export interface PresenceStore {
 /** The rows of all elections, for operators. */
 export interface ElectionStore extends RowStore {
   listRows(options?: CallOptions): Promise<ReadonlyMap<JobName, ListedRow>>;
+}
+
+/** What a store can hold, and for how long: checks, operators and tests go by it. */
+export interface StoreLimits {
+  /** The lengths that a lease may have. */
+  readonly leaseMs: { readonly least: Millis; readonly most: Millis };
+  /** Bytes that all keys and values of one metadata may have: 8,192 at least, which a full row needs. */
+  readonly metadataBytes: number;
 }
 
 export type Metadata = Readonly<Record<string, string>>;

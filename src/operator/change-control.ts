@@ -60,7 +60,8 @@ async function write(
     if (error instanceof StoreLimitError) {
       throw new OperatorError(
         'ControlFull',
-        `the control record of job "${job}" has no more room: it holds 8 KB of pauses, notes and waiting requests. ` +
+        `the control record of job "${job}" has no more room: it holds ${String(Math.floor(store.limits.metadataBytes / 1024))} KB of pauses, notes and ` +
+          'waiting requests. ' +
           'Write a shorter note, or wait until a tick has gone past the old ones.',
         { cause: error },
       );

@@ -9,7 +9,7 @@ import type { JobState } from './job-state';
 import { currentRun } from './job-state';
 import { OperatorError } from './operator-error';
 
-/** How many requests of a job may wait: they share 8 KB with its pauses. */
+/** How many requests of a job may wait: they share a control's metadata with its pauses. */
 export const WAITING_REQUESTS = 50;
 
 export interface RequestedRun {

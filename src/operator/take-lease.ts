@@ -12,10 +12,6 @@ import type { LeaseStore, ListedRow, Metadata, RowStore } from '../lease/store';
 import { inParallel } from './in-parallel';
 import { OperatorError } from './operator-error';
 
-/** The shortest that there is: should the command die, others wait no longer than that. */
-const LEASE_MS = 15_000;
-const LONGEST_LEASE_MS = 60_000;
-
 /** What commands that take leases need. Every call is made once: asked again, such a command finishes what it began. */
 export interface Desk<Store extends RowStore = LeaseStore> {
   readonly store: Store;
@@ -49,23 +45,26 @@ export async function takeLease(
   whose = `job "${job}"`,
 ): Promise<Holding> {
   const { store, clock } = desk;
-  if (seen.lease === 'leased') throw leaseHeld(whose);
+  const { least, most } = store.limits.leaseMs;
+  if (seen.lease === 'leased') throw leaseHeld(whose, most);
   if (seen.lease === 'breaking' || seen.lease === 'broken') {
     // Whatever the jobs file says here, the holder's may say something else.
-    const patience = LONGEST_LEASE_MS + marginOf(LONGEST_LEASE_MS);
+    const patience = most + marginOf(most);
     desk.waiting(`the lease of ${whose} was broken, and its old holder may trust it`, patience);
     await sleep(clock, patience);
   }
   const leaseId = desk.newId() as LeaseId;
-  const answer = await store.acquire(job, { leaseId, leaseMs: LEASE_MS, ifMatch: seen.etag });
+  // The shortest that there is: should the command die, others wait no longer than that.
+  const answer = await store.acquire(job, { leaseId, leaseMs: least, ifMatch: seen.etag });
   if (answer.kind === 'lost') throw contended(whose);
   return { job, whose, leaseId, etag: seen.etag };
 }
 
-function leaseHeld(whose: string): OperatorError {
+function leaseHeld(whose: string, longestMs: Millis): OperatorError {
   return new OperatorError(
     'LeaseHeld',
-    `the lease of ${whose} is held: somebody is at work. A lease that nobody renews ends by itself, within 60 s: ask ` +
+    `the lease of ${whose} is held: somebody is at work. A lease that nobody renews ends by itself, within ` +
+      `${String(longestMs / 1000)} s: ask ` +
       'again then. If a job\'s holder is stuck, "cronlease unlock" breaks it.',
   );
 }

@@ -1,13 +1,16 @@
 import type { Millis } from '../core/brand';
+import { formatDuration } from '../core/duration';
 import { UNLISTABLE_KEYS } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
-import type { Metadata } from '../lease/store';
+import type { Metadata, StoreLimits } from '../lease/store';
 import { StoreLimitError } from '../lease/store';
 
-/** All names and values of one blob's metadata, in bytes. */
-const METADATA_BYTES = 8192;
-const LEASE_SECONDS = { least: 15, most: 60 };
-export const LONGEST_LEASE_MS = LEASE_SECONDS.most * 1000;
+/**
+ * Those of Azure Blob Storage. The memory store has them too, so that what works in memory works on the service.
+ *
+ * @see https://learn.microsoft.com/rest/api/storageservices/lease-blob
+ */
+export const BLOB_LIMITS: StoreLimits = { leaseMs: { least: 15_000, most: 60_000 }, metadataBytes: 8192 };
 
 /** In bytes: no record or piece that cronlease writes is larger. */
 export const BODY_BYTES = 4 * 1024 * 1024;
@@ -22,8 +25,7 @@ export function checkBody(what: string, body: string | undefined): string {
 }
 
 /**
- * Refuses metadata that blob storage would refuse, or give back changed. Every store checks the same, so that what
- * works in memory works on the service.
+ * Refuses metadata that blob storage would refuse, or give back changed.
  *
  * @throws StoreLimitError names the key and says what would be right.
  * @see https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources
@@ -41,9 +43,9 @@ export function checkMetadata(metadata: Metadata): void {
     if (problem !== undefined) throw new StoreLimitError(`Metadata ${key} cannot be stored: ${problem}`);
     bytes += key.length + value.length;
   }
-  if (bytes > METADATA_BYTES) {
+  if (bytes > BLOB_LIMITS.metadataBytes) {
     throw new StoreLimitError(
-      `Metadata of ${bytes} bytes cannot be stored: all keys and values together may have ${METADATA_BYTES}. Shorten them.`,
+      `Metadata of ${bytes} bytes cannot be stored: all keys and values together may have ${BLOB_LIMITS.metadataBytes}. Shorten them.`,
     );
   }
 }
@@ -65,9 +67,10 @@ function problemOf(value: string): string | undefined {
  * @throws StoreLimitError outside of 15 s to 60 s.
  */
 export function leaseSeconds(leaseMs: Millis): number {
+  const { least, most } = BLOB_LIMITS.leaseMs;
   const seconds = Math.ceil(leaseMs / 1000);
-  if (seconds >= LEASE_SECONDS.least && seconds <= LEASE_SECONDS.most) return seconds;
+  if (seconds * 1000 >= least && seconds * 1000 <= most) return seconds;
   throw new StoreLimitError(
-    `A lease of ${leaseMs} ms cannot be had: it lasts ${LEASE_SECONDS.least} s to ${LEASE_SECONDS.most} s.`,
+    `A lease of ${leaseMs} ms cannot be had: it lasts ${formatDuration(least)} to ${formatDuration(most)}.`,
   );
 }

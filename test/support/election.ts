@@ -138,12 +138,15 @@ function settingsOf(id: string, terms: Leadership[], changes: Partial<LeaderElec
       return task(leadership);
     },
   };
-  return checkOptions(options, () => id);
+  return checkOptions(options, () => id, LEASES);
 }
 
 function never(): never {
   throw new Error('the memory store is used instead');
 }
+
+/** The lengths that leases may have. */
+export const LEASES = { least: 15_000, most: 60_000 };
 
 /** What every election needs; a container that no call reaches. */
 export const OPTIONS: LeaderElectionOptions = {

@@ -16,9 +16,12 @@ function refusal(source: string | object, options?: LoadOptions): ConfigError {
   return expect.fail('accepted');
 }
 
+/** As an app loads its jobs: the store's limits are known. */
+const LEASES: LoadOptions = { leaseMs: { least: 15_000, most: 60_000 } };
+
 const job = (settings: object, options?: LoadOptions): LoadedJobs => loadJobs({ jobs: { job: settings } }, options);
 const errorsOf = (settings: object, options?: LoadOptions): readonly ConfigIssue[] =>
-  refusal({ jobs: { job: settings } }, options).errors;
+  refusal({ jobs: { job: settings } }, { ...LEASES, ...options }).errors;
 const specOf = (settings: object): JobSpec => job(settings).jobsFile.jobs[0] ?? expect.fail();
 
 describe('a file that is right', () => {
@@ -314,6 +317,13 @@ describe('every error at once', () => {
     // The host grades each line of standard error by such a word: with log level Warning the others are not shown.
     for (const line of lines.slice(1)) expect(line).toMatch(/^error: /);
     expect(lines).toContain('error: jobs.two.enabled = 1: is not true or false; write true or false');
+  });
+
+  it('takes the lengths of leases that the store gives', () => {
+    const settings = { schedule: '@daily', lease: '5m', grace: '5s' };
+    expect(errorsOf(settings)).toMatchObject([{ path: 'jobs.job.lease', remedy: 'write 15s to 1m' }]);
+    expect(job(settings, { leaseMs: { least: 1_000, most: 600_000 } }).jobsFile.jobs[0]?.leaseMs).toBe(300_000);
+    expect(errorsOf(settings, { leaseMs: { least: 1_000, most: 60_000 } })).toHaveLength(1);
   });
 
   it('says nothing of what follows from a setting that is wrong', () => {

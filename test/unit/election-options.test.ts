@@ -4,14 +4,14 @@ import { describe, expect, it, vi } from 'vitest';
 import { LeaderElection } from '../../src/election/election';
 import type { LeaderElectionOptions } from '../../src/election/options';
 import { checkOptions, ElectionOptionsError } from '../../src/election/options';
-import { OPTIONS } from '../support/election';
+import { LEASES, OPTIONS } from '../support/election';
 
 const root = path.join(__dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 
 function problemsOf(changes: Readonly<Record<string, unknown>>): readonly string[] {
   try {
-    checkOptions({ ...OPTIONS, ...changes }, () => 'me');
+    checkOptions({ ...OPTIONS, ...changes }, () => 'me', LEASES);
   } catch (error) {
     if (error instanceof ElectionOptionsError) return error.problems;
     throw error;
@@ -21,7 +21,7 @@ function problemsOf(changes: Readonly<Record<string, unknown>>): readonly string
 
 describe('the options of an election', () => {
   it('have defaults that fit each other', () => {
-    const { task, ...settings } = checkOptions(OPTIONS, () => 'me');
+    const { task, ...settings } = checkOptions(OPTIONS, () => 'me', LEASES);
     expect(typeof task).toBe('function');
     expect(settings).toEqual({
       name: 'a',
@@ -155,9 +155,13 @@ describe('docs/leader-election.md', () => {
     const rows = new Map(
       [...page.matchAll(/^\| `(\w+)` .*\| `(\w+)` +\|$/gm)].map(([, option = '', preset = '']) => [option, preset]),
     );
-    const settings = checkOptions({ ...OPTIONS, ...Object.fromEntries(rows), healthCheck: () => true }, () => 'me');
+    const settings = checkOptions(
+      { ...OPTIONS, ...Object.fromEntries(rows), healthCheck: () => true },
+      () => 'me',
+      LEASES,
+    );
     expect(rows.size).toBeGreaterThan(5);
-    expect({ ...settings, healthCheck: undefined }).toEqual(checkOptions(OPTIONS, () => 'me'));
+    expect({ ...settings, healthCheck: undefined }).toEqual(checkOptions(OPTIONS, () => 'me', LEASES));
   });
 
   it('links to what is there', () => {

@@ -9,7 +9,7 @@ import { decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
-import { electionWorld, OPTIONS } from '../support/election';
+import { LEASES, electionWorld, OPTIONS } from '../support/election';
 
 const NAME = 'a' as JobName;
 const LEASE = 15_000;
@@ -31,7 +31,7 @@ describe("a leader's first trust", () => {
       },
     };
     const world = { store: slow, clock, random: () => 0, newId: () => '00000001-0000-4000-8000-000000000000' };
-    const settings = checkOptions({ ...OPTIONS, lease: '15s' }, () => 'x');
+    const settings = checkOptions({ ...OPTIONS, lease: '15s' }, () => 'x', LEASES);
     const sighting = { row: decodeElectionRow(seen.metadata), etag: seen.etag };
     const won = claim(settings, world, sighting as Parameters<typeof claim>[2], new AbortController().signal);
     await clock.advance(SLOW);

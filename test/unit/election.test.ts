@@ -9,7 +9,7 @@ import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import type { Candidate, ElectionWorld } from '../support/election';
-import { aborted, electionWorld, OPTIONS } from '../support/election';
+import { LEASES, aborted, electionWorld, OPTIONS } from '../support/election';
 
 const LEASE = 15_000;
 /** A poll of a third of the lease, give or take a fifth. */
@@ -382,7 +382,7 @@ describe('the row', () => {
     const clock = settableClock();
     let store = memoryService(clock).open();
     await store.createRow('a' as JobName, encodeElectionRow(newElectionRow(7 as Token)));
-    const settings = checkOptions({ ...OPTIONS, name: 'a' }, () => 'x');
+    const settings = checkOptions({ ...OPTIONS, name: 'a' }, () => 'x', LEASES);
     const calls: RowStore = {
       ...store,
       readRow: (...parameters) => store.readRow(...parameters),

@@ -1,7 +1,7 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs, JobName } from '../../core/brand';
 import type { CallOptions, ControlStore, JobRowStore, ListedJob, ListOptions } from '../../lease/store';
-import { LONGEST_LEASE_MS } from '../limits';
+import { BLOB_LIMITS } from '../limits';
 import type { Ask } from './ask';
 import { NO } from './errors';
 import { jobPrefix, JOBS_PREFIX, parsePartName, partName, quoted } from './layout';
@@ -17,7 +17,7 @@ export function jobRowsIn(
   ask: Ask,
   askPage: AskPage,
   readControl: ControlStore['readControl'],
-): Omit<JobRowStore, 'location' | 'prepare'> {
+): Omit<JobRowStore, 'location' | 'limits' | 'prepare'> {
   return {
     ...rowCalls(container, ask, (job) => partName(job, 'lease')),
     async list(options) {
@@ -60,7 +60,7 @@ export function jobRowsIn(
           container
             .getBlobClient(partName(job, 'lease'))
             .getBlobLeaseClient()
-            .breakLease(LONGEST_LEASE_MS / 1000, { conditions: { ifMatch }, abortSignal }),
+            .breakLease(BLOB_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
       });
       if (answer.kind === 'no') return { kind: 'lost' };
       return { kind: 'breaking', leftMs: (answer.value.leaseTime ?? 0) * 1000 };

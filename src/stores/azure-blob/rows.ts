@@ -12,7 +12,7 @@ export function rowCalls(
   container: RowContainer,
   ask: Ask,
   blobName: (name: JobName) => string,
-): Omit<RowStore, 'location' | 'prepare'> {
+): Omit<RowStore, 'location' | 'limits' | 'prepare'> {
   const blob = (name: JobName): RowBlob => container.getBlockBlobClient(blobName(name));
   return {
     async createRow(job, metadata, options) {

@@ -15,7 +15,7 @@ import type {
   PresenceStore,
   StoredRecord,
 } from '../../lease/store';
-import { BODY_BYTES, checkBody, checkMetadata, leaseSeconds, LONGEST_LEASE_MS } from '../limits';
+import { BLOB_LIMITS, BODY_BYTES, checkBody, checkMetadata, leaseSeconds } from '../limits';
 import { acquire, breakLease, isOf, type Lease, leaseStateOf, mayWrite, NO_LEASE, renew } from './lease';
 
 /** A storage service in this process, with the rules of blob leases and a clock that can be set. */
@@ -65,6 +65,7 @@ export function memoryService(clock: Clock): MemoryService {
   return {
     open: () => ({
       location: 'memory',
+      limits: BLOB_LIMITS,
       prepare: async (options) => heed(options),
       ...rowsOf(state),
       ...controlsOf(state),
@@ -83,7 +84,7 @@ export function memoryService(clock: Clock): MemoryService {
   };
 }
 
-function rowsOf(state: State): Omit<JobRowStore, 'location' | 'prepare'> {
+function rowsOf(state: State): Omit<JobRowStore, 'location' | 'limits' | 'prepare'> {
   return { ...listing(state), ...leases(state) };
 }
 
@@ -116,7 +117,7 @@ function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
   };
 }
 
-function leases(state: State): Omit<JobRowStore, 'location' | 'prepare' | 'list' | 'readRow'> {
+function leases(state: State): Omit<JobRowStore, 'location' | 'limits' | 'prepare' | 'list' | 'readRow'> {
   const { clock, rows } = state;
   return {
     async createRow(job, metadata, options) {
@@ -167,7 +168,7 @@ function leases(state: State): Omit<JobRowStore, 'location' | 'prepare' | 'list'
       const row = rows.get(job);
       if (row === undefined || row.etag !== ifMatch || row.lease.kind === 'none') return { kind: 'lost' };
       const now = clock.monotonic();
-      const lease = breakLease(row.lease, LONGEST_LEASE_MS, now);
+      const lease = breakLease(row.lease, BLOB_LIMITS.leaseMs.most, now);
       rows.set(job, { ...row, lease });
       // The service says it in whole seconds.
       const left = lease.kind === 'none' ? 0 : Math.max(0, lease.until - now);

@@ -2,7 +2,7 @@ import type { ETag } from '../../../src/core/brand';
 import type { CallOptions, LeaseStore } from '../../../src/lease/store';
 import { JOB, LEASE_MS, newLeaseId } from './support';
 
-type Method = Exclude<keyof LeaseStore, 'location'>;
+type Method = Exclude<keyof LeaseStore, 'location' | 'limits'>;
 
 /** One call of each method, with arguments that are in order. */
 export const CALLS: { readonly [M in Method]: (store: LeaseStore, options?: CallOptions) => Promise<unknown> } = {

@@ -22,7 +22,6 @@ const FITS: Readonly<Record<string, Metadata>> = {
     truth: 'true',
     null: 'null',
   },
-  '8 KB': { a: 'x'.repeat(8000), b: 'y'.repeat(190) },
   nothing: {},
 };
 const REFUSED: readonly (readonly [string, Metadata, RegExp])[] = [
@@ -32,7 +31,6 @@ const REFUSED: readonly (readonly [string, Metadata, RegExp])[] = [
   ['a space at an end', { note: 'late ' }, /note.*space/],
   ['a key that is not a–z', { 'busy-until': '1' }, /busy-until/],
   ['a key that a listing cannot show', { constructor: '1' }, /constructor.*listing/],
-  ['more than 8 KB', { a: 'x'.repeat(8192) }, /8193 bytes/],
 ];
 
 /** What is stored with rows, controls and records must come back as it was, or be refused before the call. */
@@ -52,31 +50,32 @@ export function metadataCases(test: Test): void {
     });
   }
 
+  test('metadata of a full row comes back, and so does the most that the store says it can hold', async ({ open }) => {
+    const { metadataBytes } = open().limits;
+    expect(metadataBytes).toBeGreaterThanOrEqual(8192);
+    const metadata = { a: 'x'.repeat(metadataBytes - 192), b: 'y'.repeat(190) };
+    await storeEverywhere(open(), metadata);
+    expect((await readRow(open())).metadata).toStrictEqual(metadata);
+    expect((await open().list()).jobs.get(JOB)?.control?.metadata).toStrictEqual(metadata);
+  });
+
+  test('one byte more is refused with its number', async ({ open }) => {
+    const { metadataBytes } = open().limits;
+    const message = new RegExp(`${String(metadataBytes + 1)} bytes`);
+    await expectRefused(open(), { a: 'x'.repeat(metadataBytes) }, message);
+  });
+
   for (const [title, metadata, message] of REFUSED) {
     test(`${title}: is refused with a clear error, and nothing is stored`, async ({ open }) => {
-      const store = open();
-      const etag = await createRow(store);
-      const guard = { leaseId: await acquire(store, etag), ifMatch: etag };
-      const record = { body: '{}', summary: metadata };
-      for (const call of [
-        () => store.createRow(jobName('fresh'), metadata),
-        () => store.writeRow(JOB, metadata, guard),
-        () => store.writeControl(JOB, metadata, undefined),
-        () => store.createRecord(JOB, '1-s', record),
-        () => store.replaceRecord(JOB, '1-s', record, etag),
-      ]) {
-        await expect(call()).rejects.toMatchObject({ code: 'StoreLimit', message: expect.stringMatching(message) });
-      }
-      expect((await readRow(store)).etag).toBe(etag);
-      expect((await store.list()).jobs.size).toBe(1);
-      expect((await store.listRecords(JOB, { limit: 10 })).records).toStrictEqual([]);
+      await expectRefused(open(), metadata, message);
     });
   }
 
-  test('a lease outside of 15 s to 60 s is refused with a clear error', async ({ open }) => {
+  test('a lease that is shorter or longer than the store says is refused with a clear error', async ({ open }) => {
     const store = open();
+    const { least, most } = store.limits.leaseMs;
     const ifMatch = await createRow(store);
-    for (const leaseMs of [14_000, 61_000]) {
+    for (const leaseMs of [least - 1000, most + 1000]) {
       await expect(store.acquire(JOB, { leaseId: newLeaseId(), leaseMs, ifMatch })).rejects.toMatchObject({
         code: 'StoreLimit',
       });
@@ -91,4 +90,22 @@ async function storeEverywhere(store: LeaseStore, metadata: Metadata): Promise<v
   await store.createRow(jobName('fresh'), metadata);
   await store.writeControl(JOB, metadata, undefined);
   await store.createRecord(JOB, '1-s', { body: '{}', summary: metadata });
+}
+
+async function expectRefused(store: LeaseStore, metadata: Metadata, message: RegExp): Promise<void> {
+  const etag = await createRow(store);
+  const guard = { leaseId: await acquire(store, etag), ifMatch: etag };
+  const record = { body: '{}', summary: metadata };
+  for (const call of [
+    () => store.createRow(jobName('fresh'), metadata),
+    () => store.writeRow(JOB, metadata, guard),
+    () => store.writeControl(JOB, metadata, undefined),
+    () => store.createRecord(JOB, '1-s', record),
+    () => store.replaceRecord(JOB, '1-s', record, etag),
+  ]) {
+    await expect(call()).rejects.toMatchObject({ code: 'StoreLimit', message: expect.stringMatching(message) });
+  }
+  expect((await readRow(store)).etag).toBe(etag);
+  expect((await store.list()).jobs.size).toBe(1);
+  expect((await store.listRecords(JOB, { limit: 10 })).records).toStrictEqual([]);
 }
