@@ -50,6 +50,7 @@ function check(file) {
   const { jobsFile, warnings } = loadJobs(path.resolve(file), {
     functionTimeoutMs: functionTimeout({}, root),
     handlers,
+    now: Date.now(),
   });
   for (const warning of warnings) console.warn(`Warning: ${formatIssue(warning)}`);
   return jobsFile;

@@ -4,24 +4,16 @@ import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import type { LedgerRecord } from '../core/record';
+import type { ShownRecord } from '../operator/list-runs';
 import type { ClusterEvent } from '../local/cluster/deployment';
 import type { Drilled, Span } from '../local/cluster/drill';
 import { goingOn, nextClaim } from '../local/cluster/drill';
 
-export type Records = readonly Pick<
+export type Records = readonly (Pick<
   LedgerRecord,
-  | 'job'
-  | 'scheduledFor'
-  | 'through'
-  | 'state'
-  | 'outcome'
-  | 'reason'
-  | 'trigger'
-  | 'token'
-  | 'runId'
-  | 'latenessMs'
-  | 'attempts'
->[];
+  'job' | 'scheduledFor' | 'through' | 'state' | 'outcome' | 'reason' | 'trigger' | 'token' | 'runId' | 'latenessMs'
+> &
+  Pick<ShownRecord, 'attempts'>)[];
 
 /** A run that the deployment held when it was killed. Times are ISO 8601. */
 interface InterruptedRun {

@@ -11,9 +11,10 @@ import { atHand, DEFAULT_FILE, loadFile } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import type { StorageOptions } from './storage';
 import { openDesk } from './storage';
-import { utc } from './time';
+import type { TimeOptions } from './time';
+import { timesOf } from './time';
 
-export interface ForgetOptions extends FileOptions, StorageOptions {
+export interface ForgetOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly endRun?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
@@ -41,7 +42,7 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
     return OK;
   }
   const ended = endedRun === undefined ? '' : ` Run ${endedRun} is recorded as cancelled.`;
-  const since = already ? `was forgotten at ${utc(forgottenAt)} already` : 'is forgotten';
+  const since = already ? `was forgotten at ${timesOf(options)(forgottenAt)} already` : 'is forgotten';
   print(`${job} ${since}. Its ledger stays, and so does its token: a job of this name is seen as a new one.${ended}`);
   return OK;
 }

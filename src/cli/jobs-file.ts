@@ -4,6 +4,9 @@ import { ConfigError, formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import type { LoadedJobs } from '../config/load';
 import type { JobSpec } from '../core/job';
+import { nearest } from '../config/suggest';
+import { readDevFile } from '../local/cluster/dev-file';
+import { OperatorError } from '../operator/operator-error';
 import type { FileAtHand } from '../operator/subject';
 import { unknownJob } from '../operator/subject';
 
@@ -21,7 +24,8 @@ export interface FileOptions {
 /** Reads the jobs, without handlers. Throws `ConfigError`, or `CliError` `NoJobsFile` if no file was named and none is here. */
 export function loadFile({ file }: FileOptions): LoadedJobs {
   try {
-    return loadJobs(file ?? DEFAULT_FILE, { leaseMs: STORE_LIMITS.leaseMs });
+    const source = file ?? readDevFile('.')?.jobs ?? DEFAULT_FILE;
+    return loadJobs(source, { leaseMs: STORE_LIMITS.leaseMs, now: Date.now() });
   } catch (error) {
     if (file !== undefined || !(error instanceof ConfigError) || !isMissing(error)) throw error;
     const message = `there is no ${DEFAULT_FILE} in ${process.cwd()}, and this command reads the jobs file: add --file FILE`;
@@ -78,6 +82,21 @@ export function jobIn({ jobsFile }: LoadedJobs, name: string, { file = DEFAULT_F
     jobsFile.jobs.map((job) => job.name),
     file,
   );
+}
+
+/** The jobs with a tag. Throws `OperatorError` `UnknownJob` when there is none. */
+export function jobsWithTag(
+  { jobsFile }: LoadedJobs,
+  tag: string,
+  { file = DEFAULT_FILE }: FileOptions,
+): readonly JobSpec[] {
+  const specs = jobsFile.jobs.filter(({ tags }) => tags.includes(tag));
+  if (specs.length > 0) return specs;
+  const tags = [...new Set(jobsFile.jobs.flatMap((job) => job.tags))].sort();
+  const meant = nearest(tag, tags);
+  const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
+  const list = tags.length === 0 ? 'No job there has a tag.' : `Tags: ${tags.join(', ')}.`;
+  throw new OperatorError('UnknownJob', `no job in ${file} has the tag ${JSON.stringify(tag)}.${hint} ${list}`);
 }
 
 /** The warnings of the file, or those about one of its jobs. */

@@ -1,13 +1,19 @@
+import type { LoadedJobs } from '../config/load';
+import { ALL_JOBS } from '../config/schema';
 import type { EpochMs } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
+import { isUtc } from '../core/show-time';
+import { UsageError } from './cli-error';
 import type { FileOptions } from './jobs-file';
-import { jobIn, loadFile, printWarnings } from './jobs-file';
+import { jobIn, jobsWithTag, loadFile, printWarnings } from './jobs-file';
 import { OK, print, printJson, style } from './output';
-import { isUtc, local, parseTime, timeIn, utc } from './time';
+import type { ShowTime, TimeOptions } from './time';
+import { parseTime, timeIn, timesOf, wallClock } from './time';
 
-export interface NextOptions extends FileOptions {
+export interface NextOptions extends FileOptions, TimeOptions {
+  readonly tag?: string | undefined;
   readonly from?: string | undefined;
   readonly count: number;
   readonly json?: boolean | undefined;
@@ -19,11 +25,13 @@ interface Upcoming {
 }
 
 /** `cronlease next`: due times strictly after an instant. */
-export function next(job: string, options: NextOptions): number {
+export function next(job: string | undefined, options: NextOptions): number {
+  if (job !== undefined && options.tag !== undefined)
+    throw new UsageError('JOB and --tag name jobs in two ways: leave one out');
   const from = options.from === undefined ? undefined : parseTime(options.from, '--from');
   const loaded = loadFile(options);
-  const specs = job === 'all' ? loaded.jobsFile.jobs : [jobIn(loaded, job, options)];
-  printWarnings(loaded, job === 'all' ? undefined : job);
+  const specs = specsOf(loaded, job, options);
+  printWarnings(loaded, specs.length === 1 ? specs[0]?.name : undefined);
   const now = Date.now();
   const upcoming = specs.map((spec): Upcoming => {
     const after = from === undefined ? now : timeIn(from, spec.timeZone);
@@ -38,9 +46,15 @@ export function next(job: string, options: NextOptions): number {
       })),
     );
   } else {
-    print(upcoming.map(paragraph).join('\n\n'));
+    const show = timesOf(options);
+    print(upcoming.map((one) => paragraph(one, show)).join('\n\n'));
   }
   return OK;
+}
+
+function specsOf(loaded: LoadedJobs, job: string | undefined, options: NextOptions): readonly JobSpec[] {
+  if (options.tag !== undefined) return jobsWithTag(loaded, options.tag, options);
+  return job === undefined || job === ALL_JOBS ? loaded.jobsFile.jobs : [jobIn(loaded, job, options)];
 }
 
 function occurrencesOf({ timetable }: JobSpec, after: EpochMs, count: number): readonly EpochMs[] {
@@ -53,25 +67,23 @@ function occurrencesOf({ timetable }: JobSpec, after: EpochMs, count: number): r
   return occurrences;
 }
 
-function paragraph({ spec, occurrences }: Upcoming): string {
+function paragraph({ spec, occurrences }: Upcoming, show: ShowTime): string {
   const notes = [
+    ...(spec.tags.length === 0 ? [] : [`tags ${spec.tags.join(', ')}`]),
     ...(spec.enabled ? [] : ['disabled in the file: none of these will run']),
     ...(spec.offsetMs === 0 ? [] : [`each starts ${formatDuration(spec.offsetMs)} later, by "spread"`]),
   ];
   const title = `${style('bold', spec.name)}  ${spec.schedule}  ${spec.timeZone}`;
   const head = notes.length === 0 ? title : `${title}  (${notes.join('; ')})`;
   if (occurrences.length === 0) return `${head}\n  ${nothing(spec)}`;
-  return [head, ...occurrences.map((occurrence) => `  ${row(spec, occurrence)}`)].join('\n');
+  return [head, ...occurrences.map((occurrence) => `  ${row(spec, occurrence, show)}`)].join('\n');
 }
 
-function row(spec: JobSpec, occurrence: EpochMs): string {
+/** The due time, and what a clock in the job's zone shows then. */
+function row(spec: JobSpec, occurrence: EpochMs, show: ShowTime): string {
   const { timeZone, offsetMs } = spec;
-  const zone = isUtc(timeZone) ? '' : `  ${weekday(occurrence, timeZone)} ${local(occurrence, timeZone)}`;
-  return utc(occurrence) + zone + (offsetMs === 0 ? '' : `  starts ${utc(actualTime(spec, occurrence))}`);
-}
-
-function weekday(instant: EpochMs, timeZone: string): string {
-  return new Intl.DateTimeFormat('en-US', { weekday: 'short', timeZone }).format(instant);
+  const zone = isUtc(timeZone) ? '' : `  ${wallClock(occurrence, timeZone)}`;
+  return show(occurrence) + zone + (offsetMs === 0 ? '' : `  starts ${show(actualTime(spec, occurrence))}`);
 }
 
 function nothing({ kind }: JobSpec): string {

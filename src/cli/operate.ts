@@ -1,46 +1,60 @@
 import { userInfo } from 'node:os';
-import { formatDuration } from '../core/duration';
+import { showSpan } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
 import { cancelRun } from '../operator/cancel';
-import { pauseJob, resumeJob } from '../operator/pause';
+import { OperatorError } from '../operator/operator-error';
+import type { StillRuns } from '../operator/pause';
+import { pauseJob, resumeJob, stillRuns } from '../operator/pause';
 import { requestRun, shortId } from '../operator/request';
 import type { Subject } from '../operator/subject';
 import { subjectOf } from '../operator/subject';
 import { UsageError } from './cli-error';
 import type { FileOptions } from './jobs-file';
-import { jobIn, loadFile, fileAtHand } from './jobs-file';
-import { OK, print, printJson, warn } from './output';
+import { fileAtHand, jobIn, jobsWithTag, loadFile } from './jobs-file';
+import { NO, OK, print, printError, printJson, warn } from './output';
 import type { StorageOptions } from './storage';
-import { openStore } from './storage';
-import { utc } from './time';
+import { devStorage, openStore } from './storage';
+import type { ShowTime, TimeOptions } from './time';
+import { timesOf } from './time';
 
-export interface OperateOptions extends FileOptions, StorageOptions {
+export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
+}
+
+/** Of a command that may be about several jobs. */
+export interface ManyOptions extends OperateOptions {
+  readonly tag?: string | undefined;
 }
 
 /** `cronlease run`: asks for a run now. */
 export async function run(job: string, options: OperateOptions): Promise<number> {
   const spec = jobIn(loadFile(options), job, options);
   const { runId, requestedAt, ahead, seen, paused } = await requestRun(openStore(options), spec, shortId());
-  if (!seen) warn(`no coordinator has seen job "${job}" yet: the request waits until one does`);
+  if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits until one does`);
   if (options.json) {
     printJson({ job, runId, requestedAt: iso(requestedAt) });
     return OK;
   }
-  const when =
-    ahead === 0
-      ? 'It starts when a tick next lists the jobs, within a minute unless set otherwise, and finds this one free'
-      : `${ahead} requests are before it`;
+  const when = ahead === 0 ? `It starts ${soon(options)}` : `${ahead} requests are before it`;
   const all = paused
     ? '; the pause does not hold it back'
     : spec.enabled
       ? ''
       : '; it runs although the job is disabled';
-  print(`Requested run ${runId}.\n${when}${all}. To follow it:\n  cronlease why ${job} ${utc(requestedAt)}`);
+  const show = timesOf(options);
+  print(`Requested run ${runId}.\n${when}${all}. To follow it:\n  cronlease why ${job} ${show(requestedAt)}`);
   return OK;
 }
 
-/** `cronlease cancel`: asks for the end of the run that goes on. */
+/** How soon a request is seen. */
+function soon(options: StorageOptions): string {
+  const sweepInterval = devStorage(options)?.sweepInterval;
+  return sweepInterval === undefined
+    ? 'as soon as a deployment sees it: within CRONLEASE_SWEEP_INTERVAL, which is 60 s unless set'
+    : `within ${sweepInterval}`;
+}
+
+/** `cronlease cancel`: asks for the end of the run that is in progress. */
 export async function cancel(job: string, options: OperateOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
   const { runId, requestedAt, endedBy } = await cancelRun(store, subject);
@@ -49,43 +63,107 @@ export async function cancel(job: string, options: OperateOptions): Promise<numb
     return OK;
   }
   const leaseMs = subject.spec?.leaseMs;
-  const third = leaseMs === undefined ? '' : ` (${formatDuration(leaseMs / 3)})`;
-  const holder = `its holder ends it at its next renewal, at most a third of the lease from now${third}`;
-  const how = endedBy === 'holder' ? holder : 'no attempt goes on, and the next tick ends it';
+  const third = leaseMs === undefined ? 'a third of its lease' : showSpan(leaseMs / 3);
+  const how =
+    endedBy === 'holder'
+      ? `its instance ends it at the next renewal of its lease, within ${third}`
+      : 'no attempt runs now, and the next tick ends it';
   print(`Asked for the end of run ${runId}: ${how}.`);
   return OK;
 }
 
-export interface PauseOptions extends OperateOptions {
+export interface PauseOptions extends ManyOptions {
   readonly note: string;
   readonly by?: string | undefined;
 }
 
 /** `cronlease pause`: nothing new is claimed from now on. */
-export async function pause(job: string, options: PauseOptions): Promise<number> {
+export async function pause(job: string | undefined, options: PauseOptions): Promise<number> {
   const note = options.note.trim();
-  if (note === '') throw new UsageError('--note is empty: say why the job is paused');
-  const { store, subject } = await targetOf(job, options);
-  const { by, since } = await pauseJob(store, subject, { by: options.by ?? userName(), note });
-  if (options.json) printJson({ job, by, note, since: iso(since), until: null });
-  else print(`Paused ${job} since ${utc(since)}. What runs goes on; nothing new is claimed but requests.`);
-  return OK;
+  if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
+  const show = timesOf(options);
+  return forEach(job, options, async ({ store, subject }) => {
+    const { name } = subject;
+    const { by, since } = await pauseJob(store, subject, { by: options.by ?? userName(), note });
+    const still = await stillRuns(store, subject);
+    return {
+      json: { job: name, by, note, since: iso(since), until: null },
+      text: [
+        `Paused ${name} since ${show(since)}. Only requests ("cronlease run") start from now on.`,
+        ...tellStill(name, still, show),
+      ].join('\n'),
+    };
+  });
+}
+
+function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): readonly string[] {
+  if (still === undefined) return [];
+  const { runId, deployment, startsAt, how } = still;
+  if (runId === undefined) return ['A due time is being claimed at this moment, and may still run.'];
+  const where = deployment === undefined ? '' : ` on ${deployment}`;
+  switch (how) {
+    case 'claimed':
+      return [`Run ${runId} was claimed before the pause: it starts${where} at ${show(startsAt)}.`];
+    case 'running':
+      return [`Run ${runId} is running${where}, and continues. To end it: cronlease cancel ${job}`];
+    case 'waiting':
+      return [`Run ${runId} has begun, and its next attempt follows. To end it: cronlease cancel ${job}`];
+  }
 }
 
 /** `cronlease resume`: ends the pause. */
-export async function resume(job: string, options: OperateOptions): Promise<number> {
-  const { store, subject } = await targetOf(job, options);
-  const { by, note, since, until } = await resumeJob(store, subject);
-  if (options.json) printJson({ job, by, note, since: iso(since), until: iso(until) });
-  else print(`Resumed ${job} after ${formatDuration(until - since)}. Due times of the pause are recorded as paused.`);
-  return OK;
+export function resume(job: string | undefined, options: ManyOptions): Promise<number> {
+  return forEach(job, options, async ({ store, subject }) => {
+    const { name } = subject;
+    const { by, note, since, until } = await resumeJob(store, subject);
+    return {
+      json: { job: name, by, note, since: iso(since), until: iso(until) },
+      text: `Resumed ${name} after ${showSpan(until - since)}. Due times of the pause are recorded as paused.`,
+    };
+  });
+}
+
+interface Target {
+  readonly store: LeaseStore;
+  readonly subject: Subject;
+}
+
+/** Does something with one job, or with all jobs of a tag; a refusal of one of these does not keep the others. */
+async function forEach(
+  job: string | undefined,
+  options: ManyOptions,
+  act: (target: Target) => Promise<{ readonly json: object; readonly text: string }>,
+): Promise<number> {
+  if ((job === undefined) === (options.tag === undefined)) {
+    throw new UsageError('name the job, or the jobs with --tag, and not both');
+  }
+  if (job !== undefined) {
+    const { json, text } = await act(await targetOf(job, options));
+    if (options.json) printJson(json);
+    else print(text);
+    return OK;
+  }
+  const specs = jobsWithTag(loadFile(options), options.tag ?? '', options);
+  const store = openStore(options);
+  const done: object[] = [];
+  let code = OK;
+  for (const spec of specs) {
+    try {
+      const { json, text } = await act({ store, subject: { name: spec.name, spec } });
+      done.push(json);
+      if (!options.json) print(text);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      printError(error.message);
+      code = NO;
+    }
+  }
+  if (options.json) printJson(done);
+  return code;
 }
 
 /** The job and the store that has it, or will have it. */
-async function targetOf(
-  job: string,
-  options: OperateOptions,
-): Promise<{ readonly store: LeaseStore; readonly subject: Subject }> {
+async function targetOf(job: string, options: OperateOptions): Promise<Target> {
   const file = fileAtHand(options);
   const store = openStore(options);
   return { store, subject: await subjectOf(store, job, file) };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import path from 'node:path';
 import { styleText } from 'node:util';
 import { oneLine, printable, printableJson } from '../core/text';
 
@@ -14,6 +15,9 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
   },
   { code: USAGE, meaning: 'the command line is wrong' },
 ];
+
+/** The folder of this package: of the clone, or in the app's `node_modules`. */
+export const OWN = path.join(__dirname, '../../..');
 
 type Style = Parameters<typeof styleText>[0];
 

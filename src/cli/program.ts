@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { VERSION } from '../version';
 import type { DevArguments } from './dev';
 import type { DoctorOptions } from './doctor';
@@ -6,7 +6,7 @@ import type { DrillArguments } from './drill';
 import type { ForgetOptions } from './forget';
 import type { FileOptions } from './jobs-file';
 import type { NextOptions } from './next';
-import type { OperateOptions, PauseOptions } from './operate';
+import type { ManyOptions, OperateOptions, PauseOptions } from './operate';
 import { EXIT_CODES, NO } from './output';
 import type { RecoverOptions } from './recover';
 import type { RunsOptions } from './runs';
@@ -71,30 +71,34 @@ function addReading(program: Command, done: Done): void {
     .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
     .action(async (options: FileOptions) => done((await import('./validate.js')).validate(options)));
 
-  command(
+  timed(
     program,
     'next',
-    'JOB|all',
-    'when a job is due',
-    'Prints the next due times of a job, or of all. Nominal ones: a "spread" comes on top.',
+    '[JOB]',
+    'list the next due times',
+    'Lists the next due times of a job, or of all jobs. A "spread" is added to each when it starts.',
   )
-    .argument('<JOB|all>', 'name of a job, or all')
+    .argument('[JOB]', 'name of a job, or all (default: all)')
+    .option('--tag <TAG>', 'the jobs with this tag')
     .option('--from <TIME>', 'due times strictly after this; it may be past (default: now)')
     .option('--count <N>', 'how many due times, 1 to 1000', wholeNumber(1, 1000), 5)
     .option('--json', 'print [{job, timeZone, occurrences: [TIME, …]}]')
     .addHelpText('after', examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1'))
-    .action(async (job: string, options: NextOptions) => done((await import('./next.js')).next(job, options)));
+    .action(async (job: string | undefined, options: NextOptions) =>
+      done((await import('./next.js')).next(job, options)),
+    );
 
   withStorage(
-    command(
+    timed(
       program,
       'runs',
       '[JOB]',
-      'what has run, newest first',
-      'Prints the ledger, newest first: what became of each due time.',
+      'list what runs and what has run, newest first',
+      'Lists the runs in progress, and then the ledger, newest first: what became of each due time.',
     ),
   )
     .argument('[JOB]', 'name of a job (default: all)')
+    .option('--tag <TAG>', 'the jobs with this tag')
     .option('--limit <N>', 'how many records, 1 to 1000', wholeNumber(1, 1000), 20)
     .option('--json', 'print [ledger record, …]')
     .addHelpText('after', examples('cronlease runs', 'cronlease runs nightly-report --limit 100 --json'))
@@ -103,16 +107,17 @@ function addReading(program: Command, done: Done): void {
     );
 
   withStorage(
-    command(
+    timed(
       program,
       'why',
       'JOB TIME',
-      'what became of a due time, and why',
-      'Says what became of an instant, or will, and why: from the ledger, the row, and the schedule.',
+      'explain what became of a due time',
+      'Explains what became of a due time, or will, from the ledger, the row and the schedule.',
     ),
   )
     .argument('<JOB>', 'name of a job')
     .argument('<TIME>', "a due time: ISO 8601 with Z or an offset, or without either in the job's time zone")
+    .option('--verbose', 'tokens and whole stack traces too')
     .option('--json', 'print {job, time, due, fate, reason, record}')
     .addHelpText(
       'after',
@@ -147,7 +152,7 @@ function addActing(program: Command, done: Done): void {
     .addHelpText('after', examples('cronlease cancel nightly-report'))
     .action(async (job: string, options: OperateOptions) => done(await (await load()).cancel(job, options)));
 
-  acting(
+  actingOnMany(
     program,
     'pause',
     'claim nothing new',
@@ -157,9 +162,9 @@ function addActing(program: Command, done: Done): void {
     .option('--by <NAME>', 'who pauses it (default: the user of this machine)')
     .option('--json', 'print {job, by, note, since, until}')
     .addHelpText('after', examples('cronlease pause nightly-report --note "the warehouse is being moved"'))
-    .action(async (job: string, options: PauseOptions) => done(await (await load()).pause(job, options)));
+    .action(async (job: string | undefined, options: PauseOptions) => done(await (await load()).pause(job, options)));
 
-  acting(
+  actingOnMany(
     program,
     'resume',
     'end a pause',
@@ -167,7 +172,7 @@ function addActing(program: Command, done: Done): void {
   )
     .option('--json', 'print {job, by, note, since, until}')
     .addHelpText('after', examples('cronlease resume nightly-report'))
-    .action(async (job: string, options: OperateOptions) => done(await (await load()).resume(job, options)));
+    .action(async (job: string | undefined, options: ManyOptions) => done(await (await load()).resume(job, options)));
 }
 
 /** Commands for when something has gone wrong, or is over. */
@@ -244,12 +249,15 @@ function addRecover(program: Command, done: Done): void {
 }
 
 function addDev(program: Command, done: Done): void {
-  program
-    .command('dev')
+  withTimes(program.command('dev'))
     .usage('[options]')
     .summary('run the jobs of an app on this machine')
-    .description('Runs an app as several deployments that race for its jobs, over a storage emulator, until Ctrl+C.')
+    .description(
+      'Runs an app as several deployments that race for its jobs, over a storage emulator, until Ctrl+C. Starts them again when the jobs, the built code or the settings change.',
+    )
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
+    .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
+    .option('--more-jobs <PATH>', 'run the jobs of this file too')
     .option('--instances <N>', 'how many deployments, 1 to 20', wholeNumber(1, 20), 3)
     .option('--port <N>', 'port of the first one, the others count up; 0: any free ones', wholeNumber(0, 65_535), 7071)
     .option('--storage <WHERE>', '"embedded", or a connection string', 'embedded')
@@ -258,7 +266,9 @@ function addDev(program: Command, done: Done): void {
     .option('--samples <DIR>', 'put the files of this folder into the container of its name')
     .option('--duration <SPAN>', 'stop after this long, such as 30s')
     .option('--no-restart', 'do not start an instance again that ended')
+    .option('--strict', 'refuse an app with a function that cannot run here (default: skip that function)')
     .option('--inspect', 'let a debugger attach to each instance')
+    .option('--verbose', 'print claims, tokens, first attempts and whole stack traces too')
     .option('--json', 'print JSON lines, the first one "ready"')
     .addHelpText('after', examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data'))
     .action(async (options: DevArguments) => done(await (await import('./dev.js')).dev(options)));
@@ -293,8 +303,25 @@ function command(program: Command, name: string, usage: string, summary: string,
     .option('--file <PATH>', 'the jobs file (default: jobs.json)');
 }
 
+/** As {@link command}, for one that prints times. */
+function timed(...parameters: Parameters<typeof command>): Command {
+  return withTimes(command(...parameters));
+}
+
 function acting(program: Command, name: string, summary: string, description: string): Command {
-  return withStorage(command(program, name, 'JOB', summary, description)).argument('<JOB>', 'name of a job');
+  return withStorage(timed(program, name, 'JOB', summary, description)).argument('<JOB>', 'name of a job');
+}
+
+function actingOnMany(program: Command, name: string, summary: string, description: string): Command {
+  return withStorage(timed(program, name, 'JOB', summary, description))
+    .argument('[JOB]', 'name of a job')
+    .option('--tag <TAG>', 'instead of JOB: the jobs with this tag');
+}
+
+function withTimes(to: Command): Command {
+  return to
+    .addOption(new Option('--utc', 'print times in UTC (the default)').conflicts('local'))
+    .addOption(new Option('--local', "print times in this machine's time zone"));
 }
 
 function withStorage(to: Command): Command {

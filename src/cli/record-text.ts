@@ -1,8 +1,8 @@
-import { formatDuration } from '../core/duration';
+import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
 import type { ShownRecord } from '../operator/list-runs';
 import { style } from './output';
-import { utc } from './time';
+import type { ShowTime } from './time';
 
 const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
   succeeded: 'green',
@@ -21,26 +21,26 @@ export function paintOutcome(text: string): string {
   return colour === undefined ? text : style(colour, text);
 }
 
-/** How late it started: `5ms`, `1.2s`, `3m20s`. */
+/** How late it started: `5 ms`, `1.2 s`, `3 min 20 s`. */
 export function lateness({ latenessMs }: ShownRecord): string {
-  return latenessMs === null ? '' : short(latenessMs);
+  return latenessMs === null ? '' : showSpan(latenessMs);
 }
 
 /** From the first attempt's start to the run's end. */
 export function took({ startedAt, endedAt }: ShownRecord): string {
-  return startedAt === null || endedAt === null ? '' : short(Date.parse(endedAt) - Date.parse(startedAt));
-}
-
-function short(ms: number): string {
-  if (ms < 1000) return `${ms}ms`;
-  return formatDuration(ms < 60_000 ? Math.round(ms / 100) * 100 : Math.round(ms / 1000) * 1000);
+  return startedAt === null || endedAt === null ? '' : showSpan(Date.parse(endedAt) - Date.parse(startedAt));
 }
 
 /** Where one record stands for several due times: how many, and up to which. */
-export function stretch({ count, through }: ShownRecord): string {
+export function stretch({ count, through }: ShownRecord, show: ShowTime): string {
   if (through === undefined) return '';
-  const until = utc(Date.parse(through));
+  const until = show(Date.parse(through));
   return count === undefined ? `all due times through ${until}` : `${count} due times through ${until}`;
+}
+
+/** How many attempts were made. One that only planned the items of a fan-out was no second try. */
+export function attemptsMade({ attempts }: ShownRecord): number {
+  return attempts.filter(({ outcome }) => outcome !== 'planned').length;
 }
 
 /** The deployment of the last attempt. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { formatDuration } from '../core/duration';
+import type { DevFile } from '../local/cluster/dev-file';
 import { readDevFile } from '../local/cluster/dev-file';
 import type { ElectionStore, LeaseStore } from '../lease/store';
 import type { Trial } from '../lease/trial';
@@ -70,6 +71,13 @@ function opened<T>(options: StorageOptions, open: (connection: TimedConnection) 
 
 /** What `--storage` says. An identity's further settings in the environment are an app's, and not for whoever asks. */
 function named(storage: string): Settings {
+  if (!/=|^https?:\/\//i.test(storage)) {
+    // What was written is not repeated: it may be a key.
+    throw new UsageError(
+      '--storage: this is neither a connection string, such as "UseDevelopmentStorage=true", nor the URL of a blob ' +
+        'service, such as https://ACCOUNT.blob.core.windows.net',
+    );
+  }
   if (!/^https?:\/\//i.test(storage.trim())) return { [SETTING]: storage };
   const url = URL.parse(storage.trim());
   if (url !== null && /\.blob\./.test(url.hostname) && url.pathname !== '/') {
@@ -81,17 +89,25 @@ function named(storage: string): Settings {
   return { [SERVICE_URI]: storage };
 }
 
+/** The cluster of `cronlease dev` in the current folder, where the command line and the environment name no storage. */
+export function devStorage({ storage }: StorageOptions): DevFile | undefined {
+  return storage === undefined && !isSet(process.env) ? readDevFile('.') : undefined;
+}
+
+function isSet(env: NodeJS.ProcessEnv): boolean {
+  return Object.entries(env).some(
+    ([name, value]) => (name === SETTING || name.startsWith(`${SETTING}__`)) && Boolean(value),
+  );
+}
+
 function whichStorage(options: StorageOptions): { readonly settings: Settings; readonly container: string } {
   const { env } = process;
   const container = options.container ?? (env['CRONLEASE_CONTAINER'] || undefined);
   if (options.storage !== undefined) {
     return { settings: named(options.storage), container: container ?? stores.DEFAULT_CONTAINER };
   }
-  const isSet = Object.entries(env).some(
-    ([name, value]) => (name === SETTING || name.startsWith(`${SETTING}__`)) && value,
-  );
-  if (isSet) return { settings: env, container: container ?? stores.DEFAULT_CONTAINER };
-  const dev = readDevFile('.');
+  if (isSet(env)) return { settings: env, container: container ?? stores.DEFAULT_CONTAINER };
+  const dev = devStorage(options);
   if (dev !== undefined) return { settings: { [SETTING]: dev.storage }, container: container ?? dev.container };
   throw new CliError(
     'NoStorage',

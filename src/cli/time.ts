@@ -3,6 +3,7 @@ import { instantOf, parseMoment } from '../core/schedule/moment';
 import type { Moment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
+import { isUtc, machineZone, showTime } from '../core/show-time';
 import { UsageError } from './cli-error';
 
 /** The forms of ISO 8601: with or without separators, seconds, and an offset. */
@@ -48,27 +49,33 @@ export function timeIn(moment: Moment, timeZone: string): EpochMs {
   return instantOf(moment, zoneOf(timeZone));
 }
 
-/** UTC, to be copied into a command: `2026-01-31T03:00:00Z`. */
-export function utc(instant: EpochMs): string {
-  return new Date(instant).toISOString().replace('.000Z', 'Z');
+/** In which zone a command prints times. */
+export interface TimeOptions {
+  readonly local?: boolean | undefined;
+  /** As without either. */
+  readonly utc?: boolean | undefined;
 }
 
-/** What a clock in this zone shows: `2026-01-31 04:00:00 +01:00`. */
-export function local(instant: EpochMs, timeZone: string): string {
-  const second = Math.floor(instant / 1000);
-  const { offset: ahead } = zoneOf(timeZone).segmentAt(second);
-  const wall = new Date((second + ahead) * 1000).toISOString();
-  const minutes = Math.round(Math.abs(ahead) / 60);
-  const two = (part: number): string => String(part).padStart(2, '0');
-  const sign = ahead < 0 ? '-' : '+';
-  return `${wall.slice(0, 10)} ${wall.slice(11, 19)} ${sign}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+/** An instant, in UTC or in the zone of this machine, to be copied into a command. */
+export type ShowTime = (instant: EpochMs) => string;
+
+export function timesOf({ local }: TimeOptions): ShowTime {
+  const zone = local === true ? machineZone() : 'UTC';
+  return (instant) => showTime(instant, zone);
 }
 
-/** UTC, and in brackets what a clock in the job's zone shows, where that differs. */
-export function bothTimes(instant: EpochMs, timeZone: string): string {
-  return isUtc(timeZone) ? utc(instant) : `${utc(instant)} (${local(instant, timeZone)} ${timeZone})`;
+/** An instant in UTC: `2026-01-31T03:00:00Z`. */
+export const utc: ShowTime = timesOf({});
+
+/** As shown, and in brackets what a clock in the job's zone shows, where that differs. */
+export function bothTimes(show: ShowTime, instant: EpochMs, timeZone: string): string {
+  const own = showTime(instant, timeZone);
+  return isUtc(timeZone) || own === show(instant) ? show(instant) : `${show(instant)} (${own} ${timeZone})`;
 }
 
-export function isUtc(timeZone: string): boolean {
-  return /^(?:etc\/)?utc$/i.test(timeZone);
+/** What a clock in this zone shows: `Sat 2026-01-31 04:00:00 +01:00`. */
+export function wallClock(instant: EpochMs, timeZone: string): string {
+  const [day = '', rest = ''] = showTime(instant, timeZone).split('T');
+  const weekday = new Intl.DateTimeFormat('en-US', { weekday: 'short', timeZone }).format(instant);
+  return `${weekday} ${day} ${rest.slice(0, 8)} ${rest.slice(8)}`;
 }

@@ -1,5 +1,6 @@
 import { formatDuration } from '../core/duration';
 import { marginOf } from '../core/job';
+import { showSpan } from '../core/show-time';
 import { subjectOf } from '../operator/subject';
 import { heldLease, unlockJob } from '../operator/unlock';
 import type { HeldLease } from '../operator/unlock';
@@ -9,9 +10,10 @@ import { fileAtHand } from './jobs-file';
 import { OK, print, printJson, say } from './output';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
-import { utc } from './time';
+import type { ShowTime, TimeOptions } from './time';
+import { timesOf } from './time';
 
-export interface UnlockOptions extends FileOptions, StorageOptions {
+export interface UnlockOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly yes?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
@@ -22,7 +24,8 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
   const store = openStore(options);
   const { name, spec } = await subjectOf(store, job, file);
   const held = await heldLease(store, name);
-  if (options.yes !== true) say(`${consequences(held, spec?.leaseMs)}\n`);
+  const show = timesOf(options);
+  if (options.yes !== true) say(`${consequences(held, spec?.leaseMs, show)}\n`);
   await confirm(job, options.yes === true);
   const { leftMs } = await unlockJob(store, held);
   const until = Date.now() + leftMs;
@@ -33,19 +36,22 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
   const patience =
     spec === undefined ? 'a lease and its margin' : formatDuration(spec.leaseMs + marginOf(spec.leaseMs));
   print(
-    `Broke the lease of ${job}: it cannot be renewed any more, and ends at ${utc(Math.ceil(until / 1000) * 1000)}. ` +
+    `Broke the lease of ${job}: it cannot be renewed any more, and ends at ${show(Math.ceil(until / 1000) * 1000)}. ` +
       `A tick takes the job once it has seen it broken for ${patience}.`,
   );
   return OK;
 }
 
 /** What a person should know before. */
-function consequences({ job, runId, holder, attempt, since }: HeldLease, leaseMs: number | undefined): string {
+function consequences(
+  { job, runId, holder, attempt, since }: HeldLease,
+  leaseMs: number | undefined,
+  show: ShowTime,
+): string {
   const who = holder === undefined ? 'An instance' : `An instance of ${holder}`;
   const what = runId === undefined ? '' : `, with attempt ${attempt} of run ${runId}`;
-  const when = since === undefined ? '' : ` since ${utc(since)}`;
-  const third =
-    leaseMs === undefined ? 'a third of the lease' : `a third of the lease (${formatDuration(leaseMs / 3)})`;
+  const when = since === undefined ? '' : ` since ${show(since)}`;
+  const third = leaseMs === undefined ? 'a third of the lease' : `a third of the lease (${showSpan(leaseMs / 3)})`;
   return [
     `${who} holds the lease of ${job}${what}${when}.`,
     `Breaking it ends what runs: its holder is told when it next renews, at most ${third} from now, and its handler's`,

@@ -46,6 +46,7 @@ function check(file: string): Findings {
     const { jobsFile, warnings } = loadJobs(file, {
       functionTimeoutMs: functionTimeout(process.env, appFolder),
       leaseMs: STORE_LIMITS.leaseMs,
+      now: Date.now(),
     });
     return {
       jobs: jobsFile.jobs.length,

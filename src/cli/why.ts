@@ -2,18 +2,20 @@ import { formatDuration } from '../core/duration';
 import { describe } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import type { Explanation } from '../operator/explain';
-import type { ShownRecord } from '../operator/list-runs';
-import type { AttemptRecord } from '../core/record';
+import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
+import { userFrames } from '../core/stack';
 import { oneLine } from '../core/text';
 import type { FileOptions } from './jobs-file';
 import { jobIn, loadFile } from './jobs-file';
-import { OK, print, printJson, style, warn } from './output';
+import { OK, OWN, print, printJson, style, warn } from './output';
 import { lateness, paintOutcome, stretch, took } from './record-text';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
-import { bothTimes, parseTime, timeIn, utc } from './time';
+import type { ShowTime, TimeOptions } from './time';
+import { bothTimes, parseTime, timeIn, timesOf } from './time';
 
-export interface WhyOptions extends FileOptions, StorageOptions {
+export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {
+  readonly verbose?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
@@ -29,51 +31,59 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
     const { due, fate, reason, record } = explanation;
     printJson({ job, time: new Date(explanation.time).toISOString(), due, fate, reason, record });
   } else {
-    print(text(explanation));
+    print(text(explanation, timesOf(options), options.verbose === true));
   }
   return OK;
 }
 
-function text(explanation: Explanation): string {
+function text(explanation: Explanation, show: ShowTime, verbose: boolean): string {
   const { job, time, due, fate, reason, record } = explanation;
-  const show = (instant: number): string => bothTimes(instant, job.timeZone);
+  const both = (instant: number): string => bothTimes(show, instant, job.timeZone);
   const spread = job.offsetMs > 0 && due ? `, ${formatDuration(job.offsetMs)} later by "spread"` : '';
   return [
-    `${style('bold', job.name)} at ${show(time)}${spread}`,
+    `${style('bold', job.name)} at ${both(time)}${spread}`,
     `${paintOutcome(fate)} (${reason})`,
-    describe(explanation, show),
-    ...(record === null ? [] : ['', ...recordLines(record)]),
+    describe(explanation, both),
+    ...(record === null ? [] : ['', ...recordLines(record, show, verbose)]),
   ].join('\n');
 }
 
-function recordLines(record: ShownRecord): readonly string[] {
-  const several = stretch(record);
+function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): readonly string[] {
+  const several = stretch(record, show);
+  const at = (iso: string): string => show(Date.parse(iso));
+  const started = record.startedAt === null ? '' : at(record.startedAt);
+  const late = lateness(record);
   const lines: (readonly [string, string])[] = [
     ['run', several === '' ? record.runId : ''],
-    ['stretch', several === '' ? '' : `${utc(Date.parse(record.scheduledFor))}, ${several}`],
+    ['stretch', several === '' ? '' : `${at(record.scheduledFor)}, ${several}`],
+    ['during', record.overlappedRunId ?? ''],
     ['trigger', record.trigger ?? ''],
-    ['started', started(record)],
-    ['ended', record.endedAt === null ? '' : `${utc(Date.parse(record.endedAt))}, took ${took(record) || '0ms'}`],
+    ['started', late === '' ? started : `${started}, ${late} late`],
+    ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, took ${took(record) || '0 ms'}`],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
   ];
   const facts = lines.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(8)} ${value}`);
-  return [...facts, ...record.attempts.flatMap(attemptLines)];
+  return [...facts, ...record.attempts.flatMap((attempt) => attemptLines(attempt, at, verbose))];
 }
 
-function started(record: ShownRecord): string {
-  return record.startedAt === null ? '' : `${utc(Date.parse(record.startedAt))}, late by ${lateness(record)}`;
+function attemptTimes({ startedAt, claimedAt, endedAt, outcome }: ShownAttempt, at: (iso: string) => string): string {
+  const claimed = claimedAt === undefined ? '' : `claimed ${at(claimedAt)}, `;
+  const from = startedAt === null ? claimed : `from ${at(startedAt)} `;
+  if (endedAt !== null) return `${from}to ${at(endedAt)}`;
+  return outcome === 'holderLost' ? `${from}its holder died` : from.trimEnd();
 }
 
-function attemptTimes({ startedAt, claimedAt, endedAt }: AttemptRecord): string {
-  const claimed = claimedAt === undefined ? '' : `claimed ${utc(Date.parse(claimedAt))}, `;
-  const from = startedAt === null ? claimed : `from ${utc(Date.parse(startedAt))} `;
-  return from + (endedAt === null ? 'its holder died' : `to ${utc(Date.parse(endedAt))}`);
-}
-
-function attemptLines(record: AttemptRecord): string[] {
+function attemptLines(record: ShownAttempt, at: (iso: string) => string, verbose: boolean): string[] {
   const { attempt, token, deployment, outcome, error } = record;
-  const line = `  attempt ${attempt}  token ${token}  on ${oneLine(deployment)}  ${attemptTimes(record)}  ${paintOutcome(outcome)}`;
+  const line = [
+    `  attempt ${attempt}`,
+    ...(verbose ? [`token ${token}`] : []),
+    `on ${oneLine(deployment)}`,
+    attemptTimes(record, at),
+    paintOutcome(outcome),
+  ].join('  ');
   if (error === null) return [line];
   const detail = error.stack ?? `${error.name}: ${error.message}`;
-  return [line, ...detail.split('\n').map((part) => `    ${part}`)];
+  const lines = (verbose ? detail : userFrames(detail, OWN)).split('\n');
+  return [line, ...lines.map((part) => `    ${part}`)];
 }

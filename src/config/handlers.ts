@@ -38,6 +38,11 @@ export function checkHandlers(
   const errors: ConfigIssue[] = [];
   for (const spec of jobsFile.jobs) {
     const handler = Object.hasOwn(handlers, spec.handler) ? handlers[spec.handler] : undefined;
+    const wrong = Object.hasOwn(handlers, spec.handler) ? whyNoHandler(spec, handler) : undefined;
+    if (wrong !== undefined) {
+      errors.push(wrong);
+      continue;
+    }
     if (handler?.policy !== undefined) errors.push(...checkFanOut(spec, handler.policy, functionTimeoutMs));
     if (handler === undefined) errors.push(unknownHandler(spec, Object.keys(handlers)));
     else if (handler.input === undefined) inputs.set(spec.name, spec.input);
@@ -48,6 +53,24 @@ export function checkHandlers(
     }
   }
   return { inputs, errors };
+}
+
+/** What the registry has under the name may come from code without types. */
+function whyNoHandler(spec: JobSpec, handler: unknown): ConfigIssue | undefined {
+  const issue = (message: string, remedy: string): ConfigIssue => ({
+    path: formatPath(['jobs', spec.name, 'handler']),
+    ...{ value: spec.handler, message, remedy },
+  });
+  const make = 'make it with defineJob({ run: async (context, input) => { … } })';
+  if (handler === undefined || handler === null) {
+    const message = `is ${String(handler)} in the registry of handlers: its module may not export it, or not yet`;
+    return issue(message, 'correct its import');
+  }
+  if (typeof handler === 'function') return issue('is a function in the registry, and not a handler', make);
+  const has = (name: string): boolean =>
+    typeof handler === 'object' && name in handler && typeof Reflect.get(handler, name) === 'function';
+  if (has('run') || (has('plan') && has('each') && has('gather'))) return undefined;
+  return issue('has no function "run" in the registry', make);
 }
 
 function unknownHandler(spec: JobSpec, known: readonly string[]): ConfigIssue {

@@ -1,4 +1,4 @@
-import type { JobName, Millis } from '../core/brand';
+import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
 import { scheduleHash } from '../core/schedule/hash';
@@ -8,9 +8,10 @@ import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/
 import { checkDurations, timeoutOf, type DurationLimits } from './check-durations';
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
+import { warnOfPast } from './check-past';
 import type { Path } from './config-error';
 import { addIssues, type IssueReport } from './report';
-import { isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
+import { ALL_JOBS, isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
 import { countOf, toConfigIssues } from './zod-issues';
 
 /** One job while it is checked. What depends on a member that is wrong is not checked: the member is reported. */
@@ -24,13 +25,24 @@ export interface CheckedJob {
   readonly report: IssueReport;
 }
 
+export interface JobLimits extends DurationLimits {
+  /** The present: due times that are over are warned of. Undefined: not known, not checked. */
+  readonly now?: EpochMs | undefined;
+}
+
 /** Checks one job and reports all that is wrong with it; undefined if anything is. */
-export function readJob(name: string, raw: unknown, report: IssueReport, limits: DurationLimits): JobSpec | undefined {
+export function readJob(name: string, raw: unknown, report: IssueReport, limits: JobLimits): JobSpec | undefined {
   const errorsBefore = report.errors.count;
   const path = ['jobs', name];
   const isNamed = isJobName(name);
   if (!isNamed)
     report.error(path, 'has a name that no job can have', `write 1 to 63 of a-z 0-9 -, such as "${asJobName(name)}"`);
+  if (name === ALL_JOBS)
+    report.error(
+      path,
+      'has a name that the command line reads as all jobs',
+      'give it another name, such as "all-orders"',
+    );
   if (!isRecord(raw)) {
     report.error(path, 'is not an object', 'write an object of settings: {"schedule": "0 3 * * *"}');
     return undefined;
@@ -38,7 +50,10 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   const job = readSettings(path, raw, report);
   const offsetMs = isNamed ? offsetOf(name, job) : 0;
   const compiled = compile(job, offsetMs);
-  if (compiled !== undefined) warnOfGaps(job, compiled.timetable);
+  if (compiled !== undefined) {
+    warnOfGaps(job, compiled.timetable);
+    if (limits.now !== undefined) warnOfPast(job, compiled, limits.now);
+  }
   checkDurations(job, limits);
   warnOfNoEffect(job);
   if (!isNamed || compiled === undefined || report.errors.count > errorsBefore) return undefined;

@@ -1,4 +1,4 @@
-import type { JobName, Millis } from '../core/brand';
+import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
 import type { DurationLimits } from './check-durations';
 import { ConfigError, type ConfigIssue } from './config-error';
@@ -16,6 +16,8 @@ export interface LoadOptions {
   readonly functionTimeoutMs?: Millis | undefined;
   /** The lengths that the store's leases may have, if they are known. */
   readonly leaseMs?: DurationLimits['leaseMs'];
+  /** The present: due times that are over are warned of. Undefined: not checked. */
+  readonly now?: EpochMs | undefined;
   /** The registry of handlers, where the jobs are to run: each job needs one that takes its input. */
   readonly handlers?: Registry;
 }

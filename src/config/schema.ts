@@ -10,6 +10,9 @@ import { nearest } from './suggest';
 
 const JOB_NAME = /^[a-z0-9-]{1,63}$/;
 
+/** Means all jobs on the command line. */
+export const ALL_JOBS = 'all';
+
 export function isJobName(name: string): name is JobName {
   return JOB_NAME.test(name);
 }

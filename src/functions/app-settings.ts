@@ -35,6 +35,14 @@ interface AppSettings {
    * `AzureFunctionsWebHost__hostid`, or else the host name.
    */
   readonly CRONLEASE_DEPLOYMENT?: string | undefined;
+  /**
+   * A jobs file to use instead of the one that the code names. `cronlease dev --more-jobs` sets it. Default: none.
+   */
+  readonly CRONLEASE_JOBS_FILE?: string | undefined;
+  /**
+   * The host sets it. With `Development` the tick also runs when the host starts. Default: `Production` on Azure.
+   */
+  readonly AZURE_FUNCTIONS_ENVIRONMENT?: string | undefined;
   /** The name of the app. Azure sets it. Default: none. */
   readonly WEBSITE_SITE_NAME?: string | undefined;
   /** The slot, joined to the name of the app unless it is `Production`. Azure sets it. Default: none. */

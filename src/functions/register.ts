@@ -60,6 +60,8 @@ export function registerCoordinator(options: CoordinatorOptions): void {
 
   app.timer('cronleaseTick', {
     schedule: tick.text,
+    // On a developer's machine nobody waits for the first fire. On Azure each start of an instance would be a tick.
+    runOnStartup: process.env['AZURE_FUNCTIONS_ENVIRONMENT'] === 'Development',
     extraInputs: [df.input.durableClient()],
     handler: async (_timer: Timer, context: InvocationContext) => {
       await ticker.tick(durableHub(df.getClient(context)), tick.nextFire, reportTo(context, coordinator()));
@@ -78,8 +80,11 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   const env = process.env;
   const appFolder = process.cwd();
   const functionTimeoutMs = functionTimeout(env, appFolder);
-  const { jobsFile, warnings, inputs } = loadJobs(jobs, {
+  // Empty is unset, as for every setting.
+  const source = env['CRONLEASE_JOBS_FILE'] || jobs;
+  const { jobsFile, warnings, inputs } = loadJobs(source, {
     ...{ baseFolder: appFolder, functionTimeoutMs, handlers },
+    now: systemClock.now(),
     leaseMs: STORE_LIMITS.leaseMs,
   });
   const advice = hostAdvice(env, appFolder).warnings;

@@ -1,6 +1,6 @@
 import type { JobName } from '../core/brand';
-import type { Fate } from '../core/fate';
-import type { LedgerRecord } from '../core/record';
+import type { AttemptOutcome, Fate } from '../core/fate';
+import type { AttemptRecord, LedgerRecord } from '../core/record';
 import { ForeignRecordError } from '../core/record';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
@@ -10,9 +10,15 @@ import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LedgerStore, Listing } from '../lease/store';
 import { inParallel } from './in-parallel';
 
+/** An attempt of a ledger record, or the one that is running. */
+export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
+
 /** A ledger record as people see it: an open one tells how its run stands. */
-export interface ShownRecord extends Omit<LedgerRecord, 'outcome'> {
+export interface ShownRecord extends Omit<LedgerRecord, 'outcome' | 'attempts'> {
   readonly outcome: Fate | 'running' | 'retrying';
+  readonly attempts: readonly ShownAttempt[];
+  /** Of what was overlapped: the run that was in progress when it was due, where that is known. */
+  readonly overlappedRunId?: string;
 }
 
 export interface Runs {
@@ -61,6 +67,26 @@ export async function listRuns(
   });
   return { records: records.filter((record) => record !== undefined), problems };
 }
+
+/** Names the run that each overlapped due time met, where that run is in the list as well. */
+export function withOverlappedRuns(records: readonly ShownRecord[]): readonly ShownRecord[] {
+  return records.map((record) => {
+    if (record.outcome !== 'overlapped') return record;
+    const run = records.find((other) => isOverlappedBy(record, other));
+    return run === undefined ? record : { ...record, overlappedRunId: run.runId };
+  });
+}
+
+/** Whether a run was in progress when something was due. Times of one machine are compared with those of another. */
+export function isOverlappedBy(
+  { job, scheduledFor }: Pick<LedgerRecord, 'job' | 'scheduledFor'>,
+  run: Pick<LedgerRecord, 'job' | 'trigger' | 'endedAt' | 'scheduledFor'>,
+): boolean {
+  if (run.job !== job || run.trigger === null || run.scheduledFor >= scheduledFor) return false;
+  return run.endedAt === null || Date.parse(run.endedAt) + CLOCKS_DIFFER_MS >= Date.parse(scheduledFor);
+}
+
+const CLOCKS_DIFFER_MS = 2_000;
 
 async function newestKeys(
   store: LedgerStore,

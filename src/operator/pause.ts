@@ -2,6 +2,7 @@ import type { Control, Pause } from '../core/control';
 import { openPause } from '../core/control';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { changeControl } from './change-control';
+import { currentRun, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 
@@ -66,6 +67,34 @@ export function resumeJob(
     },
     options,
   );
+}
+
+/** A run that a pause came too late for. */
+export interface StillRuns {
+  /** Undefined: a due time is being claimed at this very moment, and its run has no id yet. */
+  readonly runId: string | undefined;
+  readonly deployment: string | undefined;
+  /** When its attempt starts; 0: nobody can tell. */
+  readonly startsAt: number;
+  /** `claimed`: it waits for its due time; `running`: an attempt runs; `waiting`: its next attempt follows. */
+  readonly how: 'claimed' | 'running' | 'waiting';
+}
+
+/** What of a paused job is not held back: what was claimed before. */
+export async function stillRuns(
+  store: LeaseStore,
+  { name }: Subject,
+  options?: CallOptions,
+): Promise<StillRuns | undefined> {
+  const state = await readState(store, name, options);
+  const { row, lease, now } = state;
+  const runId = await currentRun(store, name, state, options);
+  if (runId === undefined) {
+    return lease === 'held' ? { runId, deployment: undefined, startsAt: 0, how: 'claimed' } : undefined;
+  }
+  const { phase, started = 0, notBefore = 0, incumbent } = row ?? { phase: 'idle' };
+  if (phase !== 'running') return { runId, deployment: incumbent, startsAt: notBefore, how: 'waiting' };
+  return { runId, deployment: incumbent, startsAt: started, how: started > now ? 'claimed' : 'running' };
 }
 
 function endPauses(control: Control, now: number): Control {

@@ -50,7 +50,10 @@ export function startInstance(options: InstanceOptions): Instance {
   options.guard.watch(child);
   child.send({
     kind: 'start',
-    options: { app, port: 0, settings: options.settings, defaults: {}, hubFolder: path.join(app, `hub-${deployment}`) },
+    options: {
+      ...{ app, port: 0, settings: options.settings, defaults: {}, strict: true },
+      hubFolder: path.join(app, `hub-${deployment}`),
+    },
   });
   void child.exited.then((exit) => {
     log.end(`ended: ${describeExit(exit)}\n`);

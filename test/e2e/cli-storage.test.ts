@@ -69,13 +69,18 @@ async function addRecord(job: string, key: string, record: LedgerRecord): Promis
   await store.createRecord(job as JobName, key, storeRecord(record));
 }
 
-async function addRow(job: string, row: Row, lease: 'available' | 'held' = 'available'): Promise<void> {
+async function addRow(
+  job: string,
+  row: Row,
+  lease: 'available' | 'held' = 'available',
+  to: LeaseStore = store,
+): Promise<void> {
   const name = job as JobName;
-  await store.createRow(name, encodeRow(row));
+  await to.createRow(name, encodeRow(row));
   if (lease === 'available') return;
-  const ifMatch = (await store.readRow(name))?.etag;
+  const ifMatch = (await to.readRow(name))?.etag;
   if (ifMatch === undefined) throw new Error(`no row of ${job}`);
-  await store.acquire(name, { leaseId: crypto.randomUUID() as LeaseId, leaseMs: 60_000, ifMatch });
+  await to.acquire(name, { leaseId: crypto.randomUUID() as LeaseId, leaseMs: 60_000, ifMatch });
 }
 
 async function controlOf(job: string): Promise<Control | undefined> {
@@ -131,11 +136,48 @@ describe.concurrent('runs and why', () => {
 
   it('print the ledger for people', async () => {
     const { stdout } = await onStorage('runs', 'minutely');
-    expect(stdout).toMatch(/^Run minutely-\S+Z is at attempt 2, by east\.\n\nJOB +SCHEDULED FOR +OUTCOME/);
-    expect(stdout).toMatch(/failed +handlerError +schedule +2 +5ms +10\.5s +east\n {4}TypeError: boom\n/);
+    expect(stdout).toMatch(/^JOB +DUE +OUTCOME +LATE +TOOK +BY\nminutely +\S+Z +running +east +attempt 2\n/);
+    expect(stdout).toMatch(/failed +5 ms +10\.5 s +east +handlerError, attempt 2\n {4}TypeError: boom\n/);
     expect(stdout).toContain(`6 due times through ${iso(first + 5 * MINUTE).replace('.000', '')}`);
     const all = await onStorage('runs');
-    expect(all.stdout).toContain('2026-03-29 03:00:00 +02:00');
+    expect(all.stdout).toMatch(/^nightly +2026-03-29T01:00:00Z +succeeded/m);
+  });
+
+  it('show times in UTC, or in the zone of this machine', async () => {
+    const env = { CRONLEASE_STORAGE: azurite.connectionString, TZ: 'America/St_Johns' };
+    const { stdout } = await folder.run(['runs', '--local', '--container', 'cli'], env);
+    expect(stdout).toMatch(/^nightly +2026-03-28T22:30:00-02:30 +succeeded/m);
+    const both = await onStorage('runs', '--utc', '--local');
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining("'--utc'") as unknown });
+  });
+
+  it('show what runs, also in its first attempt, of which the ledger has nothing yet', async () => {
+    const due = Date.UTC(2026, 3, 1);
+    const container = connectContainer({ CRONLEASE_STORAGE: azurite.connectionString }, 'cli-now');
+    const other = azureBlobStore({ container, clock: systemClock });
+    await other.prepare();
+    await addRow('first-attempt', runRow(due, { started: due + 400 }), 'held', other);
+    const env = { CRONLEASE_STORAGE: azurite.connectionString };
+    const [record] = await folder.json<object[]>(folder.run(['runs', '--json', '--container', 'cli-now'], env));
+    expect(record).toMatchObject({
+      ...{ job: 'first-attempt', state: 'open', outcome: 'running', scheduledFor: iso(due), startedAt: iso(due + 400) },
+      attempts: [
+        { attempt: 1, token: 7, deployment: 'east', startedAt: iso(due + 400), endedAt: null, outcome: 'running' },
+      ],
+    });
+  });
+
+  it('have the jobs with a tag alone', async () => {
+    const jobs = { minutely: { schedule: '* * * * *', tags: ['often'] }, nightly: { schedule: '@daily' } };
+    folder.write('tagged.json', { jobs });
+    const file = ['--file', 'tagged.json'] as const;
+    const listed = await folder.json<{ job: string }[]>(onStorage('runs', '--tag', 'often', ...file, '--json'));
+    expect(new Set(listed.map(({ job }) => job))).toEqual(new Set(['minutely']));
+    const next = await folder.json<{ job: string }[]>(inFolder(['next', '--tag', 'often', ...file, '--json']));
+    expect(next.map(({ job }) => job)).toEqual(['minutely']);
+    const unknown = await onStorage('runs', '--tag', 'oftn', ...file);
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Did you mean "often"?') as unknown });
+    expect(await onStorage('runs', 'minutely', '--tag', 'often', ...file)).toMatchObject({ code: 2 });
   });
 
   it('need no jobs file', async () => {
@@ -147,7 +189,7 @@ describe.concurrent('runs and why', () => {
     expect(stderr).toContain('Did you mean "minutely"?');
     expect(await elsewhere('runs', '--file', 'none.json')).toMatchObject({ code: 1 });
     const known = await onStorage('runs', 'seldom');
-    expect(known).toMatchObject({ code: 0, stdout: 'The ledger has nothing of job "seldom" yet.\n' });
+    expect(known).toMatchObject({ code: 0, stdout: 'Job "seldom" has not run yet.\n' });
     expect(await folder.json(onStorage('runs', 'seldom', '--json'))).toEqual([]);
   });
 
@@ -169,10 +211,11 @@ describe.concurrent('runs and why', () => {
   it('explain for people, in the zone of the job', async () => {
     const { code, stdout, stderr } = await onStorage('why', 'nightly', '2026-03-29T02:30');
     expect(code, stderr).toBe(0);
-    expect(stdout).toMatch(/^nightly at 2026-03-29T01:00:00Z \(2026-03-29 03:00:00 \+02:00 Europe\/Paris\)\n/);
+    expect(stdout).toMatch(/^nightly at 2026-03-29T01:00:00Z \(2026-03-29T03:00:00\+02:00 Europe\/Paris\)\n/);
     expect(stdout).toContain('succeeded (completed)\nThe handler returned.\n');
     expect(stdout).toContain('{"rows":3}');
-    const failed = await onStorage('why', 'minutely', iso(run));
+    const failed = await onStorage('why', 'minutely', iso(run), '--verbose');
+    expect((await onStorage('why', 'minutely', iso(run))).stdout).not.toContain('token');
     expect(failed.stdout).toMatch(/attempt 2 {2}token 8 {2}on east {2}from \S+ to \S+ {2}failed\n {4}TypeError: boom/);
     const between = await onStorage('why', 'nightly', '2026-03-29T12:00:00+02:00');
     expect(between.stdout).toContain('the nearest due times are 2026-03-29T01:00:00Z');
@@ -250,7 +293,7 @@ describe('pause, resume, run and cancel', () => {
   it('accept a request for a job that nobody has seen, and warn', async () => {
     const { code, stderr } = await onStorage('run', 'seldom', '--json');
     expect(code).toBe(0);
-    expect(stderr).toContain('warning: no coordinator has seen job "seldom" yet');
+    expect(stderr).toContain('warning: no deployment has seen job "seldom" yet');
   });
 
   it('cancel the run that goes on', async () => {
@@ -262,7 +305,7 @@ describe('pause, resume, run and cancel', () => {
     expect(await controlOf('minutely')).toMatchObject({ cancel: answer.runId });
     const again = await onStorage('cancel', 'minutely');
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(answer.runId) as unknown });
-    expect(again.stdout).toContain('at most a third of the lease from now (10s)');
+    expect(again.stdout).toMatch(/at the next renewal of its lease, within 10 s\.|no attempt runs now/);
   });
 });
 

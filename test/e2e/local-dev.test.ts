@@ -62,6 +62,7 @@ describe('cronlease dev', () => {
       storage: ready.storage,
       container: 'mine',
       pid: dev.pid,
+      sweepInterval: '2s',
     });
 
     const [first] = ready.instances;
@@ -159,6 +160,45 @@ describe('cronlease dev', () => {
     process.kill(instances[0]?.pid ?? 0, 'SIGTERM');
     expect(await dev.event((one) => one.event === 'instanceExited')).toMatchObject({ reason: 'exit code 0' });
     expect(dev.children()).toHaveLength(2);
+    process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+  });
+
+  it('skips a function that it cannot run, with one warning for all instances that names it', async () => {
+    const app = appOf('basic');
+    const mail = "app.storageQueue('mail', { queueName: 'q', connection: 'c', handler() {} });";
+    fs.appendFileSync(path.join(app, 'index.js'), mail);
+    const dev = startDev(main, { app, instances: 2, ...NO_STORAGE }, QUIET);
+    const ready = await dev.ready();
+    expect((await fetchFrom(ready, '/api/echo/x')).status).toBe(200);
+    expect(dev.stderr().match(/Function 'mail': the trigger 'queueTrigger' is not supported here/g)).toHaveLength(1);
+    expect(dev.stderr()).toContain('It is skipped');
+    process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+  });
+
+  it('starts its instances again when the code has changed, waits while it is broken, and names the files', async () => {
+    const app = appOf('basic');
+    const dev = startDev(main, { app, instances: 2, ...NO_STORAGE }, QUIET);
+    const first = await dev.ready();
+    const echo = async (): Promise<number> => (await fetchFrom(first, '/api/echo/x')).status;
+    const restarts = (): readonly string[] =>
+      dev.events.filter(({ event }) => event === 'instanceStarted').map(({ deployment }) => String(deployment));
+
+    fs.appendFileSync(path.join(app, 'index.js'), '\n// changed\n');
+    await expect.poll(() => restarts().toSorted(), { timeout: 60_000 }).toEqual(['local-1', 'local-2']);
+    expect(dev.stderr()).toContain('index.js changed');
+    expect(dev.stderr().match(/drained/g)).toHaveLength(2);
+    expect(await echo()).toBe(200);
+
+    const good = fs.readFileSync(path.join(app, 'index.js'), 'utf8');
+    fs.writeFileSync(path.join(app, 'index.js'), 'throw new Error("half written")');
+    await expect.poll(() => dev.stderr(), { timeout: 60_000 }).toContain('start again when a file has changed');
+    fs.writeFileSync(path.join(app, 'index.js'), good);
+    await expect.poll(() => restarts().length, { timeout: 60_000 }).toBe(4);
+    expect(await echo()).toBe(200);
+    expect(dev.events.filter(({ event }) => event === 'instanceExited')).toEqual([]);
+
     process.kill(dev.pid, 'SIGINT');
     expect(await dev.exited()).toBe(0);
   });
@@ -289,7 +329,7 @@ describe('cronlease dev that cannot start', () => {
       "'%TICK_SCHEDULE%' in the schedule of function 'tick' does not resolve to a value",
     ],
   ])('says what is wrong with an app with %s', async (_, files, message) => {
-    const { code, stderr } = await fails({ app: appOf('basic', files) });
+    const { code, stderr } = await fails({ app: appOf('basic', files), strict: true });
     expect(stderr).toContain(message);
     expect(code).toBe(1);
   });

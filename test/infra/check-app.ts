@@ -62,6 +62,8 @@ const OF_THE_HOST = [
 /** Read by the code, and rightly not set. */
 const LEFT_OUT = new Map([
   ['CRONLEASE_STORAGE', 'is a connection string, which has a key'],
+  ['CRONLEASE_JOBS_FILE', 'is for "cronlease dev": the package has one jobs file'],
+  ['AZURE_FUNCTIONS_ENVIRONMENT', 'is set by the host'],
   ['WEBSITE_SITE_NAME', 'is set by Azure'],
   ['WEBSITE_SLOT_NAME', 'is set by Azure, and Flex Consumption has no slots'],
   ['AzureFunctionsWebHost__hostid', 'is made by the host: no two apps share a host account'],

@@ -32,7 +32,7 @@ export function loadRealPackages(): RealPackages {
     errors,
     log,
     hub({ maxConcurrentActivities = 10, files = NO_FILES, visibility = VISIBILITY } = {}) {
-      const functions = checkFunctions(registry.functions.values(), 'api');
+      const { hosted: functions } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       return createHub({
         orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
         activities: functions.filter((fn) => fn.kind === 'activity'),

@@ -6,8 +6,14 @@ import type { StandardSchema } from '../../src/core/standard-schema';
 
 type Registry = Parameters<typeof checkHandlers>[1];
 
+const run = (): void => undefined;
+
 const check = (settings: object, handlers: Registry, functionTimeoutMs?: number): ReturnType<typeof checkHandlers> =>
-  checkHandlers(loadJobs({ jobs: { job: { schedule: '@daily', ...settings } } }).jobsFile, handlers, functionTimeoutMs);
+  checkHandlers(
+    loadJobs({ jobs: { job: { schedule: '@daily', ...settings } } }).jobsFile,
+    Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, { run, ...handler }])),
+    functionTimeoutMs,
+  );
 
 const validating = (validate: StandardSchema['~standard']['validate']): StandardSchema => ({
   '~standard': { version: 1, vendor: 'test', validate },
@@ -29,6 +35,20 @@ describe('handlers', () => {
       },
     ]);
     expect(check({}, {}).errors).toMatchObject([{ value: 'job', message: expect.stringMatching(/holds none/) }]);
+  });
+
+  it.each([
+    [{}, 'has no function "run" in the registry', 'defineJob({ run:'],
+    [{ run: 'later' }, 'has no function "run" in the registry', 'defineJob({ run:'],
+    [{ plan: run, each: run }, 'has no function "run" in the registry', 'defineJob({ run:'],
+    [run, 'is a function in the registry, and not a handler', 'defineJob({ run:'],
+    [undefined, 'is undefined in the registry of handlers', 'correct its import'],
+  ])('that cannot be run are an error with the remedy: %j', (handler, message, remedy) => {
+    const { jobsFile } = loadJobs({ jobs: { job: { schedule: '@daily' } } });
+    const { errors } = checkHandlers(jobsFile, { job: handler } as Registry, undefined);
+    expect(errors).toMatchObject([{ path: 'jobs.job.handler', value: 'job' }]);
+    expect(errors[0]?.message).toContain(message);
+    expect(errors[0]?.remedy).toContain(remedy);
   });
 
   it('are not taken from the prototype of the registry', () => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseEvent } from '../../src/local/cluster/deployment';
 import { readDevFile, refuseSecondCluster, writeDevFile } from '../../src/local/cluster/dev-file';
-import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
+import { humanPrinter, jsonPrinter, type Output } from '../../src/local/cluster/print';
 import { readHostJson, readLocalSettings, readPackage, resolveSettings } from '../../src/local/host/app-folder';
 import { checkFunctions } from '../../src/local/host/functions';
 import { compileRoute } from '../../src/local/host/routes';
@@ -151,8 +151,9 @@ describe("an app's folder", () => {
 });
 
 describe('the functions of an app', () => {
+  const STRICT = { routePrefix: 'api', strict: true };
   const check = (bindings: Record<string, Binding>, name = 'f', env = {}) =>
-    checkFunctions([{ metadata: { name, bindings }, callback: () => undefined }], 'api', env);
+    checkFunctions([{ metadata: { name, bindings }, callback: () => undefined }], STRICT, env).hosted;
   const http: Binding = { type: 'httpTrigger', direction: 'in', methods: ['get'] };
 
   it('takes those that the host runs', () => {
@@ -181,11 +182,28 @@ describe('the functions of an app', () => {
     );
   });
 
+  it('skips what it cannot run, and gives a reason for each, unless it is strict', () => {
+    const functions: [string, Record<string, Binding>][] = [
+      ['mail', { t: { type: 'queueTrigger', direction: 'in' } }],
+      ['web', { t: http }],
+    ];
+    const registered = functions.map(([name, bindings]) => ({
+      metadata: { name, bindings },
+      callback: () => undefined,
+    }));
+    const { hosted, skipped } = checkFunctions(registered, { ...STRICT, strict: false });
+    expect(hosted.map(({ name }) => name)).toEqual(['web']);
+    expect(skipped).toEqual([
+      expect.stringContaining("Function 'mail': the trigger 'queueTrigger' is not supported here."),
+    ]);
+    expect(() => checkFunctions(registered, STRICT)).toThrow("Function 'mail'");
+  });
+
   it('refuses none at all, odd names, and two of one name', () => {
-    expect(() => checkFunctions([], 'api')).toThrow('registered no function');
+    expect(() => checkFunctions([], STRICT)).toThrow('registered no function');
     expect(() => check({ t: http }, '7up')).toThrow("'7up' is not a function name");
     const both = ['f', 'F'].map((name) => ({ metadata: { name, bindings: { t: http } }, callback: () => undefined }));
-    expect(() => checkFunctions(both, 'api')).toThrow("Two functions have the name 'F'");
+    expect(() => checkFunctions(both, STRICT)).toThrow("Two functions have the name 'F'");
   });
 
   it('leaves out what a setting disables', () => {
@@ -210,21 +228,21 @@ describe('events', () => {
     }
   });
 
-  const at = new Date(2026, 2, 1, 12, 0, 0, 7);
+  const at = new Date('2026-03-01T12:00:00.007Z');
   const event = {
     event: 'takenOver',
     at: at.toISOString(),
     deployment: 'local-2',
     pid: 7,
     job: 'nightly-report',
-    scheduledFor: new Date(2026, 1, 28, 23, 0).toISOString(),
+    scheduledFor: '2026-02-28T23:00:00.000Z',
     attempt: 2,
     token: 9,
     reason: 'holderLost',
   };
-  const printed = (json: boolean, color = false): string => {
+  const printed = (json: boolean, color = false, more: Pick<Output, 'timeZone' | 'verbose'> = {}): string => {
     let text = '';
-    const output = { out: (part: string) => void (text += part), err: () => undefined, color };
+    const output = { out: (part: string) => void (text += part), err: () => undefined, color, ...more };
     (json ? jsonPrinter : humanPrinter)(output).event(event);
     return text;
   };
@@ -234,11 +252,14 @@ describe('events', () => {
     expect(printed(true)).toMatch(/^[^\n]+\n$/);
   });
 
-  it('are one line each for people, in local time, coloured on a terminal only', () => {
+  it('are one line each for people, in UTC or another zone, coloured on a terminal only', () => {
     expect(printed(false)).toBe(
-      '12:00:00.007  local-2   nightly-report  takenOver    due 2026-02-28 23:00:00, attempt 2, token 9, holderLost\n',
+      '12:00:00Z  local-2  nightly-report  taken over  due 2026-02-28 23:00:00Z, attempt 2, holderLost\n',
     );
-    expect(printed(false, true)).toContain('\u001b[35mtakenOver');
+    expect(printed(false, false, { timeZone: 'Europe/Paris', verbose: true })).toBe(
+      '13:00:00+01:00  local-2  nightly-report  taken over  due 00:00:00+01:00, attempt 2, token 9, holderLost\n',
+    );
+    expect(printed(false, true)).toContain('\u001b[35mtaken over');
   });
 });
 

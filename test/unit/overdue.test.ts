@@ -341,11 +341,11 @@ describe('cronlease dev', () => {
     const lines: string[] = [];
     const printer = humanPrinter({ out: (text) => lines.push(text), err: () => undefined, color: false });
     for (const one of EVENTS) printer.event(one);
-    expect(lines.map((line) => line.slice(14).trim().replaceAll(/\s+/g, ' '))).toEqual([
-      'local-1 a overdue no success for 1m',
+    expect(lines.map((line) => line.slice(11).trim().replaceAll(/\s+/g, ' '))).toEqual([
+      'local-1 a overdue no success for 1 min',
       'local-1 a succeeded',
-      'local-1 a overdue no more',
-      'local-1 a overdue no success for 1m1s',
+      'local-1 a overdue no longer',
+      'local-1 a overdue no success for 1 min 1 s',
     ]);
   });
 

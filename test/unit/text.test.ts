@@ -72,7 +72,7 @@ describe('a connection string that is shown', () => {
       azuritePid: undefined,
       instances: () => [],
     };
-    printer({ out, err: out, color: false }).ready(cluster, { app: '/app', container: 'c', data: undefined });
+    printer({ out, err: out, color: false }).ready(cluster, { app: '/app', container: 'c', data: undefined, jobs: [] });
     expect(written.join('')).toContain('acme');
     expect(written.join('')).not.toContain('c2VjcmV0');
   });

@@ -161,7 +161,7 @@ describe('cronlease dev', () => {
     const lines: string[] = [];
     const printer = humanPrinter({ out: (text) => lines.push(text), err: () => undefined, color: false });
     for (const event of EVENTS) printer.event(event);
-    expect(lines.map((line) => line.slice(14).trim().replaceAll(/\s+/g, ' '))).toEqual([
+    expect(lines.map((line) => line.slice(11).trim().replaceAll(/\s+/g, ' '))).toEqual([
       'local-1 unhealthy process 7, no answer from storage within 5000 ms',
       'local-1 unhealthy process 8, no answer from storage within 5000 ms',
       'local-1 unhealthy process 7, 403',

@@ -116,6 +116,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         proveHub(hub, left, stopped, report);
         const wait = await step(hub, firstLook, report);
         proveHub(hub, left, stopped, report);
+        if (watch.mayRace) announce(hub, report);
         firstLook = false;
         storageAnswers(coordinator, 'storage', report);
         again = newBackOff();

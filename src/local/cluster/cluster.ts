@@ -27,6 +27,10 @@ export interface ClusterOptions {
   readonly restart: boolean;
   /** Whether instances listen for a debugger: on 9229 and up, or on any free port if `port` is 0. */
   readonly inspect: boolean;
+  /** Whether a function that the embedded host cannot run is an error. */
+  readonly strict: boolean;
+  /** Further settings of each instance. */
+  readonly settings: Readonly<Record<string, string>>;
   /** Called with the connection string before the deployments start. */
   readonly prepare?: ((storage: string) => Promise<void>) | undefined;
   readonly onEvent: (event: ClusterEvent) => void;
@@ -45,6 +49,8 @@ export interface Cluster {
   instances(): readonly ClusterInstance[];
   /** Starts a deployment again whose instance has ended. Rejects with {@link ClusterError}. */
   start(deployment: string): Promise<void>;
+  /** Drains all instances and starts them again. Rejects with {@link ClusterError} if one cannot start. */
+  restart(): Promise<void>;
   /** Drains all instances, then ends Azurite. */
   stop(): Promise<void>;
   /** Ends everything at once. */
@@ -52,6 +58,9 @@ export interface Cluster {
   /** Rejects with {@link ClusterError} when the cluster cannot go on. Never resolves. */
   readonly failed: Promise<never>;
 }
+
+/** Unless a setting names another one. */
+export const SWEEP_INTERVAL = '2s';
 
 function nameOf(index: number): string {
   return `local-${index + 1}`;
@@ -110,9 +119,10 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       app: options.app,
       port: anyPort ? 0 : options.port + index,
       inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
-      settings: settingsOf(name, storage, options.container),
+      settings: { ...settingsOf(name, storage, options.container), ...options.settings },
       // So that a holder that died is noticed soon.
-      defaults: { CRONLEASE_SWEEP_INTERVAL: '2s' },
+      defaults: { CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL },
+      strict: options.strict,
       hubFolder: path.join(hubs, name),
       restart: options.restart,
       guard,
@@ -131,6 +141,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     async start(name) {
       const index = deployments.findIndex((_, position) => nameOf(position) === name);
       await deployments[index]?.start();
+    },
+    async restart() {
+      await Promise.all(deployments.map((deployment) => deployment.restart()));
     },
     async stop() {
       stopping = true;

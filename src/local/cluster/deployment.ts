@@ -2,7 +2,7 @@ import { EVENT_PREFIX } from '../../core/event';
 import type { LogLine } from '../host/core-api';
 import { describeExit } from './child';
 import type { Guard } from './guard';
-import { type InstanceOptions, type RunningInstance, startInstance } from './instance';
+import { type InstanceFacts, type InstanceOptions, type RunningInstance, startInstance } from './instance';
 
 /** What happened, as one line of `cronlease dev --json`. Members that an event does not have are absent. */
 export interface ClusterEvent {
@@ -24,12 +24,9 @@ export interface ClusterEvent {
   readonly skewMs?: number;
 }
 
-export interface ClusterInstance {
+export interface ClusterInstance extends InstanceFacts {
   readonly pid: number;
-  readonly port: number;
   readonly deployment: string;
-  /** Where a debugger can attach, if asked for. */
-  readonly inspectorUrl: string | undefined;
 }
 
 export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
@@ -48,6 +45,8 @@ export interface Deployment {
   answering(): ClusterInstance | undefined;
   /** Starts its first instance. Rejects with `ClusterError` if that fails; nothing is tried again then. */
   start(): Promise<void>;
+  /** Drains its instance, and starts it again. Rejects with `ClusterError` if that fails; nothing is tried again then. */
+  restart(): Promise<void>;
   /** Drains its instance, and starts none again. */
   stop(): Promise<void>;
   /** Ends its instance at once, and starts none again. */
@@ -78,6 +77,8 @@ export function createDeployment(options: DeploymentOptions): Deployment {
   let answering: ClusterInstance | undefined;
   let restart: NodeJS.Timeout | undefined;
   let stopped = false;
+  /** Counts the restarts that were asked for: what belongs to an earlier start is of no interest any more. */
+  let round = 0;
 
   const emit = (event: string, pid: number, reason?: string): void => {
     const at = new Date().toISOString();
@@ -85,6 +86,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
   };
 
   const launch = async (): Promise<ClusterInstance> => {
+    const ofRound = round;
     const instance = startInstance({
       ...options,
       port,
@@ -97,11 +99,12 @@ export function createDeployment(options: DeploymentOptions): Deployment {
     running = instance;
     options.guard.watch(instance);
     void instance.exited.then((exit) => {
+      if (running !== instance) return;
       const answered = answering !== undefined;
       running = undefined;
       answering = undefined;
       // An end that was asked for is no event, and a start that failed is told by `ready`.
-      if (stopped || !answered) return;
+      if (stopped || ofRound !== round || !answered) return;
       emit('instanceExited', instance.pid, describeExit(exit));
       if (options.restart) relaunchLater();
     });
@@ -115,11 +118,12 @@ export function createDeployment(options: DeploymentOptions): Deployment {
     restart = setTimeout(() => void relaunch(), RESTART_MS);
   };
   const relaunch = async (): Promise<void> => {
+    const ofRound = round;
     try {
       const { pid } = await launch();
       emit('instanceStarted', pid);
     } catch (error) {
-      if (stopped) return;
+      if (stopped || ofRound !== round) return;
       const message = `${(error as Error).message}\nIt is tried again in ${RESTART_MS / 1000} s.`;
       options.onLog({ level: 'error', message }, name);
       relaunchLater();
@@ -130,6 +134,14 @@ export function createDeployment(options: DeploymentOptions): Deployment {
     answering: () => answering,
     async start() {
       await launch();
+    },
+    async restart() {
+      round += 1;
+      clearTimeout(restart);
+      await running?.stop();
+      if (stopped) return;
+      const { pid } = await launch();
+      emit('instanceStarted', pid, 'reloaded');
     },
     async stop() {
       stopped = true;

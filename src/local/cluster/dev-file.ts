@@ -9,10 +9,19 @@ export interface DevFile {
   readonly container: string;
   /** Of `cronlease dev` itself. */
   readonly pid: number;
+  /** The jobs file that its instances use, where that is not `jobs.json`. */
+  readonly jobs?: string | undefined;
+  /** How soon a request is seen: a duration. */
+  readonly sweepInterval?: string | undefined;
+}
+
+/** Where `cronlease dev` keeps its files. */
+export function devFolder(app: string): string {
+  return path.join(app, '.cronlease');
 }
 
 function fileOf(app: string): string {
-  return path.join(app, '.cronlease', 'dev.json');
+  return path.join(devFolder(app), 'dev.json');
 }
 
 function isAlive(pid: number): boolean {
@@ -37,9 +46,14 @@ export function readDevFile(app: string): DevFile | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
   }
-  const { storage, container, pid } = (json ?? {}) as Partial<Record<keyof DevFile, unknown>>;
+  const { storage, container, pid, jobs, sweepInterval } = (json ?? {}) as Partial<Record<keyof DevFile, unknown>>;
   if (typeof storage !== 'string' || typeof container !== 'string' || typeof pid !== 'number') return undefined;
-  return isAlive(pid) ? { storage, container, pid } : undefined;
+  if (!isAlive(pid)) return undefined;
+  return {
+    ...{ storage, container, pid },
+    ...(typeof jobs === 'string' ? { jobs } : {}),
+    ...(typeof sweepInterval === 'string' ? { sweepInterval } : {}),
+  };
 }
 
 /**
@@ -65,12 +79,16 @@ export function writeDevFile(app: string, content: DevFile): () => void {
   fs.renameSync(temporary, file);
   return () => {
     fs.rmSync(file, { force: true });
-    try {
-      fs.rmdirSync(path.dirname(file));
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      // Something else is in there: it stays.
-      if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error;
-    }
+    removeDevFolder(app);
   };
+}
+
+/** Removes the folder of `cronlease dev`, unless something is left in it. */
+export function removeDevFolder(app: string): void {
+  try {
+    fs.rmdirSync(devFolder(app));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error;
+  }
 }

@@ -1,10 +1,15 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppLoadError, readLocalSettings } from '../host/app-folder';
-import { type Cluster, startCluster } from './cluster';
+import { type Cluster, startCluster, SWEEP_INTERVAL } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
 import { refuseSecondCluster, writeDevFile } from './dev-file';
+import type { DevJobs } from './dev-jobs';
+import { killHint } from './hint';
+import { warnedOnce } from './news';
+import { reloadOnChange } from './reload';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
 
 /** Options of `cronlease dev`, with the defaults that apply where one is absent. */
@@ -27,11 +32,33 @@ export interface DevOptions {
   readonly restart?: boolean;
   /** Whether instances listen for a debugger. Default: false. */
   readonly inspect?: boolean;
-  /** Called with the storage's connection string before the deployments start. */
-  readonly prepare?: (storage: string) => Promise<void>;
+  /** Whether a function that the embedded host cannot run is an error. Default: it is skipped. */
+  readonly strict?: boolean;
+  /** Opens the storage that the deployments use, once its connection string is there. */
+  readonly openStorage?: (storage: string, container: string) => DevStorage;
+  /** The app's jobs. Default: nothing is known of them. */
+  readonly jobs?: DevJobs | undefined;
+  /** IANA name of the zone that times are printed in. Default: UTC. */
+  readonly timeZone?: string;
+  /** Claims, tokens, first attempts and whole stack traces too. Default: false. */
+  readonly verbose?: boolean;
   /** JSON lines on standard output. Default: lines for people. */
   readonly json?: boolean;
 }
+
+/** What is asked of storage, which this room does not know. */
+export interface DevStorage {
+  /** Makes what the deployments and the commands expect. Called before the deployments start. */
+  prepare(): Promise<void>;
+  /** The deployments that have reported since {@link prepare} that they tick. */
+  ticking(): Promise<ReadonlySet<string>>;
+}
+
+/** The function of the coordinator that ticks. */
+const TICK = 'cronleaseTick';
+/** A tick proves its task hub first. One that takes longer is not waited for. */
+const TICKS_WITHIN_MS = 5_000;
+const LOOK_EVERY_MS = 50;
 
 /** Exit codes, as everywhere in `cronlease`. */
 const OK = 0;
@@ -110,24 +137,48 @@ function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefin
 }
 
 /** Events before everything answers wait: the first line is `ready`. */
-function holdBack(printer: Printer): { readonly emit: (event: ClusterEvent) => void; readonly release: () => void } {
+function holdBack(print: (event: ClusterEvent) => void): {
+  readonly emit: (event: ClusterEvent) => void;
+  readonly release: () => void;
+} {
   let held: ClusterEvent[] | undefined = [];
   return {
-    emit: (event) => void (held === undefined ? printer.event(event) : held.push(event)),
+    emit: (event) => void (held === undefined ? print(event) : held.push(event)),
     release() {
       const events = held ?? [];
       held = undefined;
-      for (const event of events) printer.event(event);
+      events.forEach(print);
     },
   };
 }
 
+/** Where a cluster of these options keeps its rows and ledger, and how soon its requests are seen. */
+function placeOf(options: DevOptions, app: string): { readonly container: string; readonly sweepInterval: string } {
+  const settings = { ...readLocalSettings(app), ...process.env };
+  return {
+    container: options.container ?? settings['CRONLEASE_CONTAINER'] ?? 'cronlease',
+    sweepInterval: settings['CRONLEASE_SWEEP_INTERVAL'] ?? SWEEP_INTERVAL,
+  };
+}
+
+/** Waits until all deployments with a tick have ticked, so that every command finds them from the first second. */
+async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], ending: Ending): Promise<void> {
+  const names = cluster
+    .instances()
+    .filter(({ functions }) => functions.some(({ name }) => name === TICK))
+    .map(({ deployment }) => deployment);
+  const deadline = performance.now() + TICKS_WITHIN_MS;
+  while (names.length > 0 && performance.now() < deadline && !ending.signal.aborted) {
+    const found = await ticking();
+    if (names.every((name) => found.has(name))) return;
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
   refuseSecondCluster(app);
-  const { durationMs, storage = 'embedded' } = options;
-  const settings = readLocalSettings(app);
-  const container =
-    options.container ?? process.env['CRONLEASE_CONTAINER'] ?? settings['CRONLEASE_CONTAINER'] ?? 'cronlease';
+  const { durationMs, storage = 'embedded', jobs } = options;
+  const { container, sweepInterval } = placeOf(options, app);
   const data = options.data === undefined ? undefined : path.resolve(options.data);
   if (data !== undefined) fs.mkdirSync(data, { recursive: true });
 
@@ -137,33 +188,57 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   const killAll = (): void => {
     void cluster?.kill();
     removeDevFile();
+    jobs?.remove();
   };
   const ending = watchSignals(() => {
     killAll();
     process.exit(FORCED);
   });
   process.on('exit', killAll);
-  const events = holdBack(printer);
+  const instances = options.instances ?? 3;
+  const hint = killHint(instances > 1, printer.hint);
+  const events = holdBack((event) => {
+    printer.event(event);
+    hint.event(event);
+  });
+  const isNew = warnedOnce();
+  let stopWatching = (): void => undefined;
   try {
     printer.note('Starting…');
+    let opened: DevStorage | undefined;
     cluster = await startCluster({
       app,
-      instances: options.instances ?? 3,
+      instances,
       port: options.port ?? 7071,
       storage: storage === 'embedded' ? undefined : storage,
       container,
       data,
       restart: options.restart ?? true,
       inspect: options.inspect ?? false,
-      prepare: options.prepare,
+      strict: options.strict ?? false,
+      settings: jobs?.file === undefined ? {} : { CRONLEASE_JOBS_FILE: jobs.file },
+      async prepare(connection) {
+        jobs?.write();
+        opened = options.openStorage?.(connection, container);
+        await opened?.prepare();
+      },
       onEvent: events.emit,
-      onLog: printer.log,
+      onLog: (line, deployment) => {
+        if (isNew(line, deployment)) printer.log(line, deployment);
+      },
       signal: ending.signal,
     });
-    removeDevFile = writeDevFile(app, { storage: cluster.storage, container, pid: process.pid });
-    printer.ready(cluster, { app, container, data });
+    if (opened !== undefined) await untilTicking(cluster, opened.ticking, ending);
+    removeDevFile = writeDevFile(app, {
+      ...{ storage: cluster.storage, container, pid: process.pid, sweepInterval },
+      ...(jobs?.file === undefined ? {} : { jobs: jobs.file }),
+    });
+    printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
     events.release();
+    stopWatching = reloadOnChange({ app, cluster, jobs, printer, isEnding: () => ending.signal.aborted });
     await untilEnd(cluster, ending, durationMs);
+    stopWatching();
+    hint.stop();
     printer.note('Stopping…');
     await cluster.stop();
   } catch (error) {
@@ -172,7 +247,10 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     if (cluster === undefined && ending.signal.aborted) return;
     throw error;
   } finally {
+    stopWatching();
+    hint.stop();
     removeDevFile();
+    jobs?.remove();
     process.off('exit', killAll);
     ending.dispose();
   }
@@ -187,6 +265,8 @@ export async function runDev(options: DevOptions): Promise<number> {
     out: (text: string) => void process.stdout.write(text),
     err: (text: string) => void process.stderr.write(text),
     color: useColor(),
+    timeZone: options.timeZone,
+    verbose: options.verbose,
   };
   const printer = options.json === true ? jsonPrinter(output) : humanPrinter(output);
   const wrong = usageError(options);

@@ -4,6 +4,7 @@ import { RUN_FATES } from '../../core/fate';
 import { type Cluster, startCluster } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
+import { ATTEMPT_ENDS } from './event-line';
 
 /** What the drill asks storage, which this room does not know. */
 export interface DrillLedger<Records> {
@@ -71,7 +72,6 @@ const TICKS_WITHIN_MS = 120_000;
 const AFTERWARDS_MS = 5_000;
 const KILLED_WITHIN_MS = 30_000;
 const RUN_ENDS: readonly string[] = RUN_FATES;
-const ATTEMPT_ENDS: readonly string[] = [...RUN_FATES, 'retrying', 'fannedOut', 'superseded'];
 
 /** The claims of one deployment whose attempts had not ended, by its events until then. */
 export function goingOn(events: readonly ClusterEvent[], deployment: string, until: EpochMs): readonly ClusterEvent[] {
@@ -111,6 +111,8 @@ export async function playDrill<Records>(options: DrillOptions<Records>): Promis
     data: undefined,
     restart: false,
     inspect: false,
+    strict: false,
+    settings: {},
     prepare: (storage) => options.ledger(storage).prepare(),
     onEvent: (event) => void events.push(event),
     onLog: () => undefined,

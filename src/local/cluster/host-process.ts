@@ -6,12 +6,16 @@ import inspector from 'node:inspector';
 import { AppLoadError } from '../host/app-folder';
 import { type Host, startHost } from '../host/host';
 import { PortInUseError } from '../host/http-server';
-import type { FromHost, ToHost } from './messages';
+import type { HostedFunction } from '../host/functions';
+import type { FromHost, FunctionSeen, ToHost } from './messages';
 
 /** Exit codes besides 0 (drained) and 1 (an exception that nothing caught). */
 const CANNOT_START = 3;
 const TIMED_OUT = 4;
 const PARENT_GONE = 5;
+
+// Stack traces then show the sources that people wrote, also where their build is one file.
+process.setSourceMapsEnabled(true);
 
 let host: Promise<Host> | undefined;
 let stopping = false;
@@ -35,14 +39,21 @@ async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<v
     onTimeout: () => exit(TIMED_OUT),
   });
   try {
-    const { port } = await host;
-    send({ kind: 'ready', port, inspectorUrl: inspector.url() });
+    const { port, functions } = await host;
+    send({ kind: 'ready', port, inspectorUrl: inspector.url(), functions: functions.map(seen) });
   } catch (error) {
     const cause = error instanceof AppLoadError ? 'load' : error instanceof PortInUseError ? 'port' : 'other';
     const { message, stack } = error instanceof Error ? error : new Error(String(error));
     send({ kind: 'failed', cause, message: cause === 'other' ? (stack ?? message) : message });
     exit(CANNOT_START);
   }
+}
+
+function seen(fn: HostedFunction): FunctionSeen {
+  const { name } = fn;
+  return fn.kind === 'http'
+    ? { name, route: [fn.methods.join(','), `/${fn.route.template}`].join(' ').trim() }
+    : { name };
 }
 
 async function stop(): Promise<void> {

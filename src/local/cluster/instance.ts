@@ -1,7 +1,7 @@
 import type { LogLine } from '../host/core-api';
 import { type Child, describeExit, type Exit, startChild } from './child';
 import { ClusterError } from './cluster-error';
-import type { FromHost, ToHost } from './messages';
+import type { FromHost, FunctionSeen, ToHost } from './messages';
 
 export interface InstanceOptions {
   /** Name of the deployment that it is the instance of. */
@@ -10,6 +10,7 @@ export interface InstanceOptions {
   readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
   readonly defaults: Readonly<Record<string, string>>;
+  readonly strict: boolean;
   /** Where its task hub keeps what has not ended. */
   readonly hubFolder: string;
   /** Port for a debugger (0: any free one); undefined: none. */
@@ -18,11 +19,19 @@ export interface InstanceOptions {
   readonly onLog: (line: LogLine) => void;
 }
 
+/** What an instance tells of itself when it has started. */
+export interface InstanceFacts {
+  readonly port: number;
+  /** Where a debugger can attach, if asked for. */
+  readonly inspectorUrl: string | undefined;
+  readonly functions: readonly FunctionSeen[];
+}
+
 /** One host process. */
 export interface RunningInstance {
   readonly pid: number;
   /** Loaded and listening. Rejects with {@link ClusterError} if it cannot start. */
-  readonly ready: Promise<{ readonly port: number; readonly inspectorUrl: string | undefined }>;
+  readonly ready: Promise<InstanceFacts>;
   readonly exited: Promise<Exit>;
   /** Drains it and ends it; after 7 s by force. */
   stop(): Promise<Exit>;
@@ -58,7 +67,7 @@ async function stopWithin(child: Child<ToHost>): Promise<Exit> {
 }
 
 export function startInstance(options: InstanceOptions): RunningInstance {
-  const ready = Promise.withResolvers<{ readonly port: number; readonly inspectorUrl: string | undefined }>();
+  const ready = Promise.withResolvers<InstanceFacts>();
   // Whoever does not wait for it learns of a failed start by `exited`.
   ready.promise.catch(() => undefined);
   const child = startChild<ToHost, FromHost>({
@@ -69,8 +78,10 @@ export function startInstance(options: InstanceOptions): RunningInstance {
       ...(options.inspectPort === undefined ? [] : [`--inspect=127.0.0.1:${options.inspectPort}`]),
     ],
     onMessage(message) {
-      if (message.kind === 'ready') ready.resolve(message);
-      else if (message.kind === 'log') options.onLog(message.line);
+      if (message.kind === 'ready') {
+        const { port, inspectorUrl, functions } = message;
+        ready.resolve({ port, inspectorUrl, functions });
+      } else if (message.kind === 'log') options.onLog(message.line);
       else if (message.kind === 'failed') ready.reject(new ClusterError(message.message));
     },
     onLine(message, stream) {
@@ -84,6 +95,7 @@ export function startInstance(options: InstanceOptions): RunningInstance {
       port: options.port,
       settings: options.settings,
       defaults: options.defaults,
+      strict: options.strict,
       hubFolder: options.hubFolder,
     },
   });

@@ -1,17 +1,29 @@
 import type { LogLine } from '../host/core-api';
 import type { HostOptions } from '../host/host';
 
+/** A function of the app, as people see it. */
+export interface FunctionSeen {
+  readonly name: string;
+  /** Of an HTTP function: `GET /api/orders/{id}`, without a method where it takes any. */
+  readonly route?: string;
+}
+
 /** From the cluster to a host process. */
 export type ToHost =
   | {
       readonly kind: 'start';
-      readonly options: Pick<HostOptions, 'app' | 'port' | 'settings' | 'defaults' | 'hubFolder'>;
+      readonly options: Pick<HostOptions, 'app' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder'>;
     }
   | { readonly kind: 'stop' };
 
 /** From a host process to the cluster. */
 export type FromHost =
-  | { readonly kind: 'ready'; readonly port: number; readonly inspectorUrl: string | undefined }
+  | {
+      readonly kind: 'ready';
+      readonly port: number;
+      readonly inspectorUrl: string | undefined;
+      readonly functions: readonly FunctionSeen[];
+    }
   | { readonly kind: 'log'; readonly line: LogLine }
   /** It could not start: the app does not load, the port is taken, or something unforeseen. */
   | { readonly kind: 'failed'; readonly cause: 'load' | 'port' | 'other'; readonly message: string }

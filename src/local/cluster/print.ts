@@ -1,24 +1,25 @@
+import path from 'node:path';
 import { styleText } from 'node:util';
-import { formatDuration } from '../../core/duration';
-import { oneLine, printableJson } from '../../core/text';
+import { showTimeOfDay } from '../../core/show-time';
+import { userFrames } from '../../core/stack';
+import { printableJson } from '../../core/text';
 import type { LogLine } from '../host/core-api';
-import type { Cluster } from './cluster';
+import { type About, banner, type Started } from './banner';
 import type { ClusterEvent } from './deployment';
+import { eventLines, eventName } from './event-line';
+import { overdueNews, troubleNews } from './news';
 import { withoutSecrets } from './secrets';
 
-type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'instances'>;
-
-/** Says what happens: to people, a line an event, or to programs, a JSON line an event. */
+/** Prints what happens: for people, a line for each event that is news; for programs, a JSON line for each event. */
 export interface Printer {
   /** Everything runs. */
-  ready(
-    cluster: Started,
-    about: { readonly app: string; readonly container: string; readonly data: string | undefined },
-  ): void;
+  ready(cluster: Started, about: About): void;
   event(event: ClusterEvent): void;
   log(line: LogLine, deployment: string): void;
   /** Word from the command itself. */
   note(text: string): void;
+  /** A suggestion, for people alone. */
+  hint(text: string): void;
   error(text: string): void;
 }
 
@@ -26,6 +27,10 @@ export interface Output {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly color: boolean;
+  /** IANA name. Default: UTC. */
+  readonly timeZone?: string | undefined;
+  /** Whether people see claims, tokens, first attempts and whole stack traces. Default: false. */
+  readonly verbose?: boolean | undefined;
 }
 
 type Style = Parameters<typeof styleText>[0];
@@ -54,101 +59,16 @@ const STYLES: Readonly<Record<string, Style>> = {
   instanceStarted: 'green',
 };
 const DEPLOYMENT_STYLES: readonly Style[] = ['blue', 'magenta', 'cyan', 'yellow', 'green'];
+/** A longer name of a job moves the columns of its own lines. */
+const JOB_WIDTH_AT_MOST = 24;
+const EVENT_WIDTH = 10;
 
-/** Local time of day, with milliseconds. */
-function timeOfDay(at: Date): string {
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const ms = String(at.getMilliseconds()).padStart(3, '0');
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${ms}`;
-}
-
-/** A due time as people read it: the time of day, with its date unless that is today. */
-function dueTime(iso: string, now: Date): string {
-  const due = new Date(iso);
-  const time = timeOfDay(due).replace(/\.000$/, '');
-  return due.toDateString() === now.toDateString() ? time : `${due.toLocaleDateString('sv')} ${time}`;
-}
-
-function details(event: ClusterEvent): string {
-  const now = new Date(event.at);
-  const due = event.scheduledFor === undefined ? undefined : `due ${dueTime(event.scheduledFor, now)}`;
-  const through = event.through === undefined ? undefined : `to ${dueTime(event.through, now)}`;
-  const counted = event.event === 'fannedOut' ? 'items' : 'due times';
-  const count = event.count === undefined || event.count === 1 ? undefined : `(${event.count} ${counted})`;
-  const facts = [
-    event.attempt === undefined ? undefined : `attempt ${event.attempt}`,
-    event.token === undefined ? undefined : `token ${event.token}`,
-    event.latenessMs === undefined ? undefined : `${event.latenessMs} ms late`,
-    event.ageMs === undefined ? undefined : `no success for ${formatDuration(Math.floor(event.ageMs / 1000) * 1000)}`,
-    event.skewMs === undefined ? undefined : `its clock is ${event.skewMs} ms ahead`,
-    event.job === undefined ? `process ${event.pid}` : undefined,
-    event.reason,
-  ];
-  const span = [due, through, count].filter((part) => part !== undefined).join(' ');
-  return oneLine([span, ...facts].filter((part) => part !== undefined && part !== '').join(', '));
-}
-
-/**
- * Every deployment says at each sweep that a job is overdue. People read it once, and then that it is over.
- *
- * @returns what to print of an event: nothing, it, or it and more
- */
-function overdueNews(): (event: ClusterEvent) => readonly ClusterEvent[] {
-  /** By job: since when it has been without a success, as last told. One that looked before a success may tell late. */
-  const told = new Map<string, number>();
-  const overdue = new Set<string>();
-  return (event) => {
-    const { job, ageMs } = event;
-    if (job === undefined) return [event];
-    if (event.event === 'overdue' && ageMs !== undefined) {
-      const since = Date.parse(event.at) - ageMs;
-      if (since <= (told.get(job) ?? -Infinity)) return [];
-      told.set(job, since);
-      overdue.add(job);
-      return [event];
-    }
-    if (event.event !== 'succeeded' || !overdue.delete(job)) return [event];
-    const { at, deployment, pid } = event;
-    return [event, { event: 'overdue', at, deployment, pid, job, reason: 'no more' }];
-  };
-}
-
-/** Longer than the time between two sweeps: what is said again within it has lasted. */
-const LASTS_MS = 180_000;
-
-/**
- * An instance says at each sweep what is still wrong. People read it once.
- *
- * @returns whether to print an event
- */
-function troubleNews(): (event: ClusterEvent) => boolean {
-  /** By process and by what was said, without numbers: when it was last said. */
-  const told = new Map<number, Map<string, number>>();
-  return ({ event, at, pid, job, reason }) => {
-    if (event === 'healthy') told.delete(pid);
-    if (event !== 'unhealthy') return true;
-    const of = told.get(pid) ?? new Map<string, number>();
-    told.set(pid, of);
-    const what = `${job ?? ''} ${reason ?? ''}`.replaceAll(/\d+/g, '#');
-    const before = of.get(what) ?? -Infinity;
-    const now = Date.parse(at);
-    of.set(what, now);
-    return now - before > LASTS_MS;
-  };
-}
+/** The folder of this package: of the clone, or in the app's `node_modules`. */
+const OWN = path.join(__dirname, '../../../..');
 
 /** The connection string, for programs. The emulator's key is published, and opens nothing else. */
 function shownStorage({ storage, azuritePid }: Started): string {
   return azuritePid === undefined ? withoutSecrets(storage) : storage;
-}
-
-/** The storage account, without its key. */
-function describeStorage(cluster: Started, data: string | undefined): string {
-  const part = (name: string): string | undefined =>
-    new RegExp(`(?:^|;)${name}=([^;]+)`, 'i').exec(withoutSecrets(cluster.storage))?.[1];
-  const where = part('BlobEndpoint') ?? part('AccountName') ?? 'the storage emulator';
-  if (cluster.azuritePid === undefined) return where;
-  return `Azurite at ${where}, ${data === undefined ? 'in memory (--data DIR keeps it)' : `kept in ${data}`}`;
 }
 
 export function jsonPrinter({ out, err }: Output): Printer {
@@ -162,58 +82,70 @@ export function jsonPrinter({ out, err }: Output): Printer {
     log: ({ level, message, functionName }, deployment) =>
       err(`${[deployment, level, functionName].filter(Boolean).join(' ')}: ${message}\n`),
     note: (text) => err(`${text}\n`),
+    hint: () => undefined,
     error: (text) => err(`${text}\n`),
   };
 }
 
-export function humanPrinter({ out, err, color }: Output): Printer {
+/** A line of a handler begins with its job's name, which has a column of its own here. */
+function splitLog({ message, functionName }: LogLine): { readonly job: string; readonly text: string } {
+  const match = /^\[([a-z0-9-]{1,63})\] (.*)$/s.exec(message);
+  if (functionName?.startsWith('cronlease')) return { job: match?.[1] ?? '', text: match?.[2] ?? message };
+  return { job: '', text: functionName === undefined ? message : `${functionName}: ${message}` };
+}
+
+export function humanPrinter({ out, err, color, timeZone = 'UTC', verbose = false }: Output): Printer {
   const paint = (style: Style, text: string): string =>
     color ? styleText(style, text, { validateStream: false }) : text;
   const name = (deployment: string, width = 0): string => {
     const number = Number(/\d+$/.exec(deployment)?.[0] ?? 0);
     return paint(DEPLOYMENT_STYLES[number % DEPLOYMENT_STYLES.length] ?? 'blue', deployment.padEnd(width));
   };
-  let jobWidth = 12;
+  let jobWidth = 8;
+  let deploymentWidth = 7;
+  const head = (at: number, deployment: string, job: string): string => {
+    jobWidth = Math.min(JOB_WIDTH_AT_MOST, Math.max(jobWidth, job.length));
+    const time = paint('dim', showTimeOfDay(at, timeZone));
+    return `${time}  ${name(deployment, deploymentWidth)}  ${job.padEnd(jobWidth)}  `;
+  };
+  const details = eventLines({ timeZone, verbose });
   const print = (event: ClusterEvent): void => {
-    const job = event.job ?? '';
-    jobWidth = Math.min(40, Math.max(jobWidth, job.length));
-    const style = STYLES[event.event] ?? 'reset';
     const text = details(event);
-    out(
-      `${paint('dim', timeOfDay(new Date(event.at)))}  ${name(event.deployment, 8)}  ${job.padEnd(jobWidth)}  ` +
-        `${paint(style, event.event.padEnd(11))}  ${event.event === 'claimed' ? paint('dim', text) : text}\n`,
-    );
+    // The line of its start follows, and names the instance as well.
+    if (event.event === 'claimed' && !verbose) return;
+    const style = STYLES[event.event] ?? 'reset';
+    const line = `${paint(style, eventName(event.event).padEnd(EVENT_WIDTH))}  ${text}`;
+    out(`${head(Date.parse(event.at), event.deployment, event.job ?? '')}${line.trimEnd()}\n`);
   };
   const newsOf = overdueNews();
   const isNews = troubleNews();
   return {
-    ready(cluster, { app, container, data }) {
-      const [first] = cluster.instances();
-      const rows = cluster
-        .instances()
-        .map(
-          ({ deployment, port, pid, inspectorUrl }) =>
-            `  ${name(deployment, 10)} http://127.0.0.1:${port}  pid ${pid}` +
-            (inspectorUrl === undefined ? '\n' : `  debugger ${inspectorUrl}\n`),
-        );
-      out(
-        `\n${paint('bold', rows.length === 1 ? `One deployment runs the jobs of ${app}` : `${rows.length} deployments race for the jobs of ${app}`)}\n\n` +
-          `  ${'storage'.padEnd(10)} ${describeStorage(cluster, data)}\n` +
-          `  ${'container'.padEnd(10)} ${container}\n${rows.join('')}\n` +
-          'To try, in another terminal in that folder:\n' +
-          `  ${'npx cronlease runs'.padEnd(28)} what has run, newest first\n` +
-          `  ${'npx cronlease why JOB TIME'.padEnd(28)} what became of one due time, and why\n` +
-          `  ${`kill -9 ${first?.pid ?? 'PID'}`.padEnd(28)} its work goes on elsewhere\n` +
-          'Ctrl+C stops everything.\n\n',
+    ready(cluster, about) {
+      const longest = (texts: readonly string[], least: number): number =>
+        Math.max(least, ...texts.map((one) => one.length));
+      jobWidth = Math.min(
+        JOB_WIDTH_AT_MOST,
+        longest(
+          about.jobs.map((job) => job.name),
+          0,
+        ) || jobWidth,
       );
+      deploymentWidth = longest(
+        cluster.instances().map(({ deployment }) => deployment),
+        deploymentWidth,
+      );
+      out(banner(cluster, about, { timeZone, bold: (text) => paint('bold', text), deployment: name }));
     },
     event: (event) => newsOf(event).filter(isNews).forEach(print),
-    log({ level, message, functionName }, deployment) {
+    log(line, deployment) {
+      const { level } = line;
       const style: Style = level === 'warning' ? 'yellow' : level === 'error' || level === 'critical' ? 'red' : 'dim';
-      const head = `${paint('dim', timeOfDay(new Date()))}  ${name(deployment, 8)}  `;
-      out(`${head}${paint(style, `${functionName === undefined ? '' : `${functionName}: `}${message}`)}\n`);
+      const { job, text } = splitLog(line);
+      const shown = verbose ? text : userFrames(text, OWN);
+      out(`${head(Date.now(), deployment, job)}${paint(style, shown)}\n`);
     },
     note: (text) => out(`${paint('dim', text)}\n`),
+    hint: (text) => out(`${paint('bold', text)}\n`),
     error: (text) => err(`${paint('red', text)}\n`),
   };
 }

@@ -42,8 +42,11 @@ const SUPPORTED =
   'The embedded host runs timerTrigger, httpTrigger, orchestrationTrigger and activityTrigger, ' +
   'with durableClient inputs; run the app with Azure Functions Core Tools ("func start") for anything else.';
 
-function refuse(name: string, what: string): AppLoadError {
-  return new AppLoadError(`Function '${name}': ${what} ${SUPPORTED}`);
+/** A function that the real host may well run, and the embedded one cannot. */
+class UnsupportedError extends AppLoadError {}
+
+function refuse(name: string, what: string): UnsupportedError {
+  return new UnsupportedError(`Function '${name}': ${what} ${SUPPORTED}`);
 }
 
 /** Splits a function's bindings into its trigger and its durable client inputs; any other is refused. */
@@ -104,23 +107,39 @@ function isDisabled(name: string, env: NodeJS.ProcessEnv): boolean {
   return value !== undefined && /^(1|true)$/i.test(value);
 }
 
+export interface CheckedFunctions {
+  readonly hosted: readonly HostedFunction[];
+  /** For each function that the embedded host cannot run, which one and why. */
+  readonly skipped: readonly string[];
+}
+
 /**
  * Checks all registered functions. An app without any is an error: the real host would start, and do nothing.
+ * @param strict - a function that the embedded host cannot run is an error, and not skipped
  * @throws {@link AppLoadError}
  */
 export function checkFunctions(
   registered: Iterable<RegisteredFunction>,
-  routePrefix: string,
+  { routePrefix, strict }: { readonly routePrefix: string; readonly strict: boolean },
   env: NodeJS.ProcessEnv = process.env,
-): HostedFunction[] {
-  const hosted = Array.from(registered, (one) => toHosted(one, routePrefix));
-  if (hosted.length === 0) {
-    throw new AppLoadError('The app has registered no function. Does its "main" name the file that registers them?');
-  }
+): CheckedFunctions {
+  const hosted: HostedFunction[] = [];
+  const skipped: string[] = [];
   const names = new Set<string>();
-  for (const { name } of hosted) {
+  for (const one of registered) {
+    const { name } = one.metadata;
     if (names.has(name.toLowerCase())) throw new AppLoadError(`Two functions have the name '${name}'.`);
     names.add(name.toLowerCase());
+    if (isDisabled(name, env)) continue;
+    try {
+      hosted.push(toHosted(one, routePrefix));
+    } catch (error) {
+      if (strict || !(error instanceof UnsupportedError)) throw error;
+      skipped.push(error.message);
+    }
   }
-  return hosted.filter(({ name }) => !isDisabled(name, env));
+  if (names.size === 0) {
+    throw new AppLoadError('The app has registered no function. Does its "main" name the file that registers them?');
+  }
+  return { hosted, skipped };
 }

@@ -23,6 +23,8 @@ export interface HostOptions {
   readonly settings: Readonly<Record<string, string>>;
   /** Settings used where neither the environment nor `local.settings.json` has them. */
   readonly defaults: Readonly<Record<string, string>>;
+  /** Whether a function that this host cannot run is an error. Otherwise it is skipped, with a warning. */
+  readonly strict: boolean;
   /** Where the task hub keeps what has not ended, for the deployment's next host; undefined: nowhere. */
   readonly hubFolder: string | undefined;
   readonly log: (line: LogLine) => void;
@@ -80,7 +82,7 @@ async function loadApp(
   app: AppPackage,
   registry: AppRegistry,
   routePrefix: string,
-): Promise<HostedFunction[]> {
+): Promise<readonly HostedFunction[]> {
   for (const file of app.entryPoints) {
     try {
       await loadEntryPoint(file, app);
@@ -105,7 +107,12 @@ async function loadApp(
       'app.setup({ enableHttpStream: true }) is not supported by the embedded host: leave it out.',
     );
   }
-  return checkFunctions(registry.functions.values(), routePrefix);
+  const { strict } = options;
+  const { hosted, skipped } = checkFunctions(registry.functions.values(), { routePrefix, strict });
+  for (const message of skipped) {
+    options.log({ level: 'warning', message: `${message} It is skipped; --strict refuses it.` });
+  }
+  return hosted;
 }
 
 /** Resolves when `work` is done or `ms` have passed. */

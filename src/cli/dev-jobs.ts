@@ -1,0 +1,151 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { ConfigError } from '../config/config-error';
+import { loadJobs } from '../config/load';
+import { readJsonFile } from '../config/read-file';
+import { isRecord } from '../config/schema';
+import { valueAt } from '../config/zod-issues';
+import type { JobsFile } from '../core/job';
+import { actualTime } from '../core/job';
+import type { DevJobs, JobsChange } from '../local/cluster/dev-jobs';
+import { devFolder, removeDevFolder } from '../local/cluster/dev-file';
+import { STORE_LIMITS } from '../stores/open';
+import { UsageError } from './cli-error';
+import { DEFAULT_FILE } from './jobs-file';
+
+export interface DevJobsOptions {
+  /** Absolute path of the app's folder. */
+  readonly app: string;
+  /** The app's jobs file. Default: `jobs.json` in its folder, if there is one. */
+  readonly file: string | undefined;
+  /** A file whose jobs run beside those of the app. */
+  readonly more: string | undefined;
+}
+
+interface Loaded {
+  readonly jobsFile: JobsFile;
+  /** As they are written. */
+  readonly settings: Settings;
+}
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/** As the app checks them, but for its handlers. */
+const CHECKS = { leaseMs: STORE_LIMITS.leaseMs };
+
+/** The jobs of the file, as they are written there. */
+function jobsIn(file: string): Settings {
+  const jobs = valueAt(readJsonFile(file, '').value, ['jobs']);
+  return isRecord(jobs) ? jobs : {};
+}
+
+/**
+ * The jobs that `cronlease dev` runs: those of the app's file, and those of `more`. Together they are written to
+ * `.cronlease/jobs.json`, which the instances and the other commands then read.
+ *
+ * @throws UsageError when a file that was named is not there
+ */
+export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
+  const own = path.resolve(app, file ?? DEFAULT_FILE);
+  const extra = more === undefined ? undefined : path.resolve(more);
+  for (const [option, named] of [
+    ['--file', file === undefined ? undefined : own],
+    ['--more-jobs', extra],
+  ] as const) {
+    if (named !== undefined && !fs.existsSync(named)) throw new UsageError(`${option}: there is no file ${named}`);
+  }
+  if (extra !== undefined && !fs.existsSync(own)) {
+    throw new UsageError(`--more-jobs adds jobs to ${own}, and there is no such file`);
+  }
+  const merged = extra === undefined ? undefined : path.join(devFolder(app), DEFAULT_FILE);
+  const used = merged ?? (file === undefined ? undefined : own);
+
+  const load = (): Loaded => {
+    const { jobsFile } = loadJobs(own, CHECKS);
+    const settings = jobsIn(own);
+    if (extra === undefined) return { jobsFile, settings };
+    // The app's own job stands where both files have the name.
+    const both = { ...jobsIn(extra), ...settings };
+    return { jobsFile: loadJobs({ revision: jobsFile.revision, jobs: both }, CHECKS).jobsFile, settings: both };
+  };
+  let current: Loaded | undefined;
+  try {
+    current = load();
+  } catch (error) {
+    // The app refuses this file when it starts, and lists its errors, those of its handlers included.
+    if (!(error instanceof ConfigError)) throw error;
+  }
+
+  const write = (): void => {
+    if (merged === undefined) return;
+    fs.mkdirSync(path.dirname(merged), { recursive: true });
+    if (current === undefined) fs.copyFileSync(own, merged);
+    else {
+      const { jobsFile, settings } = current;
+      fs.writeFileSync(merged, `${JSON.stringify({ revision: jobsFile.revision, jobs: settings }, undefined, 2)}\n`);
+    }
+  };
+
+  return {
+    file: used,
+    watched: [own, ...(extra === undefined ? [] : [extra])],
+    write,
+    remove() {
+      if (merged === undefined) return;
+      fs.rmSync(merged, { force: true });
+      removeDevFolder(app);
+    },
+    jobs: (now) =>
+      (current?.jobsFile.jobs ?? []).map((spec) => {
+        const due = spec.enabled ? spec.timetable.next(now - spec.offsetMs) : undefined;
+        return { name: spec.name, next: due === undefined ? undefined : actualTime(spec, due) };
+      }),
+    reload(): JobsChange {
+      let loaded: Loaded;
+      try {
+        loaded = load();
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+        return { kind: 'invalid', message: error.message };
+      }
+      const changes = current === undefined ? ['the jobs are valid now'] : changesOf(current, loaded);
+      current = loaded;
+      if (changes.length > 0) write();
+      return { kind: 'valid', changes: changes.map((change) => `${DEFAULT_FILE}: ${change}`) };
+    },
+  };
+}
+
+function changesOf(before: Loaded, after: Loaded): readonly string[] {
+  const { revision } = after.jobsFile;
+  return [
+    ...changesBetween(before.settings, after.settings),
+    ...(before.jobsFile.revision === revision ? [] : [`revision ${revision}`]),
+  ];
+}
+
+/** What is different in a file of jobs, one job a line. */
+export function changesBetween(before: Settings, after: Settings): readonly string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names.flatMap((name) => {
+    const [old, now] = [before[name], after[name]];
+    if (JSON.stringify(old) === JSON.stringify(now)) return [];
+    if (!Object.hasOwn(before, name)) return [`added ${name}${scheduleOf(now)}`];
+    if (!Object.hasOwn(after, name)) return [`removed ${name}`];
+    const members = new Set([...keysOf(old), ...keysOf(now)]);
+    const changed = [...members].filter((key) => memberOf(old, key) !== memberOf(now, key));
+    return [`changed ${name}: ${changed.join(', ')}`];
+  });
+}
+
+function scheduleOf(job: unknown): string {
+  return isRecord(job) && typeof job['schedule'] === 'string' ? `: ${job['schedule']}` : '';
+}
+
+function keysOf(job: unknown): readonly string[] {
+  return isRecord(job) ? Object.keys(job) : [];
+}
+
+function memberOf(job: unknown, key: string): string | undefined {
+  return isRecord(job) ? JSON.stringify(job[key]) : undefined;
+}

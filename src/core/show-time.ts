@@ -1,0 +1,63 @@
+import type { EpochMs } from './brand';
+import { zoneOf } from './schedule/zone';
+
+/** The IANA name of this machine's time zone. */
+export function machineZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+export function isUtc(timeZone: string): boolean {
+  return /^(?:etc\/)?utc$/i.test(timeZone);
+}
+
+/** An instant in a zone, to be copied into a command: `2026-01-31T03:00:00Z`, or `2026-01-31T04:00:00+01:00`. */
+export function showTime(instant: EpochMs, timeZone: string): string {
+  const { wall, offset } = inZone(instant, timeZone);
+  return wall.replace('.000', '') + offset;
+}
+
+/** The time of day alone: `03:00:00Z`, or `04:00:00+01:00`. */
+export function showTimeOfDay(instant: EpochMs, timeZone: string): string {
+  const { wall, offset } = inZone(instant, timeZone);
+  return wall.slice(11, 19) + offset;
+}
+
+/** The day, as clocks in the zone have it: `2026-01-31`. */
+export function showDay(instant: EpochMs, timeZone: string): string {
+  return inZone(instant, timeZone).wall.slice(0, 10);
+}
+
+function inZone(instant: EpochMs, timeZone: string): { readonly wall: string; readonly offset: string } {
+  if (isUtc(timeZone)) return { wall: new Date(instant).toISOString().replace('Z', ''), offset: 'Z' };
+  const ahead = zoneOf(timeZone).segmentAt(Math.floor(instant / 1000)).offset;
+  const minutes = Math.round(Math.abs(ahead) / 60);
+  const two = (part: number): string => String(part).padStart(2, '0');
+  return {
+    wall: new Date(instant + ahead * 1000).toISOString().replace('Z', ''),
+    offset: `${ahead < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`,
+  };
+}
+
+/** A span as people read it: `40 ms`, `0.4 s`, `22.1 s`, `3 min 20 s`, `2 h 5 min`. */
+export function showSpan(ms: number): string {
+  if (ms >= 0 && ms < 100) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1).replace('.0', '')} s`;
+  const seconds = Math.round(ms / 1000);
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ];
+  const parts = [
+    [days, 'd'],
+    [hours, 'h'],
+    [minutes, 'min'],
+    [seconds % 60, 's'],
+  ] as const;
+  const first = parts.findIndex(([count]) => count > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ');
+}

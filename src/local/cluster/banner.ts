@@ -1,0 +1,101 @@
+import type { EpochMs } from '../../core/brand';
+import { isUtc, showTimeOfDay } from '../../core/show-time';
+import type { Cluster } from './cluster';
+import { withoutSecrets } from './secrets';
+
+export type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'instances'>;
+
+/** What the first lines of `cronlease dev` tell. */
+export interface About {
+  readonly app: string;
+  readonly container: string;
+  readonly data: string | undefined;
+  /** The jobs, each with its next due time. */
+  readonly jobs: readonly { readonly name: string; readonly next: EpochMs | undefined }[];
+}
+
+export interface BannerStyle {
+  readonly timeZone: string;
+  readonly bold: (text: string) => string;
+  readonly deployment: (name: string, width: number) => string;
+}
+
+/** More routes of one instance than this are counted and not listed. */
+const ROUTES = 6;
+/** So many jobs that come next are named. */
+const NEXT_JOBS = 4;
+const LABEL = 10;
+
+/** What runs, where, what comes next, and what to try. */
+export function banner(cluster: Started, about: About, style: BannerStyle): string {
+  const instances = cluster.instances();
+  const { app, container, data } = about;
+  const title =
+    instances.length === 1
+      ? `One deployment runs the jobs of ${app}`
+      : `${instances.length} deployments race for the jobs of ${app}`;
+  return [
+    '',
+    style.bold(title),
+    '',
+    ...describeStorage(cluster, data),
+    row('container', container),
+    ...instances.flatMap((instance) => instanceLines(instance, style)),
+    ...nextLines(about, style.timeZone),
+    row('times', isUtc(style.timeZone) ? 'in UTC (--local: in the zone of this machine)' : `in ${style.timeZone}`),
+    '',
+    'To try, in another terminal in this folder:',
+    ...TRY.map(([command, what]) => `  ${command.padEnd(27)} ${what}`),
+    'Ctrl+C stops everything.',
+    '',
+    '',
+  ].join('\n');
+}
+
+const TRY = [
+  ['npx cronlease runs', 'list what runs and what has run, newest first'],
+  ['npx cronlease why JOB TIME', 'explain what became of one due time'],
+  ['npx cronlease run JOB', 'run a job now'],
+  ['npx cronlease doctor', 'check storage, jobs and deployments'],
+] as const;
+
+function row(label: string, text: string): string {
+  return `  ${label.padEnd(LABEL)} ${text}`;
+}
+
+function instanceLines(
+  { deployment, port, pid, inspectorUrl, functions }: ReturnType<Started['instances']>[number],
+  style: BannerStyle,
+): readonly string[] {
+  const url = `http://127.0.0.1:${port}`;
+  const routes = functions.flatMap(({ route }) => route ?? []);
+  const listed = routes.slice(0, ROUTES).map((route) => row('', `  ${route.replace(/\/(?=[^/]*)/, `${url}/`)}`));
+  const more = routes.length > ROUTES ? [row('', `  and ${routes.length - ROUTES} more routes`)] : [];
+  const debug = inspectorUrl === undefined ? [] : [row('', `  debugger ${inspectorUrl}`)];
+  return [`  ${style.deployment(deployment, LABEL)} ${url}  pid ${pid}`, ...debug, ...listed, ...more];
+}
+
+/** The jobs that come next, those of one due time on one line. */
+function nextLines({ jobs }: About, timeZone: string): readonly string[] {
+  const coming = jobs
+    .flatMap(({ name, next }) => (next === undefined ? [] : [{ name, next }]))
+    .toSorted((a, b) => a.next - b.next)
+    .slice(0, NEXT_JOBS);
+  const times = new Map<EpochMs, string[]>();
+  for (const { name, next } of coming) times.set(next, [...(times.get(next) ?? []), name]);
+  return [...times].map(([time, names], index) =>
+    row(index === 0 ? 'next' : '', `${showTimeOfDay(time, timeZone)}  ${names.join(', ')}`),
+  );
+}
+
+/** The storage account, without its key. */
+function describeStorage(cluster: Started, data: string | undefined): readonly string[] {
+  const part = (name: string): string | undefined =>
+    new RegExp(`(?:^|;)${name}=([^;]+)`, 'i').exec(withoutSecrets(cluster.storage))?.[1];
+  const where = part('BlobEndpoint') ?? part('AccountName') ?? 'the storage emulator';
+  if (cluster.azuritePid === undefined) return [row('storage', where)];
+  return [
+    row('storage', `Azurite at ${where},`),
+    row('', data === undefined ? 'in memory (--data DIR keeps it)' : `kept in ${data}`),
+  ];
+}

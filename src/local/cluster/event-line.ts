@@ -1,0 +1,101 @@
+import { RUN_FATES } from '../../core/fate';
+import { showDay, showSpan, showTimeOfDay } from '../../core/show-time';
+import { oneLine } from '../../core/text';
+import type { ClusterEvent } from './deployment';
+
+export interface LineOptions {
+  readonly timeZone: string;
+  /** Tokens, first attempts, claims and the reasons of successes too. */
+  readonly verbose: boolean;
+}
+
+/** What an event is called on a terminal, where that is not its own name. */
+const NAMES: Readonly<Record<string, string>> = {
+  instanceExited: 'exited',
+  instanceStarted: 'restarted',
+  takenOver: 'taken over',
+  timedOut: 'timed out',
+  fannedOut: 'fanned out',
+  clockSkew: 'clock skew',
+};
+/** What is said of a start that is later than this. */
+const LATE_MS = 1000;
+/** The events that end an attempt. */
+export const ATTEMPT_ENDS: readonly string[] = [...RUN_FATES, 'retrying', 'fannedOut', 'superseded'];
+const RUN_ENDS: readonly string[] = RUN_FATES;
+
+export function eventName(event: string): string {
+  return NAMES[event] ?? event;
+}
+
+/** Tells of each event what people want to read, from what went before. */
+export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterEvent) => string {
+  /** When the handlers that are running were called, and how many attempts of each run only planned it. */
+  const started = new Map<string, number>();
+  const planned = new Map<string, number>();
+
+  const due = ({ scheduledFor, through, count, event, at }: ClusterEvent): string => {
+    const show = (iso: string): string => {
+      const instant = Date.parse(iso);
+      const time = showTimeOfDay(instant, timeZone);
+      return showDay(instant, timeZone) === showDay(Date.parse(at), timeZone)
+        ? time
+        : `${showDay(instant, timeZone)} ${time}`;
+    };
+    const counted = event === 'fannedOut' ? 'items' : 'due times';
+    return [
+      scheduledFor === undefined ? undefined : `due ${show(scheduledFor)}`,
+      through === undefined ? undefined : `to ${show(through)}`,
+      count === undefined || count === 1 ? undefined : `(${count} ${counted})`,
+    ]
+      .filter((part) => part !== undefined)
+      .join(' ');
+  };
+
+  const attempt = ({ attempt: number, runId = '' }: ClusterEvent): string | undefined => {
+    if (number === undefined) return undefined;
+    const counted = number - (planned.get(runId) ?? 0);
+    return verbose ? `attempt ${number}` : counted > 1 ? `attempt ${counted}` : undefined;
+  };
+
+  /** From the handler's call to this end of its attempt. */
+  const took = ({ event, at, runId = '', token = 0 }: ClusterEvent): string | undefined => {
+    const key = `${runId} ${token}`;
+    if (event === 'started') started.set(key, Date.parse(at));
+    const since = started.get(key);
+    if (since === undefined || !ATTEMPT_ENDS.includes(event)) return undefined;
+    started.delete(key);
+    return `took ${showSpan(Date.parse(at) - since)}`;
+  };
+
+  const lateness = ({ latenessMs, event, runId = '' }: ClusterEvent): string | undefined => {
+    if (latenessMs === undefined) return undefined;
+    if (event === 'started' && planned.has(runId)) return 'gathers the results of its items';
+    return verbose || latenessMs >= LATE_MS ? `${showSpan(latenessMs)} late` : undefined;
+  };
+
+  const facts = (event: ClusterEvent): readonly (string | undefined)[] => [
+    attempt(event),
+    verbose && event.token !== undefined ? `token ${event.token}` : undefined,
+    took(event),
+    lateness(event),
+    event.ageMs === undefined ? undefined : `no success for ${showSpan(Math.floor(event.ageMs / 1000) * 1000)}`,
+    event.skewMs === undefined ? undefined : `its clock is ${showSkew(event.skewMs)} the storage service's`,
+    event.job === undefined ? `process ${event.pid}` : undefined,
+    event.reason === 'completed' && !verbose ? undefined : event.reason,
+  ];
+
+  return (event) => {
+    const parts = [due(event), ...facts(event)].filter((part) => part !== undefined && part !== '');
+    const { runId } = event;
+    if (runId !== undefined) {
+      if (event.event === 'fannedOut') planned.set(runId, (planned.get(runId) ?? 0) + 1);
+      else if (RUN_ENDS.includes(event.event)) planned.delete(runId);
+    }
+    return oneLine(parts.join(', '));
+  };
+}
+
+function showSkew(ms: number): string {
+  return `${showSpan(Math.abs(ms))} ${ms > 0 ? 'ahead of' : 'behind'}`;
+}

@@ -1,0 +1,66 @@
+import path from 'node:path';
+import type { Cluster } from './cluster';
+import { ClusterError } from './cluster-error';
+import type { DevJobs } from './dev-jobs';
+import type { Printer } from './print';
+import { codeFiles, watchFiles } from './watch-files';
+
+/** Files of an app beside its code that an instance reads when it starts. */
+const SETTINGS = ['host.json', 'local.settings.json', 'package.json'];
+/** More names than this are counted. */
+const NAMES = 3;
+
+export interface ReloadOptions {
+  readonly app: string;
+  readonly cluster: Cluster;
+  readonly jobs: DevJobs | undefined;
+  readonly printer: Printer;
+  readonly isEnding: () => boolean;
+}
+
+/**
+ * Drains the instances and starts them again when the jobs, the code or the settings of the app have changed. Jobs that
+ * are not valid restart nothing.
+ *
+ * @returns what ends it
+ */
+export function reloadOnChange({ app, cluster, jobs, printer, isEnding }: ReloadOptions): () => void {
+  const jobsFiles = jobs?.watched ?? [];
+  const settings = SETTINGS.map((file) => path.join(app, file));
+  const list = (): readonly string[] | undefined => {
+    const code = codeFiles(app);
+    return code && [...jobsFiles, ...settings, ...code];
+  };
+  return watchFiles(list, async (files) => {
+    const news = whatChanged(app, files, jobs);
+    if (news.kind === 'invalid') {
+      printer.error(`${news.message}\nThe instances go on with the jobs as they were.`);
+      return;
+    }
+    if (news.changes.length === 0 || isEnding()) return;
+    printer.note([...news.changes, 'Restarting…'].join('\n'));
+    try {
+      await cluster.restart();
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      if (!isEnding()) printer.error(`${error.message}\nThe instances start again when a file has changed.`);
+    }
+  });
+}
+
+type News =
+  | { readonly kind: 'invalid'; readonly message: string }
+  /** What to tell, a line each; none: nothing that an instance would notice. */
+  | { readonly kind: 'valid'; readonly changes: readonly string[] };
+
+function whatChanged(app: string, files: readonly string[], jobs: DevJobs | undefined): News {
+  const isJobs = (file: string): boolean => jobs?.watched.includes(file) === true;
+  const names = files.filter((file) => !isJobs(file)).map((file) => path.relative(app, file));
+  const change = files.some(isJobs) ? jobs?.reload() : undefined;
+  if (change?.kind === 'invalid') return change;
+  const some = names.length > NAMES ? [...names.slice(0, NAMES), `${names.length - NAMES} more files`] : names;
+  return {
+    kind: 'valid',
+    changes: [...(change?.changes ?? []), ...(names.length === 0 ? [] : [`${some.join(', ')} changed`])],
+  };
+}

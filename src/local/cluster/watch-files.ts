@@ -1,0 +1,103 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { AppLoadError, readPackage } from '../host/app-folder';
+
+/** Files are looked at this often: no file system fails to show a change that way. */
+const LOOK_EVERY_MS = 500;
+const CODE = /\.[cm]?js$/;
+/** A folder with more code than this is not an app's build. */
+const FILES_AT_MOST = 5_000;
+
+/**
+ * The built code of an app: all in the folders of what `main` names, which may import each other.
+ * Undefined while there is none, as in the middle of a build.
+ */
+export function codeFiles(app: string): readonly string[] | undefined {
+  let entryPoints: readonly string[];
+  try {
+    ({ entryPoints } = readPackage(app));
+  } catch (error) {
+    if (error instanceof AppLoadError) return undefined;
+    throw error;
+  }
+  const tops = new Set(entryPoints.map((file) => path.relative(app, file).split(path.sep)[0] ?? ''));
+  const files: string[] = [];
+  for (const top of tops) {
+    const start = path.join(app, top);
+    if (fs.statSync(start, { throwIfNoEntry: false })?.isDirectory()) collect(start, files);
+    else collect(app, files);
+  }
+  return files;
+}
+
+function collect(folder: string, files: string[]): void {
+  for (const entry of entriesOf(folder)) {
+    if (files.length >= FILES_AT_MOST) return;
+    if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
+    const file = path.join(folder, entry.name);
+    if (entry.isDirectory()) collect(file, files);
+    else if (CODE.test(entry.name)) files.push(file);
+  }
+}
+
+function entriesOf(folder: string): readonly fs.Dirent[] {
+  try {
+    return fs.readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    // A build has just removed it.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function versionsOf(files: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    files.map((file) => {
+      const stat = fs.statSync(file, { throwIfNoEntry: false });
+      return [file, stat === undefined ? 'missing' : `${stat.mtimeMs} ${stat.size}`];
+    }),
+  );
+}
+
+function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): readonly string[] {
+  return [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file));
+}
+
+/**
+ * Looks for changes of files, and reports those that have lasted from one look to the next.
+ *
+ * @param list the files; undefined: not to be looked at now
+ * @param onChange no look is made until it is done
+ * @returns what ends it
+ */
+export function watchFiles(
+  list: () => readonly string[] | undefined,
+  onChange: (files: readonly string[]) => Promise<void>,
+): () => void {
+  const look = (): ReadonlyMap<string, string> | undefined => {
+    const files = list();
+    return files && versionsOf(files);
+  };
+  let known = look() ?? new Map<string, string>();
+  let last = known;
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+  const arm = (): void => {
+    if (!stopped) timer = setTimeout(() => void step().finally(arm), LOOK_EVERY_MS);
+  };
+  const step = async (): Promise<void> => {
+    const now = look();
+    if (now === undefined) return;
+    const settled = differences(last, now).length === 0;
+    last = now;
+    if (!settled) return;
+    const changed = differences(known, now);
+    known = now;
+    if (changed.length > 0) await onChange(changed);
+  };
+  arm();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,73 @@
+import type { JobName } from '../core/brand';
+import type { AttemptRecord } from '../core/record';
+import { attemptHistory, ForeignRecordError, openRecord } from '../core/record';
+import { ForeignMetadataError } from '../core/metadata';
+import type { Row } from '../core/row';
+import { readRecord } from '../coordinator/ledger';
+import type { CallOptions, LeaseStore, Listing } from '../lease/store';
+import { inParallel } from './in-parallel';
+import type { JobState } from './job-state';
+import { currentRun, stateIn } from './job-state';
+import type { ShownAttempt, ShownRecord } from './list-runs';
+import { shown } from './list-runs';
+
+/**
+ * The runs that are not over, newest first, each with the attempt that is running. The ledger has a record of a run
+ * only once it is over or tried again: the others are read from their rows.
+ *
+ * @param listing of the jobs in question
+ */
+export async function runsNow(
+  store: LeaseStore,
+  jobs: readonly JobName[],
+  listing: Listing,
+  options?: CallOptions,
+): Promise<readonly ShownRecord[]> {
+  const found = await inParallel(jobs, async (job) => {
+    try {
+      return await runNow(store, job, stateIn(listing, job), options);
+    } catch (error) {
+      // Who lists the ledger as well is told there.
+      if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) return undefined;
+      throw error;
+    }
+  });
+  return found
+    .filter((record) => record !== undefined)
+    .toSorted((a, b) => b.scheduledFor.localeCompare(a.scheduledFor));
+}
+
+async function runNow(
+  store: LeaseStore,
+  job: JobName,
+  state: JobState,
+  options: CallOptions | undefined,
+): Promise<ShownRecord | undefined> {
+  const { row } = state;
+  if (row?.run === undefined) return undefined;
+  const { key } = row.run;
+  const runId = await currentRun(store, job, state, options);
+  if (runId === undefined) return undefined;
+  const known = await readRecord(store, job, key, options);
+  if (known?.record.state === 'final') return undefined;
+  const past = attemptHistory(row.past, known?.record.attempts ?? []);
+  const record = known?.record ?? { ...openRecord({ name: job, offsetMs: 0 }, row, past), latenessMs: null };
+  const current = attemptNow(row, state);
+  const attempts = [
+    ...past.filter(({ attempt }) => attempt !== current?.attempt),
+    ...(current === undefined ? [] : [current]),
+  ];
+  return { ...shown(record, key, row), startedAt: record.startedAt ?? current?.startedAt ?? null, attempts };
+}
+
+/** The attempt that the row names, while it runs or waits for its due time. */
+function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefined {
+  if (row.phase !== 'running') return undefined;
+  const common: Omit<AttemptRecord, 'outcome' | 'startedAt'> = {
+    ...{ attempt: row.attempt, token: row.token, deployment: row.incumbent ?? 'unknown' },
+    ...{ endedAt: null, error: null },
+  };
+  if (lease === 'expired') return { ...common, startedAt: null, outcome: 'holderLost' };
+  const started = row.started === undefined || row.started > now ? null : new Date(row.started).toISOString();
+  return { ...common, startedAt: started, outcome: 'running' };
+}

@@ -1,0 +1,138 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { UsageError } from '../../src/cli/cli-error';
+import { changesBetween, devJobs } from '../../src/cli/dev-jobs';
+import { codeFiles, watchFiles } from '../../src/local/cluster/watch-files';
+
+let app: string;
+const write = (file: string, content: unknown): string => {
+  const full = path.join(app, file);
+  fs.mkdirSync(path.dirname(full), { recursive: true });
+  fs.writeFileSync(full, typeof content === 'string' ? content : JSON.stringify(content));
+  return full;
+};
+const merged = (): string => path.join(app, '.cronlease/jobs.json');
+
+beforeEach(() => {
+  app = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-dev-'));
+});
+afterEach(() => {
+  fs.rmSync(app, { recursive: true });
+});
+
+describe('the jobs of cronlease dev', () => {
+  it("are the app's own, in the file that the app names", () => {
+    write('jobs.json', {
+      revision: 3,
+      jobs: { own: { schedule: '* * * * *' }, off: { schedule: '@daily', enabled: false } },
+    });
+    const jobs = devJobs({ app, file: undefined, more: undefined });
+    expect(jobs.file).toBeUndefined();
+    expect(jobs.jobs(Date.UTC(2026, 0, 1, 0, 0, 30))).toEqual([
+      { name: 'own', next: Date.UTC(2026, 0, 1, 0, 1) },
+      { name: 'off', next: undefined },
+    ]);
+    jobs.write();
+    expect(fs.existsSync(merged())).toBe(false);
+  });
+
+  it('are those of another file too, in a file of their own that goes with the cluster', () => {
+    write('jobs.json', { revision: 3, jobs: { own: { schedule: '* * * * *' }, both: { schedule: '@daily' } } });
+    const more = write('more/jobs.json', {
+      jobs: { hello: { schedule: '@every 10s' }, both: { schedule: '@hourly' } },
+    });
+    const jobs = devJobs({ app, file: undefined, more });
+    jobs.write();
+    expect(jobs.file).toBe(merged());
+    expect(JSON.parse(fs.readFileSync(merged(), 'utf8'))).toEqual({
+      revision: 3,
+      jobs: { hello: { schedule: '@every 10s' }, both: { schedule: '@daily' }, own: { schedule: '* * * * *' } },
+    });
+    jobs.remove();
+    expect(fs.existsSync(path.dirname(merged()))).toBe(false);
+  });
+
+  it('are read again, and what has changed is named', () => {
+    write('jobs.json', { revision: 1, jobs: { own: { schedule: '* * * * *' } } });
+    const more = write('more.json', { jobs: { hello: { schedule: '@every 10s' } } });
+    const jobs = devJobs({ app, file: undefined, more });
+    jobs.write();
+    write('jobs.json', {
+      revision: 2,
+      jobs: { own: { schedule: '@daily', lease: '20s' }, fresh: { schedule: '@hourly' } },
+    });
+    expect(jobs.reload()).toEqual({
+      kind: 'valid',
+      changes: ['jobs.json: changed own: schedule, lease', 'jobs.json: added fresh: @hourly', 'jobs.json: revision 2'],
+    });
+    expect(JSON.parse(fs.readFileSync(merged(), 'utf8'))).toMatchObject({ jobs: { fresh: { schedule: '@hourly' } } });
+    expect(jobs.reload()).toEqual({ kind: 'valid', changes: [] });
+  });
+
+  it('stay as they are while the file is not valid', () => {
+    write('jobs.json', { jobs: { own: { schedule: '* * * * *' } } });
+    const jobs = devJobs({ app, file: undefined, more: undefined });
+    write('jobs.json', { jobs: { own: { schedule: '61 * * * *' } } });
+    expect(jobs.reload()).toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('jobs.own.schedule') as unknown,
+    });
+    expect(jobs.jobs(0)).toMatchObject([{ name: 'own' }]);
+  });
+
+  it('leave an invalid file to the app, which lists its errors', () => {
+    const own = write('jobs.json', '{"jobs": {"own": {}}}');
+    const more = write('more.json', { jobs: { hello: { schedule: '@every 10s' } } });
+    const jobs = devJobs({ app, file: undefined, more });
+    jobs.write();
+    expect(fs.readFileSync(merged(), 'utf8')).toBe(fs.readFileSync(own, 'utf8'));
+  });
+
+  it('must be there where they are named', () => {
+    expect(devJobs({ app, file: undefined, more: undefined }).jobs(0)).toEqual([]);
+    expect(() => devJobs({ app, file: 'none.json', more: undefined })).toThrow(UsageError);
+    expect(() => devJobs({ app, file: undefined, more: 'none.json' })).toThrow('--more-jobs: there is no file');
+    const more = write('more.json', { jobs: {} });
+    expect(() => devJobs({ app, file: undefined, more })).toThrow('--more-jobs adds jobs to');
+  });
+
+  it('differ by what is removed, too', () => {
+    expect(changesBetween({ a: {}, b: { schedule: '@daily' } }, { b: { schedule: '@daily' } })).toEqual(['removed a']);
+  });
+});
+
+describe('the code of an app', () => {
+  it('is all in the folder of what "main" names, without packages', () => {
+    write('package.json', { main: 'dist/*.js' });
+    expect(codeFiles(app)).toBeUndefined();
+    for (const file of ['dist/app.js', 'dist/lib/a.cjs', 'dist/node_modules/x/i.js', 'dist/notes.txt', 'test/a.js']) {
+      write(file, '');
+    }
+    const found = codeFiles(app)?.map((file) => path.relative(app, file));
+    expect(found?.toSorted()).toEqual(['dist/app.js', 'dist/lib/a.cjs']);
+    write('package.json', { main: 'index.js' });
+    write('index.js', '');
+    expect(codeFiles(app)?.length).toBe(4);
+  });
+
+  it('is reported when it has changed, once it changes no longer', async () => {
+    const file = write('a.js', '1');
+    const other = path.join(app, 'b.js');
+    const seen: (readonly string[])[] = [];
+    const stop = watchFiles(
+      () => [file, other],
+      (files) => {
+        seen.push(files);
+        return Promise.resolve();
+      },
+    );
+    fs.writeFileSync(file, 'longer');
+    fs.writeFileSync(other, 'new');
+    await expect.poll(() => seen, { timeout: 20_000 }).toEqual([[file, other]]);
+    fs.rmSync(other);
+    await expect.poll(() => seen.at(-1), { timeout: 20_000 }).toEqual([other]);
+    stop();
+  });
+});
