@@ -1,5 +1,6 @@
 import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
+import type { Aborter, RunningCall } from './bounded';
 import { abortForShutdown } from './bounded';
 import type { Coordinator } from './coordinator';
 import { giveBackAll } from './give-back';
@@ -8,6 +9,19 @@ import { giveBackAll } from './give-back';
 export const DRAIN_LIMIT_MS: Millis = 2_000;
 /** The process ends with its shutdown hook: until then the answers of what was going on must have left it. */
 const ANSWER_MS: Millis = 100;
+
+/** Waits for a call that a shutdown is to abort, and to wait for. */
+export async function whileRunning<T>(coordinator: Coordinator, aborter: Aborter, done: Promise<T>): Promise<T> {
+  const running: RunningCall = { aborter, done };
+  coordinator.running.add(running);
+  // The shutdown began before it could see this call.
+  if (coordinator.stopping) abortForShutdown(running);
+  try {
+    return await done;
+  } finally {
+    coordinator.running.delete(running);
+  }
+}
 
 /**
  * The instance is being shut down: it claims nothing more, gives back what it has handed over and nobody has claimed,

@@ -106,71 +106,89 @@ export async function holdRow(
   coordinator: Coordinator,
   report: Report,
   guard: Guard,
-  { row: first, remaining, trustFrom }: FirstWrite,
+  { row, remaining, trustFrom }: FirstWrite,
 ): Promise<{ readonly held: HeldRow; readonly answerLost: boolean } | undefined> {
-  const { clock, serviceTime } = coordinator;
-  const { job, leaseId } = guard;
-  const { name } = job.spec;
-  const written = await writeRow(coordinator, guard, first, remaining);
+  const written = await writeRow(coordinator, guard, row, remaining);
   if (written === undefined) return undefined;
-  const trust = trustFrom(written);
-  const claimed = { date: written.date, monotonic: clock.monotonic() };
-  let row = first;
-  let { etag } = written;
-  let stopRenewing = (): void => undefined;
-  let hasEnded = false;
-  const left = (): Millis => trust.remaining();
+  const { etag, date, answerLost } = written;
+  const claimed = { date, monotonic: coordinator.clock.monotonic() };
+  const writer = rowWriter(coordinator, report, { ...guard, etag }, row, trustFrom(written));
+  return { held: heldBy(writer, claimed), answerLost };
+}
 
-  const ask: Ask = (call) => untilAnswered(coordinator, left, (signal) => call(coordinator.store, signal));
-  const event: HeldRow['event'] = (what, details) => {
-    report.event({ at: serviceTime.now(), ...describeRun(job, row), event: what, ...details });
-  };
-  const writer: RowWriter = {
-    ...{ coordinator, report, job, mark: undefined, ask, event },
-    get row() {
-      return row;
+interface LeasedRow extends RowWriter {
+  readonly trust: Trust;
+  row: Row;
+  etag: ETag;
+  keepAlive(listener: RenewalListener): () => void;
+}
+
+function rowWriter(
+  coordinator: Coordinator,
+  report: Report,
+  { etag, ...lease }: Guard,
+  row: Row,
+  trust: Trust,
+): LeasedRow {
+  const { job, leaseId } = lease;
+  const remaining = (): Millis => trust.remaining();
+  const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
+  let stopRenewing = (): void => undefined;
+  const writer: LeasedRow = {
+    ...{ coordinator, report, job, row, etag, trust, mark: undefined, ask },
+    event: (event, details) => {
+      report.event({ at: coordinator.serviceTime.now(), ...describeRun(job, writer.row), event, ...details });
     },
     async write(next) {
-      const answer = await writeRow(coordinator, { ...guard, etag }, next, left);
-      if (answer === undefined) return false;
-      row = next;
-      ({ etag } = answer);
+      const written = await writeRow(coordinator, { ...lease, etag: writer.etag }, next, remaining);
+      if (written === undefined) return false;
+      writer.row = next;
+      writer.etag = written.etag;
       return true;
     },
     async release() {
       stopRenewing();
-      await ask((store, signal) => store.release(name, leaseId, { signal }));
+      await ask((store, signal) => store.release(job.spec.name, leaseId, { signal }));
+    },
+    keepAlive(listener) {
+      stopRenewing = renewing(writer, lease, listener);
+      return stopRenewing;
     },
   };
+  return writer;
+}
+
+/** What everybody but the functions of `settle.ts` may see of the row. */
+function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
+  const { coordinator, report, job, trust, ask } = writer;
+  let hasEnded = false;
   /** After a first end the row is somebody else's: a second one would write over it. */
   const end = (): RowWriter => {
-    if (hasEnded) throw new Error(`the row of job "${name}" has been settled or suspended already`);
+    if (hasEnded) throw new Error(`the row of job "${job.spec.name}" has been settled or suspended already`);
     hasEnded = true;
     return writer;
   };
-
-  const held: HeldRow = {
-    ...{ coordinator, report, job, trust, claimed, ask, event },
+  return {
+    ...{ coordinator, report, job, trust, claimed, ask },
     get row() {
-      return row;
+      return writer.row;
     },
     get etag() {
-      return etag;
+      return writer.etag;
     },
     get key() {
-      return runKey(row);
+      return runKey(writer.row);
     },
-    keepAlive(listener) {
-      stopRenewing = renewing(writer, guard, trust, listener);
-      return stopRenewing;
+    event: (event, details) => {
+      writer.event(event, details);
     },
+    keepAlive: (listener) => writer.keepAlive(listener),
     mark: (attempts) => writeMark(writer, attempts),
     settle: async (attempts, how, beforeRelease = async () => undefined) => settle(end(), attempts, how, beforeRelease),
     settleFound: async (record) => settleFound(end(), record),
     suspend: async (attempt, next) => suspend(end(), attempt, next),
     finishDecided: async () => finishDecided(end()),
   };
-  return { held, answerLost: written.answerLost };
 }
 
 /** What every event about a run contains. */
@@ -187,9 +205,8 @@ function describeRun(
 }
 
 function renewing(
-  { coordinator, report, job }: RowWriter,
-  { leaseId, leaseMs }: Guard,
-  trust: Trust,
+  { coordinator, report, job, trust }: LeasedRow,
+  { leaseId, leaseMs }: Pick<Guard, 'leaseId' | 'leaseMs'>,
   listener: RenewalListener,
 ): () => void {
   const { store, clock, random, serviceTime } = coordinator;

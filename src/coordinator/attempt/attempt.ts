@@ -9,9 +9,10 @@ import { isFanOut } from '../../handler/handlers';
 import { createFence } from '../../lease/fence';
 import { StoreError } from '../../lease/store';
 import { beginBeats } from '../beat';
-import type { Aborter, RunningCall } from '../bounded';
+import type { Aborter } from '../bounded';
 import { createAborter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
+import { whileRunning } from '../drain';
 import { CLOCK_RATE_ERROR } from '../held';
 import type { HeldRow } from '../held';
 import type { AttemptInput, AttemptResult, ClaimInput } from '../message';
@@ -46,15 +47,8 @@ export async function runAttempt(
 
   arrived(coordinator, input);
   const aborter = createAborter();
-  const attempt = claimAndRun(coordinator, input, aborter, report);
   // From before the claim on: a shutdown that begins while it is made waits for it too.
-  const running: RunningCall = { aborter, done: attempt };
-  coordinator.running.add(running);
-  try {
-    return await attempt;
-  } finally {
-    coordinator.running.delete(running);
-  }
+  return whileRunning(coordinator, aborter, claimAndRun(coordinator, input, aborter, report));
 }
 
 /** The hub has delivered what this process handed over: nothing is to be given back. */

@@ -10,15 +10,16 @@ import { isFanOut } from '../../handler/handlers';
 import { untilAnswered } from '../../lease/deadline';
 import type { ClosableFence } from '../../lease/fence';
 import { createFence } from '../../lease/fence';
+import type { PieceStore } from '../../lease/store';
 import { StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
-import type { Aborted, Aborter } from '../bounded';
-import { abortForShutdown, callBounded, createAborter, timeoutAfter } from '../bounded';
-import type { Handled } from '../bounded';
+import type { Aborted, Aborter, Bounds, Handled } from '../bounded';
+import { callBounded, createAborter, timeoutAfter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
 import type { AttemptResult, ItemInput } from '../message';
 import { callHandler, describeError } from './call-handler';
 import { jobLog } from './execute';
+import { whileRunning } from '../drain';
 import type { WantedItem } from './standing';
 import { calling, standingOf, trustFrom, watchStanding } from './standing';
 
@@ -31,35 +32,42 @@ const SEND_AGAIN_MS = 2_000;
  * that is done already is not done again. Never throws: an item's failure is its own.
  */
 export async function runItem(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
-  const again = (delay: Millis, attempt: number): ItemResult => {
-    // A call that only says that its lane is there must not shorten the item's wait.
-    const notBefore = Math.max(coordinator.serviceTime.now() + delay, input.notBefore ?? 0);
-    // By then the time of its run's items is over.
-    if (notBefore > input.until - ITEMS_MARGIN_MS) return { kind: 'item', state: 'stopped' };
-    return againAt(coordinator, attempt, notBefore);
-  };
   const job = coordinator.jobs.get(input.job as JobName);
   if (job === undefined || !isFanOut(job.handler)) {
     report.log('warn', `job "${input.job}" does not fan out in this instance's jobs file: item not done`);
     return { kind: 'item', state: 'stopped' };
   }
-  if (coordinator.stopping) return again(SEND_AGAIN_MS, input.attempt);
+  const wanted: WantedItem = { coordinator, report, job, handler: job.handler, input };
+  if (coordinator.stopping) return again(wanted, SEND_AGAIN_MS);
   try {
-    const wanted = { job, handler: job.handler, input };
-    const standing = await standingOf(coordinator, wanted);
-    if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
-    const { notBefore = 0 } = input;
-    if (notBefore > coordinator.serviceTime.now()) return againAt(coordinator, input.attempt, notBefore);
-    if (standing.kind === 'held') return again(SEND_AGAIN_MS, input.attempt);
-    const item: Item = { ...wanted, trust: trustFrom(coordinator, standing), again };
-    const end = await storedEnd(coordinator, input);
-    return end === undefined ? await attemptItem(coordinator, item, report) : await afterEnd(coordinator, item, end);
+    return await lookAfter(wanted);
   } catch (error) {
     const isKnown = error instanceof StoreError || error instanceof ForeignMetadataError;
     if (!isKnown && !(error instanceof ForeignRecordError)) throw error;
     report.log('warn', `job "${input.job}", item ${String(input.index)}: will be sent again:`, error);
-    return again(SEND_AGAIN_MS, input.attempt);
+    return again(wanted, SEND_AGAIN_MS);
   }
+}
+
+async function lookAfter(wanted: WantedItem): Promise<ItemResult> {
+  const { coordinator, input } = wanted;
+  const standing = await standingOf(wanted);
+  if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
+  const { notBefore = 0 } = input;
+  if (notBefore > coordinator.serviceTime.now()) return againAt(coordinator, input.attempt, notBefore);
+  if (standing.kind === 'held') return again(wanted, SEND_AGAIN_MS);
+  const item: Item = { ...wanted, trust: trustFrom(wanted, standing) };
+  const end = await storedEnd(item);
+  return end === undefined ? attemptItem(item) : afterEnd(item, end);
+}
+
+/** Has the item sent again, with the number of its next attempt. */
+function again({ coordinator, input }: WantedItem, delay: Millis, attempt = input.attempt): ItemResult {
+  // A call that only says that its lane is there must not shorten the item's wait.
+  const notBefore = Math.max(coordinator.serviceTime.now() + delay, input.notBefore ?? 0);
+  // By then the time of its run's items is over.
+  if (notBefore > input.until - ITEMS_MARGIN_MS) return { kind: 'item', state: 'stopped' };
+  return againAt(coordinator, attempt, notBefore);
 }
 
 function againAt({ serviceTime }: Coordinator, attempt: number, notBefore: EpochMs): ItemResult {
@@ -68,79 +76,58 @@ function againAt({ serviceTime }: Coordinator, attempt: number, notBefore: Epoch
 
 interface Item extends WantedItem {
   readonly trust: Trust;
-  readonly again: (delay: Millis, attempt: number) => ItemResult;
 }
 
-async function attemptItem(coordinator: Coordinator, item: Item, report: Report): Promise<ItemResult> {
-  const { job, handler, input, trust, again } = item;
+async function attemptItem(item: Item): Promise<ItemResult> {
+  const { coordinator, report, job, handler, input, trust } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
   // This process may have stood still since it looked.
-  if (!trust.holds) return again(SEND_AGAIN_MS, attempt);
+  if (!trust.holds) return again(item, SEND_AGAIN_MS);
   if (attempt > retry.attempts) {
     // Its last call ended without an answer: with it, so did the process that made it, or its way to storage.
     const message =
       `item ${String(input.index)} was tried ${String(retry.attempts)} times, and its last call was lost with its ` +
       'instance or cut off from storage';
-    return finish(coordinator, item, {
-      state: 'failed',
-      error: { name: 'ItemLostError', message },
-      attempts: retry.attempts,
-    });
+    return finish(item, { state: 'failed', error: { name: 'ItemLostError', message }, attempts: retry.attempts });
   }
   const aborter = createAborter();
-  const call = callItem(coordinator, item, aborter, report);
-  const running = { aborter, done: call };
-  coordinator.running.add(running);
-  if (coordinator.stopping) abortForShutdown(running);
-  let end: Handled | Aborted;
-  try {
-    end = await call;
-  } finally {
-    coordinator.running.delete(running);
-  }
+  const end = await whileRunning(coordinator, aborter, callItem(item, aborter));
   if (end.kind === 'aborted' && end.code === 'cancelled') return { kind: 'item', state: 'stopped' };
-  if (end.kind === 'aborted' && end.code === 'draining') return again(SEND_AGAIN_MS, attempt);
+  if (end.kind === 'aborted' && end.code === 'draining') return again(item, SEND_AGAIN_MS);
   if (end.kind === 'returned') {
     const { result } = end;
-    return finishLate(coordinator, item, { state: 'succeeded', ...(result === undefined ? {} : { result }) });
+    return finishLate(item, { state: 'succeeded', ...(result === undefined ? {} : { result }) });
   }
   // As a run whose lease is lost: the call counts, and the next one finds out whether it is still wanted.
-  if (!trust.holds) return again(SEND_AGAIN_MS, attempt + 1);
+  if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1);
   const error = end.kind === 'threw' ? end.error : describeError(aborter.signal.reason);
   report.log(
     'warn',
     `job "${job.spec.name}", item ${String(input.index)}, attempt ${String(attempt)}: ${error.message}`,
   );
   const retryable = end.kind === 'aborted' || end.retryable;
-  if (retryable && attempt < retry.attempts) return again(backoff(retry, attempt, coordinator.random()), attempt + 1);
-  return finish(coordinator, item, { state: 'failed', error, attempts: attempt });
+  if (retryable && attempt < retry.attempts) {
+    return again(item, backoff(retry, attempt, coordinator.random()), attempt + 1);
+  }
+  return finish(item, { state: 'failed', error, attempts: attempt });
 }
 
-async function callItem(
-  coordinator: Coordinator,
-  item: Item,
-  aborter: Aborter,
-  report: Report,
-): Promise<Handled | Aborted> {
-  const { job, handler, input, trust } = item;
+async function callItem(item: Item, aborter: Aborter): Promise<Handled | Aborted> {
+  const { coordinator, report, job, handler, input, trust } = item;
   const { clock, settings } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
   const fence = createFence(name, input.token as Token, trust);
-  const stopWatching = watchStanding(coordinator, item, trust, aborter, report);
+  const stopWatching = watchStanding(item, trust, aborter);
   const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
+  const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   try {
-    return await callBounded(
-      clock,
-      aborter,
-      { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs },
-      (progress) => {
-        const context = itemContext(name, input, { aborter, fence, progress }, report);
-        const planned: unknown = JSON.parse(input.item);
-        return callHandler(name, () => handler.each(context, planned as never, job.input as never));
-      },
-    );
+    return await callBounded(clock, aborter, bounds, (progress) => {
+      const context = itemContext(name, input, { aborter, fence, progress }, report);
+      const planned: unknown = JSON.parse(input.item);
+      return callHandler(name, () => handler.each(context, planned as never, job.input as never));
+    });
   } finally {
     stopWatching();
     fence.close();
@@ -169,36 +156,35 @@ export function itemContext(
 }
 
 /** A call that blocked its process for long has its result, and no trust any more: it looks again. */
-async function finishLate(coordinator: Coordinator, item: Item, end: ItemEnd): Promise<ItemResult> {
-  if (item.trust.holds) return finish(coordinator, item, end);
-  const standing = await standingOf(coordinator, item);
+async function finishLate(item: Item, end: ItemEnd): Promise<ItemResult> {
+  if (item.trust.holds) return finish(item, end);
+  const standing = await standingOf(item);
   if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
-  if (standing.kind === 'held') return item.again(SEND_AGAIN_MS, item.input.attempt);
-  return finish(coordinator, { ...item, trust: trustFrom(coordinator, standing) }, end);
+  if (standing.kind === 'held') return again(item, SEND_AGAIN_MS);
+  return finish({ ...item, trust: trustFrom(item, standing) }, end);
 }
 
 /** Stores what became of the item; of two ends the first one stands. */
-async function finish(coordinator: Coordinator, item: Item, end: ItemEnd): Promise<ItemResult> {
-  const answer = await createPiece(coordinator, item, itemPiece(item.input.index), storeItemEnd(end));
+async function finish(item: Item, end: ItemEnd): Promise<ItemResult> {
+  const answer = await createPiece(item, itemPiece(item.input.index), storeItemEnd(end));
   // It may be our own write, whose answer was lost, or that of another call.
-  const stands = answer === 'created' ? end : await storedEnd(coordinator, item.input);
-  return afterEnd(coordinator, item, stands ?? end);
+  const stands = answer === 'created' ? end : await storedEnd(item);
+  return afterEnd(item, stands ?? end);
 }
 
 /** What an item's end means for the others. */
-async function afterEnd(coordinator: Coordinator, item: Item, end: ItemEnd): Promise<ItemResult> {
+async function afterEnd(item: Item, end: ItemEnd): Promise<ItemResult> {
   if (end.state !== 'failed' || item.handler.policy.onItemFailure !== 'failFast')
     return { kind: 'item', state: 'done' };
-  await createPiece(coordinator, item, STOP_PIECE, { body: '{}', summary: {} });
+  await createPiece(item, STOP_PIECE, { body: '{}', summary: {} });
   return { kind: 'item', state: 'stopped' };
 }
 
 function createPiece(
-  coordinator: Coordinator,
-  { job, input, trust }: Item,
+  { coordinator, job, input, trust }: Item,
   piece: string,
-  record: Parameters<Coordinator['store']['createPiece']>[3],
-): ReturnType<Coordinator['store']['createPiece']> {
+  record: Parameters<PieceStore['createPiece']>[3],
+): ReturnType<PieceStore['createPiece']> {
   return untilAnswered(
     coordinator,
     () => trust.remaining(),
@@ -206,11 +192,10 @@ function createPiece(
   );
 }
 
-async function storedEnd(coordinator: Coordinator, { job, key, index }: ItemInput): Promise<ItemEnd | undefined> {
+async function storedEnd(item: WantedItem): Promise<ItemEnd | undefined> {
+  const { job, key, index } = item.input;
   const name = itemPiece(index);
-  const body = await calling(coordinator, (signal) =>
-    coordinator.store.readPiece(job as JobName, key, name, { signal }),
-  );
+  const body = await calling(item, (store, signal) => store.readPiece(job as JobName, key, name, { signal }));
   if (body === undefined) return undefined;
   const end = parseItemEnd(body);
   if (end === undefined) throw new ForeignRecordError(`"${name}" of run ${key} of job "${job}" is none of cronlease's`);

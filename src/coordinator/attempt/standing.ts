@@ -5,6 +5,7 @@ import { runIdOf } from '../../core/key';
 import { decodeRow } from '../../core/row';
 import type { FanOutHandler } from '../../handler/define-fan-out';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
+import type { LeaseStore } from '../../lease/store';
 import type { Moment } from '../../lease/trust';
 import { elapsedSince, moment, Trust, whenOver } from '../../lease/trust';
 import { beat } from '../beat';
@@ -19,6 +20,8 @@ const CHECK_TRUSTS_MS = 20_000;
 
 /** A call for an item, with the handler that it is for. */
 export interface WantedItem {
+  readonly coordinator: Coordinator;
+  readonly report: Report;
   readonly job: RunnableJob;
   readonly handler: FanOutHandler;
   readonly input: ItemInput;
@@ -36,15 +39,14 @@ type Standing =
  * Whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. The run's
  * heartbeat comes before the look: somebody who acquires the row after the look finds that beat.
  */
-export async function standingOf(
-  coordinator: Coordinator,
-  { job: { spec }, handler: { policy }, input }: WantedItem,
-): Promise<Standing> {
-  const { store, clock, serviceTime } = coordinator;
+export async function standingOf(item: WantedItem): Promise<Standing> {
+  const { coordinator, handler, input } = item;
+  const { spec } = item.job;
+  const { clock, serviceTime } = coordinator;
   const lastBeat = await beat(coordinator, input);
   const sent = moment(clock);
   const beatTrusts = lastBeat === undefined ? Infinity : BEAT_TRUSTS_MS - elapsedSince(clock, lastBeat);
-  const listing = await calling(coordinator, (signal) => store.list({ job: spec.name, signal }));
+  const listing = await calling(item, (store, signal) => store.list({ job: spec.name, signal }));
   serviceTime.observe(listing.date, sent);
   const seen = listing.jobs.get(spec.name);
   if (seen?.row === undefined) return { kind: 'unwanted', why: 'its row is gone' };
@@ -55,8 +57,8 @@ export async function standingOf(
   if (seen.row.lease === 'leased' || seen.row.lease === 'breaking') return { kind: 'held' };
   const control = seen.control === undefined ? undefined : decodeControl(seen.control.metadata);
   if (control?.cancel === runIdOf(spec.name, input.key)) return { kind: 'unwanted', why: 'its run was cancelled' };
-  if (policy.onItemFailure === 'failFast') {
-    const stop = await calling(coordinator, (signal) => store.readPiece(spec.name, input.key, STOP_PIECE, { signal }));
+  if (handler.policy.onItemFailure === 'failFast') {
+    const stop = await calling(item, (store, signal) => store.readPiece(spec.name, input.key, STOP_PIECE, { signal }));
     if (stop !== undefined) return { kind: 'unwanted', why: 'another item of its run has failed' };
   }
   const left = remainingOf(input.until, listing.date);
@@ -71,30 +73,24 @@ function remainingOf(until: EpochMs, date: EpochMs): Millis {
 }
 
 export function trustFrom(
-  { clock }: Coordinator,
+  { coordinator }: WantedItem,
   { sent, trustMs }: Extract<Standing, { readonly kind: 'wanted' }>,
 ): Trust {
-  return new Trust(clock, sent, trustMs);
+  return new Trust(coordinator.clock, sent, trustMs);
 }
 
 /**
  * Looks whether the item's run still wants it, extends its trust if so, and aborts it if not or once the trust is over.
  * Returns what stops watching.
  */
-export function watchStanding(
-  coordinator: Coordinator,
-  item: WantedItem,
-  trust: Trust,
-  aborter: Aborter,
-  report: Report,
-): () => void {
+export function watchStanding(item: WantedItem, trust: Trust, aborter: Aborter): () => void {
+  const { coordinator, report, job, input } = item;
   const { clock } = coordinator;
-  const { job, input } = item;
   let stopped = false;
   let cancel = (): void => undefined;
   const check = async (): Promise<void> => {
     try {
-      const standing = await standingOf(coordinator, item);
+      const standing = await standingOf(item);
       if (stopped) return;
       if (standing.kind === 'wanted') trust.extend(standing.sent, standing.trustMs);
       if (standing.kind === 'unwanted') {
@@ -122,6 +118,9 @@ export function watchStanding(
 }
 
 /** One call to storage, cut off after 5 s. */
-export function calling<T>({ clock }: Coordinator, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return within(clock, CALL_LIMIT_MS, call);
+export function calling<T>(
+  { coordinator: { clock, store } }: WantedItem,
+  call: (store: LeaseStore, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return within(clock, CALL_LIMIT_MS, (signal) => call(store, signal));
 }

@@ -170,17 +170,14 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'the lease is released when it is lost',
     edits: [
       {
-        file: 'coordinator/attempt/attempt.ts',
-        from: "if (!held.trust.holds) return lost(held, 'the lease was lost');",
-        to:
-          'if (!held.trust.holds) {\n' +
-          '      await held.coordinator.store.release(held.job.spec.name, held.leaseId).catch(() => undefined);\n' +
-          "      return lost(held, 'the lease was lost');\n    }",
-      },
-      {
         file: 'coordinator/held.ts',
-        from: 'const held: HeldRow = {',
-        to: 'const held = {\n    leaseId,',
+        from: 'stopRenewing = renewing(writer, lease, listener);',
+        to:
+          'const onLost = (why) => {\n' +
+          '        listener.onLost(why);\n' +
+          '        void coordinator.store.release(job.spec.name, leaseId).catch(() => undefined);\n' +
+          '      };\n' +
+          '      stopRenewing = renewing(writer, lease, { ...listener, onLost });',
       },
     ],
   },
