@@ -26,7 +26,7 @@ import type { Stage } from './fan-out';
 import { fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { runItem } from './item';
 
-/** Earlier attempts travel with the orchestration: their errors are cut shorter than the ledger's, and old ones go. */
+/** Earlier attempts travel in the orchestration's input: at most so many, their errors cut shorter than the ledger's. */
 const KNOWN_ATTEMPTS = 100;
 const KNOWN_LIMIT = 500;
 
@@ -47,11 +47,11 @@ export async function runAttempt(
 
   arrived(coordinator, input);
   const aborter = createAborter();
-  // From before the claim on: a shutdown that begins while it is made waits for it too.
+  // Registered before the claim is made: a shutdown that begins meanwhile waits for it too.
   return whileRunning(coordinator, aborter, claimAndRun(coordinator, input, aborter, report));
 }
 
-/** The hub has delivered what this process handed over: nothing is to be given back. */
+/** The hub has delivered what this process handed over: it need not be given back. */
 function arrived({ handOvers }: Coordinator, input: ClaimInput): void {
   const name = input.job as JobName;
   if (input.kind === 'handedOver' && handOvers.get(name)?.leaseId === input.leaseId) handOvers.delete(name);
@@ -69,7 +69,7 @@ async function claimAndRun(
     return await underLease(claimed, input, aborter);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    // Nothing more is written: the lease runs out, and the next holder finds out from row and record how far it got.
+    // Nothing more is written: the lease expires, and the next holder reads from row and record how far the run got.
     claimed.held.event('superseded', { reason: 'leaseLost' });
     return { kind: 'lost', why: error.message };
   }
@@ -124,7 +124,7 @@ async function underLease(
   }
 }
 
-/** Calls what the handler has for this attempt. */
+/** Calls the part of the handler that this attempt is for. */
 async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): Promise<Stage> {
   const { handler } = held.job;
   // The input came out of this very handler's schema when the app started.
@@ -150,7 +150,7 @@ function stepOf(
   return afterAttempt(held.job.spec, held.row, execution.end, atLeast(held), held.coordinator.random());
 }
 
-/** The time, which a clock that was set back since the claim does not lower. */
+/** The time, at least as late as the claim plus what has passed since: the clock may have been set back meanwhile. */
 function atLeast({ coordinator: { clock, serviceTime }, claimed }: HeldRow): EpochMs {
   const sinceClaim = (clock.monotonic() - claimed.monotonic) * (1 - CLOCK_RATE_ERROR);
   return Math.max(serviceTime.now(), claimed.date + sinceClaim);
@@ -160,7 +160,7 @@ function isTakeOver(input: AttemptInput): boolean {
   return input.kind === 'handedOver' && input.what === 'takeOver';
 }
 
-/** `takeOver` is said of the attempt that follows a holder's death, and of no other. */
+/** Only the attempt that follows a holder's death has `takeOver`; its retries have the run's own trigger. */
 function triggerOf(held: HeldRow, input: AttemptInput): Trigger {
   return isTakeOver(input) ? 'takeOver' : (held.row.run?.trigger ?? 'schedule');
 }
@@ -171,7 +171,7 @@ interface Conclusion {
   readonly history: readonly AttemptRecord[];
 }
 
-/** What becomes of the run, written down; then the lease is let go. */
+/** Ends or suspends the run. */
 async function conclude(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
   const { step, stage } = conclusion;
   switch (step.kind) {
@@ -225,9 +225,9 @@ async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<Atte
 }
 
 /**
- * Leaves the run to another attempt. Where the lease has passed on, nothing is written, and this attempt is lost.
+ * Leaves the run to another attempt. Where the row has passed on, nothing is written, and this attempt is lost.
  *
- * @param then what this attempt returns, from what the run's own orchestration is to continue with
+ * @param then makes the answer of this attempt from the input of the next one
  */
 async function putOff(
   held: HeldRow,

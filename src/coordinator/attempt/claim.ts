@@ -14,12 +14,12 @@ import { unpackRow } from '../message';
 
 /** Durable timers are cut to whole seconds by the storage back end. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
-/** A hand-over that took more than this share of the lease leaves too little of it to begin with. */
+/** After a hand-over that took more than this share of the lease, the attempt acquires it anew. */
 const FRESH_SHARE = 1 / 3;
-/** One that took longer may have been given back: less than a hand-over is late after, by what clocks may be off. */
+/** A hand-over that took longer may have been given back. Two clocks measure its age: 1 s is kept off for that. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
 
-/** A claim that was made, and what is known about it. */
+/** A claim that was made. */
 export interface Claimed {
   readonly held: HeldRow;
   /** Another execution, or another holder, may have made an earlier claim of this run. */
@@ -29,7 +29,7 @@ export interface Claimed {
 /**
  * The claim: the one write that gives the attempt to this execution. Everybody else's ETag is stale from here on.
  *
- * @returns why not, when somebody else has it
+ * @returns the reason, when the claim was not made
  */
 export async function claimAttempt(
   coordinator: Coordinator,
@@ -52,7 +52,7 @@ export async function claimAttempt(
   const lease = handedOver ?? (await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining }));
   if (lease === undefined) return 'the row was taken by somebody else meanwhile';
   const silent = input.kind === 'handedOver' && input.isSilent === true ? unpackRow(input.row) : undefined;
-  // Between the two leases the items may have begun again.
+  // Between the two leases the items may have begun to work again.
   if (
     handedOver === undefined &&
     silent !== undefined &&
@@ -69,7 +69,7 @@ export async function claimAttempt(
   const claimed = await holdRow(coordinator, report, guard, {
     row,
     remaining,
-    // The two Dates say how old the lease is, whatever the clocks of the two instances say.
+    // The lease's age comes from two Dates of the service: the clocks of the two instances may differ.
     trustFrom: (written) => {
       const length = leaseMs - (written.date - lease.acquiredAt) - 1000 - marginOf(leaseMs);
       return new Trust(coordinator.clock, written.sent, length);
@@ -83,8 +83,8 @@ export async function claimAttempt(
 type AgainInput = Extract<AttemptInput, { kind: 'again' }>;
 
 /**
- * By how much an attempt comes too early to wait for its time here: durable timers go by their host's clock, and
- * not-before times by the service's. 0 where it does not.
+ * By how much an attempt comes too early, where that is more than it waits for here: durable timers follow their host's
+ * clock, and not-before times the service's. Otherwise 0.
  */
 export function earlyBy(coordinator: Coordinator, input: ClaimInput): Millis {
   const early = input.kind === 'again' ? untilTurn(coordinator, input) : 0;
@@ -99,7 +99,7 @@ async function untilNotBefore(coordinator: Coordinator, input: AgainInput): Prom
 
 function untilTurn({ serviceTime }: Coordinator, { row }: AgainInput): Millis {
   const { phase, notBefore = 0 } = unpackRow(row);
-  // A run whose items are done goes on before its not-before time, which is for the others.
+  // The not-before time of a fan-out keeps others out: its own orchestration continues once its items are done.
   return phase === 'retrying' ? notBefore - serviceTime.now() : 0;
 }
 
@@ -108,8 +108,8 @@ function isFresh({ serviceTime }: Coordinator, input: Extract<AttemptInput, { ki
 }
 
 /**
- * With an id of our own, or again with the one that was handed over late: it may have run out or been given back
- * meanwhile, but with the ETag that was decided on nobody has made a claim since.
+ * Acquires with a new id, or once more with the id of a late hand-over, whose lease may have expired or been given back
+ * meanwhile. The ETag that was decided on excludes a claim made since.
  */
 async function acquireAgain(
   coordinator: Coordinator,
@@ -139,7 +139,7 @@ function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: Clai
     claimedAt: now,
   };
   if (input.kind === 'handedOver') return row;
-  // The retrying write's records were written before its release, so nothing is owed any more.
+  // The owed records were written when the run was suspended, before the release, so nothing is owed any more.
   return {
     ...row,
     owed: [],

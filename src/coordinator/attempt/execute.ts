@@ -19,14 +19,14 @@ import type { HeldRow } from '../held';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
 
-/** While a handler is held back, the clock is looked at this often. */
+/** The longest wait between two readings of the clock while a handler is held back. */
 const HOLD_BACK_STEP_MS = 1_000;
-/** While the next due time is waited for, the clock is looked at this often. */
+/** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
-/** A control record that could not be read is read again after this long. */
+/** How long after a control record could not be read it is read again. */
 const READ_AGAIN_MS = 1_000;
 
-/** What an attempt's handler is called with, besides its claim. */
+/** What a call of the handler needs, besides the held row. */
 export interface Attempted {
   readonly fence: ClosableFence;
   readonly aborter: Aborter;
@@ -44,10 +44,10 @@ export interface Execution {
 }
 
 /**
- * Holds the handler back until its due time, calls it, and waits for the first thing that ends the attempt: the
- * handler, or its signal. A handler that ignores its signal is not waited for longer than the grace.
+ * Holds the handler back until its due time, calls it, and waits until it returns or its signal is aborted. A handler
+ * that ignores its signal gets no more time than the grace.
  *
- * @param call the handler
+ * @param call calls the handler
  */
 export async function execute(
   held: HeldRow,
@@ -58,7 +58,7 @@ export async function execute(
   const { aborter } = attempted;
   const due = held.row.run?.trigger === 'schedule' ? dueTime(held) : 0;
   await holdBack(held, due, aborter.signal);
-  // This process may have stood still since its claim, and the run be somebody else's, or over, by now.
+  // This process may have stood still since its claim: by now the run may be over, or a successor's.
   if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
   if (aborter.signal.aborted) {
     return { end: await aborter.aborted, startedAt: undefined, endedAt: serviceTime.now(), error: null };
@@ -110,7 +110,7 @@ function reportStart(held: HeldRow, startedAt: EpochMs): void {
   held.event('started', { at: startedAt, latenessMs: startedAt - due });
 }
 
-/** A leader job's term ends before the host would end it, and hands over. */
+/** A leader job's term ends before the host's functionTimeout would kill it, so that it can hand over. */
 function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
   const { name, kind, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `job "${name}"`;
@@ -165,9 +165,10 @@ export function jobLog(report: Report, prefix: string): JobLog {
 }
 
 /**
- * Aborts the attempt when people, or the next due time of a job with overlap `cancel`, say so.
+ * Aborts the attempt when an operator cancels its run, or when the next due time or request of a job with overlap
+ * `cancel` comes.
  *
- * @returns what takes the news from each renewal, and what stops watching
+ * @returns `onControl` takes the control record that each renewal reads
  */
 export function watchForCancel(
   held: HeldRow,
@@ -181,7 +182,7 @@ export function watchForCancel(
   const overlap = (what: string): void => {
     aborter.abort('cancelled', 'overlapCancel', `run ${runId} gives way to ${what}`);
   };
-  /** A due time in a pause ends nothing. Before the first renewal nobody has looked whether there is one. */
+  /** A due time in a pause ends nothing. Before the first renewal the control record has not been read. */
   const onDue = async (due: EpochMs): Promise<void> => {
     control ??= await currentControl(held);
     if (pauseAt(control, actualTime(spec, due)) !== undefined) armFrom(due);

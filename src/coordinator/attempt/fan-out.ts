@@ -22,7 +22,7 @@ import type { Lane } from '../message';
 import { describeError } from './call-handler';
 import type { Execution } from './execute';
 
-/** A plan may have this many bytes as JSON: it travels through Durable. */
+/** The largest plan, in bytes of JSON: a plan travels through Durable. */
 const PLAN_LIMIT = 1024 * 1024;
 const PIECES_AT_ONCE = 16;
 const PIECES_PER_PAGE = 500;
@@ -30,19 +30,19 @@ const PIECES_PER_PAGE = 500;
 /** The plan cannot be carried out, and planning again would not mend it. */
 class InvalidPlanError extends NonRetryableError {}
 
-/** What one attempt of a run that fans out has come to. */
+/** The result of one attempt of a run that fans out. */
 export interface Stage {
   readonly execution: Execution | undefined;
-  /** These items are to be worked on before the run goes on. */
+  /** The run continues once these items are done. */
   readonly items: readonly PlannedItem[];
 }
 
 /**
- * One attempt of a run that fans out. What lies there says how far the run is: without a plan it is planned; with
- * items left these are to be done, unless this attempt comes after the items or their deadline; then it is gathered.
+ * One attempt of a run that fans out. The stored pieces show how far the run has come: without a plan, the attempt
+ * plans; with all items done, it gathers; with items left, it leaves them to their lanes, or fails after their time.
  *
  * @param call calls a part of the handler as an attempt
- * @param afterItems this run's own orchestration has been through the items, or there is no attempt left for them
+ * @param afterItems the run's own orchestration has been through the items, or their time is over
  */
 export async function fanOutStage(
   held: HeldRow,
@@ -89,7 +89,7 @@ async function stageOf(
   }
   const left = plan.filter(({ index }) => !states.has(index));
   if (left.length === 0) {
-    // Before the call: trust is looked at right before the handler, and reading takes a while.
+    // Read before the call: the look at the trust must come right before the handler, and reading takes a while.
     const outcomes = await readOutcomes(held, plan);
     const execution = await call((context) => handler.gather(context, outcomes as never, input));
     return { execution, items: [] };
@@ -104,7 +104,7 @@ function outOfTime(held: HeldRow, message: string): Execution {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
-/** The lanes in which the items are worked on, each by an orchestration of its own. */
+/** The items in lanes: an orchestration of its own works on each lane. */
 export function itemLanes(
   held: HeldRow,
   { policy }: FanOutHandler,
@@ -121,15 +121,15 @@ export function itemLanes(
   return lanesOf(items, policy.concurrency).map((lane) => ({ ...common, items: lane }));
 }
 
-/** What runs of a job have left in storage, this one included. */
+/** The pieces that runs of a job have left in storage, this run included. */
 interface Leftovers {
-  /** To be called while the lease is held: all of it belongs to runs that are over, since nobody else has claimed the job. */
+  /** To be called under the lease: afterwards, the list might contain the pieces of a successor's run. */
   list(): Promise<void>;
-  /** Deletes what was listed, once the lease is released. */
+  /** Deletes the listed pieces. It needs no lease. */
   remove(): Promise<void>;
 }
 
-/** Nobody reads leftovers any more: where their removal fails, the job's next run removes them. */
+/** Nobody reads leftovers: where their removal fails, the job's next run removes them. */
 export function leftoversOf(held: HeldRow): Leftovers {
   const { coordinator, report, job } = held;
   const { name } = job.spec;
@@ -182,7 +182,7 @@ export function checkPlan({ policy }: FanOutHandler, items: unknown): readonly s
   return texts;
 }
 
-/** Of two plans of one run the first one stands. */
+/** Stores the plan. Of two plans of one run the first one stands. */
 async function keepPlan(held: HeldRow, texts: readonly string[]): Promise<readonly PlannedItem[]> {
   const piece = { body: JSON.stringify(texts), summary: { items: String(texts.length) } };
   await asking(held, (store, signal) => store.createPiece(held.job.spec.name, held.key, PLAN_PIECE, piece, { signal }));
@@ -245,8 +245,8 @@ async function listPieces(held: HeldRow, key: string | undefined): Promise<reado
 }
 
 /**
- * What is answered once the trust is over, as on a machine that slept meanwhile, may show a successor's pieces, or that
- * a successor has deleted the run's own.
+ * As {@link HeldRow.ask}, for pieces. An answer that arrives after the trust is rejected, as on a machine that slept
+ * meanwhile: it may show a successor's pieces, or the absence of pieces that a successor has deleted.
  */
 async function asking<T>({ ask, trust }: HeldRow, call: Parameters<typeof ask<T>>[0]): Promise<T> {
   const answer = await ask(call);
@@ -271,11 +271,11 @@ function itemFailed(held: HeldRow, index: number, end: ItemEnd): Execution {
 const ENDS = {
   timedOut: { kind: 'aborted', code: 'timedOut', reason: 'timeout' },
   itemFailed: { kind: 'threw', retryable: false, reason: 'itemFailed' },
-  /** Somebody has changed or deleted a piece: another attempt may find it as it should be. */
+  /** Somebody has changed or deleted a piece: another attempt may find it restored. */
   foreign: { kind: 'threw', retryable: true, reason: 'handlerError' },
 } as const satisfies Readonly<Record<string, Execution['end']>>;
 
-/** An attempt that ends by what became of the items, or of their pieces, without a call of the handler. */
+/** An attempt that ends because of its items, or of their pieces, without a call of the handler. */
 function endedBy({ coordinator }: HeldRow, how: keyof typeof ENDS, error: RecordedError): Execution {
   const at = coordinator.serviceTime.now();
   return { end: ENDS[how], startedAt: at, endedAt: at, error };

@@ -25,11 +25,12 @@ import { calling, standingOf, trustFrom, watchStanding } from './standing';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
 
-/** An item that could not be looked after now is sent again after this long. */
+/** How long an item waits that cannot be worked on now. */
 const SEND_AGAIN_MS = 2_000;
+
 /**
- * One call for one item of a run, wherever Durable has sent it. What becomes of it for good is stored once: an item
- * that is done already is not done again. Never throws: an item's failure is its own.
+ * One call for one item of a run, wherever Durable has sent it. An item's end is stored once: an item that is done is
+ * not done again. Storage troubles are no errors here, since they must not end the item's lane: the item is sent again.
  */
 export async function runItem(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
   const job = coordinator.jobs.get(input.job as JobName);
@@ -63,9 +64,9 @@ async function lookAfter(wanted: WantedItem): Promise<ItemResult> {
 
 /** Has the item sent again, with the number of its next attempt. */
 function again({ coordinator, input }: WantedItem, delay: Millis, attempt = input.attempt): ItemResult {
-  // A call that only says that its lane is there must not shorten the item's wait.
+  // A lane that calls only to show its presence must not shorten the item's wait.
   const notBefore = Math.max(coordinator.serviceTime.now() + delay, input.notBefore ?? 0);
-  // By then the time of its run's items is over.
+  // The time of its run's items will be over by then.
   if (notBefore > input.until - ITEMS_MARGIN_MS) return { kind: 'item', state: 'stopped' };
   return againAt(coordinator, attempt, notBefore);
 }
@@ -85,7 +86,7 @@ async function attemptItem(item: Item): Promise<ItemResult> {
   // This process may have stood still since it looked.
   if (!trust.holds) return again(item, SEND_AGAIN_MS);
   if (attempt > retry.attempts) {
-    // Its last call ended without an answer: with it, so did the process that made it, or its way to storage.
+    // Its last call was lost without an answer: its process died, or could not reach storage.
     const message =
       `item ${String(input.index)} was tried ${String(retry.attempts)} times, and its last call was lost with its ` +
       'instance or cut off from storage';
@@ -99,7 +100,7 @@ async function attemptItem(item: Item): Promise<ItemResult> {
     const { result } = end;
     return finishLate(item, { state: 'succeeded', ...(result === undefined ? {} : { result }) });
   }
-  // As a run whose lease is lost: the call counts, and the next one finds out whether it is still wanted.
+  // As after a lost lease, the call counts as an attempt. The next call checks whether the item is still wanted.
   if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1);
   const error = end.kind === 'threw' ? end.error : describeError(aborter.signal.reason);
   report.log(
@@ -134,7 +135,7 @@ async function callItem(item: Item, aborter: Aborter): Promise<Handled | Aborted
   }
 }
 
-/** What `each` is given. */
+/** The context of a call of `each`. */
 export function itemContext(
   job: JobName,
   { key, index, attempt }: Pick<ItemInput, 'key' | 'index' | 'attempt'>,
@@ -155,7 +156,7 @@ export function itemContext(
   };
 }
 
-/** A call that blocked its process for long has its result, and no trust any more: it looks again. */
+/** A call that blocked its process for long returns without trust. Its result counts if its run still waits for it. */
 async function finishLate(item: Item, end: ItemEnd): Promise<ItemResult> {
   if (item.trust.holds) return finish(item, end);
   const standing = await standingOf(item);
@@ -164,15 +165,15 @@ async function finishLate(item: Item, end: ItemEnd): Promise<ItemResult> {
   return finish({ ...item, trust: trustFrom(item, standing) }, end);
 }
 
-/** Stores what became of the item; of two ends the first one stands. */
+/** Stores the item's end. Of two ends the first one stands. */
 async function finish(item: Item, end: ItemEnd): Promise<ItemResult> {
   const answer = await createPiece(item, itemPiece(item.input.index), storeItemEnd(end));
-  // It may be our own write, whose answer was lost, or that of another call.
+  // The stored end may be our own, after a lost answer, or another call's.
   const stands = answer === 'created' ? end : await storedEnd(item);
   return afterEnd(item, stands ?? end);
 }
 
-/** What an item's end means for the others. */
+/** Stops the other items where one failure ends the run. */
 async function afterEnd(item: Item, end: ItemEnd): Promise<ItemResult> {
   if (end.state !== 'failed' || item.handler.policy.onItemFailure !== 'failFast')
     return { kind: 'item', state: 'done' };

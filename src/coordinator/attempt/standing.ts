@@ -13,7 +13,7 @@ import type { Aborter } from '../bounded';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import type { ItemInput } from '../message';
 
-/** How often an item that runs asks whether it is still wanted. */
+/** How often a running item checks whether it is still wanted. */
 const CHECK_EVERY_MS = 5_000;
 /** How long an item may trust after a check that showed it wanted: three checks may be lost. */
 const CHECK_TRUSTS_MS = 20_000;
@@ -29,15 +29,15 @@ export interface WantedItem {
 
 /** The run of an item as a check showed it. */
 type Standing =
-  /** Somebody holds the row, and may be about to go on with the run: the item is neither wanted nor unwanted. */
+  /** Somebody holds the row, and may be about to claim the run: the item is neither wanted nor unwanted. */
   | { readonly kind: 'held' }
-  /** Trusted for `trustMs` from when the look was sent. */
+  /** The item may trust for `trustMs` from the sending of the check. */
   | { readonly kind: 'wanted'; readonly sent: Moment; readonly trustMs: Millis }
   | { readonly kind: 'unwanted'; readonly why: string };
 
 /**
- * Whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. The run's
- * heartbeat comes before the look: somebody who acquires the row after the look finds that beat.
+ * Checks whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. The
+ * heartbeat comes first, so that a tick which acquires the row after this check finds that beat.
  */
 export async function standingOf(item: WantedItem): Promise<Standing> {
   const { coordinator, handler, input } = item;
@@ -80,8 +80,10 @@ export function trustFrom(
 }
 
 /**
- * Looks whether the item's run still wants it, extends its trust if so, and aborts it if not or once the trust is over.
- * Returns what stops watching.
+ * Keeps checking while the item runs: extends the trust while the item is wanted, and aborts the item when it is not,
+ * or when the trust is over.
+ *
+ * @returns stops the checks
  */
 export function watchStanding(item: WantedItem, trust: Trust, aborter: Aborter): () => void {
   const { coordinator, report, job, input } = item;
@@ -94,7 +96,7 @@ export function watchStanding(item: WantedItem, trust: Trust, aborter: Aborter):
       if (stopped) return;
       if (standing.kind === 'wanted') trust.extend(standing.sent, standing.trustMs);
       if (standing.kind === 'unwanted') {
-        // Before the abort: a handler that ignores its signal must not go on writing.
+        // Before the abort: a handler that ignores its signal must not keep writing.
         trust.end();
         aborter.abort('cancelled', 'cancelRequested', standing.why);
       }
