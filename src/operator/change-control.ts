@@ -95,8 +95,8 @@ function tidy(control: Control, state: JobState, { name, spec }: Subject): Contr
 }
 
 /**
- * Whether the end of a pause still counts as a success would, for `alertAfter`. A job without due times has no records
- * of its pauses, so that the control alone can show it; only the newest end counts.
+ * Whether the end of a pause still counts as a success would, for `alertAfter`. A pause in which nothing was due has no
+ * record, so that the control alone can show it; only the newest end counts.
  */
 function excuses(
   { until }: Pause,
@@ -104,7 +104,7 @@ function excuses(
   row: NonNullable<JobState['row']>,
   spec: JobSpec | undefined,
 ): boolean {
-  if (spec?.alertAfterMs === undefined || spec.kind === 'timed' || until === undefined) return false;
+  if (spec?.alertAfterMs === undefined || until === undefined) return false;
   return until > (row.lastGoodAt ?? 0) && pauses.every((other) => (other.until ?? 0) <= until);
 }
 

@@ -280,6 +280,8 @@ describe('a coordinator', () => {
   it.each([
     ['@manual', HOUR],
     ['@always', HOUR],
+    // No due time lies in its pause, so that no record shows it.
+    ['@daily', HOUR],
   ])('is excused by a pause that is over, also one of %s', async (schedule, alertAfterMs) => {
     const job = jobSpec('a', schedule, { alertAfterMs });
     const world = rivalTicks({

@@ -54,9 +54,14 @@ function* excusesOf(
     if (record.outcome !== 'succeeded' || record.endedAt === null || writtenAt > by) continue;
     yield { at: Math.min(writtenAt, Date.parse(record.endedAt)), what: 'succeeded' };
   }
+  let wasPaused = false;
   for (const { at, control } of facts.controls) {
     for (const { until } of control.pauses)
       if (until !== undefined && at <= view) yield { at: until, what: 'was resumed' };
+    // The write that resumes a job may be the one that wrongly drops its pause.
+    const isPaused = openPause(control) !== undefined;
+    if (wasPaused && !isPaused && at <= view) yield { at, what: 'was resumed' };
+    wasPaused = isPaused;
   }
 }
 

@@ -52,8 +52,17 @@ function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'se
     if (what.once === 'atWork') return executions.size > 0;
     return row?.phase === 'running' && row.run?.trigger === 'schedule' && row.run.scheduledFor > now + LOOKED_MS;
   });
-  if (isSo) for (const { process } of world.places.values()) process.setSkew(what.skewMs);
-  else {
+  if (isSo) {
+    const set = (skewMs: number): void => {
+      for (const { process } of world.places.values()) process.setSkew(skewMs);
+    };
+    set(what.skewMs);
+    if (what.rightAfterMs !== undefined) {
+      world.timeline.after(what.rightAfterMs, () => {
+        set(0);
+      });
+    }
+  } else {
     world.timeline.after(LOOKED_MS, () => {
       setClocks(world, what);
     });

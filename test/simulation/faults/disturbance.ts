@@ -7,8 +7,13 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'drain'; readonly instance: number; readonly back: number }
   | { readonly kind: 'pause'; readonly instance: number; readonly lasts: number; readonly asleep: boolean }
   | { readonly kind: 'setClock'; readonly instance: number; readonly skewMs: number }
-  /** All wall clocks are set, as soon as a handler is held back, or is at work. */
-  | { readonly kind: 'setClocks'; readonly skewMs: number; readonly once: 'heldBack' | 'atWork' }
+  /** All wall clocks are set, as soon as a handler is held back, or is at work; and set right again after a while. */
+  | {
+      readonly kind: 'setClocks';
+      readonly skewMs: number;
+      readonly once: 'heldBack' | 'atWork';
+      readonly rightAfterMs?: number;
+    }
   | { readonly kind: 'denied'; readonly instance: number; readonly lasts: number }
   | { readonly kind: 'hubDead'; readonly deployment: number; readonly lasts: number }
   | { readonly kind: 'hubRefuses'; readonly deployment: number; readonly lasts: number }

@@ -6,7 +6,7 @@ import { people } from './mix-people';
 import type { Plan } from './plan';
 import { plainPlan, withinLimits } from './plan';
 import type { PlannedJob } from './plan-job';
-import { planFan, rescheduled } from './plan-job';
+import { firstSpec, planFan, rescheduled } from './plan-job';
 import type { Random } from './random';
 import { seededBy } from './random';
 import { retentionPlan } from './retention';
@@ -127,11 +127,24 @@ function clocks(plan: Plan, random: Random): Plan {
   const once = random.pick(['heldBack', 'atWork', undefined] as const);
   const skewMs = once === 'atWork' ? 60 * MINUTE : -60 * MINUTE;
   if (once !== undefined) steps.push({ at: random.whole(20_000, plan.troubledMs), kind: 'setClocks', skewMs, once });
+  else steps.push(...setBackAndRight(plan));
   // In half of them nothing else happens, so that nothing else explains a delay.
   const others = random.chance(0.5) ? [] : plan.disturbances.filter(({ kind }) => kind !== 'setClock');
   const dateJitterMs = random.pick(DATE_JITTERS);
   const calm = { ...skewed, disturbances: [...others, ...steps].sort(byTime), dateJitterMs };
   return others.length > 0 ? calm : withoutFaults(calm);
+}
+
+/**
+ * Clocks that are set back for longer than it takes to renew a lease, and right again: the correction that was seen
+ * meanwhile puts an attempt's idea of the time an hour ahead until the next answer, and its trust holds.
+ */
+function setBackAndRight({ seed, troubledMs }: Plan): Disturbance[] {
+  const random = seededBy(seed, 'mix', 'clocks', 'setBackAndRight');
+  return Array.from({ length: random.whole(1, 3) }, (): Disturbance => {
+    const [at, rightAfterMs] = [random.whole(20_000, troubledMs), random.whole(6_000, 30_000)];
+    return { at, kind: 'setClocks', skewMs: -60 * MINUTE, once: 'atWork', rightAfterMs };
+  });
 }
 
 /** Many a step comes while handlers wait for their due times. */
@@ -196,7 +209,23 @@ function hubs(plan: Plan, random: Random): Plan {
     const dueless = random.pick(['@manual', '@always', undefined, undefined] as const);
     return rescheduled(job, ({ schedule }) => ({ schedule: dueless ?? schedule, settings: { alertAfterMs } }));
   });
-  return withRates({ ...longer, jobs, disturbances: troubles.toSorted(byTime) }, rates);
+  const disturbances = [...troubles, ...resumedAndAsked({ ...longer, jobs })].sort(byTime);
+  return withRates({ ...longer, jobs, disturbances }, rates);
+}
+
+/** A job on request is paused, resumed, and asked for once the end of its pause was seen: that still excuses it. */
+function resumedAndAsked({ seed, jobs, troubledMs }: Plan): Disturbance[] {
+  const random = seededBy(seed, 'mix', 'hubs', 'resumedAndAsked');
+  const lasts = 20_000;
+  return jobs.flatMap((job): Disturbance[] => {
+    const at = random.whole(30_000, troubledMs - 200_000);
+    const asked = at + lasts + random.whole(62_000, 100_000);
+    if (firstSpec(job).kind !== 'manual' || random.chance(0.5)) return [];
+    return [
+      { at, kind: 'pauseJob', job: job.index, lasts },
+      { at: asked, kind: 'request', job: job.index },
+    ];
+  });
 }
 
 /** Long enough for items to be silent, and for others to go on with their run, several times. */

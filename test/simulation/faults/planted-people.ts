@@ -16,6 +16,18 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'excuse-dropped',
+    what: 'a control write drops the ended pause of a job without due times, and so its excuse',
+    mix: 'hubs',
+    edits: [
+      {
+        file: 'operator/change-control.ts',
+        from: 'stillCounts(pause, row, spec) || excuses(pause, control, row, spec)',
+        to: 'stillCounts(pause, row, spec) || (excuses(pause, control, row, spec) && false)',
+      },
+    ],
+  },
+  {
     name: 'foreign-control-ignored',
     what: "a control that is not cronlease's counts as none",
     mix: 'people',

@@ -52,6 +52,18 @@ export const TIME_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'not-before-unbounded',
+    what: 'a not-before time that a fast clock wrote is waited for, however far ahead it lies',
+    mix: 'clocks',
+    edits: [
+      {
+        file: 'core/decide.ts',
+        from: 'return Math.min(until, firstSeenAt + 1000 + longest);',
+        to: 'return Math.max(until, Math.min(until, firstSeenAt + 1000 + longest));',
+      },
+    ],
+  },
+  {
     name: 'first-page-date',
     what: "a row is as old as its listing's first page",
     mix: 'outages',

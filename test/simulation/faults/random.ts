@@ -21,7 +21,12 @@ export function seeded(seed: number): Random {
     next,
     whole: (least, most) => least + Math.floor(next() * (most - least + 1)),
     chance: (probability) => next() < probability,
-    pick: (choices) => choices[Math.floor(next() * choices.length)] ?? choices[0],
+    pick: (choices) => {
+      const index = Math.floor(next() * choices.length);
+      // Undefined may be a choice.
+      for (const [at, choice] of choices.entries()) if (at === index) return choice;
+      return choices[0];
+    },
   };
 }
 
