@@ -2,7 +2,7 @@ import type { EpochMs, ETag, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
-import type { RowStore } from '../lease/store';
+import type { ListedRow, RowStore } from '../lease/store';
 import { StoreError, StoreUnavailableError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
 import type { Leader } from './leadership';
@@ -54,17 +54,17 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
     if (seen === undefined) return undefined;
     const row = decodeElectionRow(seen.metadata);
     token = Math.max(token, row.token) as Token;
-    const free = isFree(seen.lease, seen.etag, Math.max(leaseMs, row.leaseMs ?? 0));
+    const free = isFree(seen, Math.max(leaseMs, row.leaseMs ?? 0));
     return { row, etag: seen.etag, free, leader: free ? undefined : leaderOf(row) };
   };
   /** A broken lease may be taken once it has been seen so for as long as the old leader may still trust it. */
-  const isFree = (lease: string, etag: ETag, longest: Millis): boolean => {
-    if (lease !== 'broken' && lease !== 'breaking') {
+  const isFree = ({ lease, etag, isEnding = false }: ListedRow, longest: Millis): boolean => {
+    if (lease !== 'broken') {
       broken = undefined;
       return lease !== 'leased';
     }
     if (broken?.etag !== etag) broken = { etag, since: clock.monotonic() };
-    return lease === 'broken' && clock.monotonic() - broken.since >= longest + marginOf(longest);
+    return !isEnding && clock.monotonic() - broken.since >= longest + marginOf(longest);
   };
   return {
     async read() {

@@ -35,7 +35,7 @@ export interface RowStore {
 
   /**
    * Takes the row's lease. The same id while it is held is a renewal. `lost`: held by another, changed since
-   * `ifMatch`, breaking, or no such row. A broken lease can be taken; whether it should be is the caller's business.
+   * `ifMatch`, broken and still ending, or no such row. A broken lease can be taken; whether it should be is the caller's business.
    */
   acquire(
     job: JobName,
@@ -62,15 +62,8 @@ export interface RowStore {
   ): Promise<'released' | 'lost'>;
 }
 
-/** The rows of jobs. */
-export interface JobRowStore extends RowStore {
-  /**
-   * All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. Once
-   * `enough` is aborted it ends with what its pages have shown, at least one, and with where to continue: there a
-   * listing goes on that is given it as `from`. A job is in one of these parts whole.
-   */
-  list(options?: ListOptions): Promise<Listing>;
-
+/** Leases that somebody else than their holder can end. A store whose leases nobody can break leaves it out. */
+export interface LeaseBreaking {
   /**
    * Breaks the row's lease, never at once: it ends when it would have ended unrenewed, after the longest lease at most, and cannot be
    * renewed any more. `lost`: nothing to break, or changed since `ifMatch`.
@@ -79,7 +72,17 @@ export interface JobRowStore extends RowStore {
     job: JobName,
     ifMatch: ETag,
     options?: CallOptions,
-  ): Promise<{ readonly kind: 'breaking'; readonly leftMs: Millis } | { readonly kind: 'lost' }>;
+  ): Promise<{ readonly kind: 'broken'; readonly leftMs: Millis } | { readonly kind: 'lost' }>;
+}
+
+/** The rows of jobs. */
+export interface JobRowStore extends RowStore, Partial<LeaseBreaking> {
+  /**
+   * All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. Once
+   * `enough` is aborted it ends with what its pages have shown, at least one, and with where to continue: there a
+   * listing goes on that is given it as `from`. A job is in one of these parts whole.
+   */
+  list(options?: ListOptions): Promise<Listing>;
 }
 
 /** What people want of a job: one control record for each. */
@@ -209,12 +212,17 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `breaking` and `broken` count as leased until a tick has itself seen them so for a lease length + margin. */
-export type LeaseState = 'available' | 'leased' | 'expired' | 'breaking' | 'broken';
+/**
+ * `broken`: somebody else than its holder ended the lease, and the holder may still trust it. It counts as leased until
+ * a tick has itself seen it broken for a lease length + margin. Only a store with {@link LeaseBreaking} has it.
+ */
+export type LeaseState = 'available' | 'leased' | 'expired' | 'broken';
 
 export interface ListedRow {
   readonly etag: ETag;
   readonly lease: LeaseState;
+  /** Of a broken lease: it still lasts for a while. Its holder may write, nobody can acquire or renew it. */
+  readonly isEnding?: boolean;
   /** In a listing: the lease never ends by itself. None of ours is such a one. */
   readonly endless?: true;
   readonly metadata: Metadata;

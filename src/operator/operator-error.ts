@@ -9,6 +9,7 @@ export type OperatorProblem =
   | 'ControlFull'
   | 'Contended'
   | 'NotHeld'
+  | 'CannotBreak'
   | 'LeaseHeld'
   | 'StillInFile'
   | 'UnknownJob'

@@ -47,7 +47,7 @@ export async function takeLease(
   const { store, clock } = desk;
   const { least, most } = store.limits.leaseMs;
   if (seen.lease === 'leased') throw leaseHeld(whose, most);
-  if (seen.lease === 'breaking' || seen.lease === 'broken') {
+  if (seen.lease === 'broken') {
     // Whatever the jobs file says here, the holder's may say something else.
     const patience = most + marginOf(most);
     desk.waiting(`the lease of ${whose} was broken, and its old holder may trust it`, patience);

@@ -20,15 +20,16 @@ export interface HeldLease {
 /**
  * Looks at the lease that is to be broken.
  *
- * @throws OperatorError `NotHeld`, `Unseen`; `ForeignMetadataError` when the row is not cronlease's
+ * @throws OperatorError `CannotBreak` where the store has no broken leases, `NotHeld`, `Unseen`; `ForeignMetadataError` when the row is not cronlease's
  */
 export async function heldLease(store: JobRowStore, job: JobName, options?: CallOptions): Promise<HeldLease> {
+  if (store.breakLease === undefined) throw cannotBreak(store);
   const found = await store.readRow(job, options);
   if (found === undefined) {
     throw new OperatorError('Unseen', `job "${job}" has no lease: no coordinator has seen it yet`);
   }
   const row = decodeRow(found.metadata);
-  if (found.lease !== 'leased') throw notHeld(job, found.lease, row);
+  if (found.lease !== 'leased') throw notHeld(job, found, row);
   return {
     job,
     etag: found.etag,
@@ -50,22 +51,32 @@ export async function unlockJob(
   { job, etag }: HeldLease,
   options?: CallOptions,
 ): Promise<{ readonly leftMs: Millis }> {
+  if (store.breakLease === undefined) throw cannotBreak(store);
   const answer = await store.breakLease(job, etag, options);
-  if (answer.kind === 'breaking') return { leftMs: answer.leftMs };
+  if (answer.kind === 'broken') return { leftMs: answer.leftMs };
   throw new OperatorError(
     'NotHeld',
     `nothing was broken: the lease of job "${job}" was let go, or another claim was made, while this command ran`,
   );
 }
 
-function notHeld(job: JobName, lease: ListedRow['lease'], row: Row): OperatorError {
+function cannotBreak({ location, limits }: JobRowStore): OperatorError {
+  return new OperatorError(
+    'CannotBreak',
+    `nobody can break a lease in ${location}. Stop the instance that holds it: the lease ends by itself, within ` +
+      `${String(limits.leaseMs.most / 1000)} s`,
+  );
+}
+
+function notHeld(job: JobName, { lease, isEnding }: ListedRow, row: Row): OperatorError {
   const isWaiting = row.phase === 'retrying' || row.phase === 'fanning';
   const how = {
     leased: '',
     available: isWaiting ? 'it is free, and its run waits for its next attempt' : 'it is free',
     expired: 'it has run out, and the next tick takes the job over if its run is not over',
-    breaking: 'it is being broken already',
-    broken: 'it is broken already: a tick takes it once it has seen it so for a lease and its margin',
+    broken: isEnding
+      ? 'it is being broken already'
+      : 'it is broken already: a tick takes it once it has seen it so for a lease and its margin',
   }[lease];
   return new OperatorError('NotHeld', `there is nothing to break: the lease of job "${job}" is not held, ${how}`);
 }

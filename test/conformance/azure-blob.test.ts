@@ -3,14 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import type { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll } from 'vitest';
-import type { LeaseStore } from '../../src/lease/store';
+import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
 import { type Azurite, connectionStringOf, startAzurite } from '../support/azurite';
 import { writeRowElsewhere } from './elsewhere';
 import { remoteStoreConformance } from './remote';
-import { leaseStoreConformance } from './suite';
+import type { BreakingHarness } from './suite';
+import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let azurite: Azurite;
 let containers = 0;
@@ -28,9 +29,9 @@ function connect(containerName: string, connectionString = azurite.connectionStr
   return connectContainer({ CRONLEASE_STORAGE: connectionString }, containerName);
 }
 
-leaseStoreConformance('azure-blob', async () => {
+async function openHarness(): Promise<BreakingHarness> {
   const containerName = freshName();
-  const open = (options?: { readonly pageSize?: number }): LeaseStore =>
+  const open = (options?: { readonly pageSize?: number }): LeaseStore & LeaseBreaking =>
     azureBlobStore({ container: connect(containerName), clock: systemClock, ...options });
   await open().prepare();
   return {
@@ -49,7 +50,10 @@ leaseStoreConformance('azure-blob', async () => {
       await connect(containerName).delete();
     },
   };
-});
+}
+
+leaseStoreConformance('azure-blob', openHarness);
+brokenLeaseConformance('azure-blob', openHarness);
 
 remoteStoreConformance('azure-blob', async () => {
   const servers: Server[] = [];

@@ -1,8 +1,9 @@
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
-import { leaseStoreConformance } from './suite';
+import type { BreakingHarness } from './suite';
+import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
-leaseStoreConformance('memory', async () => {
+async function openHarness(): Promise<BreakingHarness> {
   const clock = settableClock();
   const service = memoryService(clock);
   return {
@@ -16,4 +17,7 @@ leaseStoreConformance('memory', async () => {
     now: () => clock.now(),
     close: async () => {},
   };
-});
+}
+
+leaseStoreConformance('memory', openHarness);
+brokenLeaseConformance('memory', openHarness);

@@ -156,7 +156,7 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
     case 'writeRow':
       return store.writeRow(call.job, call.metadata, { ...call, ifMatch: etagOf(call.ifMatch) });
     case 'breakLease':
-      return store.breakLease(call.job, etagOf(call.ifMatch));
+      return store.breakLease?.(call.job, etagOf(call.ifMatch));
     case 'breakOutside':
       return breakOutside(call.job, call.periodMs);
     case 'readRow':

@@ -1,13 +1,14 @@
 import { describe, it } from 'vitest';
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../../src/core/brand';
-import type { LeaseStore, Metadata } from '../../src/lease/store';
+import type { LeaseBreaking, LeaseStore, Metadata } from '../../src/lease/store';
+import { brokenCases } from './cases/broken';
 import { controlCases } from './cases/control';
 import { expiryCases } from './cases/expiry';
 import { ledgerCases } from './cases/ledger';
 import { leaseCases } from './cases/lease';
 import { listingCases } from './cases/listing';
 import { metadataCases } from './cases/metadata';
-import { operatorCases } from './cases/operator';
+import { presenceCases, removalCases } from './cases/operator';
 import { pieceCases } from './cases/pieces';
 import { rowCases } from './cases/row';
 import { signalCases } from './cases/signal';
@@ -22,8 +23,6 @@ export interface Harness {
     metadata: Metadata,
     guard: { readonly leaseId: LeaseId; readonly ifMatch: ETag },
   ): ReturnType<LeaseStore['writeRow']>;
-  /** Breaks a row's lease from outside, as a person may. */
-  breakLease(job: JobName, periodMs: Millis): Promise<void>;
   /** Lets time pass for the service. */
   pass(ms: Millis): Promise<void>;
   /** The service's clock, within a second. */
@@ -31,12 +30,21 @@ export interface Harness {
   close(): Promise<void>;
 }
 
-export type Test = (title: string, body: (harness: Harness) => Promise<void>) => void;
+/** Of a store whose leases somebody else than their holder can end. */
+export interface BreakingHarness extends Harness {
+  open(options?: { readonly pageSize?: number }): LeaseStore & LeaseBreaking;
+  /** Breaks a row's lease from outside, as a person may. */
+  breakLease(job: JobName, periodMs: Millis): Promise<void>;
+}
+
+type TestOf<Given> = (title: string, body: (harness: Given) => Promise<void>) => void;
+export type BreakingTest = TestOf<BreakingHarness>;
+export type Test = TestOf<Harness>;
 
 /**
- * What every LeaseStore must do. A third adapter is a folder under `src/stores` and a test file that calls this with a
- * way to open an empty service of its kind; one that is reached over a network passes `remoteStoreConformance` as well.
- * No case looks behind the port.
+ * What every LeaseStore must do. The test file of an adapter calls this with a way to open an empty service of its kind.
+ * A store with `breakLease` passes {@link brokenLeaseConformance} as well, and one that is reached over a network
+ * `remoteStoreConformance`. No case looks behind the port.
  *
  * The service's own cases run one after another. Those that wait for leases to end share one wait of 16 s, since a real
  * service has no clock to set.
@@ -52,16 +60,7 @@ export type Test = (title: string, body: (harness: Harness) => Promise<void>) =>
  * - `forgets-at-restart`: a restart loses lease deadlines and the last seconds' writes; no case restarts it.
  */
 export function leaseStoreConformance(name: string, open: () => Promise<Harness>): void {
-  const test: Test = (title, body) => {
-    it(title, async () => {
-      const harness = await open();
-      try {
-        await body(harness);
-      } finally {
-        await harness.close();
-      }
-    });
-  };
+  const test = testOf(open);
   describe(`${name} is a LeaseStore`, () => {
     describe('row', () => {
       rowCases(test);
@@ -84,8 +83,11 @@ export function leaseStoreConformance(name: string, open: () => Promise<Harness>
     describe('pieces', () => {
       pieceCases(test);
     });
-    describe('operator', () => {
-      operatorCases(test);
+    describe('removal', () => {
+      removalCases(test);
+    });
+    describe('presence', () => {
+      presenceCases(test);
     });
     describe('signal', () => {
       signalCases(test);
@@ -94,4 +96,24 @@ export function leaseStoreConformance(name: string, open: () => Promise<Harness>
       metadataCases(test);
     });
   });
+}
+
+/** What a store with `breakLease` must do beside {@link leaseStoreConformance}. */
+export function brokenLeaseConformance(name: string, open: () => Promise<BreakingHarness>): void {
+  describe(`${name} has leases that can be broken`, () => {
+    brokenCases(testOf(open));
+  });
+}
+
+function testOf<Given extends Harness>(open: () => Promise<Given>): TestOf<Given> {
+  return (title, body) => {
+    it(title, async () => {
+      const harness = await open();
+      try {
+        await body(harness);
+      } finally {
+        await harness.close();
+      }
+    });
+  };
 }

@@ -263,7 +263,7 @@ describe('unlock', () => {
     const answer = await folder.json<{ endsInMs: number }>(at.run('unlock', 'second', '--yes', '--json'));
     expect(answer).toMatchObject({ job: 'second', holder: 'east' });
     expect(answer.endsInMs).toBeGreaterThan(1_000);
-    expect((await at.store.readRow('second' as JobName))?.lease).toBe('breaking');
+    expect(await at.store.readRow('second' as JobName)).toMatchObject({ lease: 'broken', isEnding: true });
     // Its holder is told at its next renewal.
     expect(await at.store.renew('second' as JobName, leaseId)).toBe('lost');
     const again = await folder.json<object>(at.run('unlock', 'second', '--yes', '--json'), 1);
@@ -288,7 +288,7 @@ describe('unlock', () => {
     );
     const { stdout } = await at.run('unlock', 'second', '--yes');
     expect(stdout).toContain('A tick takes the job once it has seen it broken for 17s.');
-    expect((await at.store.readRow('second' as JobName))?.lease).toBe('breaking');
+    expect(await at.store.readRow('second' as JobName)).toMatchObject({ lease: 'broken', isEnding: true });
   });
 });
 

@@ -18,7 +18,7 @@ import type { FanOutHandler } from '../../src/handler/define-fan-out';
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { serviceTime } from '../../src/lease/service-time';
-import type { LeaseStore } from '../../src/lease/store';
+import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import type { MemoryService } from '../../src/stores/memory/store';
 import { memoryService } from '../../src/stores/memory/store';
 import type { SettableClock } from './clock';
@@ -82,7 +82,7 @@ export interface RivalTicks {
   readonly calls: Call[];
   readonly events: (CoordinatorEvent & { deployment: string })[];
   /** A handle for the test itself. */
-  readonly store: LeaseStore;
+  readonly store: LeaseStore & LeaseBreaking;
   readonly service: MemoryService;
   startInstance(deployment: string, changes?: { jobs?: readonly JobSpec[]; revision?: number }): Instance;
   row(job: string): Promise<Row>;

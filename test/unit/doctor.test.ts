@@ -203,7 +203,7 @@ describe('doctor', () => {
     expect(await found({ rows, held, file: fileOf([leader]) }, 'leases')).toMatchObject([{ status: 'ok' }]);
     const broken = async (store: LeaseStore): Promise<void> => {
       const row = await store.readRow(JOB.name);
-      if (row !== undefined) await store.breakLease(JOB.name, row.etag);
+      if (row !== undefined) await store.breakLease?.(JOB.name, row.etag);
     };
     expect(await found({ rows: { a: running(1_000) }, held, besides: broken })).toMatchObject([
       {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { leaseOf } from '../../src/stores/azure-blob/lease-state';
 import { parseListing } from '../../src/stores/azure-blob/listing-xml';
 
 /** In parts of some size, as a body arrives. */
@@ -62,7 +63,12 @@ describe('the answer to List Blobs', () => {
 
   it('takes a state that it does not know for leased', async () => {
     const { blobs } = await parse(listingOf(blobOf('')).replace('>leased<', '>frozen<'));
-    expect(blobs[0]?.lease).toBe('leased');
+    expect(leaseOf(blobs[0]?.lease ?? '')).toEqual({ lease: 'leased' });
+  });
+
+  it('takes a lease that is being broken for a broken one that still lasts', () => {
+    expect(leaseOf('breaking')).toEqual({ lease: 'broken', isEnding: true });
+    expect(leaseOf('broken')).toEqual({ lease: 'broken' });
   });
 
   it.each([1, 2, 7, 10_000])('is the same in parts of %i characters', async (size) => {

@@ -32,6 +32,22 @@ describe('a lease that somebody broke', () => {
     ]);
   });
 
+  it('is left alone while it still lasts, however long that is', async () => {
+    const spec = jobSpec('a', '@hourly', { leaseMs: 15_000 });
+    const sim = rivalTicks({ jobs: [spec] });
+    const on = await withoutTicks(sim);
+    const { etag, metadata } = await listedRow(sim, A);
+    const notes = new Board([A]).notes(A);
+    const leaseOf = async (isEnding: boolean): Promise<string | undefined> => {
+      const row = { etag, metadata, lease: 'broken', isEnding } as const;
+      const seen = { row, control: undefined, listedAt: sim.clock.now() };
+      return (await look(on.coordinator, runnableJob(on, A), notes, seen, on.report))?.lease;
+    };
+    expect(await leaseOf(true)).toBe('held');
+    await sim.clock.advance(60_000);
+    expect([await leaseOf(true), await leaseOf(false)]).toEqual(['held', 'expired']);
+  });
+
   it('is left alone for as long as its holder had it, whatever length the file here gives', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly', { leaseMs: 15_000 })] });
     const on = await withoutTicks(sim);

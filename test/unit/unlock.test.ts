@@ -30,6 +30,16 @@ describe('unlock', () => {
     await expect(heldLease(sim.store, 'odd' as JobName)).rejects.toMatchObject({ code: 'ForeignMetadata' });
   });
 
+  it('is refused where nobody can break a lease, with the time after which it ends', async () => {
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    await sim.clock.advanceTo(T0 + MINUTE + 2_000);
+    const held = await heldLease(sim.store, JOB.name);
+    const { breakLease: _, ...unbreakable } = sim.store;
+    const refusal = { code: 'CannotBreak', message: expect.stringContaining('within 60 s') as unknown };
+    await expect(heldLease(unbreakable, JOB.name)).rejects.toMatchObject(refusal);
+    await expect(unlockJob(unbreakable, held)).rejects.toMatchObject(refusal);
+  });
+
   it('breaks nothing that is not what was looked at', async () => {
     const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
     await sim.clock.advanceTo(T0 + MINUTE + 2_000);

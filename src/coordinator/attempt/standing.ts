@@ -54,7 +54,7 @@ export async function standingOf(item: WantedItem): Promise<Standing> {
   if (row.phase !== 'fanning' || row.run?.key !== input.key || row.token !== input.token) {
     return { kind: 'unwanted', why: 'its run has gone on without it' };
   }
-  if (seen.row.lease === 'leased' || seen.row.lease === 'breaking') return { kind: 'held' };
+  if (seen.row.lease === 'leased' || seen.row.isEnding) return { kind: 'held' };
   const control = seen.control === undefined ? undefined : decodeControl(seen.control.metadata);
   if (control?.cancel === runIdOf(spec.name, input.key)) return { kind: 'unwanted', why: 'its run was cancelled' };
   if (handler.policy.onItemFailure === 'failFast') {

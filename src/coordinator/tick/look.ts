@@ -144,9 +144,9 @@ function leaseOf(
   { clock }: Coordinator,
   leaseMs: Millis,
   notes: JobNotes,
-  { lease, etag }: ListedRow,
+  { lease, etag, isEnding = false }: ListedRow,
 ): Situation['lease'] {
-  if (lease !== 'broken' && lease !== 'breaking') {
+  if (lease !== 'broken') {
     notes.broken = undefined;
     if (lease !== 'leased') return lease;
     // It may be our own acquisition, served late: asking again under its id tells.
@@ -154,7 +154,7 @@ function leaseOf(
   }
   if (notes.broken?.etag !== etag) notes.broken = { etag, since: clock.monotonic() };
   const seenFor = clock.monotonic() - notes.broken.since;
-  return lease === 'broken' && seenFor >= leaseMs + marginOf(leaseMs) ? 'expired' : 'held';
+  return !isEnding && seenFor >= leaseMs + marginOf(leaseMs) ? 'expired' : 'held';
 }
 
 /** A schedule that differs from the row's without a higher revision is somebody's mistake: say so, once. */

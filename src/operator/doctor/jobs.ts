@@ -145,7 +145,7 @@ async function checkLease(store: LeaseStore, job: Seen, now: EpochMs): Promise<r
     const message = 'its lease never ends: something else than cronlease holds it';
     return [problem('leases', name, message, `"cronlease unlock ${name}", and find out who took it`)];
   }
-  if (listed.lease === 'breaking' || listed.lease === 'broken') return [brokenLease(job)];
+  if (listed.lease === 'broken') return [brokenLease(job)];
   const limit = longest(job);
   if (listed.lease !== 'leased' || limit === undefined || now <= limit) return [];
   try {
@@ -171,7 +171,7 @@ function longest({ spec, row }: Seen): EpochMs | undefined {
 
 function brokenLease({ name, spec, listed }: Seen): Finding {
   const patience = spec === undefined ? '' : ` (${formatDuration(spec.leaseMs + marginOf(spec.leaseMs))})`;
-  const what = listed.lease === 'breaking' ? 'its lease is being broken' : 'its lease was broken';
+  const what = listed.isEnding ? 'its lease is being broken' : 'its lease was broken';
   return warning(
     'leases',
     name,

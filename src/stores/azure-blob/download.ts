@@ -1,5 +1,5 @@
 import type { ETag } from '../../core/brand';
-import type { LeaseState, Metadata } from '../../lease/store';
+import type { Metadata } from '../../lease/store';
 import { BODY_BYTES } from '../limits';
 import { quoted } from './layout';
 import type { RowBlob } from './row-container';
@@ -9,7 +9,8 @@ export interface Downloaded {
   readonly body: string | undefined;
   readonly etag: ETag;
   readonly metadata: Metadata;
-  readonly lease: LeaseState;
+  /** The service's own lease state. */
+  readonly lease: string;
   readonly lastModified?: Date;
   readonly date?: Date;
 }

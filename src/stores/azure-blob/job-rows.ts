@@ -1,6 +1,6 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs, JobName } from '../../core/brand';
-import type { CallOptions, ControlStore, JobRowStore, ListedJob, ListOptions } from '../../lease/store';
+import type { CallOptions, ControlStore, JobRowStore, LeaseBreaking, ListedJob, ListOptions } from '../../lease/store';
 import { BLOB_LIMITS } from '../limits';
 import type { Ask } from './ask';
 import { NO } from './errors';
@@ -17,7 +17,7 @@ export function jobRowsIn(
   ask: Ask,
   askPage: AskPage,
   readControl: ControlStore['readControl'],
-): Omit<JobRowStore, 'location' | 'limits' | 'prepare'> {
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
   return {
     ...rowCalls(container, ask, (job) => partName(job, 'lease')),
     async list(options) {
@@ -63,7 +63,7 @@ export function jobRowsIn(
             .breakLease(BLOB_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
       });
       if (answer.kind === 'no') return { kind: 'lost' };
-      return { kind: 'breaking', leftMs: (answer.value.leaseTime ?? 0) * 1000 };
+      return { kind: 'broken', leftMs: (answer.value.leaseTime ?? 0) * 1000 };
     },
   };
 }

@@ -1,11 +1,12 @@
 import { SaxesParser } from 'saxes';
-import type { LeaseState, Metadata } from '../../lease/store';
+import type { Metadata } from '../../lease/store';
 
 /** One blob of a listing. */
 export interface ListedBlob {
   readonly name: string;
   readonly etag: string;
-  readonly lease: LeaseState;
+  /** The service's own lease state. */
+  readonly lease: string;
   readonly endless: boolean;
   readonly metadata: Metadata;
 }
@@ -17,7 +18,6 @@ export interface ListingPage {
 }
 
 const BLOB = 'EnumerationResults/Blobs/Blob';
-const LEASE_STATES: readonly LeaseState[] = ['available', 'leased', 'expired', 'breaking', 'broken'];
 
 /**
  * Reads the answer to List Blobs. The parser of the SDK rejects a page in which a metadata key is `constructor`,
@@ -73,12 +73,10 @@ export async function parseListing(text: AsyncIterable<string>): Promise<Listing
 }
 
 function blobOf(fields: ReadonlyMap<string, string>, metadata: readonly [string, string][]): ListedBlob {
-  const state = fields.get('LeaseState') ?? 'available';
   return {
     name: fields.get('Name') ?? '',
     etag: fields.get('Etag') ?? '',
-    // A state that is not known yet is no reason to take the lease.
-    lease: LEASE_STATES.find((known) => known === state) ?? 'leased',
+    lease: fields.get('LeaseState') ?? 'available',
     endless: fields.get('LeaseDuration') === 'infinite',
     // Makes own properties, whatever their names: `__proto__` is one among others.
     metadata: Object.fromEntries(metadata),

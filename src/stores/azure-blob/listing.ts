@@ -3,6 +3,7 @@ import type { EpochMs } from '../../core/brand';
 import { type CallOptions, type ListedRow, StoreUnavailableError } from '../../lease/store';
 import type { Ask } from './ask';
 import { quoted } from './layout';
+import { leaseOf } from './lease-state';
 import type { ListedBlob, ListingPage } from './listing-xml';
 import { readListing } from './unread-listing';
 
@@ -49,6 +50,6 @@ export async function page(
 }
 
 export function rowOf({ etag, lease, endless, metadata }: ListedBlob): ListedRow {
-  const listed = { etag: quoted(etag), lease, metadata };
+  const listed = { etag: quoted(etag), ...leaseOf(lease), metadata };
   return endless ? { ...listed, endless: true } : listed;
 }

@@ -1,5 +1,3 @@
-import type { LeaseState } from '../../lease/store';
-
 interface Call {
   readonly abortSignal: AbortSignal;
   readonly conditions?: { readonly leaseId?: string; readonly ifMatch?: string; readonly ifNoneMatch?: string };
@@ -21,7 +19,7 @@ export interface RowBlob {
   ): Promise<
     Answer & {
       readonly metadata?: Record<string, string>;
-      readonly leaseState?: LeaseState;
+      readonly leaseState?: string;
       readonly lastModified?: Date;
       readonly readableStreamBody?: NodeJS.ReadableStream;
     }

@@ -5,6 +5,7 @@ import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
 import { quoted } from './layout';
+import { leaseOf } from './lease-state';
 import type { RowBlob, RowContainer } from './row-container';
 
 /** @param blobName where the row of this name lies */
@@ -34,7 +35,7 @@ export function rowCalls(
       });
       if (answer.kind === 'no') return undefined;
       const { etag, lease, metadata } = answer.value;
-      return { etag, lease, metadata };
+      return { etag, ...leaseOf(lease), metadata };
     },
     async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
       const seconds = leaseSeconds(leaseMs);

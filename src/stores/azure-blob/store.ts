@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock';
 import {
   type CallOptions,
   type ElectionStore,
+  type LeaseBreaking,
   type LeaseStore,
   type ListedRow,
   type RowStore,
@@ -47,7 +48,7 @@ export function azureBlobStore({
   clock,
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
   pageSize = pageSizeOf(container),
-}: AzureBlobStoreOptions): LeaseStore {
+}: AzureBlobStoreOptions): LeaseStore & LeaseBreaking {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
   const askPage = pagesOf(container, ask, pageSize);

@@ -1,5 +1,8 @@
 import type { LeaseId, Millis } from '../../core/brand';
-import type { LeaseState } from '../../lease/store';
+import type { ListedRow } from '../../lease/store';
+
+/** As the service names them. */
+type LeaseState = 'available' | 'leased' | 'expired' | 'breaking' | 'broken';
 
 /**
  * The lease of one blob, by the service's own table of outcomes. `until` is on the service's monotonic clock: a held
@@ -14,7 +17,13 @@ export type Lease =
 
 export const NO_LEASE: Lease = { kind: 'none' };
 
-export function leaseStateOf(lease: Lease, now: Millis): LeaseState {
+/** The lease in the port's terms. */
+export function listedLease(lease: Lease, now: Millis): Pick<ListedRow, 'lease' | 'isEnding'> {
+  const state = leaseStateOf(lease, now);
+  return state === 'breaking' ? { lease: 'broken', isEnding: true } : { lease: state };
+}
+
+function leaseStateOf(lease: Lease, now: Millis): LeaseState {
   switch (lease.kind) {
     case 'none':
       return 'available';

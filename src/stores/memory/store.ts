@@ -4,6 +4,7 @@ import type {
   CallOptions,
   ControlStore,
   JobRowStore,
+  LeaseBreaking,
   LeaseStore,
   LedgerStore,
   ListedJob,
@@ -16,12 +17,12 @@ import type {
   StoredRecord,
 } from '../../lease/store';
 import { BLOB_LIMITS, BODY_BYTES, checkBody, checkMetadata, leaseSeconds } from '../limits';
-import { acquire, breakLease, isOf, type Lease, leaseStateOf, mayWrite, NO_LEASE, renew } from './lease';
+import { acquire, breakLease, isOf, type Lease, listedLease, mayWrite, NO_LEASE, renew } from './lease';
 
 /** A storage service in this process, with the rules of blob leases and a clock that can be set. */
 export interface MemoryService {
   /** A handle of its own for one instance. All handles see the same rows; each call takes effect when it is made. */
-  open(): LeaseStore;
+  open(): LeaseStore & LeaseBreaking;
   /** Breaks a row's lease, as a person may do in the portal. Without a lease nothing changes. */
   breakLease(job: JobName, periodMs: Millis): void;
   /** Deletes one record, as a lifecycle rule does once it is old enough. */
@@ -84,7 +85,7 @@ export function memoryService(clock: Clock): MemoryService {
   };
 }
 
-function rowsOf(state: State): Omit<JobRowStore, 'location' | 'limits' | 'prepare'> {
+function rowsOf(state: State): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
   return { ...listing(state), ...leases(state) };
 }
 
@@ -92,7 +93,7 @@ function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
   const { clock, rows, controls } = state;
   const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
     etag,
-    lease: leaseStateOf(lease, clock.monotonic()),
+    ...listedLease(lease, clock.monotonic()),
     metadata,
   });
   return {
@@ -117,7 +118,9 @@ function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
   };
 }
 
-function leases(state: State): Omit<JobRowStore, 'location' | 'limits' | 'prepare' | 'list' | 'readRow'> {
+function leases(
+  state: State,
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare' | 'list' | 'readRow'> {
   const { clock, rows } = state;
   return {
     async createRow(job, metadata, options) {
@@ -172,7 +175,7 @@ function leases(state: State): Omit<JobRowStore, 'location' | 'limits' | 'prepar
       rows.set(job, { ...row, lease });
       // The service says it in whole seconds.
       const left = lease.kind === 'none' ? 0 : Math.max(0, lease.until - now);
-      return { kind: 'breaking', leftMs: Math.round(left / 1000) * 1000 };
+      return { kind: 'broken', leftMs: Math.round(left / 1000) * 1000 };
     },
   };
 }

@@ -1,11 +1,12 @@
 import type { ETag } from '../../../src/core/brand';
-import type { CallOptions, LeaseStore } from '../../../src/lease/store';
+import type { CallOptions, LeaseBreaking, LeaseStore } from '../../../src/lease/store';
 import { JOB, LEASE_MS, newLeaseId } from './support';
 
-type Method = Exclude<keyof LeaseStore, 'location' | 'limits'>;
+type Method = Exclude<keyof LeaseStore, 'location' | 'limits' | keyof LeaseBreaking>;
+type Call = (store: LeaseStore, options?: CallOptions) => Promise<unknown>;
 
-/** One call of each method, with arguments that are in order. */
-export const CALLS: { readonly [M in Method]: (store: LeaseStore, options?: CallOptions) => Promise<unknown> } = {
+/** One call of each method that every store has, with arguments that are in order. */
+export const CALLS: { readonly [M in Method]: Call } = {
   prepare: (store, options) => store.prepare(options),
   list: (store, options) => store.list(options),
   createRow: (store, options) => store.createRow(JOB, { token: '9' }, options),
@@ -17,7 +18,6 @@ export const CALLS: { readonly [M in Method]: (store: LeaseStore, options?: Call
     store.writeRow(JOB, { token: '9' }, { leaseId: newLeaseId(), ifMatch: '"0x1"' as ETag }, options),
   release: (store, options) => store.release(JOB, newLeaseId(), options),
   readControl: (store, options) => store.readControl(JOB, options),
-  breakLease: (store, options) => store.breakLease(JOB, '"0x1"' as ETag, options),
   writeControl: (store, options) => store.writeControl(JOB, { by: 'ann' }, undefined, options),
   removeControl: (store, options) => store.removeControl(JOB, '"0x1"' as ETag, options),
   writePresence: (store, options) => store.writePresence('east', { hub: 'one' }, undefined, options),
@@ -34,3 +34,9 @@ export const CALLS: { readonly [M in Method]: (store: LeaseStore, options?: Call
   pieceWritten: (store, options) => store.pieceWritten(JOB, 'k', 'plan', options),
   deletePiece: (store, options) => store.deletePiece(JOB, '1-s', 'plan', options),
 };
+
+/** As {@link CALLS}, with what only some stores have. */
+export function callsOf({ breakLease }: LeaseStore): Readonly<Record<string, Call>> {
+  if (breakLease === undefined) return CALLS;
+  return { ...CALLS, breakLease: async (store, options) => store.breakLease?.(JOB, '"0x1"' as ETag, options) };
+}

@@ -14,13 +14,12 @@ import {
   writeRow,
 } from './support';
 
-/** Acquiring, renewing, releasing and breaking a row's lease. */
+/** Acquiring, renewing and releasing a row's lease. */
 export function leaseCases(test: Test): void {
   races(test);
   conditions(test);
   givenBack(test);
   askedAgain(test);
-  broken(test);
 }
 
 function races(test: Test): void {
@@ -172,38 +171,5 @@ function askedAgain(test: Test): void {
     await acquire(open(), etag);
     expect(await store.release(JOB, leaseId)).toBe('lost');
     expect(await leaseOf(store)).toBe('leased');
-  });
-}
-
-function broken(test: Test): void {
-  test('a broken lease cannot be renewed or written under, and the row can be acquired', async ({
-    open,
-    breakLease,
-  }) => {
-    const store = open();
-    const ifMatch = await createRow(store);
-    const leaseId = await acquire(store, ifMatch);
-    await breakLease(JOB, 0);
-    expect(await leaseOf(store)).toBe('broken');
-    expect(await store.renew(JOB, leaseId)).toBe('lost');
-    expect(await store.writeRow(JOB, { token: '1' }, { leaseId, ifMatch })).toStrictEqual({ kind: 'refused' });
-    await acquire(open(), ifMatch);
-    expect(await leaseOf(store)).toBe('leased');
-  });
-
-  test('a breaking lease can be acquired by nobody, its holder included, who may still write', async (harness) => {
-    const store = harness.open();
-    const ifMatch = await createRow(store);
-    const leaseId = await acquire(store, ifMatch);
-    await harness.breakLease(JOB, 10_000);
-    expect(await leaseOf(store)).toBe('breaking');
-    for (const id of [leaseId, newLeaseId()]) {
-      const request = { leaseId: id, leaseMs: LEASE_MS, ifMatch };
-      expect(await store.acquire(JOB, request)).toStrictEqual({ kind: 'lost' });
-    }
-    expect(await store.renew(JOB, leaseId)).toBe('lost');
-    await writeRow(store, { leaseId, ifMatch }, { token: '1' });
-    expect(await store.release(JOB, leaseId)).toBe('released');
-    expect(await leaseOf(store)).toBe('available');
   });
 }

@@ -16,24 +16,17 @@ function content(test: Test): void {
     expect(Math.abs(date - now())).toBeLessThan(10_000);
   });
 
-  test('shows rows with their lease, metadata and an ETag that fits', async ({ open, breakLease }) => {
+  test('shows rows with their lease, metadata and an ETag that fits', async ({ open }) => {
     const store = open();
-    const [free, leased, breaking, broken] = ['free', 'leased', 'breaking', 'broken'].map(jobName);
-    for (const job of [free, leased, breaking, broken]) {
-      if (job === undefined) continue;
-      const etag = await createRow(store, job, { token: '3', phase: 'idle' });
-      if (job !== free) await acquire(store, etag, job);
-    }
-    await breakLease(jobName('breaking'), 10_000);
-    await breakLease(jobName('broken'), 0);
+    await createRow(store, jobName('free'), { token: '3', phase: 'idle' });
+    const ifMatch = await createRow(store, jobName('leased'), { token: '3', phase: 'idle' });
+    await acquire(store, ifMatch, jobName('leased'));
 
     const { jobs } = await open().list();
-    expect([...jobs.keys()].toSorted()).toStrictEqual(['breaking', 'broken', 'free', 'leased']);
+    expect([...jobs.keys()].toSorted()).toStrictEqual(['free', 'leased']);
     for (const [job, lease] of [
       ['free', 'available'],
       ['leased', 'leased'],
-      ['breaking', 'breaking'],
-      ['broken', 'broken'],
     ] as const) {
       expect(jobs.get(jobName(job))).toMatchObject({ row: { lease, metadata: { token: '3', phase: 'idle' } } });
     }

@@ -2,49 +2,10 @@ import { expect } from 'vitest';
 import type { ETag } from '../../../src/core/brand';
 import type { LeaseStore } from '../../../src/lease/store';
 import type { Test } from '../suite';
-import { acquire, createRow, JOB, LEASE_MS, leaseOf, newLeaseId, readRow, writeRow } from './support';
+import { JOB, readRow } from './support';
 
-/** What operators do beside writing control records, and what deployments tell them. */
-export function operatorCases(test: Test): void {
-  breaking(test);
-  removing(test);
-  presences(test);
-}
-
-function breaking(test: Test): void {
-  test('a lease is broken for what remains of it, never at once, and cannot be renewed', async ({ open }) => {
-    const store = open();
-    const ifMatch = await createRow(store);
-    const leaseId = await acquire(store, ifMatch);
-    const answer = await open().breakLease(JOB, ifMatch);
-    const leftMs = answer.kind === 'breaking' ? answer.leftMs : NaN;
-    expect(leftMs).toBeGreaterThan(LEASE_MS / 2);
-    expect(leftMs).toBeLessThanOrEqual(LEASE_MS);
-    expect(await leaseOf(store)).toBe('breaking');
-    expect(await store.renew(JOB, leaseId)).toBe('lost');
-    expect(await store.acquire(JOB, { leaseId: newLeaseId(), leaseMs: LEASE_MS, ifMatch })).toEqual({ kind: 'lost' });
-    // Its holder may still write down what it did.
-    const etag = await writeRow(store, { leaseId, ifMatch }, { token: '1' });
-    expect(await open().breakLease(JOB, etag)).toMatchObject({ kind: 'breaking' });
-    expect(await store.release(JOB, leaseId)).toBe('released');
-    expect(await leaseOf(store)).toBe('available');
-  });
-
-  test('a lease that another claim was made under meanwhile is not broken, nor is one that is not there', async ({
-    open,
-  }) => {
-    const store = open();
-    const old = await createRow(store);
-    expect(await store.breakLease(JOB, old)).toEqual({ kind: 'lost' });
-    const leaseId = await acquire(store, old);
-    await writeRow(store, { leaseId, ifMatch: old }, { token: '1' });
-    expect(await open().breakLease(JOB, old)).toEqual({ kind: 'lost' });
-    expect(await leaseOf(store)).toBe('leased');
-    expect(await store.breakLease('other-job' as typeof JOB, old)).toEqual({ kind: 'lost' });
-  });
-}
-
-function removing(test: Test): void {
+/** What operators do beside writing control records. */
+export function removalCases(test: Test): void {
   test('a control is removed by whoever has read it last', async ({ open }) => {
     const store = open();
     expect(await store.removeControl(JOB, '"0x1"' as ETag)).toBe('refused');
@@ -58,7 +19,8 @@ function removing(test: Test): void {
   });
 }
 
-function presences(test: Test): void {
+/** What deployments write of themselves. */
+export function presenceCases(test: Test): void {
   test('a deployment is present once it has said so, and tells whether another one has spoken for it', async ({
     open,
     now,

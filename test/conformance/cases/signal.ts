@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Test } from '../suite';
-import { CALLS } from './calls';
+import { callsOf } from './calls';
 import { acquire, createRow, JOB, newLeaseId, readRow } from './support';
 
 /** The caller's signal, and being prepared twice. */
@@ -11,7 +11,7 @@ export function signalCases(test: Test): void {
     const leaseId = await acquire(store, etag);
     const reason = new Error('the tick is over');
     const signal = AbortSignal.abort(reason);
-    for (const call of Object.values(CALLS)) await expect(call(store, { signal })).rejects.toBe(reason);
+    for (const call of Object.values(callsOf(store))) await expect(call(store, { signal })).rejects.toBe(reason);
     await expect(store.release(JOB, leaseId, { signal })).rejects.toBe(reason);
     await expect(store.writeRow(JOB, { token: '9' }, { leaseId, ifMatch: etag }, { signal })).rejects.toBe(reason);
     expect(await readRow(store)).toStrictEqual({ etag, lease: 'leased', metadata: { token: '0' } });

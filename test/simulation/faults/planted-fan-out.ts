@@ -65,7 +65,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/standing.ts',
-        from: "if (seen.row.lease === 'leased' || seen.row.lease === 'breaking') return { kind: 'held' };",
+        from: "if (seen.row.lease === 'leased' || seen.row.isEnding) return { kind: 'held' };",
         to: '',
       },
     ],

@@ -116,8 +116,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/look.ts',
-        from: "return lease === 'broken' && seenFor >=",
-        to: "return lease === 'broken' || seenFor >=",
+        from: 'return !isEnding && seenFor >=',
+        to: 'return !isEnding || seenFor >=',
       },
     ],
   },

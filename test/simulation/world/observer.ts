@@ -5,7 +5,7 @@ import type { JobSpec } from '../../../src/core/job';
 import { recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
 import { decodeRow } from '../../../src/core/row';
-import type { LeaseStore, Listing, Metadata, StoredRecord } from '../../../src/lease/store';
+import type { LeaseBreaking, LeaseStore, Listing, Metadata, StoredRecord } from '../../../src/lease/store';
 import type { JobContext } from '../../../src/handler/handler';
 import { handlerStarted } from '../checks/handler';
 import { checkItems, pieceCreated } from '../checks/items';
@@ -26,7 +26,7 @@ export interface Observer {
   readonly violations: readonly Violation[];
   readonly jobs: ReadonlyMap<JobName, JobFacts>;
   /** The service's store, watched: every call that is applied is looked at. */
-  watch(store: LeaseStore, actor: Actor): LeaseStore;
+  watch(store: LeaseStore & LeaseBreaking, actor: Actor): LeaseStore;
   /** A process sends a call. */
   sent(actor: Actor, method: string, parameters: readonly unknown[]): void;
   /** A process hands an acquisition over to its task hub. */
@@ -206,7 +206,7 @@ interface Watching {
   readonly proven: (facts: JobFacts, acquisition: Acquisition) => void;
 }
 
-function watchStore(store: LeaseStore, watching: Watching): LeaseStore {
+function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): LeaseStore {
   return { ...store, ...watchRows(store, watching), ...watchLeases(store, watching), ...watchRecords(store, watching) };
 }
 
@@ -260,7 +260,7 @@ function watchRows(
 }
 
 function watchLeases(
-  store: LeaseStore,
+  store: LeaseStore & LeaseBreaking,
   { actor, factsOf, now, report, trace, proven }: Watching,
 ): Pick<LeaseStore, 'acquire' | 'renew' | 'release' | 'breakLease'> {
   return {
@@ -285,7 +285,7 @@ function watchLeases(
     async breakLease(job, ifMatch, options) {
       const answer = await store.breakLease(job, ifMatch, options);
       trace?.add('store', `${job} breakLease ${answer.kind}`);
-      if (answer.kind === 'breaking') leaseBroken(factsOf(job), LONGEST_LEASE_MS, now());
+      if (answer.kind === 'broken') leaseBroken(factsOf(job), LONGEST_LEASE_MS, now());
       return answer;
     },
     async release(job, leaseId, options) {
