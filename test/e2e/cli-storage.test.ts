@@ -28,6 +28,7 @@ const MARK = Math.floor(Date.now() / MINUTE) * MINUTE;
 let azurite: Azurite;
 let folder: CliFolder;
 let store: LeaseStore;
+const renewals: NodeJS.Timeout[] = [];
 
 const iso = (instant: number): string => new Date(instant).toISOString();
 const inFolder = (args: readonly string[]): Promise<Ended> => folder.run(args);
@@ -43,6 +44,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  for (const renewal of renewals) clearInterval(renewal);
   folder.remove();
   await azurite.stop();
 });
@@ -80,7 +82,10 @@ async function addRow(
   if (lease === 'available') return;
   const ifMatch = (await to.readRow(name))?.etag;
   if (ifMatch === undefined) throw new Error(`no row of ${job}`);
-  await to.acquire(name, { leaseId: crypto.randomUUID() as LeaseId, leaseMs: 60_000, ifMatch });
+  const leaseId = crypto.randomUUID() as LeaseId;
+  await to.acquire(name, { leaseId, leaseMs: 60_000, ifMatch });
+  // On a busy machine the commands take longer than the lease.
+  renewals.push(setInterval(() => void to.renew(name, leaseId), 15_000));
 }
 
 async function controlOf(job: string): Promise<Control | undefined> {

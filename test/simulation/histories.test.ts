@@ -1,25 +1,12 @@
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describe as inWords, replayLine } from './search/explain';
 import { runHistory } from './search/history';
-import { MIX_NAMES, MIXES, planOf } from './faults/mixes';
-import { searchHistories, withWorker } from './search/search';
-
-const ROOT = path.join(__dirname, '../..');
+import { planOf } from './faults/mixes';
+import { everydayHistories, failuresOf, PLAYED_MIXES } from './share';
 
 describe('every history of simulated faults', () => {
-  it.each(MIX_NAMES.filter((mix) => MIXES[mix].share > 0))(
-    'keeps the promises, in the mix %s',
-    { timeout: 900_000 },
-    async (mix) => {
-      const { share } = MIXES[mix];
-      const { histories, failures } = await withWorker(ROOT, undefined, (bundle) =>
-        searchHistories(bundle, { mix, first: 1, histories: share, stopAtFirst: false }),
-      );
-      expect(failures.map((failure) => `${replayLine(failure)}  ${inWords(failure.violations)}`)).toEqual([]);
-      expect(histories).toBe(share);
-    },
-  );
+  it.each(PLAYED_MIXES)('keeps the promises, in the mix %s', { timeout: 900_000 }, async (mix) => {
+    expect(await failuresOf(mix, { first: 1, histories: everydayHistories(mix) })).toEqual([]);
+  });
 
   it('is the same history again for the same seed, and for the faults that struck in it', async () => {
     const plan = planOf(12);

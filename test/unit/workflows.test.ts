@@ -92,7 +92,7 @@ describe('the workflows', () => {
     ['permissions: {}', 'permissions: write-all'],
     ['@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1', '@v7'],
     ['node-version: 24', 'token: ${{ secrets.TOKEN }}'],
-    ['run: npm test', 'run: echo ${{ github.event.pull_request.title }}'],
+    ['run: npm run test:all', 'run: echo ${{ github.event.pull_request.title }}'],
     ['  pull_request:\n', '  pull_request_target:\n'],
     ['      contents: read', '      contents: write'],
     ['    timeout-minutes: 30\n', ''],
@@ -118,7 +118,7 @@ describe('the workflows', () => {
 describe('ci.yml', () => {
   it('checks what a pull request would merge', () => {
     expect(ci.on).toHaveProperty('pull_request');
-    expect(scriptsOf(ci.jobs['test'])).toBe('npm ci\nnpm test');
+    expect(scriptsOf(ci.jobs['test'])).toBe('npm ci\nnpm run test:all');
     expect(scriptsOf(ci.jobs['jobs-file'])).toContain('cronlease -- validate');
     expect(scriptsOf(ci.jobs['jobs-file'])).toContain('node scripts/changed-jobs.mjs');
   });
@@ -167,7 +167,7 @@ describe('deploy.yml', () => {
 
   it('packages once, after the tests, and deploys that package everywhere', () => {
     const made = deploy.jobs['package'];
-    expect(scriptsOf(made)).toBe('npm ci\nnpm test\nnpm run package');
+    expect(scriptsOf(made)).toBe('npm ci\nnpm run test:all\nnpm run package');
     expect(job?.needs).toBe('package');
     const { name, path: where } = stepOf(made, 'actions/upload-artifact').with ?? {};
     expect(stepOf(job, 'actions/download-artifact').with).toEqual({ name, path: where });
@@ -207,7 +207,7 @@ describe('release.yml', () => {
 
   it('checks tag and changelog, then tests, then packs', () => {
     const steps = scriptsOf(pack);
-    const order = ['node scripts/release.mjs --tag "$GITHUB_REF_NAME"', 'npm ci', 'npm test', 'npm pack '];
+    const order = ['node scripts/release.mjs --tag "$GITHUB_REF_NAME"', 'npm ci', 'npm run test:all', 'npm pack '];
     const places = order.map((step) => steps.indexOf(step));
     expect(places).not.toContain(-1);
     expect(places).toEqual(places.toSorted((a, b) => a - b));

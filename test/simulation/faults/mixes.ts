@@ -35,7 +35,7 @@ export type MixName = (typeof MIX_NAMES)[number];
 export interface Mix {
   /** What is different, in a phrase. */
   readonly what: string;
-  /** How many of its histories `npm test` lets happen. */
+  /** How many of its histories `npm run test:all` plays. `npm test` plays a tenth. */
   readonly share: number;
   /**
    * Changes the plain plan of a seed.
