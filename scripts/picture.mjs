@@ -1,14 +1,18 @@
-// Draws docs/first-run.svg from a true run of "npm start", in which the holder of the first long run is killed: see USAGE.
+// Draws docs/first-run.svg from a true run of "npm start" in which the holder of a run is killed: see USAGE.
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 
 const USAGE = `npm run picture -- [options]
 
-Runs the commands of "npm start", draws what they print as docs/first-run.svg, and stops.
+Runs "npm start", kills the deployment that starts a job 2 s after it has, and draws the output as docs/first-run.svg.
+Of the other jobs, the picture has the first lines; an ellipsis stands for the rest.
 
-  --seconds N    how long to run (default: 75)
-  --kill JOB     kill the deployment that starts this job, 2 s after it has (default: none)`;
+  --seconds N    how long to run (default: 50)
+  --kill JOB     the job (default: count-to-20)`;
+
+/** How many lines the picture has of other jobs. */
+const OTHERS = 3;
 
 /** It begins every escape sequence. */
 const ESCAPE = `${String.fromCodePoint(27)}[`;
@@ -78,7 +82,7 @@ async function record({ seconds, kill }) {
     const plain = stripVTControlCharacters(text);
     const holder = new RegExp(`(\\S+) +${kill} +started`).exec(plain)?.[1];
     const pid = new RegExp(`${holder} .*pid (\\d+)`).exec(plain)?.[1];
-    if (kill === undefined || killed || pid === undefined) return;
+    if (killed || pid === undefined) return;
     killed = true;
     setTimeout(() => process.kill(Number(pid), 'SIGKILL'), 2000);
   });
@@ -86,13 +90,33 @@ async function record({ seconds, kill }) {
   return text;
 }
 
+/** The lines to show, up to the end of the killed job's run: all but most of those of other jobs. */
+function shownOf(text, job) {
+  const lines = text.replaceAll(process.cwd(), '/home/you/cronlease').split('\n');
+  const end = lines.findIndex((line) => new RegExp(` ${job} +succeeded `).test(stripVTControlCharacters(line)));
+  if (end < 0) throw new Error(`${job} has not succeeded in time: give it more --seconds`);
+  let others = 0;
+  const shown = [];
+  for (const line of lines.slice(0, end + 1)) {
+    const [, subject] = /^\d\d:\d\d:\d\d\S* +\S+ +(\S+) /.exec(stripVTControlCharacters(line)) ?? [];
+    const other = subject !== undefined && ![job, 'exited', 'restarted'].includes(subject);
+    if (other) others += 1;
+    if (!other || others <= OTHERS) shown.push(line);
+    else if (shown.at(-1) !== '…') shown.push('…');
+  }
+  return shown;
+}
+
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '75' }, kill: { type: 'string' }, help: { type: 'boolean' } },
+  options: {
+    seconds: { type: 'string', default: '50' },
+    kill: { type: 'string', default: 'count-to-20' },
+    help: { type: 'boolean' },
+  },
 });
 if (values.help) {
   console.log(USAGE);
 } else {
-  const text = await record(values);
-  const shown = text.replaceAll(process.cwd(), '/home/you/cronlease').trimEnd().split('\n');
+  const shown = shownOf(await record(values), values.kill);
   writeFileSync('docs/first-run.svg', svgOf(['$ npm start', ...shown]));
 }
