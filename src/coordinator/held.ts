@@ -20,7 +20,7 @@ import { finishDecided, runKey, settle, settleFound, suspend, writeMark } from '
 /** A monotonic clock may run this much too fast. */
 export const CLOCK_RATE_ERROR = 0.01;
 
-/** What a row is written under. */
+/** The lease under which a row is written, and the ETag that the write must find. */
 export interface Guard {
   readonly job: RunnableJob;
   readonly leaseId: LeaseId;
@@ -31,8 +31,8 @@ export interface Guard {
 }
 
 /**
- * What of storage the holder of a row may use at any time. Its row, its records and its lease are not among it: their
- * calls are safe in one order alone.
+ * The storage calls that the holder of a row may make at any time. Writes of rows and records, and calls for leases, are
+ * left out: those are safe in one order alone.
  */
 export type AnytimeStore = Pick<ControlStore, 'readControl'> &
   Pick<LedgerStore, 'readRecord' | 'listRecords'> &
@@ -78,11 +78,11 @@ export interface HeldRow {
   finishDecided(): Promise<void>;
 }
 
-/** What the attempt does about the news of its renewals. */
+/** Receives the news of a lease from its renewals. */
 export interface RenewalListener {
   /** Called once: the lease is lost, or the trust is over. */
   readonly onLost: (why: string) => void;
-  /** Called with what operators want of the job, after each renewal. */
+  /** Called with the job's control record after each renewal. */
   readonly onControl: (control: Control) => void;
 }
 
@@ -116,6 +116,7 @@ export async function holdRow(
   return { held: heldBy(writer, claimed), answerLost };
 }
 
+/** The writer of a row, and what it keeps. */
 interface LeasedRow extends RowWriter {
   readonly trust: Trust;
   row: Row;
@@ -158,7 +159,7 @@ function rowWriter(
   return writer;
 }
 
-/** What everybody but the functions of `settle.ts` may see of the row. */
+/** The writer without its writes and its release. */
 function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
   const { coordinator, report, job, trust, ask } = writer;
   let hasEnded = false;
