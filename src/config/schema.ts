@@ -304,6 +304,9 @@ export const topSchema = z.strictObject({ ...topShape, jobs: z.record(z.string()
 /** What is left of a job without its wrong members. */
 export const jobRemainder = jobSchema.partial({ schedule: true });
 
+/** A job as the file has it. */
+export type JobInFile = z.input<typeof jobSchema>;
+
 export type JobSettings = z.output<typeof jobRemainder>;
 
 function json(context: { readonly value: unknown; readonly issues: z.core.$ZodRawIssue[] }): void {

@@ -36,10 +36,10 @@ export interface JobContext {
 }
 
 /** What a job does. Made by {@link defineJob}. */
-export interface JobHandler {
+export interface JobHandler<Result = unknown> {
   readonly input?: StandardSchema | undefined;
   /** `never`: a registry holds handlers of many input types; each one gets what its own schema put out. */
-  readonly run: (context: JobContext, input: never) => unknown;
+  readonly run: (context: JobContext, input: never) => Result;
 }
 
 /**
@@ -50,10 +50,10 @@ export interface JobHandler {
  *
  * @param handler.input checks the job's `input` when the app starts (any Standard Schema); `run` gets its output
  */
-export function defineJob<Input = unknown>(handler: {
+export function defineJob<Input = unknown, Result = unknown>(handler: {
   readonly input?: StandardSchema<Input>;
-  readonly run: (context: JobContext, input: Input) => unknown;
-}): JobHandler {
+  readonly run: (context: JobContext, input: Input) => Result;
+}): JobHandler<Result> {
   return handler;
 }
 

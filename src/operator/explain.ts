@@ -1,4 +1,4 @@
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { recordKey } from '../core/key';
 import { isUncounted } from '../core/record';
@@ -6,11 +6,11 @@ import type { Row } from '../core/row';
 import { explain, isDue } from '../core/why';
 import type { Answer } from '../core/why';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import { manualRecordAt, recordAt, recordOver } from './find-record';
+import { manualRecordAt, ranBefore, recordAt, recordOver } from './find-record';
 import type { JobState } from './job-state';
 import { currentRun, readState } from './job-state';
 import type { ShownRecord } from './list-runs';
-import { shown } from './list-runs';
+import { isOverlappedBy, shown } from './list-runs';
 
 export interface Explanation extends Answer {
   readonly job: JobSpec;
@@ -43,8 +43,40 @@ export async function explainTime(
   const known = found !== undefined && found.record.state === 'final';
   const runEnded = known || (await currentRun(store, job.name, state, options)) === undefined;
   const answer = explain({ job, revision, time, found, seenBefore: older, row, lease, runEnded, control, now });
-  const record = found === undefined ? null : shown(found.record, found.key, row);
-  return { ...answer, job, time, record, state, warnings: warningsOf(job, revision, row) };
+  // A job that nobody had seen when the oldest records that are kept were written has lost none.
+  const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
+  const record =
+    found === undefined ? null : await withOverlappedRun(store, shown(found.record, found.key, row), options);
+  return {
+    ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
+    ...{ job, time, record, state, warnings: warningsOf(job, revision, row) },
+  };
+}
+
+/** Whether the job had been seen by the oldest due time whose record is kept. True where nobody can tell. */
+async function wasSeen(
+  store: LeaseStore,
+  { name, timetable, keepMs }: JobSpec,
+  { row, now }: JobState,
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  if (row === undefined) return false;
+  const oldest = timetable.next(now - keepMs);
+  if (oldest === undefined || oldest > row.cursor) return true;
+  if ((await recordAt(store, name, oldest, options)) !== undefined) return true;
+  return (await recordOver(store, name, oldest, options)).older;
+}
+
+async function withOverlappedRun(
+  store: LeaseStore,
+  record: ShownRecord,
+  options: CallOptions | undefined,
+): Promise<ShownRecord> {
+  if (record.outcome !== 'overlapped') return record;
+  const ran = await ranBefore(store, record.job as JobName, Date.parse(record.scheduledFor), options);
+  return ran !== undefined && isOverlappedBy(record, ran.record)
+    ? { ...record, overlappedRunId: ran.record.runId }
+    : record;
 }
 
 async function findRecord(

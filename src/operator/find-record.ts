@@ -46,14 +46,31 @@ export async function recordOver(
   options?: CallOptions,
 ): Promise<{ readonly older: boolean; readonly found: FoundRecord | undefined }> {
   if (time < 0 || time >= LATEST) return { older: false, found: undefined };
-  const nearest = await recordBefore(store, job, time, options);
+  const nearest = await recordBefore(store, job, time, isOfDueTime, options);
   const through = Date.parse(nearest?.summary['through'] ?? '');
   const found = nearest !== undefined && through >= time ? await read(store, job, nearest.key, options) : undefined;
   return { older: nearest !== undefined, found };
 }
 
+/** The newest record of a run that was due, or asked for, before this time. */
+export async function ranBefore(
+  store: LedgerStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<FoundRecord | undefined> {
+  if (time < 0 || time >= LATEST) return undefined;
+  const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined, options);
+  return nearest && read(store, job, nearest.key, options);
+}
+
+function isOfDueTime({ key }: ListedRecord): boolean {
+  const parts = parseRecordKey(key);
+  return parts !== undefined && parts.request === undefined;
+}
+
 /**
- * The newest record of a due time before `time`. Keys are inverted times and listings go by prefix: so this looks for
+ * The newest record that is wanted of those before `time`. Keys are inverted times and listings go by prefix: so this looks for
  * the next larger key, from keys that differ in the last digit only to those that differ in the first. At most 13
  * rounds of at most 9 listings, most of them empty, however long the history is.
  */
@@ -61,35 +78,36 @@ async function recordBefore(
   store: LedgerStore,
   job: JobName,
   time: EpochMs,
+  isWanted: (record: ListedRecord) => boolean,
   options: CallOptions | undefined,
 ): Promise<ListedRecord | undefined> {
   const digits = invertedTime(time);
   for (let length = digits.length - 1; length >= 0; length -= 1) {
     const head = digits.slice(0, length);
     const larger = '123456789'.slice(Number(digits[length]));
-    const found = await Promise.all([...larger].map((digit) => firstDue(store, job, head + digit, options)));
+    const found = await Promise.all(
+      [...larger].map((digit) => firstUnder(store, job, head + digit, isWanted, options)),
+    );
     const first = found.find((record) => record !== undefined);
     if (first !== undefined) return first;
   }
   return undefined;
 }
 
-/** The first record under a prefix that is not one of a manual request. */
-async function firstDue(
+/** The first record under a prefix that is wanted. */
+async function firstUnder(
   store: LedgerStore,
   job: JobName,
   prefix: string,
+  isWanted: (record: ListedRecord) => boolean,
   options: CallOptions | undefined,
 ): Promise<ListedRecord | undefined> {
   let continuation: string | undefined;
   do {
     const request = { prefix, limit: PAGE, ...(continuation === undefined ? {} : { continuation }) };
     const page = await store.listRecords(job, request, options);
-    const due = page.records.find(({ key }) => {
-      const parts = parseRecordKey(key);
-      return parts !== undefined && parts.request === undefined;
-    });
-    if (due !== undefined) return due;
+    const wanted = page.records.find(isWanted);
+    if (wanted !== undefined) return wanted;
     continuation = page.continuation;
   } while (continuation !== undefined);
   return undefined;

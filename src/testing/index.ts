@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 export { runJob } from './run-job';
-export type { FencedWrite, JobTest, JobTestOptions, RunningJob } from './run-job';
+export type { FencedWrite, JobTest, JobTestOptions, JobTestSettings, RunningJob, Stored } from './run-job';
 export { settableClock } from './clock';
 export type { SettableClock } from './clock';
 export { runFanOut } from './run-fan-out';

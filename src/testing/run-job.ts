@@ -18,6 +18,7 @@ import type { JobContext, JobHandler } from '../handler/handler';
 import type { HeldRow } from '../coordinator/held';
 import { holdRow } from '../coordinator/held';
 import { loadJobs } from '../config/load';
+import type { JobInFile } from '../config/schema';
 import type { ClosableFence } from '../lease/fence';
 import { StaleLeaderError } from '../lease/fence';
 import { serviceTime } from '../lease/service-time';
@@ -26,10 +27,20 @@ import { memoryService } from '../stores/memory/store';
 import type { SettableClock } from './clock';
 import { settableClock } from './clock';
 
+/** The settings of a job, as the jobs file has them. */
+export type JobTestSettings = Readonly<Partial<Omit<JobInFile, 'handler'>>>;
+
+/** A value as the ledger gives it back, which keeps JSON: a `Date` becomes text. */
+export type Stored<Value> = Value extends { toJSON(...parameters: never[]): infer Json }
+  ? Json
+  : Value extends object
+    ? { readonly [Key in keyof Value]: Stored<Value[Key]> }
+    : Value;
+
 /** How {@link runJob} runs a handler. Everything has a default. */
 export interface JobTestOptions {
   /** The job's settings, as in the jobs file: `timeout`, `stallAfter`, `input`, …; `schedule` may be left out. */
-  readonly settings?: Readonly<Record<string, unknown>>;
+  readonly settings?: JobTestSettings;
   /** The job's name. Default: `job`. */
   readonly job?: string;
   /** Default: a clock of its own that starts at `scheduledFor`. */
@@ -68,12 +79,12 @@ export interface FencedWrite {
 }
 
 /** What came of it. */
-export interface JobTest {
+export interface JobTest<Result = unknown> {
   /** `lost`: the lease was lost, so nothing is recorded. */
   readonly outcome: Exclude<RunFate, 'failed'> | 'failed' | 'draining' | 'lost';
   readonly reason: Reason;
-  /** What the handler returned, as the ledger would keep it. */
-  readonly result: unknown;
+  /** What the handler returned, as the ledger would keep it. Undefined where it did not return. */
+  readonly result: Result | undefined;
   readonly error: RecordedError | null;
   readonly writes: readonly FencedWrite[];
   /** One entry a line: level and message. */
@@ -87,7 +98,10 @@ export interface JobTest {
  *
  * @throws ConfigError when the settings, or the input, are not valid
  */
-export async function runJob(handler: JobHandler, options: JobTestOptions = {}): Promise<JobTest> {
+export async function runJob<Result>(
+  handler: JobHandler<Result>,
+  options: JobTestOptions = {},
+): Promise<JobTest<Stored<Awaited<Result>>>> {
   const bench = await testBench(handler, options);
   const { clock, trust, aborter } = bench;
   const execution = callAttempt(bench, (context) => handler.run(context, bench.held.job.input as never));
@@ -105,7 +119,10 @@ export async function runJob(handler: JobHandler, options: JobTestOptions = {}):
   });
   const done = await finish(clock, execution, aborter);
   bench.fence.close();
-  return { ...conclude(done), error: done.error, writes: bench.writes, logs: bench.logs };
+  const { outcome, reason, result } = conclude(done);
+  // It went through JSON, as its type says.
+  const stored = result as Stored<Awaited<Result>> | undefined;
+  return { outcome, reason, result: stored, error: done.error, writes: bench.writes, logs: bench.logs };
 }
 
 /** All that an attempt needs, in memory. */

@@ -349,6 +349,7 @@ describe('cronlease dev that cannot start', () => {
     const elsewhere = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-'));
     folders.push(elsewhere);
     fs.cpSync(path.dirname(main), elsewhere, { recursive: true });
+    fs.writeFileSync(path.join(elsewhere, 'package.json'), '{"main":"main.js"}');
     const dev = startDev(path.join(elsewhere, path.basename(main)), { app: elsewhere });
     expect(await dev.exited()).toBe(1);
     expect(dev.stderr()).toContain('npm install --save-dev azurite');

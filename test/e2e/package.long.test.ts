@@ -135,9 +135,17 @@ describe('the library, packed and installed', () => {
            return { token: ctx.fence.token, last: previous?.outcome ?? null };
          },
        });
-       export const main = async (): Promise<unknown> => (await runJob(job, { settings: { input: { container: 'a' } } })).result;
+       export const main = async (): Promise<string> => {
+         const { result } = await runJob(job, { settings: { input: { container: 'a' }, timeout: '3s' } });
+         // @ts-expect-error a setting that no job has
+         await runJob(job, { settings: { tiemout: '3s' } });
+         return result?.last ?? result?.token.toFixed() ?? '';
+       };
+       const dated = defineJob({ run: async ({ scheduledFor }, input: { name: string }) => ({ due: scheduledFor, hello: input.name }) });
+       export const due = async (): Promise<string | undefined> => (await runJob(dated)).result?.due.slice(0, 4);
        registerCoordinator({ jobs: { jobs: { job: { schedule: '@daily', input: { container: 'a' } } } }, handlers: { job } });`,
     );
+    write('typed/guide.ts', snippet('docs/existing-app.md', 'ts', 'registerCoordinator'));
     write(
       'typed/tsconfig.json',
       JSON.stringify({
@@ -151,7 +159,7 @@ describe('the library, packed and installed', () => {
           types: ['node'],
           typeRoots: [path.join(root, 'node_modules/@types')],
         },
-        include: ['handler.ts'],
+        include: ['*.ts'],
       }),
     );
     const tsc = path.join(root, 'node_modules/typescript/bin/tsc');

@@ -7,8 +7,10 @@ import { sleep } from '../../src/core/clock';
 import { StoreUnavailableError } from '../../src/lease/store';
 import type { LeaseStore } from '../../src/lease/store';
 import { cancelRun } from '../../src/operator/cancel';
-import { listRuns } from '../../src/operator/list-runs';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import type { ShownRecord } from '../../src/operator/list-runs';
+import { listRuns, withOverlappedRuns } from '../../src/operator/list-runs';
+import { runsNow } from '../../src/operator/runs-now';
+import { pauseJob, resumeJob, stillRuns } from '../../src/operator/pause';
 import { requestRun, WAITING_REQUESTS } from '../../src/operator/request';
 import { explainTime } from '../../src/operator/explain';
 import { jobSpec } from '../support/job';
@@ -52,6 +54,19 @@ describe('pause and resume', () => {
     ]);
   });
 
+  it('name the run that a pause came too late for', async () => {
+    const sim = await start(job, 20_000);
+    expect(await stillRuns(sim.store, subject)).toBeUndefined();
+    await sim.clock.advance(36_500);
+    await pauseJob(sim.store, subject, by);
+    const runId = 'a-20260101T000100Z';
+    expect(await stillRuns(sim.store, subject)).toMatchObject({ runId, startsAt: T0 + MINUTE, how: 'claimed' });
+    await sim.clock.advance(10_000);
+    expect(await stillRuns(sim.store, subject)).toMatchObject({ runId, how: 'running' });
+    await sim.clock.advance(MINUTE);
+    expect(await stillRuns(sim.store, subject)).toBeUndefined();
+  });
+
   it('drop the spans that the cursor has passed, and keep the others', async () => {
     const sim = await start(job);
     await pauseJob(sim.store, subject, by);
@@ -93,6 +108,57 @@ describe('pause and resume', () => {
       }
     };
     await expect(fill()).rejects.toMatchObject({ code: 'ControlFull' });
+  });
+});
+
+describe('what runs now', () => {
+  const nowOf = async (sim: RivalTicks): Promise<readonly ShownRecord[]> => {
+    const listing = await sim.store.list();
+    return runsNow(sim.store, [...listing.jobs.keys()], listing);
+  };
+
+  it('is shown in its first attempt, before the ledger has it, and not once it is over', async () => {
+    const sim = await start(jobSpec('a', '* * * * *'), 20_000);
+    expect(await nowOf(sim)).toEqual([]);
+    await sim.clock.advance(45_000);
+    const [run, ...others] = await nowOf(sim);
+    expect(others).toEqual([]);
+    expect(run).toMatchObject({
+      ...{ job: 'a', runId: 'a-20260101T000100Z', state: 'open', outcome: 'running', endedAt: null },
+      attempts: [{ attempt: 1, outcome: 'running', endedAt: null, startedAt: '2026-01-01T00:01:00.000Z' }],
+    });
+    expect((await listRuns(sim.store, ['a' as JobName], await sim.store.list(), 10)).records).toEqual([]);
+    await sim.clock.advance(30_000);
+    expect(await nowOf(sim)).toEqual([]);
+  });
+
+  it('is named by what it overlaps, in the list and where one asks why', async () => {
+    const job = jobSpec('a', '* * * * *', { timeoutMs: 10 * MINUTE });
+    const sim = await start(job, 130_000);
+    await sim.clock.advance(7 * MINUTE);
+    const { records } = await listRuns(sim.store, ['a' as JobName], await sim.store.list(), 10);
+    const overlapped = withOverlappedRuns(records).findLast(({ outcome }) => outcome === 'overlapped');
+    expect(overlapped).toMatchObject({ scheduledFor: '2026-01-01T00:02:00.000Z', count: 2 });
+    expect(overlapped?.overlappedRunId).toBe('a-20260101T000100Z');
+    const why = await explainTime(sim.store, job, 1, T0 + 3 * MINUTE);
+    expect(why.record).toMatchObject({ outcome: 'overlapped', overlappedRunId: 'a-20260101T000100Z' });
+  });
+});
+
+describe('what came before a job was seen', () => {
+  const LONG_AGO = Date.UTC(2020, 0, 1);
+  it('is no record that is gone, however long ago it was', async () => {
+    const job = jobSpec('a', '* * * * *');
+    const sim = await start(job);
+    await sim.clock.advance(2 * MINUTE);
+    expect(await explainTime(sim.store, job, 1, LONG_AGO)).toMatchObject({ fate: 'notDue', reason: 'beforeFirstSeen' });
+  });
+
+  it('is one once the job has been seen for as long as records are kept', async () => {
+    const job = jobSpec('a', '* * * * *', { keepMs: 2 * MINUTE });
+    const sim = await start(job);
+    await sim.clock.advance(5 * MINUTE);
+    expect(await explainTime(sim.store, job, 1, LONG_AGO)).toMatchObject({ fate: 'notDue', reason: 'recordGone' });
   });
 });
 

@@ -239,6 +239,16 @@ describe('a job that is wrong', () => {
     });
   });
 
+  it('is called as the command line calls all jobs', () => {
+    expect(refusal({ jobs: { all: { schedule: '@daily' } } }).errors).toMatchObject([
+      {
+        path: 'jobs.all',
+        message: expect.stringContaining('reads as all jobs'),
+        remedy: expect.stringContaining('all-'),
+      },
+    ]);
+  });
+
   it.each([null, 5, 'x', []])('is %j', (settings) => {
     expect(refusal({ jobs: { job: settings } }).errors).toMatchObject([
       { path: 'jobs.job', message: 'is not an object' },

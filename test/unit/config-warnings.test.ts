@@ -48,6 +48,31 @@ describe('warnings', () => {
     expect(job(settings).warnings).toEqual([]);
   });
 
+  const NOW = Date.UTC(2026, 5, 1);
+  const now = (settings: object): LoadedJobs => loadJobs({ jobs: { job: settings } }, { now: NOW });
+
+  it.each<[object, string, RegExp]>([
+    [{ schedule: '@at 2026-05-31T22:59:59Z' }, 'schedule', /in the past by more than catchUpWindow \(1h\)/],
+    [{ schedule: '@daily', between: { to: '2026-05-31' } }, 'between.to', /nothing is due any more/],
+    [{ schedule: '@daily', between: { from: '2020-01-01', to: '2026-06-01T00:00' } }, 'between.to', /any more/],
+  ])('of what is over: %j: %s', (settings, path, message) => {
+    expect(now(settings).warnings).toMatchObject([
+      { path: `jobs.job.${path}`, message: expect.stringMatching(message) },
+    ]);
+    expect(job(settings).warnings).toEqual([]);
+  });
+
+  it.each([
+    { schedule: '@at 2026-05-31T23:00:01Z' },
+    { schedule: '@at 2026-06-02T00:00:00Z' },
+    { schedule: '@daily', between: { from: '2026-01-01', to: '2026-06-03' } },
+    { schedule: '@daily', between: { from: '2031-07-01', to: '2031-08-01' } },
+    { schedule: '@manual' },
+    { schedule: '@always' },
+  ])('%j: none of what is over', (settings) => {
+    expect(now(settings).warnings).toEqual([]);
+  });
+
   it('come with the errors of a file that is wrong', () => {
     const load = (): unknown => loadJobs({ jobs: { a: { schedule: '0 0 13 * 5' }, b: {} } });
     expect(load).toThrow(expect.objectContaining({ warnings: [expect.objectContaining({ path: 'jobs.a.schedule' })] }));

@@ -78,6 +78,7 @@ describe("an app's folder", () => {
   it('refuses a main that matches nothing, or that is missing', () => {
     write('package.json', { main: 'dist/*.js' });
     expect(() => readPackage(folder)).toThrow('No file matches "main": "dist/*.js"');
+    expect(() => readPackage(path.join(folder, 'none'))).toThrow(/There is no function app in .*none: .*--app DIR/);
     write('package.json', {});
     expect(() => readPackage(folder)).toThrow('has no "main"');
     write('package.json', '{');

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppLoadError, readLocalSettings } from '../host/app-folder';
+import { AppLoadError, readLocalSettings, readPackage } from '../host/app-folder';
 import { type Cluster, startCluster, SWEEP_INTERVAL } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
@@ -176,6 +176,8 @@ async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], en
 }
 
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
+  // An app that is not there, or not built, is told before anything starts.
+  readPackage(app);
   refuseSecondCluster(app);
   const { durationMs, storage = 'embedded', jobs } = options;
   const { container, sweepInterval } = placeOf(options, app);

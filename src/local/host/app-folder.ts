@@ -34,12 +34,13 @@ function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function readJson(file: string, missing: 'refuse' | 'allow'): Json | undefined {
+/** The object in a file; undefined if there is no such file. */
+function readJson(file: string): Json | undefined {
   let text: string;
   try {
     text = fs.readFileSync(file, 'utf8');
   } catch (error) {
-    if (missing === 'allow' && (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new AppLoadError(`Cannot read ${file}: ${(error as Error).message}`, { cause: error });
   }
   let value: unknown;
@@ -61,8 +62,13 @@ function member(value: unknown, ...names: string[]): unknown {
 /** Reads `package.json` and finds the files that `main`, a path or a glob, stands for. */
 export function readPackage(app: string): AppPackage {
   const file = path.join(app, 'package.json');
-  const json = readJson(file, 'refuse');
-  const main = json?.['main'];
+  const json = readJson(file);
+  if (json === undefined) {
+    throw new AppLoadError(
+      `There is no function app in ${app}: it has no package.json. Run this in the folder of an app, or name it with --app DIR.`,
+    );
+  }
+  const main = json['main'];
   if (typeof main !== 'string' || main === '') {
     throw new AppLoadError(`${file} has no "main". Name the file (or a glob) that registers the app's functions.`);
   }
@@ -74,13 +80,13 @@ export function readPackage(app: string): AppPackage {
   if (entryPoints.length === 0) {
     throw new AppLoadError(`No file matches "main": "${main}" of ${file}. Build the app first, or correct it.`);
   }
-  return { esm: json?.['type'] === 'module', entryPoints };
+  return { esm: json['type'] === 'module', entryPoints };
 }
 
 /** `Values` of `local.settings.json`, none if there is no such file. */
 export function readLocalSettings(app: string): Readonly<Record<string, string>> {
   const file = path.join(app, 'local.settings.json');
-  const json = readJson(file, 'allow');
+  const json = readJson(file);
   if (json === undefined) return {};
   if (json['IsEncrypted'] === true) {
     throw new AppLoadError(`${file} is encrypted. Run "func settings decrypt" first.`);
@@ -127,8 +133,11 @@ function functionTimeout(value: unknown, file: string): number | undefined {
  */
 export function readHostJson(app: string, cores: number): HostSettings {
   const file = path.join(app, 'host.json');
-  const json = readJson(file, 'refuse');
-  if (json?.['version'] !== '2.0') throw new AppLoadError(`"version" in ${file} must be "2.0".`);
+  const json = readJson(file);
+  if (json === undefined) {
+    throw new AppLoadError(`There is no ${file}: write {"version": "2.0"} there, with the settings of your functions.`);
+  }
+  if (json['version'] !== '2.0') throw new AppLoadError(`"version" in ${file} must be "2.0".`);
   const durable = member(json, 'extensions', 'durableTask');
   const hub = member(durable, 'hubName');
   const limit = member(durable, 'maxConcurrentActivityFunctions') ?? cores * 10;
