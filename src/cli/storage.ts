@@ -71,7 +71,7 @@ function opened<T>(options: StorageOptions, open: (connection: TimedConnection) 
 
 /** What `--storage` says. An identity's further settings in the environment are an app's, and not for whoever asks. */
 function named(storage: string): Settings {
-  if (!/=|^https?:\/\//i.test(storage)) {
+  if (!/=|^https?:\/\//i.test(storage.trim())) {
     // What was written is not repeated: it may be a key.
     throw new UsageError(
       '--storage: this is neither a connection string, such as "UseDevelopmentStorage=true", nor the URL of a blob ' +
