@@ -1,17 +1,22 @@
 import type { Millis } from '../core/brand';
-import type { StoreError } from './store';
+import type { Denial, StoreError } from './store';
 
 /** What coordination does in storage, in this order. */
 export const TRIAL_STEPS = ['list', 'read', 'create', 'lease', 'write', 'release', 'delete'] as const;
 export type TrialStep = (typeof TRIAL_STEPS)[number];
 
-/** Whose token the calls were made with. */
+/** Whose identity the calls were made with, as messages show it. */
 export interface Caller {
-  readonly kind: 'user' | 'application';
-  /** As people know it: a user's sign-in name, or an application's id. */
+  /** With its kind: `the user ada@example.com`. */
   readonly name: string;
-  readonly objectId: string;
-  readonly tenant: string;
+  /** Where the identity belongs: `tenant 1234`. */
+  readonly realm: string;
+}
+
+/** What a person does so that this caller is let in, by what keeps it out, in the words of the service. */
+export interface Remedies extends Readonly<Record<Denial, string>> {
+  /** The service keeps a version of each blob with each write. */
+  readonly versions: string;
 }
 
 /** What came of doing all that coordination does, once, with a blob of its own. */
@@ -31,4 +36,5 @@ export interface Trial {
   readonly left: string | undefined;
   /** Where an identity's token was refused: whose. */
   readonly caller?: Caller | undefined;
+  readonly remedies: Remedies;
 }

@@ -8,6 +8,7 @@ import { encodeRow, newRow } from '../../src/core/row';
 import type { Trial } from '../../src/lease/trial';
 import { diagnose } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
+import { remediesFor } from '../../src/stores/azure-blob/remedies';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
@@ -18,6 +19,7 @@ const clock = settableClock(NOW);
 const TRIAL: Trial = {
   ...{ container: 'there', failures: new Map(), untried: [], versioned: false },
   ...{ answeredInMs: 1, skewMs: 0, left: undefined },
+  remedies: remediesFor('https://acme.blob.core.windows.net/cronlease', undefined),
 };
 const alertAfterMs = 26 * HOUR;
 

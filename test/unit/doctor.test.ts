@@ -11,6 +11,7 @@ import type { Trial } from '../../src/lease/trial';
 import { diagnose } from '../../src/operator/doctor/diagnose';
 import type { FileSeen } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
+import { remediesFor } from '../../src/stores/azure-blob/remedies';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
@@ -22,6 +23,7 @@ const clock = settableClock(T0);
 const WELL: Trial = {
   ...{ container: 'there', failures: new Map(), untried: [], versioned: false },
   ...{ answeredInMs: 12, skewMs: 300, left: undefined },
+  remedies: remediesFor('https://acme.blob.core.windows.net/cronlease', undefined),
 };
 const JOB = jobSpec('a', '@hourly');
 

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../core/duration';
 import { StoreDeniedError } from '../../lease/store';
-import type { Caller, Trial, TrialStep } from '../../lease/trial';
+import type { Trial, TrialStep } from '../../lease/trial';
 import type { Finding } from './finding';
 import { ok, problem, warning } from './finding';
 
@@ -35,39 +35,34 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
     ];
   }
   const took = trial.answeredInMs === undefined ? '' : ` in ${Math.round(trial.answeredInMs)} ms`;
-  return [ok('storage', `${location} answers${took}`), clock(trial), permissions(location, trial), versioning(trial)];
+  return [ok('storage', `${location} answers${took}`), clock(trial), permissions(trial), versioning(trial)];
 }
 
 /** What keeps this caller out altogether, whatever its roles. */
-function lockedOut(location: string, { failures, caller }: Trial): Finding | undefined {
+function lockedOut(location: string, { failures, caller, remedies }: Trial): Finding | undefined {
   const refused = failures.get('list');
   if (!(refused instanceof StoreDeniedError)) return undefined;
   if (refused.why === 'noToken') {
-    const remedy = 'sign in with "az login" or "azd auth login", or name a connection string with --storage';
-    return problem('storage', null, `${location} takes only identities, and none is signed in here`, remedy);
+    return problem('storage', null, `${location} takes only identities, and none is signed in here`, remedies.noToken);
   }
   if (caller === undefined) return undefined;
   if (refused.why === 'network') {
     return problem(
       'storage',
       null,
-      `${location} refuses ${describe(caller)} because of where the call comes from`,
-      "ask from inside the account's virtual network, or let this address through the account's firewall",
+      `${location} refuses ${caller.name} because of where the call comes from`,
+      remedies.network,
     );
   }
   if (refused.why === 'credentials') {
     return problem(
       'storage',
       null,
-      `${location} does not know ${describe(caller)}, whose tenant is ${caller.tenant}`,
-      'sign in to the tenant that the account belongs to: "az login --tenant TENANT"',
+      `${location} does not know ${caller.name} of ${caller.realm}`,
+      remedies.credentials,
     );
   }
   return undefined;
-}
-
-function describe({ kind, name, objectId }: Caller): string {
-  return `the ${kind} ${name}${name === objectId ? '' : ` (object id ${objectId})`}`;
 }
 
 function clock({ skewMs }: Trial): Finding {
@@ -85,7 +80,7 @@ function clock({ skewMs }: Trial): Finding {
   );
 }
 
-function permissions(location: string, { failures, untried, left, caller }: Trial): Finding {
+function permissions({ failures, untried, left, caller, remedies }: Trial): Finding {
   const missing = [...failures.keys()];
   if (missing.length === 0) return ok('permissions', 'may list, read, create, lease, write and delete blobs');
   const [first] = failures.values();
@@ -94,41 +89,23 @@ function permissions(location: string, { failures, untried, left, caller }: Tria
   const trace = left === undefined ? '' : `; the blob ${left} is left`;
   const denied = `may not ${names}${rest}${trace}`;
   if (caller === undefined) {
-    const remedy =
-      'assign the role Storage Blob Data Contributor on the container, or use a key or SAS that allows all this';
-    return problem('permissions', null, `${denied}: ${first?.message ?? ''}`, remedy);
+    return problem('permissions', null, `${denied}: ${first?.message ?? ''}`, remedies.role);
   }
-  const message = `${describe(caller)} ${denied}`;
-  const remedy = roleRemedy(location, caller);
+  const message = `${caller.name} ${denied}`;
   // Who can look has come as far as this: what deployments may do is seen by what they say of themselves.
   if (!missing.includes('list') && !missing.includes('read')) {
-    return warning('permissions', null, `${message}: it can look, and change nothing`, remedy);
+    return warning('permissions', null, `${message}: it can look, and change nothing`, remedies.role);
   }
-  return problem('permissions', null, message, remedy);
+  return problem('permissions', null, message, remedies.role);
 }
 
-/** Which role, for whom, and where. */
-function roleRemedy(location: string, { kind, objectId }: Caller): string {
-  const url = URL.parse(location);
-  const account = url?.hostname.split('.')[0] ?? 'ACCOUNT';
-  const container = url?.pathname.split('/').at(-1) ?? 'CONTAINER';
-  const type = kind === 'user' ? 'User' : 'ServicePrincipal';
-  return (
-    `give it the role Storage Blob Data Contributor on container ${container} of account ${account} (Storage Blob Data ` +
-    'Reader is enough to look); it takes effect within minutes: az role assignment create --role "Storage Blob Data ' +
-    `Contributor" --assignee-object-id ${objectId} --assignee-principal-type ${type} --scope "$(az storage account ` +
-    `show --name ${account} --query id --output tsv)/blobServices/default/containers/${container}"`
-  );
-}
-
-function versioning({ versioned, failures }: Trial): Finding {
+function versioning({ versioned, failures, remedies }: Trial): Finding {
   if (versioned) {
     return warning(
       'versioning',
       null,
       'the account keeps a version of each blob with each write of its row or record',
-      'turn blob versioning off for this account, or let a lifecycle rule delete versions of jobs/, runs/ and ' +
-        'deployments/ after a day',
+      remedies.versions,
     );
   }
   if (failures.has('create')) {

@@ -1,13 +1,30 @@
 import { isObject } from '../../core/metadata';
 import type { Caller } from '../../lease/trial';
 
+/** The identity that a token of Entra ID is for. */
+export interface Identity {
+  readonly kind: 'user' | 'application';
+  /** As people know it: a user's sign-in name, or an application's id. */
+  readonly name: string;
+  readonly objectId: string;
+  readonly tenant: string;
+}
+
+/** The identity as messages show it. */
+export function shownCaller({ kind, name, objectId, tenant }: Identity): Caller {
+  return {
+    name: `the ${kind} ${name}${name === objectId ? '' : ` (object id ${objectId})`}`,
+    realm: `tenant ${tenant}`,
+  };
+}
+
 /**
  * Who a token of Entra ID is for. It is only read, to be told; nothing is decided by it.
  *
  * @returns undefined when it is no such token
  * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
  */
-export function callerIn(token: string): Caller | undefined {
+export function callerIn(token: string): Identity | undefined {
   const [, payload = ''] = token.split('.');
   let claims: unknown;
   try {

@@ -8,7 +8,7 @@ import {
   type StoragePipelineOptions,
   StorageSharedKeyCredential,
 } from '@azure/storage-blob';
-import type { Caller } from '../../lease/trial';
+import type { Identity } from './caller';
 import { callerIn } from './caller';
 import { unreadListings } from './unread-listing';
 
@@ -100,7 +100,7 @@ export function connectService(settings: Settings, { policies = [], ...options }
 const STORAGE_SCOPE = 'https://storage.azure.com/.default';
 
 /** Whose token the settings lead to; undefined: calls are made with a key or SAS, or there is no token to be had. */
-export async function callerOf(settings: Settings): Promise<Caller | undefined> {
+export async function callerOf(settings: Settings): Promise<Identity | undefined> {
   const { credential } = resolve(settings);
   if (!('getToken' in credential)) return undefined;
   try {

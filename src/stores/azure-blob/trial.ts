@@ -2,13 +2,15 @@ import type { ContainerClient } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { StoreDeniedError, StoreError } from '../../lease/store';
-import type { Caller, Trial, TrialStep } from '../../lease/trial';
+import type { Trial, TrialStep } from '../../lease/trial';
 import { TRIAL_STEPS } from '../../lease/trial';
 import { type Ask, asker } from './ask';
+import { type Identity, shownCaller } from './caller';
 import { download } from './download';
 import { NO } from './errors';
 import { JOBS_PREFIX, trialName } from './layout';
 import { page } from './listing';
+import { remediesFor } from './remedies';
 
 interface TrialOptions {
   /** Made by `connectContainer`. */
@@ -18,14 +20,15 @@ interface TrialOptions {
   /** A GUID: names the blob, and is the id of its lease. */
   readonly id: string;
   /** Tells who was refused. */
-  readonly whoCalls?: () => Promise<Caller | undefined>;
+  readonly whoCalls?: () => Promise<Identity | undefined>;
 }
 
 type Step = () => Promise<unknown>;
 
 /** Tries, with a blob of its own, all that coordination does, and removes it. Never rejects with a `StoreError`. */
 export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoCalls }: TrialOptions): Promise<Trial> {
-  const ask = asker({ location: container.url.split('?', 1)[0] ?? '', clock, callTimeoutMs });
+  const location = container.url.split('?', 1)[0] ?? '';
+  const ask = asker({ location, clock, callTimeoutMs });
   const failures = new Map<TrialStep, StoreError>();
   const tried = new Set<TrialStep>();
   const attempt = async (step: TrialStep, run: Step): Promise<boolean> => {
@@ -57,9 +60,11 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
     }
   }
   const isDenied = [...failures.values()].some((error) => error instanceof StoreDeniedError && error.why !== 'noToken');
+  const caller = isDenied ? await whoCalls?.() : undefined;
   return {
     ...first,
-    caller: isDenied ? await whoCalls?.() : undefined,
+    caller: caller && shownCaller(caller),
+    remedies: remediesFor(location, caller),
     failures,
     untried: TRIAL_STEPS.filter((step) => !tried.has(step)),
     versioned,
