@@ -11,6 +11,7 @@ const DOCUMENTS = [
   'CHANGELOG.md',
   'examples/README.md',
   'infra/README.md',
+  'test/simulation/README.md',
   ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
