@@ -33,11 +33,21 @@ export function rowWritten(
   if (acquisition !== undefined) acquisition.used = true;
   if (row.token !== before.token)
     claimed(facts, { token: row.token, at: now, leaseId, before, beforeError, row }, acquisition, report);
-  if (acquisition !== undefined) checkDecision(facts, before, row, acquisition, report);
+  // A job that was forgotten, or is back, owes nothing of before: its cursor passes over what it was due.
+  const isSeenAnew = row.forgotten !== undefined || before.forgotten !== undefined;
+  if (acquisition !== undefined && !isSeenAnew) checkDecision(facts, before, row, acquisition, report);
 }
 
 /** A schedule is replaced by that of a higher revision, and by no other. */
 function checkReign(facts: JobFacts, before: Row, row: Row, actor: Actor, report: Report): void {
+  // What was due while nobody had the job has no fate.
+  if (row.forgotten !== undefined && before.forgotten === undefined) {
+    facts.reigns.push({ hash: 'forgotten', after: row.cursor });
+  }
+  if (before.forgotten !== undefined && row.forgotten === undefined) {
+    facts.reigns.push({ hash: row.scheduleHash, after: row.cursor });
+    if (actor.revision >= before.revision) return;
+  }
   if (row.scheduleHash === before.scheduleHash) return;
   facts.reigns.push({ hash: row.scheduleHash, after: row.cursor });
   if (actor.revision > before.revision) return;
@@ -90,8 +100,9 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
     report('tokenJumped', name, `token jumped from ${String(before.token)} to ${String(row.token)}`);
   }
   // What goes on already is not held up.
-  if (row.attempt === 1 && facts.spoiledSince !== undefined && (acquisition?.viewAt ?? 0) > facts.spoiledSince) {
-    report('claimedSpoiled', name, `${what} was claimed although the control is not cronlease's`);
+  const spoiled = facts.spoiled.find(({ until }) => until === undefined);
+  if (row.attempt === 1 && spoiled !== undefined && (acquisition?.viewAt ?? 0) > spoiled.since) {
+    report('claimedSpoiled', name, `${what} was claimed although the ${spoiled.what} is not cronlease's`);
   }
   const attempt = `${run.key} ${String(row.attempt)}`;
   if (facts.claims.has(attempt)) report('claimedTwice', name, `${what} was claimed twice`);

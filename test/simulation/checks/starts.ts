@@ -1,4 +1,5 @@
 import { recordKey } from '../../../src/core/key';
+import { checkOthersRan } from './foreign';
 import type { JobFacts } from '../world/facts';
 import { short } from '../world/facts';
 import { firstSpec } from '../faults/plan-job';
@@ -15,6 +16,7 @@ const STANDS_STILL_MS = 30_000;
 /** Liveness while a mix disturbs what it does: where a deployment is well, or the only one slow, jobs go on. */
 export function checkStarts(world: World): void {
   const { plan, observer, deployments } = world;
+  if (plan.mix === 'foreign' && plan.instances.length > 0) checkOthersRan(world);
   const places = new Set(plan.instances.map(({ deployment }) => deployment));
   // A history that was made smaller may have nobody left that is well.
   const somebodyIsWell = places.size > 1;

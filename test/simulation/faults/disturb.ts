@@ -1,5 +1,6 @@
 import type { JobSpec } from '../../../src/core/job';
 import { cancelRun } from '../../../src/operator/cancel';
+import { forgetJob } from '../../../src/operator/forget';
 import { pauseJob, resumeJob } from '../../../src/operator/pause';
 import { requestRun } from '../../../src/operator/request';
 import { heldLease, unlockJob } from '../../../src/operator/unlock';
@@ -9,7 +10,8 @@ import type { Deployment } from '../world/instance';
 import type { PlannedInstance } from './plan';
 import { firstSpec, REVISIONS } from './plan-job';
 import { leap } from './retention';
-import { operate, spoilControl } from '../world/people';
+import { spoilControl, spoilRow } from '../world/foreign';
+import { operate } from '../world/people';
 import { kill, leave, pause, START } from '../world/world';
 import type { World } from '../world/world';
 
@@ -152,8 +154,17 @@ function disturbJob(
     case 'unlock':
       operate(world, async (store) => unlockJob(store, await heldLease(store, job.name)));
       return;
+    case 'forget': {
+      // With the revision that some deployment has, so that the job is back soon.
+      const revision = Math.max(...world.deployments.map((deployment) => deployment.revision));
+      operate(world, (_store, desk) => forgetJob(desk, { job: job.name, revision, endRun: true }));
+      return;
+    }
     case 'spoil':
       void spoilControl(world, job.name, what.lasts);
+      return;
+    case 'spoilRow':
+      void spoilRow(world, job.name, what.how, what.lasts);
   }
 }
 

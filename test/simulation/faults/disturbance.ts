@@ -1,3 +1,4 @@
+import type { RowSpoil } from '../world/foreign';
 import type { Random } from './random';
 import type { Theme } from './themes';
 
@@ -27,8 +28,12 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'breakLease'; readonly job: number; readonly period: number }
   /** Somebody looks at a job's lease and breaks it. */
   | { readonly kind: 'unlock'; readonly job: number }
+  /** Somebody forgets a job that the file has: its deployments see it as a new one. */
+  | { readonly kind: 'forget'; readonly job: number }
   /** Something else writes over a job's control, and somebody puts it right. */
   | { readonly kind: 'spoil'; readonly job: number; readonly lasts: number }
+  /** The same of its row, while nobody holds it. */
+  | { readonly kind: 'spoilRow'; readonly job: number; readonly lasts: number; readonly how: RowSpoil }
   /** Time passes, to right before the next due time of a job if one is named; a share of the instances is started anew. */
   | { readonly kind: 'leap'; readonly days: number; readonly job: number | undefined; readonly restarts: number }
 );
@@ -39,7 +44,10 @@ export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
 export type DisturbanceKind = Disturbance['kind'];
 
 /** What is drawn for plain histories. A mix adds others by itself. */
-export type DrawnKind = Exclude<DisturbanceKind, 'leap' | 'hubRefuses' | 'setClocks' | 'unlock' | 'spoil'>;
+export type DrawnKind = Exclude<
+  DisturbanceKind,
+  'leap' | 'hubRefuses' | 'setClocks' | 'unlock' | 'spoil' | 'spoilRow' | 'forget'
+>;
 
 /** How far a wall clock may be off. */
 export const SKEWS = [

@@ -38,7 +38,7 @@ export function slowHub(plan: Plan, random: Random): Plan {
 }
 
 /** Nothing fails by itself, and all clocks are right. */
-function calm(plan: Plan, deployments: number, instances: number): Plan {
+export function calm(plan: Plan, deployments: number, instances: number): Plan {
   return {
     ...plan,
     deployments,
@@ -52,7 +52,8 @@ function calm(plan: Plan, deployments: number, instances: number): Plan {
   };
 }
 
-function quickJob(index: number, schedule: string, leaseMs: number): PlannedJob {
+/** Its handler returns soon. */
+export function quickJob(index: number, schedule: string, leaseMs: number): PlannedJob {
   const spec = jobSpec(`j${String(index)}`, schedule, { leaseMs });
   const behaviours = Object.fromEntries(BEHAVIOURS.map((behaviour) => [behaviour, behaviour === 'quick' ? 1 : 0]));
   return {

@@ -6,7 +6,18 @@ const LASTS = [1_000, 20_000, 60_000] as const;
 /** How far apart those are who act at once. */
 const AT_ONCE_MS = 60;
 const KINDS = [
-  ...(['pauseJob', 'pauseJob', 'request', 'request', 'cancel', 'cancel', 'unlock', 'spoil'] as const),
+  ...([
+    'pauseJob',
+    'pauseJob',
+    'request',
+    'request',
+    'cancel',
+    'cancel',
+    'unlock',
+    'spoil',
+    'spoilRow',
+    'forget',
+  ] as const),
 ] as const;
 
 /** Operators act at once, their calls fail, and their processes die between two of them. */
@@ -37,6 +48,10 @@ function act(plan: Plan, random: Random, at: number, job: number): Disturbance {
     case 'spoil':
       // What is spoiled is put right before the faults end.
       return { at, kind, job, lasts: Math.min(lasts, plan.troubledMs - at) };
+    case 'spoilRow': {
+      const how = random.pick(['format', 'field', 'replaced'] as const);
+      return { at, kind, job, lasts: Math.min(lasts, plan.troubledMs - at - 1), how };
+    }
     default:
       return { at, kind, job };
   }

@@ -1,6 +1,7 @@
 import type { Disturbance, DrawnKind } from './disturbance';
 import { drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
+import { foreign } from './mix-foreign';
 import { draining, slowHub } from './mix-hand-overs';
 import { people } from './mix-people';
 import type { Plan } from './plan';
@@ -28,6 +29,7 @@ export const MIX_NAMES = [
   'slowHub',
   'fans',
   'people',
+  'foreign',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -71,6 +73,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 150,
     change: fans,
   },
+  foreign: { what: 'something else writes over rows and controls', share: 100, change: foreign },
   people: { what: 'operators act at once, and fail in mid-action', share: 100, change: people },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 100, change: draining },

@@ -28,6 +28,63 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'forgotten-token-lost',
+    what: 'the row of a forgotten job begins with its first token again',
+    mix: 'people',
+    edits: [
+      {
+        file: 'core/row.ts',
+        from: 'return { ...newRow(cursor, revision, scheduleHash), token, manualTaken, forgotten: at };',
+        to: 'return { ...newRow(cursor, revision, scheduleHash), manualTaken: token < 0 ? 0 : manualTaken, forgotten: at };',
+      },
+    ],
+  },
+  {
+    name: 'forgotten-run-left',
+    what: 'a job is forgotten before its run is recorded as cancelled',
+    mix: 'people',
+    edits: [
+      { file: 'operator/forget.ts', from: 'await writeEnd(desk, holding, run.key, record);', to: 'void record;' },
+    ],
+  },
+  {
+    name: 'foreign-row-read',
+    what: 'a row of a newer format is read as if it were ours',
+    mix: 'foreign',
+    edits: [
+      { file: 'core/row.ts', from: "if (format !== '1') throw", to: "if (format !== '1' && format !== '2') throw" },
+    ],
+  },
+  {
+    name: 'quarantine-unsaid',
+    what: "nobody says that a job is left alone whose row or control is not cronlease's",
+    mix: 'foreign',
+    edits: [
+      {
+        file: 'coordinator/tick/look.ts',
+        from: 'troubled(coordinator, quarantine, { job: name, reason }, report);',
+        to: 'void reason;',
+      },
+    ],
+  },
+  {
+    name: 'foreign-row-stops-all',
+    what: "a row that is not cronlease's is taken for an outage of storage, which all jobs wait for",
+    mix: 'foreign',
+    edits: [
+      {
+        file: 'coordinator/tick/look.ts',
+        from: 'if (!(error instanceof ForeignMetadataError)) throw error;',
+        to: "if (error instanceof ForeignMetadataError) throw new StoreUnavailableError('simulated', { cause: error });\n    else throw error;",
+      },
+      {
+        file: 'coordinator/tick/look.ts',
+        from: "import { readRecord } from '../ledger';",
+        to: "import { readRecord } from '../ledger';\nimport { StoreUnavailableError } from '../../lease/store';",
+      },
+    ],
+  },
+  {
     name: 'foreign-control-ignored',
     what: "a control that is not cronlease's counts as none",
     mix: 'people',

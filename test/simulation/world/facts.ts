@@ -101,6 +101,13 @@ export interface RecordFact {
   readonly isDeleted?: boolean;
 }
 
+/** Something else wrote over a row or a control, until somebody put it right. */
+export interface Spoiled {
+  readonly what: 'row' | 'control';
+  readonly since: number;
+  readonly until: number | undefined;
+}
+
 /** What the observer knows of one job. */
 export interface JobFacts {
   readonly name: JobName;
@@ -134,8 +141,10 @@ export interface JobFacts {
   lease: { readonly id: LeaseId; readonly until: number; readonly broken: boolean } | undefined;
   /** Every version of the control, with when it was written. */
   readonly controls: { readonly at: number; readonly control: Control }[];
-  /** Since when its control is not cronlease's; undefined: it is. */
-  spoiledSince: number | undefined;
+  /** When its row or its control was not cronlease's. One at a time. */
+  readonly spoiled: Spoiled[];
+  /** When somebody last said that it is left alone, or in other trouble. */
+  saidUnhealthyAt: number;
   /** The numbers of requests, by their ids. */
   readonly requested: Map<string, number>;
   /** Unrun stretches that the row has ever owed, by record key. */
@@ -169,7 +178,8 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     acquisitions: new Map(),
     lease: undefined,
     controls: [],
-    spoiledSince: undefined,
+    spoiled: [],
+    saidUnhealthyAt: -Infinity,
     requested: new Map(),
     owed: new Map(),
     fencedToken: 0,

@@ -1,5 +1,5 @@
 import type { ETag, JobName, LeaseId } from '../../../src/core/brand';
-import { decodeControl } from '../../../src/core/control';
+import { decodeControl, NO_CONTROL } from '../../../src/core/control';
 import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
 import { recordKey } from '../../../src/core/key';
@@ -160,6 +160,7 @@ export function createObserver(
       if (event.event === 'overdue' && event.job !== undefined) {
         saidOverdue(factsOf(event.job), actor, event, now(), report);
       }
+      if (event.event === 'unhealthy' && event.job !== undefined) factsOf(event.job).saidUnhealthyAt = now();
     },
     fencedWriteSent(job, token) {
       const facts = factsOf(job);
@@ -213,7 +214,7 @@ function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): Leas
 function watchRows(
   store: LeaseStore,
   { actor, factsOf, madeAt, now, report, trace }: Watching,
-): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl'> {
+): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl' | 'removeControl'> {
   return {
     async list(options) {
       const at = now();
@@ -253,6 +254,14 @@ function watchRows(
         requestsWritten(factsOf(job), control, report);
         factsOf(job).controls.push({ at: now(), control });
         trace?.add('store', `${job} control ${controlText(metadata)}`);
+      }
+      return answer;
+    },
+    async removeControl(job, ifMatch, options) {
+      const answer = await store.removeControl(job, ifMatch, options);
+      if (answer === 'removed') {
+        factsOf(job).controls.push({ at: now(), control: NO_CONTROL });
+        trace?.add('store', `${job} control is removed`);
       }
       return answer;
     },
@@ -343,6 +352,9 @@ function acquired(
   if (facts.etag !== ifMatch) {
     report('staleAcquired', name, 'a row was leased that had changed since that was decided');
   }
+  if (facts.spoiled.some(({ what, until }) => what === 'row' && until === undefined)) {
+    report('foreignLeased', name, "a row was leased that is not cronlease's");
+  }
   if (lease !== undefined && lease.id !== leaseId && now < lease.until) {
     report('leasedTwice', name, 'a lease was given while another one goes on');
   }
@@ -387,7 +399,7 @@ function controlText(metadata: Metadata): string {
     .join(', ');
 }
 
-function describeRow({ token, cursor, run, phase, attempt, owed, busyUntil, notBefore }: Row): string {
+function describeRow({ token, cursor, run, phase, attempt, owed, busyUntil, notBefore, forgotten }: Row): string {
   return [
     `token ${String(token)}`,
     `cursor ${short(cursor)}`,
@@ -398,6 +410,7 @@ function describeRow({ token, cursor, run, phase, attempt, owed, busyUntil, notB
       : [`owes ${owed.map(({ fate, from, count }) => `${fate} ${short(from)} x${String(count)}`).join(' ')}`]),
     ...(busyUntil === undefined ? [] : [`busy until ${short(busyUntil)}`]),
     ...(notBefore === undefined ? [] : [`not before ${short(notBefore)}`]),
+    ...(forgotten === undefined ? [] : ['forgotten']),
   ].join(', ');
 }
 

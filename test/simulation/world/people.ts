@@ -1,11 +1,13 @@
-import type { JobName } from '../../../src/core/brand';
 import { ForeignMetadataError } from '../../../src/core/metadata';
 import { StoreError } from '../../../src/lease/store';
-import type { LeaseStore, Metadata } from '../../../src/lease/store';
+import type { LeaseStore } from '../../../src/lease/store';
 import { OperatorError } from '../../../src/operator/operator-error';
+import type { Desk } from '../../../src/operator/take-lease';
+import { seededBy } from '../faults/random';
 import type { Network } from './network';
 import { storeOver } from './network';
 import { createProcess } from './process';
+import type { SimulatedProcess } from './process';
 import { OPERATOR, START } from './world';
 import type { World } from './world';
 
@@ -13,9 +15,10 @@ import type { World } from './world';
 export const ARRIVES_WITHIN_MS = 61_000;
 
 /** What a person does. Being refused is an answer, and so is that storage cannot be reached where it may not be. */
-export function operate(world: World, act: (store: LeaseStore) => Promise<unknown>): void {
+export function operate(world: World, act: (store: LeaseStore, desk: Desk) => Promise<unknown>): void {
   const mayFail = world.troubled && world.plan.people === true;
-  act(mayFail ? storeOfOperator(world) : world.store).catch((error: unknown) => {
+  const desk = mayFail ? deskOfOperator(world) : deskAt(world.store, systemOf(world), 0);
+  act(desk.store, desk).catch((error: unknown) => {
     if (error instanceof OperatorError) return;
     if (mayFail && (error instanceof StoreError || error instanceof ForeignMetadataError)) return;
     const kind = error instanceof StoreError || error instanceof ForeignMetadataError ? 'operatorFailed' : 'crashed';
@@ -23,19 +26,43 @@ export function operate(world: World, act: (store: LeaseStore) => Promise<unknow
   });
 }
 
-/** The store as a command reaches it, which is a process of its own: one that dies is not started again. */
-function storeOfOperator(world: World): LeaseStore {
-  const { timeline, trace, faults, counts, observer, service } = world;
+/** What a command that takes leases needs. */
+function deskAt(store: LeaseStore, { clock }: SimulatedProcess, operator: number): Desk {
+  let ids = 0;
+  return {
+    store,
+    clock,
+    newId: () => {
+      ids += 1;
+      return `${String(operator).padStart(8, '0')}-0000-4000-8000-${String(ids).padStart(12, '0')}`;
+    },
+    waiting: () => undefined,
+  };
+}
+
+function systemOf({ timeline }: World): SimulatedProcess {
+  return createProcess(OPERATOR.id, timeline, START, { skewMs: 0, drift: 0 });
+}
+
+/** The machine of an operator may have a wrong clock, and its login may lack a role. */
+const OPERATOR_SKEWS = [0, 0, 2_500, -30_000, 3_600_000, -3_600_000] as const;
+const LACKS_ROLE = 0.05;
+
+/** A command is a process of its own: one that dies is not started again. */
+function deskOfOperator(world: World): Desk {
+  const { timeline, trace, faults, counts, observer, service, plan } = world;
   world.operators += 1;
+  const random = seededBy(plan.seed, 'operator', world.operators);
+  const isDenied = random.chance(LACKS_ROLE);
   const actor = { ...OPERATOR, id: `operator#${String(world.operators)}`, views: new Map() };
-  const process = createProcess(actor.id, timeline, START, { skewMs: 0, drift: 0 });
+  const process = createProcess(actor.id, timeline, START, { skewMs: random.pick(OPERATOR_SKEWS), drift: 0 });
   const network: Network = {
     timeline,
     trace,
     calls: faults.stream(actor.id),
     slowMs: 0,
     outage: () => world.outage,
-    denied: () => false,
+    denied: () => isDenied,
     crash: () => {
       trace?.add(actor.id, 'killed');
       process.kill();
@@ -51,38 +78,9 @@ function storeOfOperator(world: World): LeaseStore {
   // Nobody goes on with a command for longer than there are faults.
   const ends = world.plan.troubledMs - timeline.now();
   timeline.after(ends, process.kill);
-  return storeOver(network, process, observer.watch(service.open(), actor), {
+  const store = storeOver(network, process, observer.watch(service.open(), actor), {
     sent: () => undefined,
     listed: () => undefined,
   });
-}
-
-/** What no control of cronlease's says. */
-const FOREIGN = 'of another program';
-
-/** Something else writes over a control: its job is left alone until somebody puts it right. */
-export async function spoilControl(
-  { service, timeline, trace, observer }: World,
-  job: JobName,
-  lasts: number,
-): Promise<void> {
-  const facts = observer.jobs.get(job);
-  if (facts === undefined || facts.spoiledSince !== undefined) return;
-  const store = service.open();
-  facts.spoiledSince = START + timeline.now();
-  const { control } = await store.readControl(job);
-  await store.writeControl(job, { ...control?.metadata, pauses: FOREIGN }, control?.etag);
-  trace?.add('store', `${job} control is spoiled`);
-  timeline.after(lasts, () => {
-    facts.spoiledSince = undefined;
-    trace?.add('store', `${job} control is put right`);
-    void putRight(store, job, control?.metadata);
-  });
-}
-
-async function putRight(store: LeaseStore, job: JobName, metadata: Metadata | undefined): Promise<void> {
-  const { control } = await store.readControl(job);
-  if (control === undefined) return;
-  if (metadata === undefined) await store.removeControl(job, control.etag);
-  else await store.writeControl(job, metadata, control.etag);
+  return deskAt(store, process, world.operators);
 }

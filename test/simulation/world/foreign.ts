@@ -1,0 +1,87 @@
+import type { JobName, LeaseId, Millis } from '../../../src/core/brand';
+import type { LeaseStore, Metadata } from '../../../src/lease/store';
+import { checkSaidForeign } from '../checks/foreign';
+import { START } from './world';
+import type { World } from './world';
+
+/*
+ * Something else writes over a blob of one job, and somebody puts it right after a while. Until then the job is left
+ * alone.
+ */
+
+/** What no control of cronlease's holds. */
+const FOREIGN = 'of another program';
+
+/** What becomes of a row: a newer version's, one with a field that nobody can read, or another program's. */
+export type RowSpoil = 'format' | 'field' | 'replaced';
+
+const SPOILT: Readonly<Record<RowSpoil, (row: Metadata) => Metadata>> = {
+  format: (row) => ({ ...row, format: '2' }),
+  field: (row) => ({ ...row, cursor: 'soon' }),
+  replaced: () => ({ owner: FOREIGN }),
+};
+
+export async function spoilControl(world: World, job: JobName, lasts: Millis): Promise<void> {
+  const store = world.service.open();
+  const { control } = await store.readControl(job);
+  await whileSpoiled(world, job, 'control', lasts, {
+    spoil: async () => {
+      await store.writeControl(job, { ...control?.metadata, pauses: FOREIGN }, control?.etag);
+    },
+    putRight: () => putControlRight(store, job, control?.metadata),
+  });
+}
+
+async function putControlRight(store: LeaseStore, job: JobName, metadata: Metadata | undefined): Promise<void> {
+  const { control } = await store.readControl(job);
+  if (control === undefined) return;
+  if (metadata === undefined) await store.removeControl(job, control.etag);
+  else await store.writeControl(job, metadata, control.etag);
+}
+
+/** Storage refuses a write without the lease's id while somebody holds the row: then nothing happens. */
+export async function spoilRow(world: World, job: JobName, how: RowSpoil, lasts: Millis): Promise<void> {
+  const store = world.service.open();
+  const row = await store.readRow(job);
+  if (row?.lease !== 'available') return;
+  await whileSpoiled(world, job, 'row', lasts, {
+    spoil: () => overwrite(world, job, SPOILT[how](row.metadata)),
+    putRight: () => overwrite(world, job, row.metadata),
+  });
+}
+
+/** One write without a lease, as another program makes it: no time passes, and nobody sees the lease. */
+async function overwrite({ service, observer }: World, job: JobName, metadata: Metadata): Promise<void> {
+  const store = service.open();
+  const leaseId = 'another-program' as LeaseId;
+  const row = await store.readRow(job);
+  if (row === undefined) return;
+  await store.acquire(job, { leaseId, leaseMs: store.limits.leaseMs.least, ifMatch: row.etag });
+  const written = await store.writeRow(job, metadata, { leaseId, ifMatch: row.etag });
+  await store.release(job, leaseId);
+  const facts = observer.jobs.get(job);
+  if (facts !== undefined && written.kind === 'written') facts.etag = written.etag;
+}
+
+async function whileSpoiled(
+  world: World,
+  job: JobName,
+  what: 'row' | 'control',
+  lasts: Millis,
+  { spoil, putRight }: { readonly spoil: () => Promise<void>; readonly putRight: () => Promise<void> },
+): Promise<void> {
+  const { timeline, trace, observer } = world;
+  const facts = observer.jobs.get(job);
+  if (facts === undefined || facts.spoiled.some(({ until }) => until === undefined)) return;
+  const spoiled = { what, since: START + timeline.now(), until: undefined };
+  facts.spoiled.push(spoiled);
+  await spoil();
+  trace?.add('store', `${job} ${what} is spoiled`);
+  timeline.after(lasts, () => {
+    const until = START + timeline.now();
+    facts.spoiled[facts.spoiled.indexOf(spoiled)] = { ...spoiled, until };
+    trace?.add('store', `${job} ${what} is put right`);
+    checkSaidForeign(world, facts, { ...spoiled, until });
+    void putRight();
+  });
+}
