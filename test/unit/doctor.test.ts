@@ -57,6 +57,8 @@ interface Scene {
   readonly file?: FileSeen;
   readonly trial?: Partial<Trial>;
   readonly besides?: (store: LeaseStore) => Promise<unknown>;
+  /** Nobody can break a lease in this store. */
+  readonly unbreakable?: boolean;
 }
 
 /** What is not well, or everything about one check. */
@@ -76,7 +78,9 @@ async function found(scene: Scene, check?: Finding['check']): Promise<readonly F
     await store.writePresence(name, 'tickedAt' in said ? encodePresence(said as Presence) : said, undefined);
   }
   await scene.besides?.(store);
-  const findings = await diagnose(store, { ...WELL, ...scene.trial }, scene.file ?? fileOf());
+  const { breakLease: _, ...unbreakable } = store;
+  const seen = scene.unbreakable === true ? unbreakable : store;
+  const findings = await diagnose(seen, { ...WELL, ...scene.trial }, scene.file ?? fileOf());
   for (const { status, remedy } of findings) expect(remedy === null).toBe(status === 'ok');
   return findings.filter((finding) => (check === undefined ? finding.status !== 'ok' : finding.check === check));
 }
@@ -178,6 +182,13 @@ describe('doctor', () => {
       ['problem', 'jobs/evil', 'its metadata has a key that stops list'],
       ['warning', 'deployments/', 'deployments/%zz is a blob that cronlea'],
     ]);
+  });
+
+  it('names "cronlease unlock" only where a lease can be broken', async () => {
+    const scene = { rows: { a: running(9 * 3_600_000) }, held: ['a'] };
+    expect(await found(scene, 'leases')).toMatchObject([{ remedy: expect.stringContaining('unlock a') as unknown }]);
+    const remedy = 'see what east does; stop that instance to give the run to another';
+    expect(await found({ ...scene, unbreakable: true }, 'leases')).toMatchObject([{ remedy }]);
   });
 
   it('finds leases that are held for longer than the job may take', async () => {

@@ -154,9 +154,11 @@ async function checkLease(store: LeaseStore, job: Seen, now: EpochMs): Promise<r
     if (run === undefined) return [];
     const by = job.row.incumbent ?? 'its holder';
     const message = `${by} has held it for run ${run} since ${iso(job.row.started ?? 0)}, longer than its timeout and grace allow`;
-    return [
-      problem('leases', name, message, `see what ${by} does; "cronlease unlock ${name}" gives the run to another`),
-    ];
+    const giveAway =
+      store.breakLease === undefined
+        ? 'stop that instance to give the run'
+        : `"cronlease unlock ${name}" gives the run`;
+    return [problem('leases', name, message, `see what ${by} does; ${giveAway} to another`)];
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
     return [problem('metadata', name, error.message, 'put the record back as it was, or delete it')];
