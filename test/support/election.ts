@@ -1,7 +1,8 @@
 import type { JobName } from '../../src/core/brand';
 import type { Clock } from '../../src/core/clock';
 import { sleep } from '../../src/core/clock';
-import type { ElectionEvent, Elector } from '../../src/election/elector';
+import type { ElectionEvent } from '../../src/election/candidate';
+import type { Elector } from '../../src/election/elector';
 import { createElector } from '../../src/election/elector';
 import type { Leadership } from '../../src/election/leadership';
 import type { ElectionSettings, LeaderElectionOptions } from '../../src/election/options';
