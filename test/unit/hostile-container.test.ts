@@ -105,7 +105,9 @@ describe('a listing that takes longer than a tick allows', () => {
       // The first ones, until each job was seen once, apart.
       expect(Math.max(...late.slice(2)), name).toBeLessThanOrEqual(8_000);
     }
-    expect(troublesOf(sim)).toEqual([expect.stringMatching(/^one listing of jobs\/ takes longer .*jobs\/junk-\d/)]);
+    // Said again after some minutes, with a blob of the part that is read then.
+    const said = new Set(troublesOf(sim).map((reason) => reason?.replace(/\d$/, 'N')));
+    expect([...said]).toEqual([expect.stringMatching(/^one listing of jobs\/ takes longer .*jobs\/junk-N/)]);
     const distinct = new Set(sim.calls.map(({ job, scheduledFor }) => `${job} ${String(scheduledFor)}`));
     expect(distinct.size).toBe(sim.calls.length);
 

@@ -155,10 +155,10 @@ describe('a corrected time', () => {
   it('has all that was to be looked at later looked at now', () => {
     const board = new Board([A, B]);
     const inAnHour = Date.UTC(2026, 0, 1, 1);
-    board.notes(A).lookAt = inAnHour;
-    board.lookAgain();
+    board.notes(A).next = { kind: 'rest', at: inAnHour };
+    board.clockCorrected();
     expect(board.due(inAnHour - 3_600_000)).toEqual([A]);
     // What waits for a sweep goes on waiting for it.
-    expect(board.notes(B).lookAt).toBeUndefined();
+    expect(board.notes(B).next).toEqual({ kind: 'sweep' });
   });
 });

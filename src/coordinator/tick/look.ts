@@ -1,5 +1,6 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
 import { decodeControl, NO_CONTROL } from '../../core/control';
+import type { Clock } from '../../core/clock';
 import type { Decision, Situation } from '../../core/decide';
 import { decide } from '../../core/decide';
 import type { LastBeat } from '../../core/fan-out';
@@ -16,7 +17,7 @@ import type { ListedControl, ListedRow } from '../../lease/store';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { readRecord } from '../ledger';
 import { troubled } from '../reachability';
-import type { JobNotes } from './board';
+import type { JobNotes, RowVersion } from './notes';
 
 /** What a listing showed of one job. */
 export interface Seen {
@@ -63,52 +64,77 @@ export async function look(
 }
 
 async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNotes, seen: Seen): Promise<Looked> {
-  const { spec, handler } = job;
   const { etag } = seen.row;
   const row = decodeRow(seen.row.metadata);
   checkAhead(row, seen.listedAt);
   // Its holder's jobs file may have another length than ours.
-  const leaseMs = Math.max(spec.leaseMs, row.leaseMs ?? 0);
-  const lease = leaseOf(coordinator, leaseMs, notes, seen.row);
-  const firstSeen = notes.firstSeen?.etag === etag ? notes.firstSeen : { etag, at: seen.listedAt };
-  notes.firstSeen = firstSeen;
-  const situation = (record: Situation['record'], endedAt: EpochMs | undefined): Situation => ({
+  const leaseMs = Math.max(job.spec.leaseMs, row.leaseMs ?? 0);
+  let version = versionOf(notes.version, seen, coordinator.clock);
+  const learn = (news: Partial<RowVersion>): void => {
+    version = { ...version, ...news };
+    notes.version = version;
+  };
+  learn({});
+  const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);
+  const decideWith = (record: Situation['record']): Decision =>
+    decide(situationOf(coordinator, job, seen, { row, lease, record, version }));
+  const known = version.endedAt === undefined ? 'unread' : 'final';
+  let decision = decideWith(known);
+  if (decision.kind === 'readBeat') {
+    learn({ beat: (await readBeat(coordinator, job.spec.name, row)) ?? 'none' });
+    decision = decideWith(known);
+  }
+  if (decision.kind === 'readRecord') {
+    const record = await runRecord(coordinator, job.spec.name, row.run?.key ?? '');
+    const found = record === 'unreadable' ? record : (record?.state ?? 'none');
+    if (record !== 'unreadable' && record?.state === 'final') learn({ endedAt: endOf(record) });
+    decision = decideWith(found);
+  }
+  return { decision, row, etag, lease };
+}
+
+/** What is known of the listed version, and whether its lease is still broken. */
+function versionOf(known: RowVersion | undefined, { row: { etag, lease }, listedAt }: Seen, clock: Clock): RowVersion {
+  const version = known?.etag === etag ? known : { etag, firstSeenAt: listedAt };
+  return { ...version, brokenSince: lease === 'broken' ? (version.brokenSince ?? clock.monotonic()) : undefined };
+}
+
+/** Everything that the decision goes by. */
+function situationOf(
+  coordinator: Coordinator,
+  { spec, handler }: RunnableJob,
+  seen: Seen,
+  facts: {
+    readonly row: Row;
+    readonly lease: Situation['lease'];
+    readonly record: Situation['record'];
+    readonly version: RowVersion;
+  },
+): Situation {
+  const { row, lease, record, version } = facts;
+  const { revision, serviceTime, settings } = coordinator;
+  const { endedAt } = version;
+  return {
     job: spec,
-    revision: coordinator.revision,
+    revision,
     row: endedAt === undefined ? row : endedRow(row, endedAt),
     lease,
     control: seen.control === undefined ? NO_CONTROL : decodeControl(seen.control.metadata),
     listedAt: seen.listedAt,
-    firstSeenAt: firstSeen.at,
-    now: coordinator.serviceTime.now(),
+    firstSeenAt: version.firstSeenAt,
+    now: serviceTime.now(),
     record,
-    beat: knownBeat(notes, seen),
-    lookAheadMs: coordinator.settings.lookAheadMs,
-    sweepIntervalMs: coordinator.settings.sweepIntervalMs,
+    beat: knownBeat(version, seen.listedAt),
+    lookAheadMs: settings.lookAheadMs,
+    sweepIntervalMs: settings.sweepIntervalMs,
     itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS : 0,
-  });
-  const settled = notes.settled?.etag === etag ? notes.settled : undefined;
-  const decided = (): Decision => decide(situation(settled === undefined ? 'unread' : 'final', settled?.endedAt));
-  let decision = decided();
-  if (decision.kind === 'readBeat') {
-    notes.beat = { etag, last: (await readBeat(coordinator, spec.name, row)) ?? 'none' };
-    decision = decided();
-  }
-  if (decision.kind !== 'readRecord') return { decision, row, etag, lease };
-  const record = await runRecord(coordinator, spec.name, row.run?.key ?? '');
-  if (record === 'unreadable') return { decision: decide(situation(record, undefined)), row, etag, lease };
-  if (record?.state !== 'final')
-    return { decision: decide(situation(record?.state ?? 'none', undefined)), row, etag, lease };
-  const endedAt = record.endedAt === null ? 0 : Date.parse(record.endedAt);
-  notes.settled = { etag, endedAt };
-  return { decision: decide(situation('final', endedAt)), row, etag, lease };
+  };
 }
 
-/** Unless by this listing the items have been silent for long: then they may have been heard of since. */
-function knownBeat({ beat }: JobNotes, { row, listedAt }: Seen): LastBeat | 'none' | undefined {
-  if (beat?.etag !== row.etag) return undefined;
-  const { last } = beat;
-  return last === 'none' || isSilent(last) || listedAt < silentFrom(last.writtenAt) ? last : undefined;
+/** Undefined once this listing shows the items silent for long: they may have been heard of since. */
+function knownBeat({ beat }: RowVersion, listedAt: EpochMs): LastBeat | 'none' | undefined {
+  if (beat === undefined || beat === 'none') return beat;
+  return isSilent(beat) || listedAt < silentFrom(beat.writtenAt) ? beat : undefined;
 }
 
 async function readBeat(coordinator: Coordinator, job: JobName, row: Row): Promise<LastBeat | undefined> {
@@ -134,7 +160,11 @@ async function runRecord(
   }
 }
 
-/** A holder whose last row write was refused could not say there when its run ended. Its record says so. */
+function endOf({ endedAt }: LedgerRecord): EpochMs {
+  return endedAt === null ? 0 : Date.parse(endedAt);
+}
+
+/** A holder whose last row write was refused could not write there when its run ended; its record has that time. */
 function endedRow(row: Row, endedAt: EpochMs): Row {
   return { ...row, busyUntil: Math.max(row.busyUntil ?? 0, endedAt) };
 }
@@ -143,17 +173,15 @@ function endedRow(row: Row, endedAt: EpochMs): Row {
 function leaseOf(
   { clock }: Coordinator,
   leaseMs: Millis,
-  notes: JobNotes,
+  { version: { brokenSince }, unanswered }: Pick<JobNotes, 'unanswered'> & { readonly version: RowVersion },
   { lease, etag, isEnding = false }: ListedRow,
 ): Situation['lease'] {
-  if (lease !== 'broken') {
-    notes.broken = undefined;
-    if (lease !== 'leased') return lease;
-    // It may be our own acquisition, served late: asking again under its id tells.
-    return notes.unanswered?.etag === etag ? notes.unanswered.lease : 'held';
+  if (lease === 'leased') {
+    // It may be our own acquisition, served late: a renewal under its id finds out.
+    return unanswered?.etag === etag ? unanswered.lease : 'held';
   }
-  if (notes.broken?.etag !== etag) notes.broken = { etag, since: clock.monotonic() };
-  const seenFor = clock.monotonic() - notes.broken.since;
+  if (brokenSince === undefined) return lease === 'expired' ? 'expired' : 'available';
+  const seenFor = clock.monotonic() - brokenSince;
   return !isEnding && seenFor >= leaseMs + marginOf(leaseMs) ? 'expired' : 'held';
 }
 

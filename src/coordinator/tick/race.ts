@@ -20,30 +20,25 @@ class HandOverError extends Error {
   override readonly name = 'HandOverError';
 }
 
+/** A claim that a look found due, and the row as that look saw it. */
+export interface Race {
+  readonly claim: Claim;
+  readonly etag: ETag;
+  readonly lease: 'available' | 'expired';
+  /** New, or of an acquisition of this very row that got no answer. */
+  readonly leaseId: LeaseId;
+}
+
 /**
  * The race: acquires the job's lease, if the row is still what was decided on, and hands it to an orchestration.
  * From there on the lease id travels with the orchestration's input.
  *
- * @returns false when somebody else was faster: nothing more is called
+ * @returns false when another instance was faster, or nothing is claimed after all
+ * @throws HandOverError when the task hub does not take the orchestration
  */
-export async function handOver(
-  coordinator: Coordinator,
-  hub: Hub,
-  job: RunnableJob,
-  {
-    claim,
-    etag,
-    lease,
-    leaseId,
-  }: {
-    readonly claim: Claim;
-    readonly etag: ETag;
-    readonly lease: 'available' | 'expired';
-    /** New, or of an acquisition of this very row that got no answer. */
-    readonly leaseId: LeaseId;
-  },
-): Promise<boolean> {
+export async function handOver(coordinator: Coordinator, hub: Hub, job: RunnableJob, race: Race): Promise<boolean> {
   const { clock, serviceTime, store } = coordinator;
+  const { claim, etag, lease, leaseId } = race;
   const { name, leaseMs } = job.spec;
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
@@ -55,47 +50,54 @@ export async function handOver(
   });
   if (acquired.kind === 'lost') return false;
   serviceTime.observe(acquired.date, sent);
-  // Nothing was started under this lease yet, so that an available row may be put back as it was.
-  const putBack = () => untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
-  if (coordinator.stopping) {
-    if (lease === 'available') await putBack();
+  const isOff =
+    coordinator.stopping ||
+    (claim.isSilent === true && !(await itemsAreSilent(coordinator, name, claim.row, remaining)));
+  if (isOff) {
+    // Nothing was started under this lease yet, so that an available row may be put back as it was.
+    if (lease === 'available') {
+      await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+    }
     return false;
   }
+  await start(coordinator, hub, job, race, acquired.date);
+  return true;
+}
 
-  if (claim.isSilent === true && !(await itemsAreSilent(coordinator, name, claim.row, remaining))) {
-    if (lease === 'available') await putBack();
-    return false;
-  }
-  const row = completeRow(claim, acquired.date, coordinator.deployment);
-  const scheduledFor = row.run?.scheduledFor ?? acquired.date;
+/** Should this fail, the lease is left to expire: the occurrence is not claimed, and still due. */
+async function start(
+  coordinator: Coordinator,
+  hub: Hub,
+  { spec: { name, leaseMs } }: RunnableJob,
+  { claim, etag, lease, leaseId }: Race,
+  acquiredAt: EpochMs,
+): Promise<void> {
+  const { clock, handOvers } = coordinator;
+  const row = completeRow(claim, acquiredAt, coordinator.deployment);
   const input: AttemptInput = {
     kind: 'handedOver',
     job: name,
     leaseId,
     leaseMs,
     etag,
-    acquiredAt: acquired.date,
+    acquiredAt,
     row: packRow(row),
     what: claim.what,
     ...(claim.isSilent && { isSilent: true }),
     end: claim.end ?? null,
   };
-  // Should this fail, the lease is left to expire: the occurrence is not claimed, and still due.
-  const orchestration = orchestrationId(name, scheduledFor, leaseId);
+  const orchestration = orchestrationId(name, row.run?.scheduledFor ?? acquiredAt, leaseId);
   const handedOver = { leaseId, etag, lease, turn: turnOf(claim, etag), isLate: false } as const;
   // Before the start too: the attempt may begin, and a shutdown may come, before the hub has answered.
   const pending: HandOver = { ...handedOver, at: clock.monotonic() };
-  coordinator.handOvers.set(name, pending);
+  handOvers.set(name, pending);
   try {
     await withinHub(clock, () => hub.start(orchestration, input));
-    if (coordinator.handOvers.get(name) === pending) {
-      coordinator.handOvers.set(name, { ...handedOver, at: clock.monotonic() });
-    }
   } catch (cause) {
-    coordinator.handOvers.delete(name);
+    handOvers.delete(name);
     throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
   }
-  return true;
+  if (handOvers.get(name) === pending) handOvers.set(name, { ...handedOver, at: clock.monotonic() });
 }
 
 /** What only the acquisition knows. */

@@ -100,8 +100,8 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/look.ts',
-        from: "if (record?.state !== 'final')",
-        to: "if (record?.state !== 'final' || true)",
+        from: 'decision = decideWith(found);',
+        to: "version = { ...version, endedAt: undefined };\n    decision = decideWith(found === 'final' ? 'none' : found);",
       },
       { file: 'core/decide.ts', from: "|| s.record === 'final') return undefined;", to: ') return undefined;' },
     ],

@@ -9,8 +9,8 @@ export const TIME_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/tick.ts',
-        from: 'const wait = await step(hub, firstLook, report);',
-        to: 'if (!watch.mayRace) {\n          await sleep(clock, Math.max(0, Math.min(500, left())), stopped);\n          continue;\n        }\n        const wait = await step(hub, firstLook, report);',
+        from: 'const wait = await survey.step(fire, { isFirst });',
+        to: 'if (!state.hubWatch.mayRace) {\n          await sleep(clock, Math.max(0, Math.min(500, left())), stopped);\n          continue;\n        }\n        const wait = await survey.step(fire, { isFirst });',
       },
     ],
   },
@@ -67,6 +67,6 @@ export const TIME_FAULTS: readonly Planted[] = [
     name: 'first-page-date',
     what: "a row is as old as its listing's first page",
     mix: 'outages',
-    edits: [{ file: 'coordinator/tick/tick.ts', from: 'listedAt: seen.date', to: 'listedAt: listing.date' }],
+    edits: [{ file: 'coordinator/tick/decide-on.ts', from: 'listedAt: seen.date', to: 'listedAt: listing.date' }],
   },
 ];

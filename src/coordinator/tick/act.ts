@@ -1,0 +1,145 @@
+import type { EpochMs, ETag, LeaseId } from '../../core/brand';
+import type { Claim, Decision } from '../../core/decide';
+import { claimTime } from '../../core/verdict';
+import { StoreError } from '../../lease/store';
+import type { RunnableJob } from '../coordinator';
+import { turnOf } from '../give-back';
+import { storageAnswers, storageTroubled } from '../reachability';
+import type { Fire, TickState } from './fire';
+import type { Looked } from './look';
+import type { JobNotes } from './notes';
+import { HOLD_BACK_MS, isSilent, WATCH_AT_MOST_MS, WATCH_FIRST_MS } from './notes';
+import { handOver } from './race';
+import { writeDecided } from './write-decided';
+
+/** A look that found something due. */
+interface Due extends Looked {
+  readonly decision: Extract<Decision, { kind: 'claim' | 'record' }>;
+  readonly lease: 'available' | 'expired';
+}
+
+/** Begins the claim or the record that a look found due, if nothing stands against it. Looks continue meanwhile. */
+export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Looked): void {
+  const notes = state.board.notes(job.spec.name);
+  if (notes.next.kind !== 'ready' || !isDue(looked) || state.coordinator.stopping) return;
+  if (isSilent(looked.decision)) tellSilence(state, fire, job, looked);
+  if (looked.decision.kind === 'claim' && !mayClaim(state, fire, job, { ...looked, claim: looked.decision.claim })) {
+    notes.decidedOn = undefined;
+    return;
+  }
+  notes.next = { kind: 'acting' };
+  state.actions.start(
+    state
+      .gate(() => write(state, fire, job, looked))
+      .catch((error: unknown) => failed(state, fire, job, error))
+      .then((won) => {
+        over(state, fire, job, looked.decision, won);
+      }),
+  );
+}
+
+function isDue(looked: Looked): looked is Due {
+  return (looked.decision.kind === 'claim' || looked.decision.kind === 'record') && looked.lease !== 'held';
+}
+
+/** Nobody has worked on the items for a while: it may be this deployment's own task hub that runs none. */
+function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fire, job: RunnableJob, due: Due): void {
+  const notes = board.notes(job.spec.name);
+  if (notes.version === undefined || notes.version.silenceTold === true) return;
+  notes.version = { ...notes.version, silenceTold: true };
+  report.log('warn', `job "${job.spec.name}": nobody has worked on the items of its run for 45 s`);
+  if (due.row.incumbent === coordinator.deployment) hubWatch.lookAtHub();
+}
+
+/** Whether to race for the claim now; if not, the notes hold what it waits for. */
+function mayClaim(
+  { coordinator, board, hubWatch }: TickState,
+  fire: Fire,
+  { spec }: RunnableJob,
+  { claim, etag }: Due & { readonly claim: Claim },
+): boolean {
+  const notes = board.notes(spec.name);
+  if (!hubWatch.mayRace) {
+    notes.next = { kind: 'waitsForHub' };
+    return false;
+  }
+  if (hubWatch.isLeft(spec, turnOf(claim, etag))) {
+    notes.next = { kind: 'holdBack', until: coordinator.serviceTime.now() + WATCH_AT_MOST_MS };
+    return false;
+  }
+  if (claim.run.kind === 'term') {
+    // A term is due once a tick: each tick looks, and a handler that returns at once is not called without end.
+    notes.inFlight = true;
+    if (notes.termOfFire === fire.number) return false;
+    notes.termOfFire = fire.number;
+  }
+  return true;
+}
+
+/** Returns false where somebody else was faster. */
+async function write(
+  { coordinator, board, overdue }: TickState,
+  { hub, report }: Fire,
+  job: RunnableJob,
+  { decision, etag, lease }: Due,
+): Promise<boolean> {
+  const { name } = job.spec;
+  const leaseId = leaseIdFor(board.notes(name), { etag, lease }, () => coordinator.newId() as LeaseId);
+  if (decision.kind === 'record') return writeDecided(coordinator, job, { row: decision.row, etag, leaseId }, report);
+  const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
+  return handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
+}
+
+/** A new id, but for a row whose last acquisition got no answer: asked again under its id, that is a renewal. */
+function leaseIdFor(
+  notes: JobNotes,
+  { etag, lease }: { readonly etag: ETag; readonly lease: 'available' | 'expired' },
+  newId: () => LeaseId,
+): LeaseId {
+  if (notes.unanswered?.etag !== etag) notes.unanswered = { etag, lease, leaseId: newId() };
+  return notes.unanswered.leaseId;
+}
+
+function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unknown): undefined {
+  if (error instanceof StoreError) {
+    storageTroubled(state.coordinator, 'writing', error, report);
+    return;
+  }
+  // An orchestration may have been started with this lease.
+  state.board.notes(job.spec.name).unanswered = undefined;
+  state.hubWatch.failed(job, error, report);
+}
+
+/** @param won undefined: nobody knows */
+function over(
+  { coordinator, board }: TickState,
+  { report }: Fire,
+  job: RunnableJob,
+  decision: Due['decision'],
+  won: boolean | undefined,
+): void {
+  const notes = board.notes(job.spec.name);
+  if (won !== undefined) {
+    notes.unanswered = undefined;
+    storageAnswers(coordinator, 'writing', report);
+  }
+  if (notes.version !== undefined) notes.version = { ...notes.version, beat: undefined };
+  notes.decidedOn = undefined;
+  notes.inFlight = true;
+  const { lookAheadMs } = coordinator.settings;
+  notes.next = { kind: 'rest', at: lookAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }) };
+}
+
+/** When to look again after a claim, won or lost: each tick looks at what is in flight, whatever this returns. */
+function lookAfter(
+  { spec }: RunnableJob,
+  decision: Due['decision'],
+  { won, now, lookAheadMs }: { readonly won: boolean | undefined; readonly now: EpochMs; readonly lookAheadMs: number },
+): EpochMs {
+  if (decision.kind === 'record' && won === true) return now;
+  // A backlog goes on as soon as the run that was claimed now may be over.
+  const soon = now + (won === true ? WATCH_FIRST_MS : HOLD_BACK_MS);
+  if (won === undefined || decision.kind !== 'claim' || decision.claim.run.kind === 'term') return soon;
+  const next = spec.timetable.next(decision.claim.row.cursor);
+  return next === undefined ? soon : Math.max(soon, claimTime(spec, next, lookAheadMs));
+}

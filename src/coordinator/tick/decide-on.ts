@@ -1,0 +1,78 @@
+import type { JobName, Millis } from '../../core/brand';
+import type { Listing } from '../../lease/store';
+import type { Coordinator, RunnableJob } from '../coordinator';
+import { act } from './act';
+import type { Fire, TickState } from './fire';
+import type { Looked } from './look';
+import { look } from './look';
+import type { JobNotes } from './notes';
+import { afterLook, lookStarted, lookTime, SWEEP } from './notes';
+
+/** A listing, or the part of one that has been read. */
+export interface Shown {
+  readonly listing: Listing;
+  /** On the monotonic clock: what happened later may be missing from it. */
+  readonly askedAt: Millis;
+}
+
+/** Decides about each of the jobs from what a listing showed, and begins what is due. */
+export async function decideOnAll(
+  state: TickState,
+  fire: Fire,
+  shown: Shown,
+  names: readonly JobName[],
+): Promise<void> {
+  await Promise.all(names.map((name) => decideOn(state, fire, shown, runnable(state.coordinator, name))));
+}
+
+export function runnable({ jobs }: Coordinator, name: JobName): RunnableJob {
+  const job = jobs.get(name);
+  if (job === undefined) throw new Error(`job "${name}" is not in this instance's jobs file`);
+  return job;
+}
+
+async function decideOn(state: TickState, fire: Fire, { listing, askedAt }: Shown, job: RunnableJob): Promise<void> {
+  const { coordinator, board, hubWatch, actions } = state;
+  const { serviceTime } = coordinator;
+  const { name } = job.spec;
+  const notes = board.notes(name);
+  const seen = listing.jobs.get(name);
+  if (isActing(notes)) return;
+  if (seen?.row === undefined) {
+    // Somebody removed the row: the next sweep creates it anew.
+    notes.next = SWEEP;
+    return;
+  }
+  const givesBack = hubWatch.sawRow(name, seen.row, askedAt, fire.report);
+  if (givesBack !== undefined) actions.start(givesBack);
+  const version = `${seen.row.etag} ${seen.row.lease} ${seen.control?.etag ?? ''}`;
+  const isCalm = seen.row.lease === 'available' && (lookTime(notes.next) ?? Infinity) > serviceTime.now();
+  if (isCalm && notes.decidedOn === version) return;
+  const before = notes.next;
+  notes.next = lookStarted(before, serviceTime.now());
+  const listed = { row: seen.row, control: seen.control, listedAt: seen.date };
+  const looked = await look(coordinator, job, notes, listed, fire.report);
+  // Another tick of this process may have begun to act meanwhile.
+  if (isActing(notes)) return;
+  notes.decidedOn = version;
+  if (looked === undefined) {
+    notes.next = SWEEP;
+    notes.inFlight = false;
+    return;
+  }
+  const { incumbent } = looked.row;
+  const isForeign = incumbent !== undefined && incumbent !== coordinator.deployment;
+  notes.next = afterLook(before, looked.decision, { isForeign, now: serviceTime.now() });
+  notes.inFlight = isInFlight(looked);
+  act(state, fire, job, looked);
+}
+
+function isActing({ next }: JobNotes): boolean {
+  return next.kind === 'acting';
+}
+
+function isInFlight({ decision, row, lease }: Looked): boolean {
+  // An expired row that wants nothing is settled.
+  const isExpired = lease === 'expired' && decision.kind !== 'nothing';
+  return lease === 'held' || isExpired || row.phase === 'retrying' || row.phase === 'fanning';
+}

@@ -1,0 +1,24 @@
+import type { Coordinator, Hub, Report } from '../coordinator';
+import type { Actions } from './actions';
+import type { Board } from './board';
+import type { HubWatch } from './hub-watch';
+import type { OverdueWatch } from './overdue';
+
+/** One fire of the tick timer, as the steps that serve it see it. */
+export interface Fire {
+  /** Counts from 1 in this process. */
+  readonly number: number;
+  readonly hub: Hub;
+  readonly report: Report;
+}
+
+/** What all ticks of one process share. */
+export interface TickState {
+  readonly coordinator: Coordinator;
+  readonly board: Board;
+  readonly actions: Actions;
+  /** Bounds how many storage calls of looks and claims run side by side. */
+  readonly gate: <T>(task: () => Promise<T>) => Promise<T>;
+  readonly hubWatch: HubWatch;
+  readonly overdue: OverdueWatch;
+}

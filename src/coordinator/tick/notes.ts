@@ -1,0 +1,163 @@
+import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
+import type { Decision } from '../../core/decide';
+import { HELD_WATCH_MS } from '../../core/decide';
+import type { LastBeat } from '../../core/fan-out';
+
+/** How long other deployments let the incumbent go first. */
+export const HOLD_BACK_MS: Millis = 350;
+export const WATCH_FIRST_MS: Millis = 100;
+export const WATCH_AT_MOST_MS: Millis = 2_000;
+
+/**
+ * When this process looks at a job next, and what it waits for until then.
+ *
+ * ```text
+ *   sweep, rest, watch ── a look: due ──▶ holdBack ── over ──▶ ready ──▶ acting ── over ──▶ rest
+ *          ▲                │ not due        (not by the incumbent)  └──▶ waitsForHub ── proven ──▶ holdBack
+ *          └────────────────┘
+ * ```
+ */
+export type NextLook =
+  /** With the next sweep, or the next tick where something is in flight: nothing known needs a look before that. */
+  | { readonly kind: 'sweep' }
+  /** Nothing is to be done before `at`, unless the row changes. */
+  | { readonly kind: 'rest'; readonly at: EpochMs }
+  /** Somebody holds the row; the look after next comes `delayMs` after the next one. */
+  | { readonly kind: 'watch'; readonly at: EpochMs; readonly delayMs: Millis }
+  /** Others go first. At `until` this deployment may act at once. */
+  | { readonly kind: 'holdBack'; readonly until: EpochMs }
+  /** A claim or a record is due, and this process may write it; or a leader job's term, once a tick. */
+  | { readonly kind: 'ready' }
+  /** A claim is due and may be made as soon as the task hub is proven. */
+  | { readonly kind: 'waitsForHub' }
+  /** This process writes a claim or a record; its end says when to look again. */
+  | { readonly kind: 'acting' };
+
+export const SWEEP: NextLook = { kind: 'sweep' };
+export const READY: NextLook = { kind: 'ready' };
+
+/** The facts of one version of a row that this process has seen. Another version begins without any. */
+export interface RowVersion {
+  readonly etag: ETag;
+  /** The Date of the first listing that showed it. */
+  readonly firstSeenAt: EpochMs;
+  /** When its run ended, if that is known to have a final record. */
+  readonly endedAt?: EpochMs;
+  /** When its items were heard of last; `none`: nobody beats for them. */
+  readonly beat?: LastBeat | 'none' | undefined;
+  /** When its lease was first seen broken, on the monotonic clock. */
+  readonly brokenSince?: Millis | undefined;
+  /** Its items are silent, and this process has logged it. */
+  readonly silenceTold?: true;
+}
+
+/** What this process remembers of one job between looks, so that an idle tick makes no call. */
+export interface JobNotes {
+  next: NextLook;
+  /** The job may need somebody before the next sweep: the first look of each tick includes it. */
+  inFlight: boolean;
+  /** ETags and lease as they were when last decided upon. */
+  decidedOn: string | undefined;
+  version: RowVersion | undefined;
+  /**
+   * An acquisition without an answer. It may take effect late, and no other process knows the id of that lease.
+   * The row's version and its lease before the acquisition.
+   */
+  unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired'; readonly leaseId: LeaseId } | undefined;
+  /** The fire in which this process last claimed a term of a leader job. */
+  termOfFire: number | undefined;
+  /** The last warning about this job, so that it is logged once. */
+  warned: string | undefined;
+}
+
+export function newNotes(): JobNotes {
+  return {
+    next: SWEEP,
+    inFlight: false,
+    decidedOn: undefined,
+    version: undefined,
+    unanswered: undefined,
+    termOfFire: undefined,
+    warned: undefined,
+  };
+}
+
+/** Undefined: no time of its own. */
+export function lookTime(next: NextLook): EpochMs | undefined {
+  switch (next.kind) {
+    case 'rest':
+    case 'watch':
+      return next.at;
+    case 'holdBack':
+      return next.until;
+    case 'sweep':
+    case 'ready':
+    case 'waitsForHub':
+    case 'acting':
+      return undefined;
+  }
+}
+
+/** Before a look: should it fail, the next step begins with this job and does not wait for a sweep. */
+export function lookStarted(next: NextLook, now: EpochMs): NextLook {
+  return (lookTime(next) ?? Infinity) <= now ? next : { kind: 'rest', at: now };
+}
+
+/** Instants that were noted by a wrong clock may lie too early, or much too late. */
+export function clockCorrected(next: NextLook): NextLook {
+  return lookTime(next) === undefined ? next : { kind: 'rest', at: 0 };
+}
+
+/**
+ * @param before the state in which the look found the job
+ * @param isForeign another deployment is the job's incumbent
+ */
+export function afterLook(
+  before: NextLook,
+  decision: Decision,
+  { isForeign, now }: { readonly isForeign: boolean; readonly now: EpochMs },
+): NextLook {
+  switch (decision.kind) {
+    case 'nothing':
+      if (decision.lookAt === undefined) return SWEEP;
+      return isForeign
+        ? { kind: 'holdBack', until: decision.lookAt + HOLD_BACK_MS }
+        : { kind: 'rest', at: decision.lookAt };
+    case 'wait':
+      return watchAgain(before, now, decision.until);
+    case 'claim':
+    case 'record': {
+      // Where the items of a run are silent, the incumbent is the one in doubt.
+      const goesFirst = isSilent(decision) ? isForeign : !isForeign;
+      return goesFirst ? READY : heldBack(before, now);
+    }
+    case 'readRecord':
+    case 'readBeat':
+    case 'lowerRevision':
+      return SWEEP;
+  }
+}
+
+/** A hold-back that was noted for a later due time does not delay a claim that comes up before it. */
+function heldBack(before: NextLook, now: EpochMs): NextLook {
+  if (before.kind === 'ready' || before.kind === 'waitsForHub') return READY;
+  const until = Math.min(before.kind === 'holdBack' ? before.until : Infinity, now + HOLD_BACK_MS);
+  return until > now ? { kind: 'holdBack', until } : READY;
+}
+
+/** Looks at a held row come closer together as its due time approaches, and ever more seldom after it. */
+function watchAgain(before: NextLook, now: EpochMs, until: EpochMs | 'tickEnds'): NextLook {
+  const beforeDue = until === 'tickEnds' ? 0 : until - HELD_WATCH_MS - now;
+  if (beforeDue > 0) {
+    const at = now + Math.min(WATCH_AT_MOST_MS, Math.max(WATCH_FIRST_MS, beforeDue / 6));
+    return { kind: 'watch', at, delayMs: WATCH_FIRST_MS };
+  }
+  const delay = before.kind === 'watch' ? before.delayMs : WATCH_FIRST_MS;
+  const at = until === 'tickEnds' ? now + delay : Math.min(now + delay, Math.max(now + WATCH_FIRST_MS, until));
+  return { kind: 'watch', at, delayMs: Math.min(WATCH_AT_MOST_MS, delay * 2) };
+}
+
+/** A claim before the deadline of items that are silent. */
+export function isSilent(decision: Decision): boolean {
+  return decision.kind === 'claim' && decision.claim.isSilent === true;
+}

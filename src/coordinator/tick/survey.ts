@@ -1,0 +1,138 @@
+import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import { encodeRow, firstCursor, newRow } from '../../core/row';
+import { within } from '../../lease/deadline';
+import type { Listing, ListOptions } from '../../lease/store';
+import { moment } from '../../lease/trust';
+import { decideOnAll, runnable } from './decide-on';
+import type { Fire, TickState } from './fire';
+import { listingRounds } from './rounds';
+import { tellSlowListing, tellStrays } from './strays';
+
+const LISTING_LIMIT_MS = 10_000;
+/** Wake-ups that were noted by a clock this far off are discarded. */
+const TIME_MOVED_MS = 2_000;
+/** Rows and controls in one page of a listing: below this many pages a listing of all is cheaper than one a job. */
+const JOBS_PER_PAGE = 250;
+
+/** Looks at jobs, and begins what is due. One for each process. */
+export interface Survey {
+  /** Whether storage has answered once. */
+  readonly prepared: boolean;
+  /**
+   * Looks at the jobs whose look is due, or at all of them.
+   *
+   * @returns how long no other look is due
+   * @throws StoreError
+   */
+  step(fire: Fire, options: { readonly isFirst: boolean }): Promise<Millis>;
+}
+
+export function createSurvey(state: TickState): Survey {
+  const { coordinator, board, gate } = state;
+  const { clock, serviceTime, settings } = coordinator;
+  const rounds = listingRounds(clock, list);
+  const clockWasSet = clockSteps(clock);
+  let prepared = false;
+  let lastSweep: Millis | undefined;
+  /** The clock correction under which the board's instants were noted. */
+  let notedSkew: Millis = 0;
+
+  return {
+    get prepared() {
+      return prepared;
+    },
+    async step(fire, { isFirst }) {
+      if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
+      prepared = true;
+      if (clockWasSet()) {
+        // A listing brings the correction, and looks noted meanwhile may lie as far ahead as the clock was.
+        lastSweep = undefined;
+        board.clockCorrected();
+      }
+      const due = board.due(serviceTime.now());
+      const sweepIsDue = sinceSweep() >= settings.sweepIntervalMs || (isFirst && board.anyInFlight);
+      const all = sweepIsDue || rounds.going || !isFew(due);
+      // Jobs that are due do not wait for a listing of all that takes long.
+      if (!all || rounds.slow) await lookAtEach(fire, due);
+      if (all) await lookAtAll(fire);
+      return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
+    },
+  };
+
+  function sinceSweep(): Millis {
+    return lastSweep === undefined ? Infinity : clock.monotonic() - lastSweep;
+  }
+
+  /** Whether one call for each of these jobs is cheaper than a listing of all. */
+  function isFew(jobs: readonly unknown[]): boolean {
+    return rounds.slow || jobs.length <= coordinator.jobs.size / JOBS_PER_PAGE;
+  }
+
+  async function list(options: ListOptions): Promise<Listing> {
+    const sent = moment(clock);
+    const listing = await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.list({ ...options, signal }));
+    serviceTime.observe(listing.date, sent);
+    if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
+      notedSkew = serviceTime.skewMs;
+      board.clockCorrected();
+    }
+    return listing;
+  }
+
+  async function lookAtEach(fire: Fire, names: readonly JobName[]): Promise<void> {
+    await Promise.all(
+      names.map((name) =>
+        gate(async () => {
+          const askedAt = clock.monotonic();
+          await decideOnAll(state, fire, { listing: await list({ job: name }), askedAt }, [name]);
+        }),
+      ),
+    );
+  }
+
+  async function lookAtAll(fire: Fire): Promise<void> {
+    const askedAt = clock.monotonic();
+    const { part, whole } = await rounds.next(board.nextLook() - serviceTime.now());
+    tellSlowListing(coordinator, rounds.slow ? part : undefined, fire.report);
+    const names = [...coordinator.jobs.keys()];
+    const hasRow = (listing: Listing) => (name: JobName) => listing.jobs.get(name)?.row !== undefined;
+    await decideOnAll(state, fire, { listing: part, askedAt }, names.filter(hasRow(part)));
+    if (whole === undefined) return;
+    await begin(
+      fire,
+      names.filter((name) => !hasRow(whole)(name)),
+      whole.date,
+    );
+    lastSweep = askedAt;
+    tellStrays(coordinator, whole, fire.report);
+    const check = state.overdue.check(whole, fire.report);
+    if (check !== undefined) state.actions.start(check);
+  }
+
+  /** Creates the rows of jobs that have none, and looks at these jobs. */
+  async function begin(fire: Fire, names: readonly JobName[], date: EpochMs): Promise<void> {
+    if (names.length === 0) return;
+    await Promise.all(names.map((name) => gate(() => createRow(name, date))));
+    if (isFew(names)) return lookAtEach(fire, names);
+    const askedAt = clock.monotonic();
+    await decideOnAll(state, fire, { listing: await list({}), askedAt }, names);
+  }
+
+  /** A job seen for the first time owes nothing before now; an `@at` that is seen late is still due. */
+  async function createRow(name: JobName, date: EpochMs): Promise<void> {
+    const { spec } = runnable(coordinator, name);
+    const row = newRow(firstCursor(spec, date), coordinator.revision, spec.scheduleHash);
+    await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.createRow(name, encodeRow(row), { signal }));
+  }
+}
+
+/** The returned function tells whether, since its last call, somebody set the wall clock or the machine slept. */
+function clockSteps(clock: Clock): () => boolean {
+  let ahead: Millis | undefined;
+  return () => {
+    const before = ahead;
+    ahead = clock.now() - clock.monotonic();
+    return before !== undefined && Math.abs(ahead - before) > TIME_MOVED_MS;
+  };
+}
