@@ -1,8 +1,9 @@
 import type * as Functions from '@azure/functions';
 import type * as Durable from 'durable-functions';
 import { createRequire } from 'node:module';
-import { createHub, type Hub, type HubOptions } from '../../src/local/durable/hub';
+import { createHub, type Hub } from '../../src/local/durable/hub';
 import { NO_FILES } from '../../src/local/durable/hub-files';
+import type { HubOptions } from '../../src/local/durable/hub-state';
 import { createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
 import { checkFunctions } from '../../src/local/host/functions';
 import { createInvoke } from '../../src/local/host/invoke';

@@ -1,7 +1,8 @@
 import type http from 'node:http';
 import { readBody, type RequestHandler, sendJson } from '../host/http-server';
 import { DURABLE_PATH, managementUrls } from './client-input';
-import { type Hub, InstanceExistsError, InvalidRequestError } from './hub';
+import { type Hub, InstanceExistsError } from './hub';
+import { InvalidRequestError } from './new-instance';
 import { type Instance, isFinished } from './instances';
 
 /** The extension's HTTP API, as far as it is served here. */

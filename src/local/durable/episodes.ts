@@ -1,0 +1,174 @@
+import { callAt } from '../host/timer';
+import { type Action, planActions } from './actions';
+import { toJson, unknownFunction } from './activities';
+import { EventType, historyEvent, type HistoryEvent, orchestratorPayload } from './history';
+import { hiddenUntil } from './hub-files';
+import type { HubState } from './hub-state';
+import { cancelTimers, isFinished, type LiveInstance } from './instances';
+import { executionStarted } from './new-instance';
+import { checkReplay } from './replay';
+import { createTasks, type TaskEnds } from './tasks';
+
+/** What an orchestrator function returns. */
+interface OrchestratorState {
+  readonly isDone?: boolean;
+  readonly actions?: readonly (readonly Action[])[];
+  readonly output?: unknown;
+  readonly error?: string;
+  readonly customStatus?: unknown;
+}
+
+/** Before the state that `durable-functions` hides in the message of what an orchestrator function threw. */
+const STATE_LABEL = '\n\n$OutOfProcData$:';
+
+function stateOf(error: unknown): OrchestratorState {
+  const message = error instanceof Error ? error.message : String(error);
+  const at = message.indexOf(STATE_LABEL);
+  if (at < 0) return { error: message };
+  const state = JSON.parse(message.slice(at + STATE_LABEL.length)) as OrchestratorState;
+  return { ...state, error: state.error ?? 'Unknown error' };
+}
+
+type EndStatus = 'Completed' | 'Failed' | 'Terminated';
+
+/** Plays orchestrator functions: an episode is one call over the whole history. */
+export interface Episodes extends Pick<TaskEnds, 'deliver' | 'wake'> {
+  /** Ends an instance, and informs its parent. */
+  finish(instance: LiveInstance, status: EndStatus, output: string): void;
+  /** Continues an instance that an earlier host of the deployment left unfinished. */
+  resume(instance: LiveInstance): void;
+}
+
+export function createEpisodes(state: HubState): Episodes {
+  const { options, instances } = state;
+
+  const fail = (instance: LiveInstance, message: string): void => {
+    const reason = `Orchestrator function '${instance.name}' failed: ${message}`;
+    options.onError(instance.name, reason);
+    finish(instance, 'Failed', JSON.stringify(reason));
+  };
+
+  const finish = (instance: LiveInstance, status: EndStatus, output: string): void => {
+    instances.finish(instance, status, output);
+    tellParent(instance, status, output);
+    options.files.remove(instance.id);
+  };
+
+  const tellParent = (child: LiveInstance, status: EndStatus, output: string): void => {
+    const { parent } = child;
+    const waiting = parent === undefined ? undefined : instances.get(parent.id);
+    if (parent === undefined || waiting === undefined) return;
+    deliver(waiting, parent.execution, endEvent(child, parent.task, status, output));
+  };
+
+  const deliver = (instance: LiveInstance, execution: number, event: HistoryEvent): void => {
+    if (instance.execution !== execution) return;
+    if (event.EventType === EventType.TaskCompleted || event.EventType === EventType.TaskFailed) {
+      instance.pending.delete(event.TaskScheduledId);
+    } else if (event.EventType === EventType.TimerFired) instance.pending.delete(event.TimerId);
+    instance.inbox.push(event);
+    options.files.save(instance);
+    wake(instance);
+  };
+
+  const wake = (instance: LiveInstance): void => {
+    if (instance.busy || instance.inbox.length === 0 || state.stopped) return;
+    instance.busy = true;
+    instance.episodeAt = Date.now();
+    options.files.save(instance);
+    setImmediate(() => void runEpisode(instance));
+  };
+
+  /** Plays the orchestrator function once, over all that has happened. */
+  const runEpisode = async (instance: LiveInstance): Promise<void> => {
+    const { execution } = instance;
+    instance.status = 'Running';
+    instance.updatedAt = Date.now();
+    instance.history.push(historyEvent({ EventType: EventType.OrchestratorStarted }), ...instance.inbox.splice(0));
+    const outcome = await play(state, instance);
+    instance.busy = false;
+    instance.episodeAt = undefined;
+    // Terminated meanwhile: what came of it is of no interest.
+    if (instance.execution === execution) {
+      try {
+        apply(instance, outcome);
+      } catch (error) {
+        fail(instance, (error as Error).message);
+      }
+      if (!isFinished(instance.status)) options.files.save(instance);
+    }
+    wake(instance);
+  };
+
+  /** Takes over what an episode has come to. */
+  const apply = (instance: LiveInstance, outcome: OrchestratorState): void => {
+    if (outcome.customStatus !== undefined) instance.customStatus = JSON.stringify(outcome.customStatus);
+    if (outcome.error !== undefined) return fail(instance, outcome.error);
+    const plan = planActions(outcome.actions?.flat() ?? [], instance.history);
+    if (plan.continueAsNew !== undefined) return startOver(instance, plan.continueAsNew.input, plan.unseen);
+    if (outcome.isDone === true) return finish(instance, 'Completed', JSON.stringify(outcome.output ?? null));
+    const known = new Map(
+      instance.history.filter((event) => event.EventId >= 0).map((event) => [event.EventId, event]),
+    );
+    for (const event of instance.history) event.IsPlayed = true;
+    for (const command of plan.commands) {
+      const event = known.get(command.id);
+      if (event === undefined) tasks.perform(instance, command);
+      else checkReplay(event, command);
+      if (command.kind === 'timer' && command.canceled) {
+        instance.timers.get(command.id)?.();
+        instance.timers.delete(command.id);
+        instance.pending.delete(command.id);
+      }
+    }
+    instance.history.push(historyEvent({ EventType: EventType.OrchestratorCompleted }));
+  };
+
+  const startOver = (instance: LiveInstance, input: unknown, unseen: readonly HistoryEvent[]): void => {
+    cancelTimers(instance);
+    instance.pending.clear();
+    instance.execution++;
+    instance.input = typeof input === 'string' ? input : JSON.stringify(input ?? null);
+    instance.history = [];
+    instance.inbox.unshift(executionStarted(instance), ...unseen);
+  };
+
+  const resume = (instance: LiveInstance): void => {
+    instances.add(instance);
+    tasks.resume(instance);
+    if (instance.episodeAt === undefined) return wake(instance);
+    instance.busy = true;
+    callAt(hiddenUntil(instance.episodeAt, options.visibility.controlMs, Date.now()), () => {
+      if (!state.stopped && !isFinished(instance.status)) void runEpisode(instance);
+    });
+  };
+
+  const tasks = createTasks(state, { deliver, wake, fail });
+  return { deliver, wake, finish, resume };
+}
+
+async function play({ options, orchestrators }: HubState, instance: LiveInstance): Promise<OrchestratorState> {
+  try {
+    const fn = orchestrators.get(instance.name.toLowerCase());
+    if (fn === undefined) throw new Error(unknownFunction(instance.name, 'an orchestrator', orchestrators.values()));
+    const trigger = { string: orchestratorPayload(instance, instance.history) };
+    const { returnValue } = await options.invoke(fn, { trigger });
+    return JSON.parse(toJson(returnValue) ?? '{}') as OrchestratorState;
+  } catch (error) {
+    return stateOf(error);
+  }
+}
+
+/** A sub-orchestration's end, as its parent's history has it. */
+function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndStatus, output: string): HistoryEvent {
+  if (status === 'Completed') {
+    return historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output });
+  }
+  return historyEvent({
+    EventType: EventType.SubOrchestrationInstanceFailed,
+    TaskScheduledId,
+    Reason: `Sub-orchestration '${name}' ended as ${status}`,
+    Details: output,
+    FailureDetails: null,
+  });
+}

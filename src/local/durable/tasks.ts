@@ -1,0 +1,126 @@
+import { callAt } from '../host/timer';
+import type { Command } from './actions';
+import { unknownFunction } from './activities';
+import { EventType, historyEvent, type HistoryEvent } from './history';
+import { hiddenUntil } from './hub-files';
+import { type HubState, underWay } from './hub-state';
+import type { LiveInstance } from './instances';
+import { checkInstanceId, newInstance } from './new-instance';
+
+/** Where the tasks of an instance report, and the instances that they start. */
+export interface TaskEnds {
+  /** Adds an event to an instance's inbox, unless that execution has been started over or terminated. */
+  deliver(instance: LiveInstance, execution: number, event: HistoryEvent): void;
+  wake(instance: LiveInstance): void;
+  fail(instance: LiveInstance, message: string): void;
+}
+
+/** The tasks that orchestrators ask for: activities, timers, sub-orchestrations. */
+export interface Tasks {
+  /** Begins a task that the orchestrator has asked for the first time. */
+  perform(instance: LiveInstance, command: Command): void;
+  /** Continues with the tasks that an earlier host of the deployment left unfinished. */
+  resume(instance: LiveInstance): void;
+}
+
+export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds): Tasks {
+  const { options, orchestrators, activities, instances } = state;
+
+  const perform = (instance: LiveInstance, command: Command): void => {
+    const { id } = command;
+    if (command.kind === 'activity') {
+      runActivity(instance, command);
+      instance.history.push(
+        historyEvent({ EventType: EventType.TaskScheduled, EventId: id, Name: command.name, IsPlayed: true }),
+      );
+      return;
+    }
+    if (command.kind === 'subOrchestration') {
+      startSubOrchestration(instance, command);
+      return;
+    }
+    setTimer(instance, command);
+    const FireAt = new Date(command.fireAt).toISOString();
+    instance.history.push(historyEvent({ EventType: EventType.TimerCreated, EventId: id, FireAt, IsPlayed: true }));
+  };
+
+  const runActivity = (instance: LiveInstance, command: Extract<Command, { kind: 'activity' }>): void => {
+    const { execution } = instance;
+    const { id } = command;
+    instance.pending.set(id, { command });
+    activities.run(instance.id, command, {
+      begun: () => {
+        if (instance.execution !== execution) return;
+        instance.pending.set(id, { command, takenAt: Date.now() });
+        options.files.save(instance);
+      },
+      done: (event) => deliver(instance, execution, event),
+    });
+  };
+
+  const setTimer = (instance: LiveInstance, command: Extract<Command, { kind: 'timer' }>): void => {
+    const { execution } = instance;
+    const { id, fireAt } = command;
+    const FireAt = new Date(fireAt).toISOString();
+    const fired = (): void => {
+      instance.timers.delete(id);
+      deliver(instance, execution, historyEvent({ EventType: EventType.TimerFired, TimerId: id, FireAt }));
+    };
+    instance.pending.set(id, { command });
+    instance.timers.set(id, callAt(fireAt, fired));
+  };
+
+  const startSubOrchestration = (
+    parent: LiveInstance,
+    { id, name, input, instanceId }: Extract<Command, { kind: 'subOrchestration' }>,
+  ): void => {
+    const fn = orchestrators.get(name.toLowerCase());
+    if (fn === undefined) throw new Error(unknownFunction(name, 'an orchestrator', orchestrators.values()));
+    const childId =
+      instanceId === undefined ? `${parent.id}:${String(parent.execution)}:${String(id)}` : checkInstanceId(instanceId);
+    if (underWay(state, childId) !== undefined) {
+      throw new Error(`an orchestration instance with the id '${childId}' is under way already`);
+    }
+    const child = newInstance(childId, fn.name, JSON.stringify(input ?? null), {
+      id: parent.id,
+      execution: parent.execution,
+      task: id,
+    });
+    instances.add(child);
+    parent.history.push(
+      historyEvent({
+        EventType: EventType.SubOrchestrationInstanceCreated,
+        EventId: id,
+        Name: fn.name,
+        InstanceId: childId,
+        IsPlayed: true,
+      }),
+    );
+    wake(child);
+  };
+
+  const runAgain = (instance: LiveInstance, command: Extract<Command, { kind: 'activity' }>): void => {
+    try {
+      runActivity(instance, command);
+    } catch (error) {
+      fail(instance, (error as Error).message);
+    }
+  };
+
+  const resume = (instance: LiveInstance): void => {
+    const now = Date.now();
+    for (const [id, { command, takenAt }] of instance.pending) {
+      if (command.kind === 'timer') setTimer(instance, command);
+      else if (takenAt === undefined) runAgain(instance, command);
+      else {
+        const visible = (): void => {
+          instance.timers.delete(id);
+          runAgain(instance, command);
+        };
+        instance.timers.set(id, callAt(hiddenUntil(takenAt, options.visibility.workItemMs, now), visible));
+      }
+    }
+  };
+
+  return { perform, resume };
+}
