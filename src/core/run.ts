@@ -30,7 +30,7 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
     case 'returned':
       return { kind: 'ended', fate: 'succeeded', reason: 'completed' };
     case 'threw':
-      return again(job, row, 'failed', end.reason, end.retryable, now, random);
+      return again(job, row, { fate: 'failed', reason: end.reason, retryable: end.retryable }, now, random);
     case 'aborted':
       break;
   }
@@ -44,16 +44,14 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
       return { kind: 'goOn', outcome: 'draining', reason: end.reason, notBefore: 0 };
     case 'timedOut':
     case 'stalled':
-      return again(job, row, end.code, end.reason, true, now, random);
+      return again(job, row, { fate: end.code, reason: end.reason, retryable: true }, now, random);
   }
 }
 
 function again(
   job: JobSpec,
   row: Row,
-  fate: RunFate,
-  reason: Reason,
-  retryable: boolean,
+  { fate, reason, retryable }: { readonly fate: RunFate; readonly reason: Reason; readonly retryable: boolean },
   now: EpochMs,
   random: number,
 ): RunStep {

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { oversized } from '../support/function-sizes';
 import { sourceFiles, violations } from '../support/rooms';
 
 const files = sourceFiles(path.join(__dirname, '../../src'));
@@ -40,5 +41,19 @@ describe('a call that is safe in one order alone', () => {
       'coordinator/held.ts',
       'coordinator/tick/race.ts',
     ]);
+  });
+});
+
+describe('the functions of the source', () => {
+  it('are short and take few parameters', () => {
+    expect(oversized(files)).toEqual([]);
+  });
+
+  it.each([
+    ['a long one', `function planted() {\n${'  act();\n'.repeat(60)}}`],
+    ['one with long closures', `function planted() {\n${'  const f = () => {\n act();\n};\n'.repeat(45)}}`],
+    ['one with six parameters', 'const planted = (a, b, c, d, e, f) => a;'],
+  ])('are found where they grow: %s', (_, text) => {
+    expect(oversized([{ file: 'planted.ts', text }])).toHaveLength(1);
   });
 });
