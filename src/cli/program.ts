@@ -50,6 +50,7 @@ export function createProgram(done: Done): Command {
     .addHelpText('after', MAIN_HELP)
     .exitOverride();
   addReading(program, done);
+  addHistory(program, done);
   addActing(program, done);
   addMending(program, done);
   addRecover(program, done);
@@ -58,7 +59,7 @@ export function createProgram(done: Done): Command {
   return program;
 }
 
-/** Commands that need no storage, or only read it. */
+/** Commands that need no storage. */
 function addReading(program: Command, done: Done): void {
   command(
     program,
@@ -87,7 +88,10 @@ function addReading(program: Command, done: Done): void {
     .action(async (job: string | undefined, options: NextOptions) =>
       done((await import('./next.js')).next(job, options)),
     );
+}
 
+/** Commands that read the ledger. */
+function addHistory(program: Command, done: Done): void {
   withStorage(
     timed(
       program,

@@ -1,4 +1,5 @@
 import type { EpochMs } from '../core/brand';
+import type { Control } from '../core/control';
 import { openPause, pauseAt } from '../core/control';
 import { formatDuration } from '../core/duration';
 import { actualTime } from '../core/job';
@@ -83,13 +84,17 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
   }
 }
 
+/** Who paused the job, and when, as the end of a clause. */
+function pausedBy(control: Control, show: ShowTime): string {
+  const pause = openPause(control);
+  return pause === undefined ? '' : ` by ${pause.by} (${pause.note}) since ${show(pause.since)}`;
+}
+
 /** What has no fate yet, or never will. */
 function describeOpen(explanation: Explanation, show: ShowTime): string {
   const { reason, job, time, state } = explanation;
   const { row, control, now } = state;
   const current = row?.run === undefined ? 'the current run' : `run ${runIdOf(job.name, row.run.key)}`;
-  const pause = openPause(control);
-  const waitsForResume = pause === undefined ? '' : ` by ${pause.by} (${pause.note}) since ${show(pause.since)}`;
   switch (reason) {
     case 'attemptRunning':
       return `Attempt ${row?.attempt ?? 1} goes on${by(row?.incumbent)}, since ${show(row?.started ?? now)}.`;
@@ -123,8 +128,8 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
       return 'It was asked for, and runs as soon as a tick has listed the job and finds it free.';
     case 'paused':
       return explanation.fate === 'future'
-        ? `It is yet to come. The job is paused${waitsForResume}: unless it is resumed before, this one will not run.`
-        : `It is decided when the job is resumed, which is paused${waitsForResume}.`;
+        ? `It is yet to come. The job is paused${pausedBy(control, show)}: unless it is resumed before, this one will not run.`
+        : `It is decided when the job is resumed, which is paused${pausedBy(control, show)}.`;
     case 'disabled':
       return 'It is yet to come, and will not run: the job is disabled in the jobs file.';
     case 'notYetDue':

@@ -1,4 +1,3 @@
-import type { Node } from 'oxc-parser';
 import { parseSync, Visitor } from 'oxc-parser';
 import type { SourceFile } from './rooms';
 
@@ -34,7 +33,7 @@ function functionsOf(file: string, text: string): Nested[] {
     open.push(one);
     all.push(one);
   };
-  const leave = (_: Node): void => void open.pop();
+  const leave = (): void => void open.pop();
   new Visitor({
     FunctionDeclaration: enter,
     'FunctionDeclaration:exit': leave,
