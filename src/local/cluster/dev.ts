@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppLoadError, readLocalSettings, readPackage } from '../host/app-folder';
-import { type Cluster, startCluster, SWEEP_INTERVAL } from './cluster';
+import { type Cluster, type ClusterOptions, startCluster, SWEEP_INTERVAL } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
 import { refuseSecondCluster, writeDevFile } from './dev-file';
@@ -175,11 +175,29 @@ async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], en
   }
 }
 
+/** The options of the cluster that `dev` passes on, with their defaults. */
+function clusterOptions({
+  port = 7071,
+  storage = 'embedded',
+  restart = true,
+  ...options
+}: DevOptions): Pick<ClusterOptions, 'port' | 'storage' | 'restart' | 'inspect' | 'strict' | 'settings'> {
+  const { inspect = false, strict = false, jobs } = options;
+  return {
+    port,
+    storage: storage === 'embedded' ? undefined : storage,
+    restart,
+    inspect,
+    strict,
+    settings: jobs?.file === undefined ? {} : { CRONLEASE_JOBS_FILE: jobs.file },
+  };
+}
+
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
   // An app that is not there, or not built, is told before anything starts.
   readPackage(app);
   refuseSecondCluster(app);
-  const { durationMs, storage = 'embedded', jobs } = options;
+  const { durationMs, jobs } = options;
   const { container, sweepInterval } = placeOf(options, app);
   const data = options.data === undefined ? undefined : path.resolve(options.data);
   if (data !== undefined) fs.mkdirSync(data, { recursive: true });
@@ -209,16 +227,8 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     printer.note('Starting…');
     let opened: DevStorage | undefined;
     cluster = await startCluster({
-      app,
-      instances,
-      port: options.port ?? 7071,
-      storage: storage === 'embedded' ? undefined : storage,
-      container,
-      data,
-      restart: options.restart ?? true,
-      inspect: options.inspect ?? false,
-      strict: options.strict ?? false,
-      settings: jobs?.file === undefined ? {} : { CRONLEASE_JOBS_FILE: jobs.file },
+      ...clusterOptions(options),
+      ...{ app, instances, container, data },
       async prepare(connection) {
         jobs?.write();
         opened = options.openStorage?.(connection, container);
