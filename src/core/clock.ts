@@ -1,16 +1,19 @@
 import type { EpochMs, Millis } from './brand';
 
-/** The only source of time. The system's lies in `system-clock.ts`; tests set theirs. */
+/** The only source of time. `system-clock.ts` has the real one; tests set theirs. */
 export interface Clock {
-  /** Wall time of this machine, as it is, wrong or not. */
+  /** Wall time of this machine, uncorrected. */
   now(): EpochMs;
-  /** Milliseconds since some fixed instant; never goes back. May stand still while the machine sleeps. */
+  /** Milliseconds since some fixed instant. It never goes back, and may stand still while the machine sleeps. */
   monotonic(): Millis;
-  /** Calls `run` once, not before `delay` has passed on the monotonic clock. Returns what cancels it. */
+  /** Calls `run` once, not before `delay` has passed on the monotonic clock. The returned function cancels the call. */
   after(delay: Millis, run: () => void): () => void;
 }
 
-/** Resolves after `delay`, or as soon as `signal` is aborted. Never rejects: look at the signal afterwards. */
+/**
+ * Resolves after `delay`, or as soon as `signal` is aborted. It never rejects, so the caller checks the signal
+ * afterwards.
+ */
 export function sleep(clock: Clock, delay: Millis, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) {

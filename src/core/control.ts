@@ -7,23 +7,26 @@ export interface Pause {
   readonly by: string;
   readonly note: string;
   readonly since: EpochMs;
-  /** Undefined: still paused. */
+  /** Undefined while the pause lasts. */
   readonly until: EpochMs | undefined;
 }
 
-/** "Run it now." */
+/** A person's request to run the job now. */
 export interface ManualRequest {
-  /** Grows with every request of the job: what was taken is known by number, whatever a stale listing shows. */
+  /**
+   * Grows with every request of the job. A row keeps the number of the last request taken, so a stale listing cannot
+   * bring one back.
+   */
   readonly number: number;
   readonly id: string;
-  /** When it was asked for: the run's `scheduledFor`. */
+  /** When the person asked: the run's `scheduledFor`. */
   readonly time: EpochMs;
 }
 
-/** What people want of a job: the metadata of `jobs/<job>/control`. */
+/** What operators asked of a job: the metadata of `jobs/<job>/control`. */
 export interface Control {
   readonly pauses: readonly Pause[];
-  /** The id of the run that is to be cancelled. */
+  /** The id of the run to cancel. */
   readonly cancel: string | undefined;
   readonly requests: readonly ManualRequest[];
 }
@@ -61,12 +64,12 @@ export function decodeControl(metadata: Readonly<Record<string, string>>): Contr
   };
 }
 
-/** The pause in which an instant lies, if any. */
+/** The pause that covers an instant, if there is one. */
 export function pauseAt(control: Control, instant: EpochMs): Pause | undefined {
   return control.pauses.find((pause) => pause.since <= instant && (pause.until === undefined || instant < pause.until));
 }
 
-/** The pause that is still on. */
+/** The pause that has not ended, if there is one. */
 export function openPause(control: Control): Pause | undefined {
   return control.pauses.find((pause) => pause.until === undefined);
 }

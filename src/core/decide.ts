@@ -21,18 +21,18 @@ import {
 } from './row';
 import { backoff } from './run';
 
-/** A waiting run's own orchestration goes first; after this a tick resumes it. */
+/** A waiting run's own orchestration has this long to resume it; then a tick does. */
 export const RESUME_AFTER_MS = 10_000;
-/** A held row is looked at again until this long after its due time. */
+/** A tick keeps looking at a held row until this long after its due time. */
 export const HELD_WATCH_MS = 2_000;
 
-/** A record's absence is believed on a listing that is younger than this. */
+/** Only a listing younger than this proves that a record is absent. */
 const ABSENT_SINCE_MS = 60_000;
 
-/** What is known of one job when a tick decides. */
+/** Everything that a tick knows of one job when it decides. */
 export interface Situation {
   readonly job: JobSpec;
-  /** Of the file this deployment runs. */
+  /** The revision of this deployment's jobs file. */
   readonly revision: number;
   readonly row: Row;
   /** `held` also stands for a lease seen broken for too short a time. */
@@ -40,12 +40,12 @@ export interface Situation {
   readonly control: Control;
   /** The service's Date when it showed the row. */
   readonly listedAt: EpochMs;
-  /** The Date of the first listing in which this process saw the row as it is. */
+  /** The Date of the first listing in which this process saw the row in its present version. */
   readonly firstSeenAt: EpochMs;
   readonly now: EpochMs;
-  /** The heartbeat of the items that the row was left to, where it was looked up. `none`: nobody beats for them. */
+  /** The heartbeat of the run's items, if it was read. `none`: the run has no heartbeat. */
   readonly beat?: LastBeat | 'none' | undefined;
-  /** The ledger record of the row's run, where it was looked up. `unreadable`: it is there, and is not cronlease's. */
+  /** The ledger record of the row's run, if it was read. `unreadable`: it exists, and cronlease cannot read it. */
   readonly record: 'unread' | 'none' | 'open' | 'final' | 'unreadable';
   readonly lookAheadMs: Millis;
   readonly sweepIntervalMs: Millis;
@@ -53,29 +53,32 @@ export interface Situation {
   readonly itemsLimitMs: Millis;
 }
 
-/** One claim: the row that the attempt is to write, but for what only the acquisition and the attempt know. */
+/** One claim: the row that the attempt writes, except for values that exist only after the acquisition. */
 export interface Claim {
   readonly what: 'first' | 'takeOver' | 'resume';
-  /** `since` and `key` of a term, token, execution, started and incumbent are filled in later. */
+  /** Token, execution, started, incumbent and a term's `since` and `key` are filled in later. */
   readonly row: Row;
-  /** `term`: a leader job's; its `scheduledFor` is the service's time of the acquisition. */
+  /** `term`: a leader job's term; its `scheduledFor` is the service's time of the acquisition. */
   readonly run:
     { readonly kind: 'known'; readonly key: string; readonly scheduledFor: EpochMs } | { readonly kind: 'term' };
   readonly trigger: Trigger;
-  /** The items of its run have been silent: it is claimed before their deadline, unless they are heard of again. */
+  /** The run's items have been silent, so it is claimed before their deadline, unless a beat arrives first. */
   readonly isSilent?: true;
-  /** The run is ended with this fate instead of being given to its handler. `timedOut`: unless all its items are done. */
+  /**
+   * The attempt ends the run with this fate instead of calling its handler. With `timedOut`, an attempt that finds all
+   * items done gathers them instead.
+   */
   readonly end: { readonly fate: RunFate; readonly reason: Reason } | undefined;
 }
 
 export type Decision =
-  /** Nothing to do before `lookAt`, unless the row changes. */
+  /** Nothing is to be done before `lookAt`, unless the row changes. */
   | { readonly kind: 'nothing'; readonly lookAt: EpochMs | undefined }
-  /** The row, or the listing's limit, is in the way: look again soon, until then. */
+  /** The row is held, or the listing is too old to decide on: look again soon, up to `until`. */
   | { readonly kind: 'wait'; readonly until: EpochMs | 'tickEnds' }
-  /** The ledger must say first whether the row's run has a final record. */
+  /** Read first whether the ledger has a final record of the row's run. */
   | { readonly kind: 'readRecord' }
-  /** The heartbeat of the row's items must say first whether they are at work. */
+  /** Read the heartbeat first: the items may still be at work. */
   | { readonly kind: 'readBeat' }
   | { readonly kind: 'claim'; readonly claim: Claim }
   /** Due times get their fates, and nothing runs. */
@@ -83,7 +86,7 @@ export type Decision =
   /** This deployment's file is older than the one that the row follows. */
   | { readonly kind: 'lowerRevision' };
 
-/** What one tick is to do about one job. Pure: the same situation gives the same decision. */
+/** Decides what a tick does about one job. Pure: the same situation gives the same decision. */
 export function decide(situation: Situation): Decision {
   const { job, row, revision } = situation;
   if (row.forgotten !== undefined) return decideForgotten(situation);
@@ -98,7 +101,7 @@ export function decide(situation: Situation): Decision {
   return decideDue(situation);
 }
 
-/** A job that was forgotten is back in the file: it is seen for the first time, but nothing of its row goes back. */
+/** A forgotten job that is back in the file counts as new. Its cursor, token and request number still never go back. */
 function decideForgotten({ job, revision, row, lease, listedAt }: Situation): Decision {
   if (revision < row.revision) return { kind: 'lowerRevision' };
   if (lease === 'held') return { kind: 'nothing', lookAt: undefined };
@@ -107,30 +110,30 @@ function decideForgotten({ job, revision, row, lease, listedAt }: Situation): De
   return { kind: 'record', row: { ...newRow(cursor, revision, job.scheduleHash), token, manualTaken } };
 }
 
-/** A Date is cut to whole seconds, and the machine that wrote it may be up to 0.9 s behind others of the service. */
+/** The service cuts a Date to whole seconds, and one of its machines may be up to 0.9 s behind another. */
 const DATE_BEHIND_MS = 2_000;
 
-/** The row's limit: no due time after it is decided, so that a fast clock cannot run what is not due. */
+/** Limits the decision by the listing's Date, so that a fast clock cannot run a due time early. */
 function fateView(s: Situation): FateView {
   const { job, control, now, lookAheadMs } = s;
   const listedBy = s.listedAt + 1000;
-  // The last run was over when the row was listed, however fast the clock of its holder was.
+  // The last run was over when the row was listed. Its holder's clock may have been fast.
   const overBy = s.listedAt + DATE_BEHIND_MS;
   const busyUntil = s.row.busyUntil === undefined ? undefined : Math.min(s.row.busyUntil, overBy);
   return { job, row: { ...s.row, busyUntil }, control, now, lookAheadMs, limit: listedBy + lookAheadMs };
 }
 
-/** What time it is at the most: the service's Date says when a clock is ahead whose correction is not seen yet. */
+/** The latest that it can be: the service's Date limits a clock that is fast and not corrected yet. */
 function seenBy({ now, listedAt }: Situation): EpochMs {
   return Math.min(now, listedAt + 1000);
 }
 
-/** An instant to wait for, whose writer's clock may have been fast: no wait lasts longer than its setting allows. */
+/** Caps a stored not-before time. Its writer's clock may have been fast, and no wait may outlast its setting. */
 function boundedWait({ firstSeenAt }: Situation, until: EpochMs, longest: Millis): EpochMs {
   return Math.min(until, firstSeenAt + 1000 + longest);
 }
 
-/** A settled row says nothing; a run that is not settled is taken over, resumed, ended, or waited for. */
+/** Decides on a run that is not settled: take it over, resume it, end it, or wait. A settled row gives undefined. */
 function decideUnfinished(s: Situation): Decision | undefined {
   const { row, job } = s;
   if (row.run === undefined) return undefined;
@@ -140,7 +143,7 @@ function decideUnfinished(s: Situation): Decision | undefined {
   if (row.phase === 'running') {
     if (s.lease === 'available' || s.record === 'final') return undefined;
     if (s.record === 'unread') return { kind: 'readRecord' };
-    // A machine that slept since the listing may have found no record because it was deleted meanwhile.
+    // If this machine slept since the listing, retention may have deleted the record meanwhile.
     if (s.record === 'none' && s.now - s.listedAt > ABSENT_SINCE_MS) return { kind: 'wait', until: 'tickEnds' };
     const isLost = s.record === 'none' && mayRecordBeGone(row, job.keepMs, s.listedAt);
     if (isLost || s.record === 'unreadable') return { kind: 'record', row: { ...carry(s), phase: 'idle' } };
@@ -154,7 +157,7 @@ function decideUnfinished(s: Situation): Decision | undefined {
   const longest = row.phase === 'fanning' ? s.itemsLimitMs : job.retry.maxBackoffMs;
   const resumeAt = notBefore === 0 ? 0 : boundedWait(s, notBefore, longest) + RESUME_AFTER_MS;
   if (seenBy(s) >= resumeAt) return { kind: 'claim', claim: resume(s) };
-  // Its time has come by our clock, but not by the service's.
+  // The time has come by our clock, but not by the service's.
   if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
   if (row.phase === 'fanning') {
     if (s.beat === undefined) return { kind: 'readBeat' };
@@ -162,34 +165,34 @@ function decideUnfinished(s: Situation): Decision | undefined {
   }
   const due = cancellingDueTime(s);
   const dueAt = due === undefined ? Infinity : actualTime(job, due);
-  // Due by our clock, but past what the listing allows to decide.
+  // Due by our clock, but beyond the listing's limit.
   if (dueAt <= s.now) return { kind: 'wait', until: dueAt + HELD_WATCH_MS };
   const lookAt = Math.min(resumeAt, dueAt);
   if (row.phase !== 'fanning') return { kind: 'nothing', lookAt };
   const beatDue = s.beat === undefined || s.beat === 'none' ? undefined : silentFrom(s.beat.writtenAt);
-  // Items that run keep others waiting as a lease does.
+  // Running items keep due times waiting, as a lease does.
   const watched = watchHeld(s);
   return watched.kind === 'nothing' ? { kind: 'nothing', lookAt: earliest(watched.lookAt, lookAt, beatDue) } : watched;
 }
 
 /**
- * The nominal instant after which a due time comes during the row's run: what passed before the run began waits its
- * turn, and ends nothing.
+ * The nominal instant after which a due time falls into the row's run. A due time that passed before the run began
+ * waits its turn, and does not end the run.
  */
 export function waitingSince(job: JobSpec, row: Row): EpochMs {
   return row.run === undefined ? row.cursor : Math.max(row.cursor, row.run.since - job.offsetMs - 1);
 }
 
-/** The next due time that ends a waiting run of a job with overlap `cancel`. One in a pause ends nothing. */
+/** The next due time that ends a waiting run of a job with overlap `cancel`. A due time in a pause does not. */
 function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
   if (job.overlap !== 'cancel' || !job.enabled || openPause(control) !== undefined) return undefined;
-  // A schedule that is yet to be adopted counts from now.
+  // A schedule that the row has not adopted yet counts from now.
   const due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
   return due !== undefined && actualTime(job, due) <= now ? outsidePauses(job, control, due) : due;
 }
 
-/** Why a run that waits between attempts, or whose holder has died, is to end, if it is. */
+/** The reason to end a run that waits between attempts or whose holder has died, if there is one. */
 function cancelReason(s: Situation): Reason | undefined {
   const { job, row, control } = s;
   if (row.run === undefined) return undefined;
@@ -201,7 +204,7 @@ function cancelReason(s: Situation): Reason | undefined {
 }
 
 function takeOver(s: Situation): Claim {
-  // What would abort the handler is no reason to call it.
+  // A handler that would be aborted at once is not called.
   const reason = cancelReason(s);
   if (reason !== undefined) return nextClaim(s, 'takeOver', { fate: 'cancelled', reason });
   const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;
@@ -209,8 +212,8 @@ function takeOver(s: Situation): Claim {
 }
 
 /**
- * Items that nobody came back from by their deadline count as an attempt, which a plan by itself does not. With no
- * attempt left the run ends, unless its attempt finds all items done: that one is not counted, and gathers.
+ * A plan alone does not count as an attempt; items that missed their deadline do. If no attempt is left, the run ends.
+ * Its last claim is uncounted, and gathers if all items turn out to be done.
  */
 function resume(s: Situation): Claim {
   const { row, job } = s;
@@ -223,15 +226,15 @@ function resume(s: Situation): Claim {
 }
 
 /**
- * Nobody has heard of the items for long: their hub or their host is gone. This is no attempt that was used, and their
- * deadline stays what it was, so that a run whose items kill each host comes to an end.
+ * The items have been silent for too long: their hub or their host is gone. The claim does not use up an attempt, and
+ * the deadline stays, so that a run whose items kill every host still comes to an end.
  */
 function goOnFromSilence(s: Situation): Claim {
   const claim = nextClaim(s, 'resume', undefined);
   return { ...claim, isSilent: true, row: { ...claim.row, notBefore: s.row.notBefore } };
 }
 
-/** The next claim of the row's own run. A higher revision's schedule is adopted with it. */
+/** The next claim of the row's own run. It also adopts the schedule of a higher revision. */
 function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end']): Claim {
   const { row, job } = s;
   if (row.run === undefined) throw new Error(`the row of job "${job.name}" has no run to go on with`);
@@ -246,7 +249,7 @@ function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end'])
   };
 }
 
-/** What an expired row owes is carried along; an available one's is written already. */
+/** Keeps the records that an expired row owes. Those of an available row are already written. */
 function carry(s: Situation): Row {
   const { row, job } = s;
   const sameHash = job.scheduleHash === row.scheduleHash;
@@ -257,14 +260,14 @@ function carry(s: Situation): Row {
   };
 }
 
-/** Whether this deployment's file has a schedule that the row is to follow from now on. */
+/** Whether this deployment's file has a schedule that the row must adopt. */
 function adopts({ job, row, revision }: Situation): boolean {
   return job.scheduleHash !== row.scheduleHash && revision > row.revision;
 }
 
 /**
- * A higher revision's schedule counts from now. What was due since the cursor went by the old one, of which the row
- * has a hash alone: one stretch without a count says that none of it was run.
+ * A higher revision's schedule counts from now. Of the old one the row has only a hash, so the due times since the
+ * cursor are unknown: one stretch without a count records that none of them ran.
  */
 function adopt(s: Situation): Row {
   const base = carry(s);
@@ -280,13 +283,13 @@ function adopt(s: Situation): Row {
   };
 }
 
-/** The newest instant that has a record of its own: a leader job's terms have theirs after the cursor. */
+/** The newest instant that has its own record. The terms of a leader job have theirs after the cursor. */
 function lastTime({ cursor, run }: Row): EpochMs {
   const isTerm = run !== undefined && run.scheduledFor > cursor && run.key === recordKey(run.scheduledFor);
   return isTerm ? run.scheduledFor : cursor;
 }
 
-/** A leader job: a term is due whenever the row is free; after a failure it waits for the back-off. */
+/** A leader job's term is due whenever the row is free. After a failure it waits for the back-off. */
 function decideTerm(s: Situation): Decision {
   const { job, row, control, now } = s;
   if (!job.enabled || openPause(control) !== undefined) return settle(s);
@@ -351,7 +354,7 @@ interface TakenRequests {
   readonly next: ManualRequest | undefined;
 }
 
-/** Requests go oldest first, by two lines alone: too old, or claimed. */
+/** Takes requests oldest first. Each is either too old or claimed; no other rule applies. */
 function takeRequests(s: Situation): TakenRequests {
   const stretches: Stretch[] = [];
   let { manualTaken } = s.row;
@@ -377,7 +380,7 @@ function manualClaim(s: Situation, fates: Fates, manual: TakenRequests, request:
   };
 }
 
-/** Whether what is decided should not wait for the next claim. */
+/** Whether the decided fates must be recorded before the next claim. */
 function mustRecordNow(s: Situation, fates: Fates, manual: TakenRequests): boolean {
   if (manual.stretches.length > 0 || fates.next.kind === 'more') return true;
   const newest = fates.stretches.at(-1);
@@ -390,14 +393,14 @@ function record(s: Situation, fates: Fates, manual: TakenRequests): Decision {
   return { kind: 'record', row: decided(s, fates, manual) };
 }
 
-/** Nothing to decide: only what a dead holder left behind is to be put right. */
+/** Finishes the work of a dead holder; nothing else is due. */
 function settle(s: Situation): Decision {
   return isLeftBehind(s) ? { kind: 'record', row: carry(s) } : { kind: 'nothing', lookAt: undefined };
 }
 
 /**
- * Whether an expired row owes records, or was left by a holder that died between its run's final record and the
- * release: once retention has deleted that record, nobody could tell that the run is settled.
+ * Whether an expired row owes records, or its holder died between the final record and the release. Once retention
+ * deletes that record, nobody can tell that the run is settled.
  */
 function isLeftBehind({ lease, row, record }: Situation): boolean {
   return lease === 'expired' && (row.owed.length > 0 || (row.phase === 'running' && record === 'final'));
@@ -425,11 +428,12 @@ function freshRun(row: Row): Row {
   };
 }
 
-/** Somebody is at it: what would be claimed if the row were free, and until when it is worth looking again. */
+/** The row is held: decides until when to look again, by the due times that a free row would give. */
 function watchHeld(s: Situation): Decision {
   const { job, row, now } = s;
   if (pendingRequests(s.control, row.manualTaken).length > 0) return { kind: 'wait', until: 'tickEnds' };
-  // Another deployment may go on with its older file: the newer schedule takes the first moment between two runs.
+  // Another deployment may keep claiming with its older file, so the newer schedule takes the first moment between two
+  // runs.
   if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };
   if (!job.enabled || openPause(s.control) !== undefined) return { kind: 'nothing', lookAt: undefined };
   const oldest = nextDue(job, row.cursor, now);

@@ -1,6 +1,6 @@
 import type { Millis } from './brand';
 
-/** How a duration is written, for editors and messages: days, hours, minutes, seconds, each once, in this order. */
+/** The form of a duration, for editors and messages: days, hours, minutes, seconds, each once, in this order. */
 export const DURATION_PATTERN = /^(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
 
 const SECOND = 1000;
@@ -48,7 +48,7 @@ export function parseTimeSpan(text: string): Millis | undefined {
   return Number(days) * DAY + Number(hours) * HOUR + Number(minutes) * MINUTE + Number(seconds) * SECOND;
 }
 
-/** How `host.json` says that functions have no time limit. */
+/** Whether `host.json` gives functions no time limit. */
 export function isUnlimited(timeSpan: unknown): boolean {
   return timeSpan === '-1' || timeSpan === '-00:00:01';
 }

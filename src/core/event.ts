@@ -43,8 +43,8 @@ export type EventName =
   /** The clock of this machine is more than 2 s off the storage service's. Repeated every five minutes. */
   | 'clockSkew'
   /**
-   * This deployment claims no job, or leaves one out, and `reason` names the cause. Repeated at each sweep while it
-   * lasts, and logged at once with a new reason.
+   * This deployment claims no job, or leaves one out, and `reason` names the cause. Repeated at each sweep while the
+   * trouble lasts; a new reason is logged at once.
    */
   | 'unhealthy'
   /** This deployment claims again. */
@@ -81,13 +81,16 @@ export interface CoordinatorEvent {
   readonly skewMs?: number;
 }
 
-/** Where the coordinator says what happens. */
+/** Receives the coordinator's events. */
 export type Observer = (event: CoordinatorEvent) => void;
 
 /** An event's line in the host's log: this prefix, then one JSON object. */
 export const EVENT_PREFIX = 'cronlease ';
 
-/** The event as one log line; instants as ISO 8601, its reason cut: Application Insights cuts long lines anywhere. */
+/**
+ * The event as one log line, with instants as ISO 8601. The reason is cut, because Application Insights cuts long lines
+ * anywhere.
+ */
 export function formatEvent(event: CoordinatorEvent, deployment: string): string {
   const { at, scheduledFor, through, reason, event: name, ...rest } = event;
   return (

@@ -7,14 +7,14 @@ import { actualTime } from './job';
 import type { PastAttempt, Row } from './row';
 import { lostAttempt, PAST_ATTEMPTS } from './row';
 
-/** The records of a job whose file is not at hand are taken to be kept this long. */
+/** The assumed `keep` of a job that is not in the jobs file. */
 const KEEP_MS = 90 * 24 * 3_600_000;
 
 /** A ledger record as a listing shows it. */
 export interface RecordView {
   readonly key: string;
   readonly scheduledFor: EpochMs;
-  /** The newest due time of a stretch, else `scheduledFor`. */
+  /** The newest due time of a stretch; otherwise `scheduledFor`. */
   readonly through: EpochMs;
   /** A manual request's id; undefined: a due time, or a term of a leader job. */
   readonly request: string | undefined;
@@ -22,53 +22,53 @@ export interface RecordView {
   readonly token: number | undefined;
 }
 
-/** What is known of a job after its storage account has failed over. */
+/** Everything known of a job after its storage account has failed over. */
 export interface Wreck {
-  /** Undefined: it is not in the file, and when it was due is not known. */
+  /** Undefined: the job is not in the file, so its due times are unknown. */
   readonly spec: JobSpec | undefined;
   readonly row: Row;
   readonly control: Control;
-  /** Those of due times after the row's cursor, at least. */
+  /** At least those of due times after the row's cursor. */
   readonly records: readonly RecordView[];
-  /** That of the row's run. */
+  /** The state of the record of the row's run. */
   readonly runRecord: 'none' | 'open' | 'final';
-  /** Of the waiting requests, the ids of those that have a record. */
+  /** The ids of the waiting requests that have a record. */
   readonly recordedRequests: ReadonlySet<string>;
   /** The storage service's time. */
   readonly now: EpochMs;
 }
 
 export interface RecoverChoices {
-  /** What was due by then and has no record may have run, or not. */
+  /** A due time up to here that has no record may or may not have run. */
   readonly until: EpochMs;
   readonly raiseBy: number;
-  /** What becomes of a run that was interrupted, if that is not known. */
+  /** What to do with an interrupted run whose outcome is unknown. */
   readonly runs: 'goOn' | 'rerun' | 'fail';
 }
 
-/** What becomes of the row's run. */
+/** What happens to the row's run. */
 export type RunRecovery =
-  /** Its final record is there. */
+  /** Its final record exists. */
   | { readonly kind: 'settled' }
-  /** The next attempt follows, by the next tick. */
+  /** The next tick claims the next attempt. */
   | { readonly kind: 'goesOn' }
   /** It waits as before. */
   | { readonly kind: 'waits' }
   | { readonly kind: 'ends'; readonly fate: RunFate; readonly reason: Reason };
 
 export interface Recovery {
-  /** The row as it is to be in the end; `owed` is empty. */
+  /** The recovered row; `owed` is empty. */
   readonly row: Row;
   readonly run: RunRecovery | undefined;
-  /** Due times and requests of which nobody knows what became of them, oldest first. */
+  /** Due times and requests whose outcome is unknown, oldest first. */
   readonly stretches: readonly Stretch[];
-  /** Keys of open records that no row goes on with. */
+  /** Keys of open records that no row continues. */
   readonly abandoned: readonly string[];
 }
 
 /**
- * What puts a job right after an asynchronous failover of its storage account, when the row may be older than its
- * ledger, its control and the work that was done. Nothing goes back, and what the ledger has keeps its one fate.
+ * Repairs a job after an asynchronous failover of its storage account. The row may be older than its ledger, its
+ * control and the work that was done. Cursor and token never go back, and a recorded due time keeps its one fate.
  */
 export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
@@ -99,9 +99,9 @@ function recoverRun({ spec, row, records, runRecord, now }: Wreck, { runs }: Rec
   const { run } = row;
   if (run === undefined || row.phase === 'idle') return undefined;
   if (runRecord === 'final') return { kind: 'settled' };
-  // Its record was there once, and was not kept for ever.
+  // The record existed once, and retention has deleted it.
   if (row.phase === 'running' && now - run.since > (spec?.keepMs ?? KEEP_MS)) return { kind: 'settled' };
-  // Nobody claims before the last run is over: it was, and its record is lost.
+  // Nobody claims before the last run is over. A later claim has a record, so this run was over and its record is lost.
   const wasOver = records.some((record) => record.key !== run.key && (record.token ?? 0) > row.token);
   if (wasOver || runs === 'fail') return { kind: 'ends', fate: 'failed', reason: 'failedOver' };
   if (runs === 'rerun') return { kind: 'goesOn' };
@@ -111,7 +111,7 @@ function recoverRun({ spec, row, records, runRecord, now }: Wreck, { runs }: Rec
   return usedUp ? { kind: 'ends', fate: 'failed', reason: 'holderLost' } : { kind: 'goesOn' };
 }
 
-/** The row's run as it is to stand. One that goes on waits for any tick, so that its lease can be let go. */
+/** The row with its run recovered. A run that continues waits for any tick, so that the lease can be released. */
 function runAfter(row: Row, run: RunRecovery | undefined, { runs }: RecoverChoices): Row {
   switch (run?.kind) {
     case undefined:
@@ -124,17 +124,17 @@ function runAfter(row: Row, run: RunRecovery | undefined, { runs }: RecoverChoic
     case 'goesOn':
       return {
         ...row,
-        // Items are bound to the token that they were planned with: what is done of them stands, the rest is planned anew.
+        // Items are bound to the token of their plan. Finished ones stand; the rest are planned again.
         phase: 'retrying',
         notBefore: 0,
         past: pastOf(row),
-        // An attempt that is run again by an operator's will does not count.
+        // An attempt that an operator repeats does not count.
         uncountedAttempts: row.uncountedAttempts + (runs === 'rerun' && row.phase === 'running' ? 1 : 0),
       };
   }
 }
 
-/** The attempts that are over: the interrupted one is. */
+/** The attempts that are over, the interrupted one included. */
 function pastOf(row: Row): readonly PastAttempt[] {
   return row.phase === 'running' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
 }
@@ -155,7 +155,7 @@ function newestDecided(records: readonly RecordView[]): EpochMs {
   );
 }
 
-/** Each due time since the cursor that has no record gets its fate; a stretch never goes over one that has. */
+/** Gives each unrecorded due time since the cursor its fate. A stretch never spans a recorded one. */
 function dueTimes(wreck: Wreck, spec: JobSpec, until: EpochMs): Decided {
   const { row, records } = wreck;
   const { timetable } = spec;
@@ -183,7 +183,7 @@ function dueTimes(wreck: Wreck, spec: JobSpec, until: EpochMs): Decided {
   return { cursor: Math.max(row.cursor, limit), stretches };
 }
 
-/** What nobody can have run is known; of the rest nothing is. */
+/** A disabled or paused due time cannot have run. Nothing is known of any other. */
 function fateOf({ row, control }: Wreck, spec: JobSpec, at: EpochMs): readonly [UnrunFate, Reason] {
   if (!spec.enabled && spec.scheduleHash === row.scheduleHash) return ['disabled', 'disabled'];
   if (pauseAt(control, actualTime(spec, at)) !== undefined) return ['paused', 'paused'];
@@ -195,7 +195,7 @@ interface LostRequests {
   readonly stretches: readonly Stretch[];
 }
 
-/** A request that waits may have been taken by a row that is lost. */
+/** A row that was lost may have taken a request that still waits. */
 function lostRequests({ row, control, recordedRequests }: Wreck, until: EpochMs): LostRequests {
   const old = pendingRequests(control, row.manualTaken).filter(({ time }) => time <= until);
   const lost = old.filter(({ id }) => !recordedRequests.has(id));

@@ -3,46 +3,48 @@ import type { JobSpec, Retry } from './job';
 import { isObject } from './metadata';
 import type { RecordedError } from './record';
 
-/** How a job fans out: what `defineFanOut` was given, checked, with every default filled in. */
+/** How a job fans out: the options of `defineFanOut`, checked, with every default filled in. */
 export interface FanOutPolicy {
-  /** So many items of a run are worked on at once. */
+  /** How many items of a run are worked on at once. */
   readonly concurrency: number;
   readonly maxItems: number;
-  /** One item's call is aborted after this long; undefined: after the job's timeout. */
+  /** The limit of one item's call; undefined: the job's timeout. */
   readonly itemTimeoutMs: Millis | undefined;
-  /** How long the items of a run may take in all; undefined: the job's timeout. */
+  /** The limit of all items of a run together; undefined: the job's timeout. */
   readonly deadlineMs: Millis | undefined;
   readonly retry: Retry;
-  /** `failFast`: an item that failed for good ends the run. `collect`: gather is told. */
+  /** `failFast`: an item that failed for good ends the run. `collect`: `gather` receives the failure. */
   readonly onItemFailure: 'failFast' | 'collect';
 }
 
-/** The pieces of a run: its plan, its heartbeats, what became of each item, and a mark that no more are to be started. */
+/** The pieces of a run: its plan, its heartbeats, the end of each item, and a mark that stops further items. */
 export const PLAN_PIECE = 'plan';
 export const STOP_PIECE = 'stop';
 
-/** How often a process that works on items of a run says so. */
+/** How often a process beats for a run while it works on the run's items. */
 export const BEAT_EVERY_MS: Millis = 15_000;
 /** A beat lets the items of its process trust for this long at most: less than {@link SILENT_AFTER_MS}. */
 export const BEAT_TRUSTS_MS: Millis = 40_000;
-/** After this long without a beat somebody else may go on with a run before its items' deadline. */
+/** After this long without a beat, a tick may claim the run before its items' deadline. */
 export const SILENT_AFTER_MS: Millis = 45_000;
-/** Kept off the end of the items' time: a Date has a resolution of 1 s, and clocks are corrected beyond 2 s. */
+/** Margin before the items' deadline: a Date has a resolution of 1 s, and a clock may be up to 2 s off uncorrected. */
 export const ITEMS_MARGIN_MS: Millis = 3_000;
-/** Of the service's Dates: of two of them, either may be cut by almost as much. */
+/** The service cuts its Dates to the second, so the difference of two may be off by almost this much. */
 const DATE_RESOLUTION_MS = 1_000;
 
-/** How long the items of a run may take before somebody else may go on with it. */
+/** How long the items of a run may take before a tick may claim it. */
 export function itemsDeadlineMs({ timeoutMs }: JobSpec, { deadlineMs }: FanOutPolicy): Millis {
   return deadlineMs ?? timeoutMs ?? 0;
 }
 
-/** Of one claim: items of an earlier one cannot be taken for those of its successor. */
+/**
+ * The heartbeat of one claim. Its name has the token, so that items of an earlier claim do not beat for a later one.
+ */
 export function beatPiece(token: Token): string {
   return `alive-${String(token)}`;
 }
 
-/** When a run's heartbeat was written last, and when that was asked, both by the service's Date. */
+/** When a run's heartbeat was last written, and when it was read, both by the service's Date. */
 export interface LastBeat {
   readonly writtenAt: EpochMs;
   readonly date: EpochMs;
@@ -52,7 +54,7 @@ export function isSilent({ writtenAt, date }: LastBeat): boolean {
   return date >= silentFrom(writtenAt);
 }
 
-/** The first Date that shows that there was no beat for long enough. */
+/** The first Date that proves the items silent. */
 export function silentFrom(writtenAt: EpochMs): EpochMs {
   return writtenAt + SILENT_AFTER_MS + DATE_RESOLUTION_MS;
 }
@@ -61,32 +63,32 @@ export function itemPiece(index: number): string {
   return `item-${String(index).padStart(5, '0')}`;
 }
 
-/** Which item's piece it is; undefined: none's. */
+/** The index of the item; undefined if the piece is no item's. */
 export function parseItemPiece(name: string): number | undefined {
   const match = /^item-(\d{5})$/.exec(name);
   return match === null ? undefined : Number(match[1]);
 }
 
-/** An item on its way: `item` is JSON text, since Durable may write times inside JSON anew. */
+/** An item of a plan. `item` is JSON text, because Durable may rewrite times inside JSON. */
 export interface PlannedItem {
   readonly index: number;
   readonly item: string;
 }
 
-/** The items of a stored plan, each as JSON text; undefined when the text is none of ours. */
+/** The items of a stored plan, each as JSON text; undefined if the text is not a plan. */
 export function parsePlan(body: string): readonly PlannedItem[] | undefined {
   const texts = parseJson(body);
   if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) return undefined;
   return texts.map((item, index) => ({ index, item }));
 }
 
-/** Deals items out to as many lanes as may be worked on at once; each lane takes its items one after another. */
+/** Deals items out to as many lanes as may work at once. Each lane takes its items one after another. */
 export function lanesOf(items: readonly PlannedItem[], concurrency: number): readonly (readonly PlannedItem[])[] {
   const count = Math.min(concurrency, items.length);
   return Array.from({ length: count }, (_, lane) => items.filter((_item, position) => position % count === lane));
 }
 
-/** What became of one item for good. */
+/** The final outcome of one item. */
 export type ItemEnd =
   | { readonly state: 'succeeded'; readonly result?: unknown }
   | { readonly state: 'failed'; readonly error: RecordedError; readonly attempts: number };
@@ -95,7 +97,7 @@ export function storeItemEnd(end: ItemEnd): { readonly body: string; readonly su
   return { body: JSON.stringify(end), summary: { state: end.state } };
 }
 
-/** Undefined when the text is none of ours. */
+/** Undefined if the text is not an item's end. */
 export function parseItemEnd(body: string): ItemEnd | undefined {
   const value = parseJson(body);
   if (!isObject(value)) return undefined;
@@ -107,7 +109,7 @@ export function parseItemEnd(body: string): ItemEnd | undefined {
   return { state, attempts, error: { name, message, ...(typeof stack === 'string' ? { stack } : {}) } };
 }
 
-/** Undefined when the text is no JSON, and so none of ours. */
+/** Undefined if the text is not JSON. */
 function parseJson(body: string): unknown {
   try {
     return JSON.parse(body);

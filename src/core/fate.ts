@@ -5,7 +5,7 @@ export const UNRUN_FATES = ['overlapped', 'collapsed', 'expired', 'paused', 'dis
 
 export type RunFate = (typeof RUN_FATES)[number];
 export type UnrunFate = (typeof UNRUN_FATES)[number];
-/** Every due time ends in exactly one of these. */
+/** Every due time gets exactly one of these. */
 export type Fate = RunFate | UnrunFate;
 
 /**
@@ -69,7 +69,7 @@ export type Reason =
 /** What started a run. `ctx.trigger` is `takeOver` in an attempt that follows a holder's death. */
 export type Trigger = 'schedule' | 'catchUp' | 'takeOver' | 'manual' | 'backfill';
 
-/** What one attempt ended in, as the row and the ledger tell it. */
+/** The outcome of one attempt, as the row and the ledger hold it. */
 export type AttemptOutcome = RunFate | 'holderLost' | 'draining' | 'planned';
 
 /** A stretch of due times that did not run, all with one fate for one reason. */
@@ -80,13 +80,13 @@ export interface Stretch {
   readonly from: number;
   /** Its newest due time. */
   readonly through: number;
-  /** 0: not known, since they were due by a schedule that nobody has any more. */
+  /** 0: unknown, because the schedule that had them was replaced. */
   readonly count: number;
-  /** A manual request instead of a due time: its id. */
+  /** The id of a manual request, where the stretch is one instead of due times. */
   readonly request?: string;
 }
 
-/** How far a stretch goes, where it is more than one due time: its newest one and, where that is known, how many. */
+/** The extent of a stretch of more than one due time: the newest one and, if known, their number. */
 export function extentOf({ through, count }: Stretch): { readonly through?: number; readonly count?: number } {
   if (count === 1) return {};
   return count === 0 ? { through } : { through, count };

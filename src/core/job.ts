@@ -1,16 +1,16 @@
 import type { EpochMs, JobName, Millis } from './brand';
 
-/** The due times of one schedule: nominal instants, in order, without end or beginning. */
+/** The due times of one schedule: nominal instants in order, without beginning or end. */
 export interface Timetable {
-  /** The first due time strictly after `instant`; none within 5 years: undefined. */
+  /** The first due time strictly after `instant`; undefined if there is none within 5 years. */
   next(instant: EpochMs): EpochMs | undefined;
-  /** The last due time strictly before `instant`; none within 5 years or since 1970: undefined. */
+  /** The last due time strictly before `instant`; undefined if there is none within 5 years or since 1970. */
   previous(instant: EpochMs): EpochMs | undefined;
 }
 
 /**
- * How due times come about.
- * `timed`: by the timetable (cron, `@every`, `@at`); `always`: terms, one after another; `manual`: only on request.
+ * The source of due times. `timed`: the timetable (cron, `@every`, `@at`). `always`: none, terms follow one another.
+ * `manual`: none, the job runs on request.
  */
 export type ScheduleKind = 'timed' | 'always' | 'manual';
 
@@ -32,14 +32,14 @@ export interface JobSpec {
   /** The instant of an `@at` schedule. */
   readonly at?: EpochMs;
   readonly timeZone: string;
-  /** Nominal due times; empty for `always` and `manual`. Made even for a disabled job. */
+  /** Nominal due times; empty for `always` and `manual`. A disabled job has them too. */
   readonly timetable: Timetable;
-  /** The fixed offset inside `spread` that a hash of the name gives: actual time = nominal + offset. */
+  /** A fixed offset inside `spread`, from a hash of the name: actual time = nominal time + offset. */
   readonly offsetMs: Millis;
   readonly catchUp: 'latest' | 'all' | 'none';
   readonly catchUpWindowMs: Millis;
   readonly overlap: 'skip' | 'queue' | 'cancel';
-  /** Undefined: none (`@always` without a timeout of its own). */
+  /** Undefined for `@always` without a timeout of its own. */
   readonly timeoutMs: Millis | undefined;
   readonly stallAfterMs: Millis | undefined;
   readonly graceMs: Millis;
@@ -48,29 +48,30 @@ export interface JobSpec {
   readonly pauseAfterFailures: number | undefined;
   readonly alertAfterMs: Millis | undefined;
   readonly keepMs: Millis;
-  /** As in the file, before the handler's own schema. */
+  /** The file's value, before the handler's own schema reads it. */
   readonly input: unknown;
   /** Name in the registry of handlers. */
   readonly handler: string;
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly enabled: boolean;
-  /** Hash of schedule, zone, dst, between, except, spread and enabled: what a row compares. */
+  /** Hash of schedule, zone, dst, between, except, spread and enabled, compared with the row's. */
   readonly scheduleHash: string;
 }
 
 /** The file `jobs.json` as a whole. */
 export interface JobsFile {
-  /** Which version of the file this is; a lower one never claims a job whose schedule differs. */
+  /** The version of the file. A deployment with a lower one never claims a job whose schedule differs. */
   readonly revision: number;
   readonly jobs: readonly JobSpec[];
 }
 
-/** Less than a look-up in a timetable goes. */
+/** Less than the 5 years that a timetable looks ahead. */
 const LOOK_UP_MS = 4 * 365 * 86_400_000;
 
 /**
- * The job's first due time after an instant that may lie years back: looked for from there on, and anew up to `by`.
+ * The job's first due time after an instant that may lie years back. Repeats the timetable's look-up until it reaches
+ * `by`.
  */
 export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochMs, by: EpochMs): EpochMs | undefined {
   for (let from = after; ; from += LOOK_UP_MS) {
@@ -79,7 +80,7 @@ export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochM
   }
 }
 
-/** When a due time really comes: its nominal time and the job's spread. */
+/** The actual time of a due time: its nominal time plus the job's offset. */
 export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochMs): EpochMs {
   return scheduledFor + spec.offsetMs;
 }
@@ -87,7 +88,7 @@ export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochM
 /** A leader job's term ends this long before the host would end it. */
 export const TERM_RESERVE_MS: Millis = 30_000;
 
-/** Margin kept at the end of a lease: 2 s, or a tenth of the lease if that is more. */
+/** The margin before the end of a lease: 2 s or a tenth of the lease, whichever is more. */
 export function marginOf(leaseMs: Millis): Millis {
   return Math.max(2000, leaseMs / 10);
 }

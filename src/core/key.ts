@@ -1,6 +1,6 @@
 import type { EpochMs, JobName, LeaseId } from './brand';
 
-/** Later than any instant that cronlease handles, so that newer records get smaller keys: listings are newest first. */
+/** Later than any instant that cronlease handles. Newer records get smaller keys, so listings are newest first. */
 const KEY_BASE = 1e13;
 
 /**
@@ -26,26 +26,26 @@ export function isRequestId(id: unknown): id is string {
   return typeof id === 'string' && /^[0-9a-z]{1,64}$/.test(id);
 }
 
-/** What a record's key says; undefined when it is none of ours. */
+/** The parts of a record's key; undefined if cronlease did not make it. */
 export function parseRecordKey(key: string): KeyParts | undefined {
   const match = /^(\d{13})-(?:s|m-([0-9a-z]+))$/.exec(key);
   if (match === null) return undefined;
   return { scheduledFor: KEY_BASE - Number(match[1]), request: match[2] };
 }
 
-/** Readable id of a run: the job, its time, and for a manual request the request's id. */
+/** A run's readable id: the job, the time, and for a manual request the request's id. */
 export function runIdOf(job: JobName, key: string): string {
   const parts = parseRecordKey(key);
   if (parts === undefined) return `${job}/${key}`;
   return `${job}-${compactTime(parts.scheduledFor)}` + (parts.request === undefined ? '' : `-m-${parts.request}`);
 }
 
-/** A new acquisition is a new orchestration: the lease id keeps their ids apart. At most 89 characters. */
+/** The orchestration's id, at most 89 characters. It contains the lease id, so that each acquisition has its own. */
 export function orchestrationId(job: JobName, scheduledFor: EpochMs, leaseId: LeaseId): string {
   return `${job}-${compactTime(scheduledFor).replace(/\.\d+/, '')}-${leaseId.slice(0, 8)}`;
 }
 
-/** `yyyymmddThhmmssZ`, with milliseconds where there are any. */
+/** `yyyymmddThhmmssZ`, with milliseconds unless they are 0. */
 function compactTime(instant: EpochMs): string {
   return new Date(instant).toISOString().replace(/[-:]/g, '').replace('.000Z', 'Z');
 }

@@ -1,14 +1,14 @@
 import type { EpochMs } from './brand';
 import { brief } from './text';
 
-/** Keys that no cronlease writes: with one of them on any blob, the SDK can read no listing that shows it. */
+/** Keys that cronlease never writes. The SDK cannot read a listing in which any blob has one of them. */
 export const UNLISTABLE_KEYS = ['constructor', 'prototype', '__proto__'] as const;
 
 export function hasUnlistableKey(metadata: Readonly<Record<string, string>>): boolean {
   return UNLISTABLE_KEYS.some((key) => Object.hasOwn(metadata, key));
 }
 
-/** A row or control record whose metadata is not ours: that job is left alone, and says so. */
+/** A row or control record whose metadata cronlease did not write. Its job is left alone, with a warning. */
 export class ForeignMetadataError extends Error {
   readonly code = 'ForeignMetadata';
   override readonly name = 'ForeignMetadataError';
@@ -16,15 +16,15 @@ export class ForeignMetadataError extends Error {
   constructor(key: string, value: string | undefined, expected: string) {
     super(
       `metadata "${key}" is ${value === undefined ? 'missing' : brief(JSON.stringify(value))}, expected ${expected}: ` +
-        'the blob was changed by something else than cronlease, or by a newer version of it',
+        'the blob was changed by something other than cronlease, or by a newer version of it',
     );
   }
 }
 
-/** No instant that cronlease writes lies outside: a record's key counts down from its end, in the year 2286. */
+/** Every instant that cronlease writes is earlier. Record keys count down from this one, in the year 2286. */
 const LATEST = 1e13;
 
-/** Whether a number can be an instant of cronlease's. */
+/** Whether a value can be an instant that cronlease wrote. */
 export function isInstant(value: unknown): value is EpochMs {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < LATEST;
 }
@@ -73,7 +73,7 @@ export class MetadataReader {
     return this.metadata[key] === undefined ? undefined : this.instant(key);
   }
 
-  /** A JSON list, each member checked by `read`. A missing key is an empty list. */
+  /** Reads a JSON list, and checks each member by `read`. A missing key is an empty list. */
   list<T>(key: string, read: (member: Readonly<Record<string, unknown>>) => T | undefined): readonly T[] {
     const text = this.metadata[key];
     if (text === undefined) return [];
@@ -92,7 +92,7 @@ export class MetadataReader {
   }
 }
 
-/** Leaves out what is undefined, and turns lists into ASCII JSON, which headers can carry. */
+/** Omits undefined fields, and writes lists as ASCII JSON, which headers can carry. */
 export function writeMetadata(
   fields: Readonly<Record<string, string | number | readonly unknown[] | undefined>>,
 ): Readonly<Record<string, string>> {

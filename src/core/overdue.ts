@@ -11,10 +11,10 @@ type AlertedJob = Pick<JobSpec, 'kind' | 'at' | 'timetable' | 'offsetMs' | 'aler
 /**
  * For how long the job has been without a success, if that is longer than its `alertAfter`; else undefined. A job that
  * is disabled or paused is never overdue, nor is one that has succeeded after its last due time of all. The end of a
- * pause counts as a success would, and an `@at` job's due time does.
+ * pause counts as a success; so does an `@at` job's due time.
  *
- * @param from when it last succeeded, or was excused from it, or was first seen. One that is too early finds jobs
- *   overdue that are not, and never the other way round
+ * @param from the job's last success, or the last excuse for having none, or when the job was first seen. An instant
+ *   that is too early reports jobs as overdue that are not, never the reverse
  */
 export function overdueBy(job: AlertedJob, control: Control, from: EpochMs, now: EpochMs): Millis | undefined {
   if (job.alertAfterMs === undefined || !job.enabled || openPause(control) !== undefined) return undefined;
@@ -25,17 +25,18 @@ export function overdueBy(job: AlertedJob, control: Control, from: EpochMs, now:
   return job.kind === 'timed' && isFinished(job, since, now) ? undefined : age;
 }
 
-/** Nothing is due any more, and nothing has been since then. */
+/** Whether nothing is due any more, and nothing was due between `since` and `now`. */
 function isFinished({ timetable, offsetMs }: AlertedJob, since: EpochMs, now: EpochMs): boolean {
   const last = timetable.previous(now - offsetMs + 1);
   return timetable.next(now - offsetMs) === undefined && (last === undefined || last + offsetMs <= since);
 }
 
-/** What one ledger record says about how long its job has gone without a success. */
+/** The evidence that one ledger record gives of its job's last success. */
 export type Mention = { readonly kind: 'succeeded' | 'excused'; readonly at: EpochMs } | undefined;
 
 /**
- * Reads a record's summary. Due times in a pause, or of a disabled job, excuse it: nobody could expect a success.
+ * Reads a record's summary. Due times in a pause, or of a disabled job, excuse the job, since nobody expects a success
+ * then.
  *
  * @param summary as a listing of the ledger shows it
  */
@@ -50,19 +51,19 @@ export function mentionOf(key: string, summary: Readonly<Record<string, string>>
   return undefined;
 }
 
-/** What the newest ledger records of a job mention. Instants; undefined: nothing. */
+/** The evidence of a job's newest ledger records, as instants; undefined if there is none. */
 export interface Mentions {
   readonly succeeded: EpochMs | undefined;
   /** The newest due time in a pause, or while the job was disabled. */
   readonly excused: EpochMs | undefined;
-  /** The oldest due time that was looked at. */
+  /** The oldest due time among those records. */
   readonly oldest: EpochMs | undefined;
 }
 
 /**
- * From when {@link overdueBy} counts.
+ * The instant from which {@link overdueBy} counts.
  *
- * @param before what was found out earlier
+ * @param before the result of an earlier reading
  */
 export function countsFrom(
   row: Pick<Row, 'lastGoodAt' | 'cursor'>,
@@ -70,6 +71,6 @@ export function countsFrom(
   before?: EpochMs,
 ): EpochMs {
   const known = [row.lastGoodAt, succeeded, excused, before].filter((instant) => instant !== undefined);
-  // A row of an older version, and a job that has never succeeded.
+  // An older version wrote the row, and the job has never succeeded.
   return known.length > 0 ? Math.max(...known) : (oldest ?? row.cursor);
 }

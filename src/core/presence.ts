@@ -3,26 +3,28 @@ import type { EpochMs, Millis } from './brand';
 import type { JobSpec } from './job';
 import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 
-/** How often a deployment says that it is there, at most. */
+/** The shortest time between two presence writes of a deployment. */
 export const PRESENCE_EVERY_MS = 5 * 60_000;
 
-/** What a deployment says of itself: the metadata of `deployments/<deployment>`. Nothing is decided by it. */
+/**
+ * A deployment's own report: the metadata of `deployments/<deployment>`. `doctor` reads it; no decision depends on it.
+ */
 export interface Presence {
   /** The process that wrote it. */
   readonly instance: string;
-  /** The task hub and whose storage account it is in. */
+  /** The task hub and its storage account. */
   readonly hub: string | undefined;
-  /** Of cronlease. */
+  /** The version of cronlease. */
   readonly version: string;
-  /** Of the jobs file. */
+  /** The revision of the jobs file. */
   readonly revision: number;
   /** {@link jobsHash} of the jobs file. */
   readonly jobs: string;
-  /** The tick that wrote it, by the service's time. */
+  /** When the tick wrote this, by the service's time. */
   readonly tickedAt: EpochMs;
-  /** How far its machine's clock is ahead of the service's; below 2 s it is 0. */
+  /** How far the machine's clock is ahead of the service's; 0 below 2 s. */
   readonly skewMs: Millis;
-  /** Another process that spoke for the same deployment while this one was ticking. */
+  /** Another process that reported for the same deployment while this one ticked. */
   readonly rival: Rival | undefined;
 }
 
@@ -65,7 +67,10 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
   };
 }
 
-/** Equal for files whose jobs have the same settings, defaults filled in; revisions apart. */
+/**
+ * A hash of all jobs with their defaults. Two files with the same settings have the same hash, whatever their
+ * revisions.
+ */
 export function jobsHash(jobs: readonly JobSpec[]): string {
   const sorted = [...jobs].sort((a, b) => (a.name < b.name ? -1 : 1));
   return hash('sha256', JSON.stringify(sorted)).slice(0, 16);

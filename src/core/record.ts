@@ -86,7 +86,7 @@ export interface LedgerRecord {
   readonly execution?: string;
 }
 
-/** Whether a record stands for whatever a schedule had due that nobody knows any more. */
+/** Whether a record covers the unknown due times of a schedule that was replaced. */
 export function isUncounted({ through, count }: LedgerRecord): boolean {
   return through !== undefined && count === undefined;
 }
@@ -116,10 +116,10 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
   };
 }
 
-/** What a record says of the job itself. */
+/** The parts of a job that its records need. */
 export type RecordedJob = Pick<JobSpec, 'name' | 'offsetMs'>;
 
-/** The mark of a claim that may not be the first for its occurrence. */
+/** The mark of a claim that may not be the first of its occurrence. */
 export function openRecord(job: RecordedJob, row: Row, attempts: readonly AttemptRecord[]): LedgerRecord {
   return runRecord(job, row, attempts, { state: 'open', outcome: null, reason: null, endedAt: null });
 }
@@ -140,8 +140,8 @@ export function finalRecord(
 }
 
 /**
- * The record of a run whose outcome nobody knows. It carries no execution: the row's is that of the run's last holder,
- * who would take the record for its own.
+ * The record of a run whose outcome is unknown. It has no execution: the row's is that of the last holder, which would
+ * take the record for its own.
  */
 export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
   const attempts = attemptHistory([...row.past, lostAttempt(row)], []);
@@ -149,7 +149,7 @@ export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
   return runRecord(job, { ...row, execution: undefined }, attempts, state);
 }
 
-/** What is known of a run whose record cannot be read. */
+/** A stand-in for a record that cannot be read. */
 export function unreadableRecord(job: JobName, key: string): LedgerRecord {
   return {
     job,
@@ -185,7 +185,7 @@ function runRecord(
   };
 }
 
-/** The attempts that a row remembers, with what is known better from attempts made by the same orchestration. */
+/** The attempts that a row remembers. Those that the same orchestration made replace them, since it knows more. */
 export function attemptHistory(
   past: readonly PastAttempt[],
   known: readonly AttemptRecord[],
@@ -202,7 +202,7 @@ export function attemptHistory(
   return [...byNumber.values()].sort((a, b) => a.attempt - b.attempt);
 }
 
-/** The record as it is stored: JSON, and what a listing shows of it. */
+/** The stored form of a record: its JSON, and the summary that a listing shows. */
 export function storeRecord(record: LedgerRecord): { readonly body: string; readonly summary: Record<string, string> } {
   const { state, outcome, reason, trigger, token, startedAt, endedAt, through, count } = record;
   const summary: Record<string, string> = { state };
@@ -213,7 +213,7 @@ export function storeRecord(record: LedgerRecord): { readonly body: string; read
   return { body: asciiJson(record), summary };
 }
 
-/** A ledger record that cannot be read as one: changed by something else than cronlease. */
+/** A ledger record that cannot be parsed: something other than cronlease wrote it. */
 export class ForeignRecordError extends Error {
   readonly code = 'ForeignRecord';
   override readonly name = 'ForeignRecordError';
@@ -223,7 +223,9 @@ export class ForeignRecordError extends Error {
 export function parseRecord(job: JobName, key: string, body: string): LedgerRecord {
   let parsed: unknown;
   if (nested(body) > NESTED_AT_MOST) {
-    throw new ForeignRecordError(`ledger record "${key}" of job "${job}" has more lists and objects than one may have`);
+    throw new ForeignRecordError(
+      `ledger record "${key}" of job "${job}" has more than ${NESTED_AT_MOST} lists and objects`,
+    );
   }
   try {
     parsed = JSON.parse(body);
@@ -231,12 +233,15 @@ export function parseRecord(job: JobName, key: string, body: string): LedgerReco
     throw new ForeignRecordError(`ledger record "${key}" of job "${job}" is not JSON`, { cause });
   }
   if (parseRecordKey(key) === undefined || !isLedgerRecord(parsed)) {
-    throw new ForeignRecordError(`ledger record "${key}" of job "${job}" is not one of cronlease's`);
+    throw new ForeignRecordError(`ledger record "${key}" of job "${job}" was not written by cronlease`);
   }
   return parsed;
 }
 
-/** A result has 32 KB at the most, which may be lists alone. A parsed list takes a hundred times its text. */
+/**
+ * A result has at most 32 KB, which may be nothing but lists. A parsed list takes a hundred times the memory of its
+ * text.
+ */
 const NESTED_AT_MOST = 100_000;
 
 function nested(body: string): number {
@@ -276,7 +281,7 @@ function isAttemptRecord(value: unknown): boolean {
   );
 }
 
-/** A member may be missing where a version does not write it. */
+/** A member may be missing, because some versions do not write it. */
 function isNullOr(value: unknown, is: (value: unknown) => boolean): boolean {
   return value === undefined || value === null || is(value);
 }

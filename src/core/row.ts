@@ -20,12 +20,13 @@ const ATTEMPT_OUTCOMES = [
 
 /** How many past attempts of a run its row remembers. */
 export const PAST_ATTEMPTS = 10;
-/** How many stretches a row may owe: it must stay under the 8 KB that a blob's metadata may have. */
+/** How many stretches a row may owe. A blob's metadata is limited to 8 KB. */
 export const OWED_STRETCHES = 16;
 
 /**
  * `idle`: nothing has run yet, or, with a run, its outcome is unknown ({@link isOutcomeUnknown}). `running`: an attempt
- * goes on, or, with a final record, the run is settled. `retrying`, `fanning`: the run waits for its not-before time.
+ * is running, or, with a final record, the run is settled. `retrying`, `fanning`: the run waits for its not-before
+ * time.
  */
 export type Phase = (typeof PHASES)[number];
 
@@ -39,7 +40,7 @@ export interface RunRef {
   readonly since: EpochMs;
 }
 
-/** An attempt that is over, as the row tells it. `end` is undefined when its holder died: `start` is its claim then. */
+/** An attempt that is over, as the row holds it. If its holder died, `end` is undefined and `start` is the claim. */
 export interface PastAttempt {
   readonly attempt: number;
   readonly token: number;
@@ -54,30 +55,32 @@ export interface Row {
   readonly token: Token;
   /** The latest due time whose fate is decided. */
   readonly cursor: EpochMs;
-  /** Ledger records still to be written. On an available row they are written already. */
+  /** Ledger records still to be written. On an available row they are already written. */
   readonly owed: readonly Stretch[];
   readonly run: RunRef | undefined;
   /** When the last run ended, if due times passed during it. */
   readonly busyUntil: EpochMs | undefined;
-  /** Id of the execution that made the last claim: tells whose write it was when an answer is lost. */
+  /**
+   * Id of the execution that made the last claim. An execution whose answer was lost recognises its own write by it.
+   */
   readonly execution: string | undefined;
   readonly phase: Phase;
   /** Number of the run's current attempt, from 1; grows with every claim of the run. */
   readonly attempt: number;
   /** How many attempts do not count: those that were drained, and those whose items continued without them. */
   readonly uncountedAttempts: number;
-  /** When the current attempt's handler was to be called: at its due time, or at once. */
+  /** When the current attempt planned to call its handler: at the due time, or at once. */
   readonly started: EpochMs | undefined;
   /** When the current attempt was claimed. Undefined: an older version wrote the row. */
   readonly claimedAt: EpochMs | undefined;
   readonly past: readonly PastAttempt[];
-  /** 0: at once. */
+  /** When a waiting run may be claimed again; 0: at once. */
   readonly notBefore: EpochMs | undefined;
   /** The deployment whose tick won the job last. */
   readonly incumbent: string | undefined;
-  /** How long the lease of the last claim is, in ms: its holder's jobs file may be another one. */
+  /** The lease length of the last claim. Its holder's jobs file may differ from ours. */
   readonly leaseMs: Millis | undefined;
-  /** How long the job's records are kept, in ms, by the jobs file of the last claim. Undefined: an older version. */
+  /** The `keep` of the last claim's jobs file. Undefined: an older version wrote the row. */
   readonly keepMs: Millis | undefined;
   /** Failed runs in a row. */
   readonly failures: number;
@@ -92,7 +95,7 @@ export interface Row {
   readonly scheduleHash: string;
   /** Number of the last manual request that was taken. */
   readonly manualTaken: number;
-  /** When an operator forgot the job: whoever has it in the file again sees it for the first time. */
+  /** When an operator forgot the job. If the file has it again, the job counts as new. */
   readonly forgotten: EpochMs | undefined;
 }
 
@@ -108,7 +111,7 @@ export function lostAttempt(row: Row): PastAttempt {
   };
 }
 
-/** A row as it is created: it owes nothing before `cursor`. */
+/** A new row, which owes nothing before `cursor`. */
 export function newRow(cursor: EpochMs, revision: number, scheduleHash: string): Row {
   return {
     token: 0 as Token,
@@ -137,33 +140,33 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
   };
 }
 
-/** The row of a job that is not in the file any more: it keeps what must never go back. */
+/** The row of a job that was deleted from the file. It keeps the values that must never go back. */
 export function forgottenRow(row: Row, at: EpochMs): Row {
   const { token, cursor, manualTaken, revision, scheduleHash } = row;
   return { ...newRow(cursor, revision, scheduleHash), token, manualTaken, forgotten: at };
 }
 
 /**
- * Whether the row's run is over with an outcome that nobody knows: its record, `failed` with reason `outcomeUnknown`,
- * is written under the lease of the row's last write. On an available row it is there. Older versions take such a row
- * for a settled one, and run nothing of it.
+ * Whether the row's run ended with an unknown outcome. Its record, `failed` with reason `outcomeUnknown`, is written
+ * under the lease of the row's last write; on an available row it exists. Older versions take such a row for a settled
+ * one, and do not run it again.
  */
 export function isOutcomeUnknown({ run, phase }: Row): boolean {
   return run !== undefined && phase === 'idle';
 }
 
 /**
- * Whether retention may have deleted the final record of the row's run: an absent record proves nothing any more. The
- * file's `keep` may have changed since the claim, so that the shorter one counts.
+ * Whether retention may have deleted the final record of the row's run, so that an absent record proves nothing. The
+ * file's `keep` may have changed since the claim, so the shorter one counts.
  *
- * @param keepMs by today's jobs file
+ * @param keepMs the current jobs file's
  * @param date the service's time
  */
 export function mayRecordBeGone({ run, keepMs: claimed = Infinity }: Row, keepMs: Millis, date: EpochMs): boolean {
   return run !== undefined && date - run.since > Math.min(keepMs, claimed);
 }
 
-/** When a job's due times begin to count, if it is first seen at `date`: one `@at` that is seen late is still due. */
+/** The first cursor of a job that is first seen at `date`. An `@at` job that is seen late is still due. */
 export function firstCursor({ at }: Pick<JobSpec, 'at'>, date: EpochMs): EpochMs {
   return at === undefined ? date : Math.min(date, at - 1);
 }
@@ -245,11 +248,11 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
   };
 }
 
-/** A row's times lie in the past, or wait for a back-off or a deadline. */
+/** A row's times lie in the past, or a back-off or a deadline ahead. */
 const AHEAD_AT_MOST_MS = 366 * 24 * 3_600_000;
 
 /**
- * Refuses a row that would keep its job waiting for years.
+ * Rejects a row that would keep its job waiting for years.
  *
  * @param at the service's Date when it showed the row
  * @throws ForeignMetadataError

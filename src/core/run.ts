@@ -3,24 +3,24 @@ import type { AttemptOutcome, Reason, RunFate } from './fate';
 import type { JobSpec, Retry } from './job';
 import type { Row } from './row';
 
-/** Why a handler's signal was aborted. */
+/** The reason for an abort of the handler's signal. */
 export type AbortCode = 'leaseLost' | 'timedOut' | 'stalled' | 'cancelled' | 'draining';
 
-/** How one attempt ended, before it is known what becomes of its run. The first thing that happened counts. */
+/** The end of one attempt, before anything is decided about its run. The first event counts. */
 export type AttemptEnd =
   | { readonly kind: 'returned' }
   | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason }
   | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason };
 
-/** What becomes of a run after one of its attempts. */
+/** The next step of a run after one of its attempts. */
 export type RunStep =
   | { readonly kind: 'ended'; readonly fate: RunFate; readonly reason: Reason }
   | { readonly kind: 'goOn'; readonly outcome: AttemptOutcome; readonly reason: Reason; readonly notBefore: EpochMs }
-  /** The lease is lost: whoever holds it now decides. */
+  /** The lease is lost, so the new holder decides. */
   | { readonly kind: 'lost' };
 
 /**
- * The run's state machine: what follows an attempt.
+ * The run's state machine: decides what follows an attempt.
  *
  * @param row the row as the attempt claimed it
  * @param random uniform in [0, 1), for jitter
@@ -63,7 +63,7 @@ function again(
 }
 
 /**
- * How long to wait after the `failures`-th failure.
+ * The wait after the `failures`-th failure.
  *
  * @param random uniform in [0, 1): with full jitter the wait is this share of the back-off
  */
@@ -73,8 +73,8 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
 }
 
 /**
- * The count of failed runs in a row once the row's run has ended with this fate. A holder that died after it had
- * counted its run's failure does not make it two.
+ * The count of failed runs in a row, once the row's run has ended with this fate. A failure that a dead holder had
+ * already counted is not counted twice.
  */
 export function failuresAfter(
   { run, failures, lastFailedKey }: Row,

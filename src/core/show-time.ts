@@ -10,7 +10,7 @@ export function isUtc(timeZone: string): boolean {
   return /^(?:etc\/)?utc$/i.test(timeZone);
 }
 
-/** An instant in a zone, to be copied into a command: `2026-01-31T03:00:00Z`, or `2026-01-31T04:00:00+01:00`. */
+/** An instant in a zone, in a form that commands accept: `2026-01-31T03:00:00Z`, or `2026-01-31T04:00:00+01:00`. */
 export function showTime(instant: EpochMs, timeZone: string): string {
   const { wall, offset } = inZone(instant, timeZone);
   return wall.replace('.000', '') + offset;
@@ -22,7 +22,7 @@ export function showTimeOfDay(instant: EpochMs, timeZone: string): string {
   return wall.slice(11, 19) + offset;
 }
 
-/** The day, as clocks in the zone have it: `2026-01-31`. */
+/** The day on the zone's clocks: `2026-01-31`. */
 export function showDay(instant: EpochMs, timeZone: string): string {
   return inZone(instant, timeZone).wall.slice(0, 10);
 }
@@ -38,7 +38,7 @@ function inZone(instant: EpochMs, timeZone: string): { readonly wall: string; re
   };
 }
 
-/** A span as people read it: `40 ms`, `0.4 s`, `22.1 s`, `3 min 20 s`, `2 h 5 min`. */
+/** A span for people: `40 ms`, `0.4 s`, `22.1 s`, `3 min 20 s`, `2 h 5 min`. */
 export function showSpan(ms: number): string {
   if (ms >= 0 && ms < 100) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1).replace('.0', '')} s`;

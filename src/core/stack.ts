@@ -1,7 +1,7 @@
 /**
- * A stack trace with the frames of the user's own code alone: those of Node, of packages and of cronlease are left out.
+ * A stack trace with only the frames of the user's own code, without those of Node, packages and cronlease.
  *
- * @param own the folder of the cronlease that runs: where that is a clone, its `src/jobs` is the user's
+ * @param own the folder of the running cronlease; if that is a clone, its `src/jobs` is the user's code
  */
 export function userFrames(stack: string, own: string): string {
   return stack

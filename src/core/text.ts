@@ -1,17 +1,20 @@
-/** How much of a text that others wrote, or of an event's reason, is passed on. */
+/** How many characters of a foreign text, or of an event's reason, are passed on. */
 const BRIEF = 300;
 
-/** The beginning of a text: whole listings and web pages have come back as messages of errors. */
+/** The beginning of a text. Error messages have contained whole listings and web pages. */
 export function brief(text: string): string {
   if (text.length <= BRIEF) return text;
-  // A surrogate that has lost its other half is no character.
+  // Half of a surrogate pair is not a character.
   return `${text.slice(0, BRIEF - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** What changes how a terminal shows what follows: control characters, marks of direction, other line ends. */
+/**
+ * Characters that change how a terminal shows the text after them: control characters, marks of direction, other line
+ * ends.
+ */
 const UNSEEN = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** The text with such characters shown as escapes, but for the ends of its lines and tabs. */
+/** The text with such characters as escapes, except for line ends and tabs. */
 export function printable(text: string): string {
   return text.replace(UNSEEN, (char) => (char === '\n' || char === '\t' ? char : escapeOf(char)));
 }
@@ -21,7 +24,7 @@ export function oneLine(text: string): string {
   return text.replace(UNSEEN, escapeOf);
 }
 
-/** JSON that a terminal shows as it is: what JSON may leave as a character is escaped as well. */
+/** JSON that is safe on a terminal: it also escapes the characters that JSON itself allows. */
 export function printableJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, undefined, indent);
   return text.replace(UNSEEN, (char) => (char === '\n' ? char : escapeOf(char)));

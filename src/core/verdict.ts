@@ -6,49 +6,51 @@ import type { JobSpec } from './job';
 import { actualTime, nextDue } from './job';
 import type { Row } from './row';
 
-/** A due time this old has been missed: what becomes of it is `catchUp`'s business. */
+/** An older due time counts as missed, and `catchUp` decides. */
 const ON_TIME_MS = 30_000;
-/** From the end of a lease whose hand-over failed to the next claim: a tick, and the hold-back of its incumbent. */
+/**
+ * The time from the end of a lease whose hand-over failed to the next claim: a tick, and the wait for the incumbent.
+ */
 const CLAIMED_AGAIN_MS = 20_000;
-/** How many due times one decision goes through at most; what is left follows in the next one. */
+/** The most due times that one decision covers. The next decision takes the rest. */
 const DUE_TIMES_AT_ONCE = 10_000;
 /** The look-ahead never takes more than this share of the gap since the job's previous due time. */
 const LOOK_AHEAD_SHARE = 0.8;
 
-/** What the fates of a job's due times follow from. */
+/** The inputs that decide the fates of a job's due times. */
 export interface FateView {
   readonly job: JobSpec;
   readonly row: Row;
   readonly control: Control;
   readonly now: EpochMs;
-  /** Nothing that is due after this instant is decided. */
+  /** No due time after this instant is decided. */
   readonly limit: EpochMs;
   readonly lookAheadMs: Millis;
 }
 
-/** What comes after the due times whose fate is not to run. */
+/** What follows the due times that do not run. */
 export type NextUp =
-  /** This one is to be claimed. `queued`: it waited for the last run, by `overlap`. */
+  /** Claim this due time. `queued`: it waited for the last run, by `overlap`. */
   | { readonly kind: 'claim'; readonly scheduledFor: EpochMs; readonly trigger: Trigger; readonly queued: boolean }
-  /** Nothing before this instant. */
+  /** Nothing is to be claimed before this instant. */
   | { readonly kind: 'later'; readonly at: EpochMs }
-  /** This one's claim time has come by our clock, but lies past what the listing allows to decide. */
+  /** The claim time has come by our clock, but the due time lies beyond the listing's limit. */
   | { readonly kind: 'pastLimit'; readonly scheduledFor: EpochMs }
-  /** The job is paused, or disabled: what follows is decided when that ends. */
+  /** The job is paused or disabled. The rest is decided when that ends. */
   | { readonly kind: 'suspended' }
-  /** There are more than fit into one decision. */
+  /** More due times are undecided than fit into one decision. */
   | { readonly kind: 'more' }
   | { readonly kind: 'never' };
 
 export interface Fates {
   /** Stretches of due times that do not run, oldest first. */
   readonly stretches: readonly Stretch[];
-  /** The cursor once these are decided. */
+  /** The cursor after these due times. */
   readonly cursor: EpochMs;
   readonly next: NextUp;
 }
 
-/** Gives each undecided due time its fate, oldest first, up to the first one that is to run. */
+/** Gives each undecided due time its fate, oldest first, up to the first one that runs. */
 export function fatesOf(view: FateView, room: number): Fates {
   const { job, row, control, now } = view;
   const stretches: Stretch[] = [];
@@ -75,9 +77,9 @@ export function fatesOf(view: FateView, room: number): Fates {
 }
 
 /**
- * Where a decision has gone through all that it may, its last stretch takes in what surely shares its fate, however
- * much that is: a cursor of long ago on a job of each second would be 35 records a second for many minutes. How many
- * due times were leapt over is reckoned from those that were counted.
+ * Extends the last stretch of a full decision over all due times that certainly share its fate. Without that, an old
+ * cursor on a job of each second would cause 35 records a second for many minutes. The number of skipped due times is
+ * estimated from the counted ones.
  */
 function leap(view: FateView, stretches: Stretch[], cursor: EpochMs): EpochMs {
   const { job } = view;
@@ -91,7 +93,7 @@ function leap(view: FateView, stretches: Stretch[], cursor: EpochMs): EpochMs {
   return last;
 }
 
-/** All due times from `actual` on and before this instant have the fate that the one at `actual` has. */
+/** All due times from `actual` on, and before the returned instant, have the fate of the one at `actual`. */
 function sameFateUntil(view: FateView, reason: Reason, actual: EpochMs): EpochMs {
   const { pauses } = view.control;
   if (reason === 'paused') return pauseAt(view.control, actual)?.until ?? actual;
@@ -100,14 +102,14 @@ function sameFateUntil(view: FateView, reason: Reason, actual: EpochMs): EpochMs
   return Math.min(nextPause, decidedAt(view) - view.job.catchUpWindowMs);
 }
 
-/** A fast clock makes nothing older than the listing shows it to be. */
+/** Limits the age of due times by the listing's Date, since this machine's clock may be fast. */
 function decidedAt({ now, limit, lookAheadMs }: FateView): EpochMs {
   return Math.min(now, limit - lookAheadMs);
 }
 
 /**
- * When a due time may be claimed: its actual time less the look-ahead, or less 0.8 of the gap since the job's
- * previous due time if that is less.
+ * When a due time may be claimed: its actual time minus the look-ahead, or minus 0.8 of the gap since the job's
+ * previous due time if that is shorter.
  */
 export function claimTime(job: JobSpec, scheduledFor: EpochMs, lookAheadMs: Millis): EpochMs {
   const previous = job.timetable.previous(scheduledFor);
@@ -121,7 +123,7 @@ export type Verdict =
   /** Its fate is decided when the pause ends, or when the job is enabled again. */
   | { readonly kind: 'suspended'; readonly fate: 'paused' | 'disabled' };
 
-/** The order of fates: the first line that applies to one due time. The last run is over. */
+/** Decides one due time once the last run is over. The first rule that applies counts. */
 export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
   const { job, control } = view;
   const now = decidedAt(view);
@@ -149,25 +151,25 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
 }
 
 /**
- * Up to which age a due time is not missed. With `catchUp` `none` a missed one never runs: one failed hand-over, whose
- * lease must end first, is not to cost the due time.
+ * The age up to which a due time is not missed. With `catchUp` `none` a missed due time never runs, so the limit covers
+ * one failed hand-over, whose lease must end first.
  */
 export function onTimeMs({ catchUp, leaseMs }: Pick<JobSpec, 'catchUp' | 'leaseMs'>): Millis {
   return catchUp === 'none' ? Math.max(ON_TIME_MS, reclaimMs(leaseMs)) : ON_TIME_MS;
 }
 
-/** How long after a due time a failed hand-over has been followed by another claim, at the latest. */
+/** The longest time from a due time to the claim that follows a failed hand-over. */
 export function reclaimMs(leaseMs: Millis): Millis {
   return leaseMs + CLAIMED_AGAIN_MS;
 }
 
-/** Whether a newer due time waits for the last run too. One that lies in a pause takes nobody's turn. */
+/** Whether a newer due time waits for the last run too. A due time in a pause does not count. */
 function waitsNewer({ job, row, control }: FateView, scheduledFor: EpochMs): boolean {
   const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
   return newer !== undefined && duringLastRun(row, actualTime(job, newer));
 }
 
-/** The first due time from this one on that lies in no pause: one step for each pause, however long it is. */
+/** The first due time from this one on that lies in no pause. Takes one step for each pause, however long. */
 export function outsidePauses(job: JobSpec, control: Control, due: EpochMs | undefined): EpochMs | undefined {
   let found = due;
   while (found !== undefined) {
@@ -183,12 +185,12 @@ function unrun(fate: UnrunFate, reason: Reason): Verdict {
   return { kind: 'unrun', fate, reason };
 }
 
-/** Whether the last run, known to be over, was going on at this instant. */
+/** Whether the last run, which is over, was still running at this instant. */
 function duringLastRun(row: Row, instant: EpochMs): boolean {
   return row.run !== undefined && row.busyUntil !== undefined && row.run.since <= instant && instant < row.busyUntil;
 }
 
-/** Adds a due time to the last stretch, or begins a new one; false when there is no room for one. */
+/** Adds a due time to the last stretch, or begins a new one. Returns false if there is no room for one. */
 function extend(stretches: Stretch[], fate: UnrunFate, reason: Reason, at: EpochMs, room: number): boolean {
   const last = stretches.at(-1);
   if (last !== undefined && last.fate === fate && last.reason === reason) {

@@ -12,18 +12,18 @@ import { isUncounted } from './record';
 import type { Row } from './row';
 import { firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 
-/** The state of one instant: the fate of a due time, or its state before it has one. */
+/** The state of one instant: a due time's fate, or its state before it has one. */
 export type Standing =
   | Fate
-  /** Claimed, and not over: an attempt is running, or is about to be taken over. */
+  /** Claimed, and not over: an attempt is running, or a tick is about to take the run over. */
   | 'running'
-  /** Claimed, and waits for its next attempt. */
+  /** Claimed, and waiting for its next attempt. */
   | 'retrying'
-  /** Due, and not decided yet. */
+  /** Due, and undecided. */
   | 'pending'
   /** Due later. */
   | 'future'
-  /** Not a due time, or nothing is known of it. */
+  /** Not a due time, or one of which nothing is known. */
   | 'notDue';
 
 /**
@@ -34,7 +34,7 @@ export type StandingReason =
   | Reason
   /** running: The handler has been called. */
   | 'attemptRunning'
-  /** running: It was claimed ahead of its due time, and the handler waits for that. */
+  /** running: It was claimed ahead of its due time. The handler is called when that comes. */
   | 'claimed'
   /** running: Its items are running. */
   | 'fanningOut'
@@ -71,24 +71,24 @@ export type StandingReason =
   /** notDue: The current schedule contains it, but another schedule was in force at the time. */
   | 'otherSchedule';
 
-/** What is known about one instant of one job. */
+/** Everything known about one instant of one job. */
 export interface Question {
   readonly job: JobSpec;
-  /** Of the file that `job` is from. */
+  /** The revision of the file that holds `job`. */
   readonly revision: number;
   /** Nominal. */
   readonly time: EpochMs;
-  /** The record of this time, or of the stretch of due times that it lies in. */
+  /** The record of this time, or of the stretch of due times that contains it. */
   readonly found: { readonly key: string; readonly record: LedgerRecord } | undefined;
   /** Whether the ledger has a record of an older due time. */
   readonly seenBefore: boolean;
   /** Undefined: no coordinator has seen the job yet. */
   readonly row: Row | undefined;
   readonly lease: 'available' | 'held' | 'expired';
-  /** Whether the row's run is over. True as well where it names none. */
+  /** Whether the row's run is over. Also true if the row names none. */
   readonly runEnded: boolean;
   readonly control: Control;
-  /** The storage service's time of all this. */
+  /** The storage service's time when all this was read. */
   readonly now: EpochMs;
 }
 
@@ -100,15 +100,15 @@ export interface Answer {
 }
 
 /**
- * What became of one instant, or will, and why: from the ledger where it speaks, else from row, control and schedule
- * by the rules that `decide` follows. A fate that is not in the ledger yet is the one that the next decision gives.
+ * Explains the past or expected outcome of one instant. The ledger comes first. Where it has no record, row, control
+ * and schedule decide by the rules of `decide`, and the fate is the one that the next decision will give.
  */
 export function explain(question: Question): Answer {
   const { job, time, found, now } = question;
   if (found !== undefined) return fromRecord(question, found.key, found.record);
 
   const due = isDue(job, time);
-  // A job that was forgotten is seen anew.
+  // A forgotten job counts as new.
   const row = question.row?.forgotten === undefined ? (question.row ?? unseenRow(question)) : unseenRow(question);
   const { run } = row;
   const isRun = run !== undefined && (due ? run.key === recordKey(time) : run.scheduledFor === time);
@@ -124,7 +124,7 @@ export function explain(question: Question): Answer {
   return { due, ...undecided(question, row) };
 }
 
-/** Whether the row's run, which has no record, is settled as one whose outcome is unknown. */
+/** Whether the row's run, which has no record, will be settled with an unknown outcome. */
 function isLost({ job, lease, now }: Question, row: Row): boolean {
   if (lease !== 'expired') return false;
   return isOutcomeUnknown(row) || (row.phase === 'running' && mayRecordBeGone(row, job.keepMs, now));
@@ -135,7 +135,7 @@ export function isDue(job: JobSpec, time: EpochMs): boolean {
   return job.timetable.next(time - 1) === time;
 }
 
-/** The outcome that a record shows to people: an open one tells how its run stands. */
+/** The outcome that people see. An open record shows the state of its run. */
 export function outcomeOf(
   record: LedgerRecord,
   key: string,
@@ -147,7 +147,7 @@ export function outcomeOf(
 
 function fromRecord(question: Question, key: string, record: LedgerRecord): Answer {
   const { row, job, time } = question;
-  // Of the old schedule's stretch nobody knows which instants were due.
+  // Nobody knows which instants of a replaced schedule were due.
   const due = isUncounted(record) ? isDue(job, time) : isDueKey(key);
   if (record.outcome !== null) return { due, fate: record.outcome, reason: record.reason ?? 'completed' };
   if (row?.run?.key === key) return { due, ...standingOf(question, row) };
@@ -158,12 +158,12 @@ function isDueKey(key: string): boolean {
   return parseRecordKey(key)?.request === undefined;
 }
 
-/** As the row would be made now. */
+/** The row that a tick would create now. */
 function unseenRow({ job, revision, now }: Question): Row {
   return newRow(firstCursor(job, now), revision, job.scheduleHash);
 }
 
-/** How it stands with the row's run, which is not over. */
+/** The state of the row's run, which is not over. */
 function standingOf({ job, control, lease, now }: Question, row: Row): Omit<Answer, 'due'> {
   const cancelled = row.run !== undefined && control.cancel === runIdOf(job.name, row.run.key);
   if (row.phase === 'retrying') {
@@ -183,7 +183,7 @@ function covers({ from, through, request }: Stretch, due: boolean, time: EpochMs
   return from === time || through === time || (due && from < time && time < through);
 }
 
-/** Not a due time: perhaps somebody asked for a run at this instant. */
+/** An instant that is not a due time. A person may have requested a run at it. */
 function notDue({ job, time, control, now }: Question, row: Row): Answer {
   const request = pendingRequests(control, row.manualTaken).find((candidate) => candidate.time === time);
   if (request !== undefined) {
@@ -196,19 +196,19 @@ function notDue({ job, time, control, now }: Question, row: Row): Answer {
   return { due: false, fate: 'notDue', reason: reasons[job.kind] };
 }
 
-/** Decided, so they say, but without a record. */
+/** The reason for a decided due time without a record. */
 function whyUnrecorded({ job, time, now, seenBefore }: Question): StandingReason {
   if (seenBefore) return 'otherSchedule';
   return now - time > job.keepMs ? 'recordGone' : 'beforeFirstSeen';
 }
 
-/** What stands in the way of a due time that has yet to come. */
+/** The reason that a future due time shows. */
 function outlook({ job, control }: Question): StandingReason {
   if (!job.enabled) return 'disabled';
   return openPause(control) === undefined ? 'notYetDue' : 'paused';
 }
 
-/** A due time that has passed, and that no decision has reached. */
+/** A due time that has passed and is undecided. */
 function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
   const { job, revision, time, control, now, runEnded } = question;
   if (job.scheduleHash !== row.scheduleHash && revision > row.revision) {
@@ -220,7 +220,7 @@ function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
   if (verdict.kind === 'unrun' && (verdict.fate === 'paused' || verdict.reason === 'catchUpWindow')) {
     return { fate: verdict.fate, reason: verdict.reason };
   }
-  // What follows depends on when the run ends, and on the older due times that are decided first.
+  // The rest depends on when the run ends, and on the older due times, which are decided first.
   if (!runEnded) return { fate: 'pending', reason: behindRun(question, row) };
   if (runsBefore(view, time)) return { fate: 'pending', reason: 'waitsForOlder' };
   if (verdict.kind === 'unrun') return { fate: verdict.fate, reason: verdict.reason };
@@ -229,7 +229,7 @@ function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
   return { fate: 'pending', reason: verdict.trigger === 'catchUp' ? 'catchUp' : 'claimDue' };
 }
 
-/** What is to be expected of a due time while the row's run goes on. */
+/** The expected reason of a due time that passes during the row's run. */
 function behindRun({ job, time, now }: Question, row: Row): StandingReason {
   if ((row.run?.since ?? 0) > actualTime(job, time)) return 'waitsForRun';
   if (job.overlap === 'skip') return 'overlapSkip';
@@ -237,10 +237,10 @@ function behindRun({ job, time, now }: Question, row: Row): StandingReason {
   return newer !== undefined && actualTime(job, newer) <= now ? 'overlapNewer' : 'queued';
 }
 
-/** Whether an older undecided due time is to run: then what comes after it is decided when that run is over. */
+/** Whether an older undecided due time will run. Later ones are then decided after that run. */
 function runsBefore(view: FateView, time: EpochMs): boolean {
   const { job, row, now } = view;
-  // Older ones than this are expired.
+  // Older due times have expired.
   let at = Math.max(row.cursor, now - job.catchUpWindowMs - job.offsetMs - 1);
   for (;;) {
     const next = job.timetable.next(at);

@@ -323,7 +323,7 @@ describe('what is not ours', () => {
     folder.write('foreign.json', { jobs: { foreign: { schedule: '* * * * *' } } });
     const { code, stderr } = await onStorage('why', 'foreign', iso(MARK), '--file', 'foreign.json');
     expect(code).toBe(1);
-    expect(stderr).toContain('changed by something else than cronlease');
+    expect(stderr).toContain('changed by something other than cronlease');
     expect(stderr).not.toContain('    at ');
   });
 

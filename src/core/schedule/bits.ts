@@ -23,13 +23,13 @@ export function bitSet(values: Iterable<number>): number {
   return bits;
 }
 
-/** The smallest member not under `from` (0 to 31); -1: none. */
+/** The smallest member not below `from` (0 to 31); -1: none. */
 export function nextBit(bits: number, from: number): number {
   const rest = from > HALF ? 0 : bits & (-1 << from);
   return rest === 0 ? -1 : 31 - Math.clz32(rest & -rest);
 }
 
-/** The largest member not over `from` (-1 to 30); -1: none. */
+/** The largest member not above `from` (-1 to 30); -1: none. */
 export function previousBit(bits: number, from: number): number {
   const rest = from < 0 ? 0 : bits & ((2 << from) - 1);
   return 31 - Math.clz32(rest);

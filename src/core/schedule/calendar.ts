@@ -5,7 +5,7 @@
 
 export const DAY_SECONDS = 86_400;
 
-/** The month that a day lies in. */
+/** The month of a day. */
 export function monthOf(day: number): number {
   const shifted = day + 719_468; // days since 0000-03-01: years that begin in March end in the leap day
   const era = Math.floor(shifted / 146_097);
@@ -35,7 +35,7 @@ export function weekdayOf(day: number): number {
   return (((day + 4) % 7) + 7) % 7;
 }
 
-/** The day of a calendar date; undefined if there is no such date. `month` from 1. */
+/** The day of a calendar date; undefined if there is no such date. `month` counts from 1. */
 export function dayOf(year: number, month: number, dayOfMonth: number): number | undefined {
   if (month < 1 || month > 12 || dayOfMonth < 1) return undefined;
   const index = year * 12 + month - 1;

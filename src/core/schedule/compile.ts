@@ -18,8 +18,8 @@ export interface CompiledSchedule {
 const EMPTY: Timetable = { next: () => undefined, previous: () => undefined };
 
 /**
- * Makes the due times of a schedule: those of its zone and policy that lie in none of the excluded spans.
- * @throws ScheduleError if that leaves nothing that is ever due.
+ * Makes the due times of a schedule in its zone, without those in an excluded span.
+ * @throws ScheduleError if no due time is left.
  */
 export function compileSchedule(
   schedule: Schedule,
@@ -30,7 +30,7 @@ export function compileSchedule(
   if (schedule.kind === 'always' || schedule.kind === 'manual') return { kind: schedule.kind, timetable: EMPTY };
   const source = sourceOf(schedule, zone, dst);
   if (excluded.length > 0 && isNeverDue(source, excluded)) {
-    throw new ScheduleError('is never due: "between" and "except" leave none of its times', 'widen them');
+    throw new ScheduleError('is never due: "between" and "except" exclude all of its times', 'widen them');
   }
   const at = schedule.kind === 'at' ? { at: schedule.at } : {};
   return { kind: 'timed', ...at, timetable: timetableOf(source, excluded) };

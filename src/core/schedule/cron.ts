@@ -3,7 +3,7 @@ import { bitSet, sixtySet } from './bits';
 import { ScheduleError } from './schedule-error';
 import type { CronFields } from './wall';
 
-/** Something worth knowing about a schedule that is valid. */
+/** A remark about a valid schedule that may not be what its author meant. */
 export interface ScheduleWarning {
   readonly message: string;
   readonly remedy: string;
@@ -12,8 +12,8 @@ export interface ScheduleWarning {
 export interface Cron {
   readonly fields: CronFields;
   /**
-   * The hour field holds `*`, `?`, `-` or `/`: due at each instant whose wall time matches, whatever the zone's
-   * clocks do.
+   * Whether the hour field holds `*`, `?`, `-` or `/`. Such a schedule is due at each instant whose wall time matches,
+   * also when the zone's clocks change.
    */
   readonly elapsed: boolean;
   readonly warnings: readonly ScheduleWarning[];
@@ -38,7 +38,7 @@ const SHAPE =
   'write 5 fields (minute hour day-of-month month day-of-week), such as "0 3 * * *", or 6 with seconds first';
 
 /**
- * Reads a cron expression of 5 fields, or of 6 with seconds first. What a field may hold is cron-parser's to say.
+ * Reads a cron expression of 5 fields, or of 6 with seconds first. cron-parser checks the fields' values.
  * @throws ScheduleError
  */
 export function parseCron(text: string): Cron {
@@ -63,7 +63,10 @@ export function parseCron(text: string): Cron {
 function sixFields(text: string): SixFields {
   const fields = text.trim().split(/\s+/);
   if (fields.length === 7) {
-    throw new ScheduleError('has 7 fields', 'leave the year out: "between" limits the years, "@at" is for once');
+    throw new ScheduleError(
+      'has 7 fields',
+      'leave the year out: limit the years with "between", or run once with "@at"',
+    );
   }
   const [a = '', b = '', c = '', d = '', e = '', f] = fields;
   if (fields.length < 5 || fields.length > 6) {
@@ -75,13 +78,13 @@ function sixFields(text: string): SixFields {
   return f === undefined ? ['0', a, b, c, d, e] : [a, b, c, d, e, f];
 }
 
-/** What other crons have and this one has not, each with what to write instead. */
+/** Rejects features of other crons that this one lacks, each with a replacement. */
 function refuse(fields: SixFields): void {
   for (const field of fields) {
     if (/(?:^|[,/-])H(?![A-Z])/i.test(field)) {
       throw new ScheduleError(
         `has H in "${field}"`,
-        'H is random here: write a value, and let "spread" keep jobs apart',
+        'write a value, and set "spread" to keep jobs apart: H would be random',
       );
     }
     if (/W(?![A-Z])/i.test(field)) {
@@ -103,16 +106,18 @@ type ParsedFields = ReturnType<typeof CronExpressionParser.parse>['fields'];
 
 function parseFields(fields: SixFields): ParsedFields | undefined {
   try {
-    // A date of ours, so that cron-parser does not ask the machine for its own.
+    // A fixed date, so that cron-parser does not read the machine's clock.
     return CronExpressionParser.parse(fields.join(' '), { tz: 'UTC', currentDate: 0, hashSeed: '' }).fields;
   } catch (error) {
-    // It throws plain Errors whose text names no field: explain() finds out which one it was.
+    // Its errors name no field; explain() finds the wrong one.
     if (!(error instanceof Error)) throw error;
     return undefined;
   }
 }
 
-/** Which fields are wrong, tried one at a time; when none is wrong alone, it is the date that never comes. */
+/**
+ * Tries each field alone to find the wrong ones. If each is right alone, together they name a date that never comes.
+ */
 function explain(fields: SixFields): ScheduleError {
   const wrong = FIELDS.flatMap((field, index) => {
     const alone = ['0', '0', '0', '*', '*', '*'].with(index, fields[index] ?? '');
@@ -159,12 +164,12 @@ function warningsFor(fields: SixFields): readonly ScheduleWarning[] {
   const [, , , day, month, weekday] = fields;
   if (!/^[*?]$/.test(day) && !/^[*?]$/.test(weekday)) {
     warnings.push({
-      message: `sets both day-of-month (${day}) and day-of-week (${weekday}): it is due on days that match either, as in Vixie cron`,
-      remedy: 'write * for one of them, unless either is meant',
+      message: `sets both day-of-month (${day}) and day-of-week (${weekday}): the job is due on days that match either, as in Vixie cron`,
+      remedy: 'write * for one of them, unless you mean either',
     });
   } else if (/^(?:2|FEB)$/i.test(month) && weekday.endsWith('#5')) {
     warnings.push({
-      message: 'is due in leap years alone, 28 years apart, and nothing more than 5 years ahead is looked for',
+      message: 'is due only in leap years, 28 years apart, and due times more than 5 years ahead are never found',
       remedy: 'write a # of 1 to 4, or another month',
     });
   }
@@ -174,7 +179,7 @@ function warningsFor(fields: SixFields): readonly ScheduleWarning[] {
     if (field === undefined || step <= field.widest) return;
     warnings.push({
       message: `has a step of ${step} for ${field.name}, more than the field spans: only its first value is ever due`,
-      remedy: 'write the value itself, or "@every" for a period that does not start anew each hour or day',
+      remedy: 'write the value itself, or "@every" for a period that does not restart each hour or day',
     });
   });
   return warnings;

@@ -5,7 +5,7 @@ import type { Schedule } from './parse';
 import type { DstPolicy } from './source';
 import type { Window } from './window';
 
-/** All that says when a job is due: what a row's schedule hash stands for. */
+/** All settings that decide when a job is due: the input of the schedule hash. */
 interface ScheduleSettings {
   readonly schedule: Schedule;
   readonly timeZone: string;
@@ -17,11 +17,11 @@ interface ScheduleSettings {
 }
 
 /**
- * 16 hexadecimal digits that are equal for settings that say the same in other words (white space, `MON` for `1`,
- * `@daily` for its cron, a date for its midnight, an order of exceptions) and differ otherwise.
+ * 16 hexadecimal digits. They are equal for settings that mean the same (white space, `MON` for `1`, `@daily` for its
+ * cron, a date for its midnight, another order of exceptions), and differ otherwise.
  *
- * Deployments compare it, so it must not depend on a machine: windows are taken as written, not as instants, since
- * two releases of Node may know a zone's rules differently.
+ * Deployments compare the hash, so it must not depend on the machine. It uses windows as written, not as instants,
+ * since two releases of Node may have different rules for a zone.
  */
 export function scheduleHash(settings: ScheduleSettings): string {
   const { schedule, timeZone, dst, between, except, spread, enabled } = settings;

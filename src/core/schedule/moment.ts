@@ -4,8 +4,8 @@ import { ScheduleError } from './schedule-error';
 import { instantOfWall, type Zone } from './zone';
 
 /**
- * A border of a window: the start of a date or a wall time in the job's zone (seconds of a clock without a zone), or
- * an instant.
+ * A border of a window: the start of a date, a wall time in the job's zone (seconds of a clock without a zone), or an
+ * instant.
  */
 export type Moment =
   | { readonly kind: 'date'; readonly wall: number }
@@ -21,7 +21,7 @@ const MOMENT_REMEDY =
 
 /**
  * Reads an RFC 3339 date-time, to the millisecond.
- * @throws ScheduleError if it is none, or names a date or time that does not exist.
+ * @throws ScheduleError if the text is not one, or names a date or time that does not exist.
  */
 export function parseInstant(text: string): EpochMs {
   const match = INSTANT.exec(text);
@@ -52,7 +52,7 @@ export function parseMoment(text: string): Moment {
   return { kind: 'instant', at: parseInstant(text) };
 }
 
-/** When a moment is, in a zone: in a gap, the first instant after it; in a repeated hour, the first pass. */
+/** The instant of a moment in a zone: in a gap, the first instant after it; in a repeated hour, the first pass. */
 export function instantOf(moment: Moment, zone: Zone): EpochMs {
   return moment.kind === 'instant' ? moment.at : instantOfWall(zone, moment.wall) * 1000;
 }

@@ -4,7 +4,7 @@ import { parseCron, type Cron } from './cron';
 import { parseInstant } from './moment';
 import { ScheduleError } from './schedule-error';
 
-/** What a `schedule` setting says, before zone and policies. */
+/** A parsed `schedule` setting, without zone and policies. */
 export type Schedule =
   | ({ readonly kind: 'cron' } & Cron)
   | { readonly kind: 'every'; readonly period: Millis }
@@ -22,12 +22,12 @@ const MACROS: ReadonlyMap<string, string> = new Map([
 
 const WORDS = '@hourly, @daily, @weekly, @monthly, @yearly, @every 90s, @at 2026-12-31T23:00:00Z, @always or @manual';
 
-/** No due time is looked for further ahead than 5 years, so a longer period would never be due. */
+/** Look-ups end 5 years ahead, so a longer period would never be due. */
 const LONGEST_PERIOD = 5 * 365 * 86_400_000;
 
 /**
  * Reads the text of a `schedule` setting.
- * @throws ScheduleError with what would be right.
+ * @throws ScheduleError with the remedy.
  */
 export function parseSchedule(text: string): Schedule {
   const [word = '', ...rest] = text.trim().split(/\s+/);
@@ -58,6 +58,6 @@ function parsePeriod(text: string): Millis {
 
 function parseOnce(text: string): EpochMs {
   const at = parseInstant(text);
-  if (at < 0) throw new ScheduleError('lies before 1970, where nothing is ever due', 'write a later time');
+  if (at < 0) throw new ScheduleError('lies before 1970, when nothing is ever due', 'write a later time');
   return at;
 }

@@ -1,4 +1,4 @@
-/** A schedule, time zone or window that cannot be used, and what would be right. */
+/** A schedule, time zone or window that cannot be used, with the remedy. */
 export class ScheduleError extends Error {
   readonly code = 'InvalidSchedule';
   override readonly name = 'ScheduleError';

@@ -2,26 +2,26 @@ import type { EpochMs, Millis } from '../brand';
 import { nextWall, previousWall, type CronFields } from './wall';
 import type { Segment, Zone } from './zone';
 
-/** Due times without windows and without an end, looked for as far as `limit` (inclusive), in ms. */
+/** Due times without windows and without an end. Look-ups stop at `limit` (inclusive). In ms. */
 export interface Source {
   atOrAfter(instant: EpochMs, limit: EpochMs): EpochMs | undefined;
   atOrBefore(instant: EpochMs, limit: EpochMs): EpochMs | undefined;
 }
 
-/** What becomes of wall times that a zone's clocks skip, and of those that they show twice. */
+/** The treatment of wall times that a zone's clocks skip or show twice. */
 export interface DstPolicy {
   readonly gap: 'forward' | 'skip';
   readonly overlap: 'first' | 'second' | 'both';
 }
 
-/** The policy of schedules that follow elapsed time: due whenever the clock shows a time that matches. */
+/** The policy of schedules that follow elapsed time: due whenever the clock shows a matching time. */
 export const ELAPSED: DstPolicy = { gap: 'skip', overlap: 'both' };
 
 /**
- * A cron expression in a zone. Inside a stretch of one UTC offset, matching is arithmetic on wall time; the policy
- * says which walls of a stretch count, and whether its beginning stands for the walls that were skipped.
+ * A cron expression in a zone. Inside a stretch of one UTC offset, matching is arithmetic on wall time. The policy
+ * selects the walls of a stretch that count, and decides whether its beginning stands for the skipped walls.
  *
- * Two stretches of one zone are never shorter than what its clocks jump, so only neighbours matter to each other.
+ * No stretch of a zone is shorter than a jump of its clocks, so only neighbouring stretches affect each other.
  */
 export function cronSource(cron: CronFields, zone: Zone, policy: DstPolicy): Source {
   return {
@@ -56,13 +56,13 @@ export function cronSource(cron: CronFields, zone: Zone, policy: DstPolicy): Sou
   };
 }
 
-/** With `first`, a stretch begins after the walls that the stretch before it has shown already. */
+/** With `first`, a stretch begins after the walls that the previous stretch has already shown. */
 function firstWallOf(segment: Segment, policy: DstPolicy): number {
   const repeats = policy.overlap === 'first' && segment.before > segment.offset;
   return segment.start + (repeats ? segment.before : segment.offset);
 }
 
-/** With `second`, a stretch ends before the walls that the next one shows again. */
+/** With `second`, a stretch ends before the walls that the next stretch shows again. */
 function endWallOf(segment: Segment, policy: DstPolicy): number {
   const repeated = policy.overlap === 'second' && segment.after < segment.offset;
   return segment.end + (repeated ? segment.after : segment.offset);

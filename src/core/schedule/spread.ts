@@ -1,12 +1,15 @@
 import type { JobName, Millis } from '../brand';
 
-/** The fixed offset of a job inside its spread: whole seconds, 0 included, `spread` excluded; the same everywhere. */
+/**
+ * The fixed offset of a job inside its spread: whole seconds, 0 included, `spread` excluded. Every machine computes the
+ * same one.
+ */
 export function spreadOffset(name: JobName, spread: Millis): Millis {
-  // The fraction from the hash's high bits keeps spreads of any length evenly filled.
+  // The hash's high bits fill a spread of any length evenly.
   return Math.floor((hash(name) / 2 ** 32) * (spread / 1000)) * 1000;
 }
 
-/** FNV-1a, with the finish of MurmurHash3: names that differ in their last digit alone must land far apart. */
+/** FNV-1a with the finish of MurmurHash3: names that differ only in their last digit must land far apart. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);

@@ -3,12 +3,12 @@ import type { Timetable } from '../job';
 import type { Source } from './source';
 import { spanAt, type Span } from './window';
 
-/** 9999-12-31T23:59:59.999Z: after it, an instant has no RFC 3339 form. */
+/** 9999-12-31T23:59:59.999Z. Later instants have no RFC 3339 form. */
 const LAST_INSTANT = 253_402_300_799_999;
-/** How far a look-up looks, in calendar years. */
+/** The reach of a look-up, in calendar years. */
 const HORIZON_YEARS = 5;
 
-/** The due times of a source outside the excluded spans, no further than 5 years from where a look-up starts. */
+/** The due times of a source outside the excluded spans. A look-up reaches 5 years from its start. */
 export function timetableOf(source: Source, excluded: readonly Span[]): Timetable {
   return {
     next(instant) {
@@ -22,7 +22,7 @@ export function timetableOf(source: Source, excluded: readonly Span[]): Timetabl
   };
 }
 
-/** Whether nothing is due from 1970 on, for ever, because of what is excluded. */
+/** Whether the excluded spans leave no due time from 1970 on. */
 export function isNeverDue(source: Source, excluded: readonly Span[]): boolean {
   return firstDue(source, excluded, 0, LAST_INSTANT) === undefined;
 }

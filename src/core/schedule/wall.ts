@@ -2,8 +2,8 @@ import { nextBit, nextOfSixty, previousBit, previousOfSixty, type SixtySet } fro
 import { DAY_SECONDS, firstDayOf, monthOf, weekdayOf } from './calendar';
 
 /**
- * The fields of a cron expression as sets. A day is due when it is in the month's list or its weekday is: a field
- * that is `*` beside one that is set has been emptied, and two `*` are all weekdays.
+ * The fields of a cron expression as sets. A day is due if `daysOfMonth` or `weekdays` has it. A `*` beside a field
+ * that is set is stored as empty; two `*` are stored as all weekdays.
  */
 export interface CronFields {
   readonly seconds: SixtySet;
@@ -17,15 +17,15 @@ export interface CronFields {
   readonly lastDay: boolean;
   /** Bit 0 is Sunday. */
   readonly weekdays: number;
-  /** Only that occurrence of the weekdays in a month counts, 1 to 5; 0: each. */
+  /** Only this occurrence of the weekdays in a month counts, 1 to 5; 0: each. */
   readonly nth: number;
   /** Weekdays whose last occurrence in a month counts. */
   readonly lastWeekdays: number;
 }
 
 /*
- * Walls are seconds since 1970-01-01T00:00:00 of a clock without a zone. Where the clock's zone is, and what it
- * skips or repeats, is the business of `cron-source.ts`.
+ * Walls are seconds since 1970-01-01T00:00:00 of a clock without a zone. `source.ts` handles the zone, and the walls
+ * that it skips or repeats.
  */
 
 /** The first match in [from, end). */
@@ -112,7 +112,7 @@ function onWeekdays(weekdays: number, firstWeekday: number): number {
   return week | (week << 7) | (week << 14) | (week << 21) | (week << 28);
 }
 
-/** The first second of a day that matches, not under `from`; -1: none is left. */
+/** The first matching second of a day, not below `from`; -1: none. */
 function nextTime(cron: CronFields, from: number): number {
   const hour = Math.floor(from / 3600);
   const minute = Math.floor(from / 60) % 60;
@@ -126,7 +126,7 @@ function nextTime(cron: CronFields, from: number): number {
   return later < 0 ? -1 : later * 3600 + nextOfSixty(cron.minutes, 0) * 60 + nextOfSixty(cron.seconds, 0);
 }
 
-/** The last second of a day that matches, not over `from`; -1: none. */
+/** The last matching second of a day, not above `from`; -1: none. */
 function previousTime(cron: CronFields, from: number): number {
   const hour = Math.floor(from / 3600);
   const minute = Math.floor(from / 60) % 60;

@@ -4,7 +4,7 @@ import { instantOf, type Moment } from './moment';
 import { ScheduleError } from './schedule-error';
 import type { Zone } from './zone';
 
-/** From `from`, up to but not at `to`; a border that is missing is open. */
+/** Includes `from` and excludes `to`. A missing border is open. */
 export interface Window {
   readonly from?: Moment | undefined;
   readonly to?: Moment | undefined;
@@ -22,7 +22,7 @@ export function dateWindow(date: Moment & { readonly kind: 'date' }): Window {
 }
 
 /**
- * A window as instants. It is empty, and no error, if the zone's clocks skipped all of it.
+ * A window as instants. It is empty if the zone's clocks skipped all of it.
  * @throws ScheduleError if it ends before it begins, or at once.
  */
 export function spanOf(window: Window, zone: Zone): Span {
@@ -40,9 +40,10 @@ function isSkipped({ from, to }: Window): boolean {
 }
 
 /**
- * All nominal times at which nothing is due, outside `between` and inside `except`: in order, merged where they touch.
+ * All nominal times at which nothing is due, outside `between` or inside `except`, in order and merged where they
+ * touch.
  *
- * @param offsetMs from nominal to actual times, which are what windows are about
+ * @param offsetMs from nominal to actual times; windows apply to actual times
  */
 export function excludedSpans(between: Span | undefined, except: readonly Span[], offsetMs: Millis): readonly Span[] {
   const spans = [...except];
@@ -58,7 +59,7 @@ export function excludedSpans(between: Span | undefined, except: readonly Span[]
   return merged.map(({ from, to }) => ({ from: from - offsetMs, to: to - offsetMs }));
 }
 
-/** The span that an instant lies in. `spans` are in order and do not touch. */
+/** The span that contains an instant. `spans` are in order and do not touch. */
 export function spanAt(spans: readonly Span[], instant: EpochMs): Span | undefined {
   let low = 0;
   let high = spans.length;

@@ -6,36 +6,36 @@ export interface Segment {
   /** Exclusive. */
   readonly end: number;
   readonly offset: number;
-  /** The offset just before `start`. The same as `offset` where the stretch was only cut for storage. */
+  /** The offset just before `start`. It equals `offset` where a chunk begins inside a stretch. */
   readonly before: number;
   /** The offset from `end` on. */
   readonly after: number;
 }
 
-/** A time zone of the IANA database, as far as this Node's Intl knows it. */
+/** A time zone of the IANA database, by the rules of this Node's Intl. */
 export interface Zone {
   readonly name: string;
   segmentAt(second: number): Segment;
 }
 
-/** How long a stretch is looked up at once: about four years. */
+/** How much time is searched for changes at once: about four years. */
 const CHUNK = 1461 * 86_400;
-/** Shorter than any stretch between two changes in the database since 1970 (the shortest is 7 days). */
+/** Shorter than any stretch between two changes since 1970 in the database (the shortest is 7 days). */
 const STEP = 3 * 86_400;
-/** No zone has been further from UTC. */
+/** No zone has ever been further from UTC. */
 const MAX_OFFSET = 86_400;
 
 const zones = new Map<string, Zone>();
 
 /**
- * The zone of an IANA name, in any case. Its changes are found as they are needed and shared by all who ask.
- * @throws ScheduleError if Intl does not know the name, or if it is an offset or an abbreviation, not a name.
+ * The zone of an IANA name, in any case. Its changes are found on demand and cached for all callers.
+ * @throws ScheduleError if Intl does not know the name, or the text is an offset or an abbreviation.
  */
 export function zoneOf(name: string): Zone {
   const known = zones.get(name);
   if (known !== undefined) return known;
   const resolved = resolve(name);
-  // Intl answers with the older of two names for one zone; only the case of what was written is put right.
+  // Intl may return an older name of the same zone. Only the letter case of the given name is corrected.
   const written = resolved.toLowerCase() === name.toLowerCase() ? resolved : name;
   const zone = resolved === 'UTC' ? utc(written) : zoneWithChanges(written);
   zones.set(name, zone);
@@ -43,8 +43,8 @@ export function zoneOf(name: string): Zone {
 }
 
 /**
- * The first instant, in seconds, at which the zone's clocks show `wall` (seconds of a clock without a zone). A wall
- * time that they skip is the first instant after the gap.
+ * The first instant, in seconds, at which the zone's clocks show `wall` (seconds of a clock without a zone). For a
+ * skipped wall time it is the first instant after the gap.
  */
 export function instantOfWall(zone: Zone, wall: number): number {
   for (let segment = zone.segmentAt(wall - MAX_OFFSET); ; segment = zone.segmentAt(segment.end)) {
@@ -53,7 +53,7 @@ export function instantOfWall(zone: Zone, wall: number): number {
   }
 }
 
-/** Names that only ICU knows: not in the IANA database, and not what people think (its BST is Dhaka's). */
+/** Names that ICU accepts and the IANA database lacks. People misread them: ICU's BST is Dhaka's. */
 const ABBREVIATION =
   /^(?:ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST|SST|VST|SystemV\/.*)$/i;
 
@@ -71,7 +71,7 @@ function resolve(name: string): string {
     return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new ScheduleError('is not a time zone that is known here', 'write an IANA name such as "Europe/Lisbon"');
+    throw new ScheduleError('is not a time zone that this Node has', 'write an IANA name such as "Europe/Lisbon"');
   }
 }
 
@@ -94,13 +94,16 @@ function zoneWithChanges(name: string): Zone {
       let at = segments.length - 1;
       while (at > 0 && second < (segments[at]?.start ?? -Infinity)) at -= 1;
       const segment = segments[at];
-      if (segment === undefined) throw new Error(`no offset of ${name} is known at ${second}`);
+      if (segment === undefined) throw new Error(`time zone ${name} has no offset at ${second} s since 1970`);
       return segment;
     },
   };
 }
 
-/** The stretches of [start, end). The formatter is not kept: 25 kB for each zone, and needed once in four years. */
+/**
+ * The stretches of [start, end). The formatter is not kept, since it takes 25 kB for each zone and is used once in four
+ * years.
+ */
 function findSegments(name: string, start: number, end: number): readonly Segment[] {
   const offsetAt = offsetReader(name);
   const segments: Segment[] = [];
@@ -122,7 +125,7 @@ function findSegments(name: string, start: number, end: number): readonly Segmen
   return segments;
 }
 
-/** The first second after `from` at which the offset is not that of `from`; `to` has another. */
+/** The first second after `from` whose offset differs from that of `from`; the offset of `to` does. */
 function findChange(offsetAt: (second: number) => number, from: number, to: number): number {
   const offset = offsetAt(from);
   let last = from;
