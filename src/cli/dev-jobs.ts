@@ -9,7 +9,7 @@ import type { JobsFile } from '../core/job';
 import { actualTime } from '../core/job';
 import type { DevJobs, JobsChange } from '../local/cluster/dev-jobs';
 import { devFolder, removeDevFolder } from '../local/cluster/dev-file';
-import { STORE_LIMITS } from '../stores/open';
+import { STORE_LIMITS } from '../stores/limits';
 import { UsageError } from './cli-error';
 import { DEFAULT_FILE } from './jobs-file';
 

@@ -10,7 +10,7 @@ import { OperatorError } from '../operator/operator-error';
 import type { FileAtHand } from '../operator/subject';
 import { unknownJob } from '../operator/subject';
 
-import { STORE_LIMITS } from '../stores/open';
+import { STORE_LIMITS } from '../stores/limits';
 import { CliError } from './cli-error';
 import { warn } from './output';
 

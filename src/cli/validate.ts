@@ -7,7 +7,7 @@ import { functionTimeout } from '../functions/settings';
 import type { FileOptions } from './jobs-file';
 import { appFolderOf, DEFAULT_FILE, printWarnings } from './jobs-file';
 import { NO, OK, print, printError, printJson, warn } from './output';
-import { STORE_LIMITS } from '../stores/open';
+import { STORE_LIMITS } from '../stores/limits';
 
 interface Findings {
   readonly jobs: number;

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
-import { electionRowsIn, STORE_LIMITS } from '../stores/open';
+import { STORE_LIMITS } from '../stores/limits';
+import { electionRowsIn } from '../stores/open';
 import { systemClock } from '../system-clock';
 import type { ElectionEvent } from './candidate';
 import type { Elector } from './elector';

@@ -12,6 +12,12 @@ import { StoreLimitError } from '../lease/store';
  */
 export const BLOB_LIMITS: StoreLimits = { leaseMs: { least: 15_000, most: 60_000 }, metadataBytes: 8192 };
 
+/**
+ * The limits of every store that a setting can name: known before one is opened, and without loading an SDK, which
+ * `validate` and `next` need not wait for.
+ */
+export const STORE_LIMITS: StoreLimits = BLOB_LIMITS;
+
 /** In bytes: no record or piece that cronlease writes is larger. */
 export const BODY_BYTES = 4 * 1024 * 1024;
 

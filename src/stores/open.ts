@@ -1,13 +1,12 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import type { ElectionStore, LeaseStore, RowStore, StoreLimits } from '../lease/store';
+import type { ElectionStore, LeaseStore, RowStore } from '../lease/store';
 import type { Trial } from '../lease/trial';
 import type { Settings } from './azure-blob/connection';
 import { callerOf, connectContainer } from './azure-blob/connection';
 import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
-import { BLOB_LIMITS } from './limits';
 
 export type { Settings } from './azure-blob/connection';
 export { CONTAINER_NAME_RULE, DEFAULT_CONTAINER, isContainerName, StorageSettingsError } from './azure-blob/connection';
@@ -26,9 +25,6 @@ export interface Connection {
   /** Undefined: the store's own limit. */
   readonly callTimeoutMs?: Millis;
 }
-
-/** The limits of every store that a setting can name: known before one is opened. */
-export const STORE_LIMITS: StoreLimits = BLOB_LIMITS;
 
 /**
  * The store of jobs. Makes no call.
