@@ -6,17 +6,12 @@ import type { Metadata, StoreLimits } from '../lease/store';
 import { StoreLimitError } from '../lease/store';
 
 /**
- * Those of Azure Blob Storage. The memory store has them too, so that what works in memory works on the service.
+ * The limits of both stores: those of Azure Blob Storage, so that what works in memory works on the service. They are
+ * here, and not with an adapter, so that `validate` and `next` know them without loading an SDK.
  *
  * @see https://learn.microsoft.com/rest/api/storageservices/lease-blob
  */
-export const BLOB_LIMITS: StoreLimits = { leaseMs: { least: 15_000, most: 60_000 }, metadataBytes: 8192 };
-
-/**
- * The limits of every store that a setting can name: known before one is opened, and without loading an SDK, which
- * `validate` and `next` need not wait for.
- */
-export const STORE_LIMITS: StoreLimits = BLOB_LIMITS;
+export const STORE_LIMITS: StoreLimits = { leaseMs: { least: 15_000, most: 60_000 }, metadataBytes: 8192 };
 
 /** In bytes: no record or piece that cronlease writes is larger. */
 export const BODY_BYTES = 4 * 1024 * 1024;
@@ -49,9 +44,9 @@ export function checkMetadata(metadata: Metadata): void {
     if (problem !== undefined) throw new StoreLimitError(`Metadata ${key} cannot be stored: ${problem}`);
     bytes += key.length + value.length;
   }
-  if (bytes > BLOB_LIMITS.metadataBytes) {
+  if (bytes > STORE_LIMITS.metadataBytes) {
     throw new StoreLimitError(
-      `Metadata of ${bytes} bytes cannot be stored: all keys and values together may have ${BLOB_LIMITS.metadataBytes}. Shorten them.`,
+      `Metadata of ${bytes} bytes cannot be stored: all keys and values together may have ${STORE_LIMITS.metadataBytes}. Shorten them.`,
     );
   }
 }
@@ -73,7 +68,7 @@ function problemOf(value: string): string | undefined {
  * @throws StoreLimitError outside of 15 s to 60 s.
  */
 export function leaseSeconds(leaseMs: Millis): number {
-  const { least, most } = BLOB_LIMITS.leaseMs;
+  const { least, most } = STORE_LIMITS.leaseMs;
   const seconds = Math.ceil(leaseMs / 1000);
   if (seconds * 1000 >= least && seconds * 1000 <= most) return seconds;
   throw new StoreLimitError(

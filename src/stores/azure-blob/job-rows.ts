@@ -1,7 +1,7 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs, JobName } from '../../core/brand';
 import type { CallOptions, ControlStore, JobRowStore, LeaseBreaking, ListedJob, ListOptions } from '../../lease/store';
-import { BLOB_LIMITS } from '../limits';
+import { STORE_LIMITS } from '../limits';
 import type { Ask } from './ask';
 import { NO } from './errors';
 import { jobPrefix, JOBS_PREFIX, parsePartName, partName, quoted } from './layout';
@@ -60,7 +60,7 @@ export function jobRowsIn(
           container
             .getBlobClient(partName(job, 'lease'))
             .getBlobLeaseClient()
-            .breakLease(BLOB_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
+            .breakLease(STORE_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
       });
       if (answer.kind === 'no') return { kind: 'lost' };
       return { kind: 'broken', leftMs: (answer.value.leaseTime ?? 0) * 1000 };

@@ -10,7 +10,7 @@ import {
   type RowStore,
   StoreDeniedError,
 } from '../../lease/store';
-import { BLOB_LIMITS } from '../limits';
+import { STORE_LIMITS } from '../limits';
 import { type Ask, asker } from './ask';
 import { EMULATOR } from './connection';
 import { blobsOf } from './blobs';
@@ -56,7 +56,7 @@ export function azureBlobStore({
   const controls = controlsIn(container, ask, blobs);
   return {
     location,
-    limits: BLOB_LIMITS,
+    limits: STORE_LIMITS,
     prepare: (options) => prepare(container, ask, location, options),
     ...jobRowsIn(container, ask, askPage, controls.readControl),
     ...controls,
@@ -79,7 +79,7 @@ export function azureBlobElections(container: RowContainer, clock: Clock): RowSt
   const ask = asker({ location, clock, callTimeoutMs: DEFAULT_CALL_TIMEOUT_MS });
   return {
     location,
-    limits: BLOB_LIMITS,
+    limits: STORE_LIMITS,
     async prepare(options) {
       try {
         await createContainer(container, ask, options);

@@ -16,7 +16,7 @@ import type {
   PresenceStore,
   StoredRecord,
 } from '../../lease/store';
-import { BLOB_LIMITS, BODY_BYTES, checkBody, checkMetadata, leaseSeconds } from '../limits';
+import { STORE_LIMITS, BODY_BYTES, checkBody, checkMetadata, leaseSeconds } from '../limits';
 import { acquire, breakLease, isOf, type Lease, listedLease, mayWrite, NO_LEASE, renew } from './lease';
 
 /** A storage service in this process, with the rules of blob leases and a clock that can be set. */
@@ -66,7 +66,7 @@ export function memoryService(clock: Clock): MemoryService {
   return {
     open: () => ({
       location: 'memory',
-      limits: BLOB_LIMITS,
+      limits: STORE_LIMITS,
       prepare: async (options) => heed(options),
       ...rowsOf(state),
       ...controlsOf(state),
@@ -171,7 +171,7 @@ function leases(
       const row = rows.get(job);
       if (row === undefined || row.etag !== ifMatch || row.lease.kind === 'none') return { kind: 'lost' };
       const now = clock.monotonic();
-      const lease = breakLease(row.lease, BLOB_LIMITS.leaseMs.most, now);
+      const lease = breakLease(row.lease, STORE_LIMITS.leaseMs.most, now);
       rows.set(job, { ...row, lease });
       // The service says it in whole seconds.
       const left = lease.kind === 'none' ? 0 : Math.max(0, lease.until - now);
