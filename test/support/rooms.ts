@@ -6,7 +6,7 @@ import { parseSync } from 'oxc-parser';
  * Each room of `src`, and the rooms that it may use; any other import is forbidden. `room/*` stands for the files that
  * lie directly in a room, without its inner rooms.
  */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   config: ['core'],
   lease: ['core'],

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program';
+import { MAY_IMPORT } from '../support/rooms';
 
 const root = path.join(__dirname, '../..');
 const DOCUMENTS = [
@@ -112,6 +113,18 @@ describe('ARCHITECTURE', () => {
     const rooms = readdirSync(path.join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
     const listed = column(section(architecture, '## Where to find it'), 0);
     expect(listed).toEqual(expect.arrayContaining(rooms.map(({ name }) => `src/${name}/`)));
+  });
+
+  it('lists the rooms and their imports as the check of imports has them', () => {
+    const rows = section(architecture, '## Who may import whom')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+    const listed = rows.map((row) => [column(row, 0)[0] ?? '', column(row, 1)] as const);
+    const rooms = Object.entries(MAY_IMPORT).filter(([room]) =>
+      statSync(path.join(root, 'src', room), { throwIfNoEntry: false })?.isDirectory(),
+    );
+    expect(rooms.length).toBeGreaterThan(10);
+    expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(rooms));
   });
 
   it('has every metadata field of a row', () => {
