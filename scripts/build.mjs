@@ -1,6 +1,6 @@
 // Writes dist/ in two forms: the deployed app as one file, and the library with its types.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -35,6 +35,14 @@ await build({
   external: ['@azure/functions-core', 'apache-arrow'],
   logLevel: 'warning',
 });
+
+// The maps were written one folder deeper than where the build goes: stack traces would name files that are not there.
+for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
+  if (!file.endsWith('.map')) continue;
+  const map = JSON.parse(readFileSync(path.join(fresh, file), 'utf8'));
+  const sources = map.sources.map((source) => source.replace(/^\.\.\//, ''));
+  writeFileSync(path.join(fresh, file), JSON.stringify({ ...map, sources }));
+}
 
 // npm makes a bin executable when it links it, which is not at every build.
 chmodSync(path.join(fresh, 'lib/cli/main.js'), 0o755);

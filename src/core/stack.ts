@@ -15,7 +15,7 @@ function isFrame(line: string): boolean {
 }
 
 function isForeign(frame: string, own: string): boolean {
-  if (/[(\s]node:|[\\/]node_modules[\\/]|\(<anonymous>\)|\(native\)/.test(frame)) return true;
+  if (/[(\s]node:|webpack:\/\/|[\\/]node_modules[\\/]|\(<anonymous>\)|\(native\)/.test(frame)) return true;
   const path = frame.replaceAll('\\', '/').replaceAll('file://', '');
   const root = `${own.replaceAll('\\', '/')}/`;
   return path.includes(`${root}dist/lib/`) || (path.includes(`${root}src/`) && !path.includes(`${root}src/jobs/`));

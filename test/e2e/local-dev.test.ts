@@ -171,8 +171,8 @@ describe('cronlease dev', () => {
     const dev = startDev(main, { app, instances: 2, ...NO_STORAGE }, QUIET);
     const ready = await dev.ready();
     expect((await fetchFrom(ready, '/api/echo/x')).status).toBe(200);
-    expect(dev.stderr().match(/Function 'mail': the trigger 'queueTrigger' is not supported here/g)).toHaveLength(1);
-    expect(dev.stderr()).toContain('It is skipped');
+    expect(dev.stderr().match(/Function 'mail' is skipped: the trigger 'queueTrigger'/g)).toHaveLength(1);
+    expect(dev.stderr()).toContain('--strict refuses it');
     process.kill(dev.pid, 'SIGINT');
     expect(await dev.exited()).toBe(0);
   });

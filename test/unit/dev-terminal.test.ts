@@ -81,9 +81,12 @@ describe('the lines of handlers', () => {
     const { printer, lines } = printing();
     printer.log({ level: 'information', message: '[count] to 20', functionName: 'cronleaseAttempt' }, 'local-1');
     printer.log({ level: 'information', message: '[x] taken', functionName: 'orders' }, 'local-1');
+    const error = 'job "count", attempt 2: Error: boom';
+    printer.log({ level: 'error', message: error, functionName: 'cronleaseAttempt' }, 'local-1');
     expect(lines().map((line) => line.slice(11))).toEqual([
       'local-1  count     to 20',
       'local-1            orders: [x] taken',
+      'local-1  count     attempt 2: Error: boom',
     ]);
   });
 
@@ -92,6 +95,7 @@ describe('the lines of handlers', () => {
       'Error: boom',
       '    at load (/app/src/jobs/load.ts:4:9)',
       '    at execute (/app/node_modules/cronlease/dist/lib/coordinator/execute.js:1:1)',
+      '    at InvocationModel.<anonymous> (webpack://azure/functions/src/InvocationModel.ts:113:42)',
       '    at process.processTicksAndRejections (node:internal/process/task_queues:105:5)',
       '    at async file:///app/src/jobs/main.ts:9:3',
     ].join('\n');
@@ -101,7 +105,7 @@ describe('the lines of handlers', () => {
     expect(userFrames(clone, '/app')).toBe(own);
     const { printer, lines } = printing({ verbose: true });
     printer.log({ level: 'error', message: stack }, 'local-1');
-    expect(lines()).toHaveLength(5);
+    expect(lines()).toHaveLength(6);
   });
 });
 

@@ -89,8 +89,10 @@ export function jsonPrinter({ out, err }: Output): Printer {
 
 /** A line of a handler begins with its job's name, which has a column of its own here. */
 function splitLog({ message, functionName }: LogLine): { readonly job: string; readonly text: string } {
-  const match = /^\[([a-z0-9-]{1,63})\] (.*)$/s.exec(message);
-  if (functionName?.startsWith('cronlease')) return { job: match?.[1] ?? '', text: match?.[2] ?? message };
+  const match = /^(?:\[([a-z0-9-]{1,63})\]|job "([a-z0-9-]{1,63})"[,:]) (.*)$/s.exec(message);
+  if (functionName?.startsWith('cronlease')) {
+    return { job: match?.[1] ?? match?.[2] ?? '', text: match?.[3] ?? message };
+  }
   return { job: '', text: functionName === undefined ? message : `${functionName}: ${message}` };
 }
 

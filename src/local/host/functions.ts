@@ -43,10 +43,17 @@ const SUPPORTED =
   'with durableClient inputs; run the app with Azure Functions Core Tools ("func start") for anything else.';
 
 /** A function that the real host may well run, and the embedded one cannot. */
-class UnsupportedError extends AppLoadError {}
+class UnsupportedError extends AppLoadError {
+  constructor(
+    functionName: string,
+    readonly what: string,
+  ) {
+    super(`Function '${functionName}': ${what} ${SUPPORTED}`);
+  }
+}
 
 function refuse(name: string, what: string): UnsupportedError {
-  return new UnsupportedError(`Function '${name}': ${what} ${SUPPORTED}`);
+  return new UnsupportedError(name, what);
 }
 
 /** Splits a function's bindings into its trigger and its durable client inputs; any other is refused. */
@@ -135,7 +142,7 @@ export function checkFunctions(
       hosted.push(toHosted(one, routePrefix));
     } catch (error) {
       if (strict || !(error instanceof UnsupportedError)) throw error;
-      skipped.push(error.message);
+      skipped.push(`Function '${name}' is skipped: ${error.what}`);
     }
   }
   if (names.size === 0) {

@@ -110,7 +110,7 @@ async function loadApp(
   const { strict } = options;
   const { hosted, skipped } = checkFunctions(registry.functions.values(), { routePrefix, strict });
   for (const message of skipped) {
-    options.log({ level: 'warning', message: `${message} It is skipped; --strict refuses it.` });
+    options.log({ level: 'warning', message: `${message} "func start" runs it; --strict refuses it.` });
   }
   return hosted;
 }
