@@ -121,18 +121,17 @@ describe('the code of an app', () => {
     const file = write('a.js', '1');
     const other = path.join(app, 'b.js');
     const seen: (readonly string[])[] = [];
-    const stop = watchFiles(
-      () => [file, other],
-      (files) => {
-        seen.push(files);
-        return Promise.resolve();
-      },
-    );
+    const watch = watchFiles(() => [file, other]);
+    // Before it starts: an instance may have read the file before.
     fs.writeFileSync(file, 'longer');
+    watch.start((files) => {
+      seen.push(files);
+      return Promise.resolve();
+    });
     fs.writeFileSync(other, 'new');
     await expect.poll(() => seen, { timeout: 20_000 }).toEqual([[file, other]]);
     fs.rmSync(other);
     await expect.poll(() => seen.at(-1), { timeout: 20_000 }).toEqual([other]);
-    stop();
+    watch.stop();
   });
 });

@@ -9,7 +9,7 @@ import { refuseSecondCluster, writeDevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';
-import { reloadOnChange } from './reload';
+import { reloadOnChange, watchApp } from './reload';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
 
 /** Options of `cronlease dev`, with the defaults that apply where one is absent. */
@@ -222,7 +222,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     hint.event(event);
   });
   const isNew = warnedOnce();
-  let stopWatching = (): void => undefined;
+  const watch = watchApp(app, jobs);
   try {
     printer.note('Starting…');
     let opened: DevStorage | undefined;
@@ -247,9 +247,9 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     });
     printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
     events.release();
-    stopWatching = reloadOnChange({ app, cluster, jobs, printer, isEnding: () => ending.signal.aborted });
+    reloadOnChange(watch, { app, cluster, jobs, printer, isEnding: () => ending.signal.aborted });
     await untilEnd(cluster, ending, durationMs);
-    stopWatching();
+    watch.stop();
     hint.stop();
     printer.note('Stopping…');
     await cluster.stop();
@@ -259,7 +259,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     if (cluster === undefined && ending.signal.aborted) return;
     throw error;
   } finally {
-    stopWatching();
+    watch.stop();
     hint.stop();
     removeDevFile();
     jobs?.remove();

@@ -3,7 +3,7 @@ import type { Cluster } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { DevJobs } from './dev-jobs';
 import type { Printer } from './print';
-import { codeFiles, watchFiles } from './watch-files';
+import { codeFiles, type FileWatch, watchFiles } from './watch-files';
 
 /** Files of an app beside its code that an instance reads when it starts. */
 const SETTINGS = ['host.json', 'local.settings.json', 'package.json'];
@@ -18,20 +18,19 @@ export interface ReloadOptions {
   readonly isEnding: () => boolean;
 }
 
-/**
- * Drains the instances and starts them again when the jobs, the code or the settings of the app have changed. Jobs that
- * are not valid restart nothing.
- *
- * @returns what ends it
- */
-export function reloadOnChange({ app, cluster, jobs, printer, isEnding }: ReloadOptions): () => void {
+/** Watches the jobs, the code and the settings of an app, from before its instances have read them. */
+export function watchApp(app: string, jobs: DevJobs | undefined): FileWatch {
   const jobsFiles = jobs?.watched ?? [];
   const settings = SETTINGS.map((file) => path.join(app, file));
-  const list = (): readonly string[] | undefined => {
+  return watchFiles(() => {
     const code = codeFiles(app);
     return code && [...jobsFiles, ...settings, ...code];
-  };
-  return watchFiles(list, async (files) => {
+  });
+}
+
+/** Drains the instances and starts them again when the app has changed. Jobs that are not valid restart nothing. */
+export function reloadOnChange(watch: FileWatch, { app, cluster, jobs, printer, isEnding }: ReloadOptions): void {
+  watch.start(async (files) => {
     const news = whatChanged(app, files, jobs);
     if (news.kind === 'invalid') {
       printer.error(`${news.message}\nThe instances go on with the jobs as they were.`);

@@ -63,17 +63,19 @@ function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<str
   return [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file));
 }
 
+/** Looks for changes of files, and reports those that have lasted from one look to the next. */
+export interface FileWatch {
+  /** @param onChange no look is made until it is done */
+  start(onChange: (files: readonly string[]) => Promise<void>): void;
+  stop(): void;
+}
+
 /**
- * Looks for changes of files, and reports those that have lasted from one look to the next.
+ * Changes count from this call on, also those that come before the start.
  *
  * @param list the files; undefined: not to be looked at now
- * @param onChange no look is made until it is done
- * @returns what ends it
  */
-export function watchFiles(
-  list: () => readonly string[] | undefined,
-  onChange: (files: readonly string[]) => Promise<void>,
-): () => void {
+export function watchFiles(list: () => readonly string[] | undefined): FileWatch {
   const look = (): ReadonlyMap<string, string> | undefined => {
     const files = list();
     return files && versionsOf(files);
@@ -81,23 +83,31 @@ export function watchFiles(
   let known = look() ?? new Map<string, string>();
   let last = known;
   let stopped = false;
-  let timer: NodeJS.Timeout;
-  const arm = (): void => {
-    if (!stopped) timer = setTimeout(() => void step().finally(arm), LOOK_EVERY_MS);
-  };
-  const step = async (): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const changes = (): readonly string[] => {
     const now = look();
-    if (now === undefined) return;
+    if (now === undefined) return [];
     const settled = differences(last, now).length === 0;
     last = now;
-    if (!settled) return;
+    if (!settled) return [];
     const changed = differences(known, now);
     known = now;
-    if (changed.length > 0) await onChange(changed);
+    return changed;
   };
-  arm();
-  return () => {
-    stopped = true;
-    clearTimeout(timer);
+  return {
+    start(onChange) {
+      const step = async (): Promise<void> => {
+        const changed = changes();
+        if (changed.length > 0) await onChange(changed);
+      };
+      const arm = (): void => {
+        if (!stopped) timer = setTimeout(() => void step().finally(arm), LOOK_EVERY_MS);
+      };
+      arm();
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
   };
 }
