@@ -1,6 +1,6 @@
 import type { Clock } from './core/clock';
 
-/** Node runs a timer set for longer than this at once, so that longer ones are chained. */
+/** Node fires a longer timer at once, so longer waits are chained. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The clock of this machine. */

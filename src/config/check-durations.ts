@@ -6,26 +6,26 @@ import type { CheckedJob } from './job';
 import type { JobSettings } from './schema';
 
 export interface DurationLimits {
-  /** host.json's functionTimeout; undefined: not known, not checked. */
+  /** host.json's functionTimeout; undefined: unknown, and not checked. */
   readonly functionTimeoutMs?: Millis | undefined;
-  /** The lengths that the store's leases may have; undefined: not known, not checked. */
+  /** The lengths that the store's leases may have; undefined: unknown, and not checked. */
   readonly leaseMs?: { readonly least: Millis; readonly most: Millis } | undefined;
 }
 
 const DEFAULT_TIMEOUT: Millis = 600_000;
 /** From the tick's acquisition to the attempt's claim: the look-ahead, queue polling and a cold instance. */
 const HAND_OVER: Millis = 20_000;
-/** What an invocation needs beside the handler: it waits for the due time first, and settles last. */
+/** The time that an invocation needs besides the handler: to wait for the due time, and to settle. */
 const ROOM: Millis = 10_000;
-/** A leader job that hands over more often than this does little else. */
+/** A leader job with shorter terms spends most of its time on hand-overs. */
 const SHORTEST_TERM: Millis = 30_000;
 
-/** When an attempt is aborted; undefined: never (`@always`, unless it says so). */
+/** The time limit of an attempt; undefined: none (`@always` without a `timeout`). */
 export function timeoutOf({ timeout, schedule }: JobSettings): Millis | undefined {
   return timeout ?? (schedule?.kind === 'always' ? undefined : DEFAULT_TIMEOUT);
 }
 
-/** Checks what durations must be to each other. */
+/** Checks durations against each other. */
 export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   const hasLease = checkLeaseLength(job, limits.leaseMs);
   if (hasLease) checkLease(job);
@@ -36,7 +36,7 @@ export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   if (!wrong.has('retry') && backoff > maxBackoff) {
     report.warning(
       [...path, 'retry', 'backoff'],
-      `is longer than maxBackoff (${formatDuration(maxBackoff)}), which is waited instead`,
+      `is longer than maxBackoff (${formatDuration(maxBackoff)}), so every wait is maxBackoff`,
       'raise maxBackoff, or lower backoff',
     );
   }
@@ -44,13 +44,13 @@ export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   if (!wrong.has('catchUpWindow') && hasLease && settings.catchUpWindow < reclaim) {
     report.warning(
       [...path, 'catchUpWindow'],
-      `is so short that one failed hand-over lets a due time expire: its lease of ${formatDuration(settings.lease)} ends first, and a tick follows`,
+      `is so short that one failed hand-over lets a due time expire: the next tick claims it only after the lease of ${formatDuration(settings.lease)}`,
       `write ${formatDuration(reclaim)} or more, or a shorter lease`,
     );
   }
 }
 
-/** Whether there is a lease that the store gives. */
+/** Whether the lease has a length that the store accepts. Reports it otherwise. */
 function checkLeaseLength(
   { path, settings: { lease }, wrong, report }: CheckedJob,
   lengths: DurationLimits['leaseMs'],
@@ -68,11 +68,11 @@ function checkLease({ path, settings, wrong, report }: CheckedJob): void {
   if (lease < HAND_OVER) {
     report.warning(
       [...path, 'lease'],
-      'may be shorter than the hand-over from a tick to the instance that runs the attempt, which then starts anew',
+      'may be shorter than the hand-over from a tick to the instance that runs the attempt, which then starts again',
       `write ${formatDuration(HAND_OVER)} or more`,
     );
   }
-  // While a handler winds down its lease is still renewed, at a third of its length: two thirds are sure.
+  // The lease is renewed at every third of its length, also while a handler winds down: two thirds always remain.
   const limit = (lease * 2) / 3 - marginOf(lease);
   if (!wrong.has('grace') && grace >= limit) {
     const limitText = formatDuration(Math.floor(limit));
@@ -108,7 +108,7 @@ function checkTimeout({ path, settings, given, wrong, report }: CheckedJob, func
   }
 }
 
-/** A term ends in time before the host would end it, whatever the job's own timeout: something must be left of it. */
+/** A term ends before the host would end it, whatever the job's own timeout. Some time must remain for the term. */
 function checkTerm({ path, settings, wrong, report }: CheckedJob, functionTimeout: Millis | undefined): void {
   const { schedule, grace } = settings;
   if (schedule?.kind !== 'always' || functionTimeout === undefined || wrong.has('grace')) return;

@@ -3,7 +3,7 @@ import type { JobSettings } from './schema';
 
 type Schedule = NonNullable<JobSettings['schedule']>;
 
-/** Warns of settings that say nothing about this kind of schedule. */
+/** Warns of settings that have no effect with this kind of schedule. */
 export function warnOfNoEffect({ path, settings: { schedule }, given, report }: CheckedJob): void {
   if (schedule === undefined) return;
   for (const setting of withoutEffect(schedule)) {
@@ -21,7 +21,7 @@ function withoutEffect(schedule: Schedule): readonly (keyof JobSettings)[] {
     case 'always':
       return ['dst', 'between', 'except', 'catchUp', 'catchUpWindow', 'overlap', 'spread'];
     case 'manual':
-      // catchUpWindow and overlap bear on requests.
+      // catchUpWindow and overlap apply to requests.
       return ['dst', 'between', 'except', 'catchUp', 'spread'];
     case 'every':
     case 'at':

@@ -3,14 +3,14 @@ import { formatDuration } from '../core/duration';
 import type { Timetable } from '../core/job';
 import type { CheckedJob } from './job';
 
-/** Where gaps are looked for: any year will do, and this one has all its days. */
+/** Where the search for gaps starts. 2024 is a leap year, so it has every day. */
 const FROM: EpochMs = Date.UTC(2024, 0, 1);
-/** How many due times are looked at for the shortest gap: enough for any hour, day or month of a list. */
+/** How many due times the search for the shortest gap covers: enough for a list of hours, days or months. */
 const SHORTEST_STEPS = 32;
-/** How many steps are made in search of the longest gap: two of them go further than `alertAfter`. */
+/** How many steps the search for the longest gap takes. Two of them cover more than `alertAfter`. */
 const LONGEST_STEPS = 800;
 
-/** Warns of settings that the gaps between due times, all of them or some, make useless. */
+/** Warns of settings that the gaps between due times make useless. */
 export function warnOfGaps(job: CheckedJob, timetable: Timetable): void {
   const first = timetable.next(FROM) ?? timetable.next(0);
   if (first === undefined) return;
@@ -45,17 +45,17 @@ function warnOfEarlyAlert({ path, settings, wrong, report }: CheckedJob, timetab
   if (gap === undefined) return;
   report.warning(
     [...path, 'alertAfter'],
-    `is not longer than ${formatDuration(gap)}, a gap of the schedule: the job is overdue in it however well it runs`,
+    `is not longer than ${formatDuration(gap)}, a gap of the schedule: the job becomes overdue in it even if every run succeeds`,
     `write more than ${formatDuration(gap)}, with room for the run and its retries`,
   );
 }
 
-/** The longest gap that is found of those that last `least` or more. */
+/** The longest gap found that is not shorter than `least`. */
 function longestGap(timetable: Timetable, first: EpochMs, least: Millis): Millis | undefined {
   let longest: Millis | undefined;
   let due = first;
   for (let step = 0; step < LONGEST_STEPS; step += 1) {
-    // Between due and the last due time less than `least` after it no gap is that long.
+    // No gap between `due` and the last due time within `least` after it is that long.
     const reached = timetable.previous(due + least) ?? due;
     const next = timetable.next(reached);
     if (next === undefined) break;

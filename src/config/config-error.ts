@@ -1,17 +1,17 @@
 /**
- * Something wrong, or worth knowing, in a file of jobs.
+ * An error or a warning about a jobs file.
  *
  * `path` is dotted from the top of the file, such as `jobs.nightly-report.retry.attempts` or
- * `jobs.shop.except[1].from`; a member whose name has other characters than letters, digits, `_`, `$` and `-` is
+ * `jobs.shop.except[1].from`; a member whose name has characters other than letters, digits, `_`, `$` and `-` is
  * quoted: `jobs["My Job"].schedule`. `$` is the file as a whole.
  */
 export interface ConfigIssue {
   readonly path: string;
-  /** What the file has there; null where it has nothing. */
+  /** The value in the file; null if there is none. */
   readonly value: unknown;
-  /** What is wrong, to be read after the path and the value. */
+  /** The problem, as a sentence that continues from path and value. */
   readonly message: string;
-  /** What would be right. */
+  /** The remedy, as an instruction. */
   readonly remedy: string;
 }
 
@@ -30,17 +30,18 @@ export function formatPath(path: Path): string {
 }
 
 /**
- * A file of jobs that cannot be used. `message` lists its errors, one a line. The Functions host grades a line of
- * standard error by words in it, so each line has one: without it the list would be missing from a log of warnings.
+ * A jobs file that cannot be used. `message` lists its errors, one on each line. Each line begins with "error", because
+ * the Functions host grades a line of standard error by its words: without it the list would be missing from a log of
+ * warnings.
  */
 export class ConfigError extends Error {
   readonly code = 'InvalidJobs';
   override readonly name = 'ConfigError';
 
-  /** How many errors the file has, of which `errors` are the first hundred. */
+  /** How many errors the file has. `errors` holds the first hundred. */
   readonly count: number;
 
-  /** @param source where the jobs came from: a path, or words for an object */
+  /** @param source the origin of the jobs: a path, or a name for an object */
   constructor(
     readonly errors: readonly ConfigIssue[],
     readonly warnings: readonly ConfigIssue[],
@@ -55,7 +56,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** One issue as one line: path, value, what is wrong, what would be right. */
+/** One issue as one line: path, value, problem, remedy. */
 export function formatIssue({ path, value, message, remedy }: ConfigIssue): string {
   return `${path}${value === null ? '' : ` = ${excerpt(value)}`}: ${message}; ${remedy}`;
 }

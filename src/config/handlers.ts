@@ -6,28 +6,30 @@ import { formatPath, type ConfigIssue } from './config-error';
 import { nearest } from './suggest';
 import { valueAt } from './zod-issues';
 
-/** Handlers by name, as far as the configuration is concerned. */
+/** The parts of handlers that the configuration checks, by name. */
 export type Registry = Readonly<
   Record<
     string,
     {
       readonly input?: StandardSchema | undefined;
-      /** Of a handler that fans out. */
+      /** Present for a handler that fans out. */
       readonly policy?: { readonly itemTimeoutMs: Millis | undefined };
     }
   >
 >;
 
 interface CheckedHandlers {
-  /** By job: what its handler is given, as its schema put it out (the file's own `input` where it has none). */
+  /**
+   * By job: the input for its handler, as its schema returned it, or the file's `input` if the handler has no schema.
+   */
   readonly inputs: ReadonlyMap<JobName, unknown>;
   readonly errors: readonly ConfigIssue[];
 }
 
 /**
- * Checks that every job, disabled ones too, has a handler in the registry whose schema takes the job's `input`.
+ * Checks that every job, disabled ones included, has a handler in the registry whose schema accepts the job's `input`.
  * @param handlers the registry, by name
- * @param functionTimeoutMs host.json's, if it is known
+ * @param functionTimeoutMs host.json's, if known
  */
 export function checkHandlers(
   jobsFile: JobsFile,
@@ -55,7 +57,7 @@ export function checkHandlers(
   return { inputs, errors };
 }
 
-/** What the registry has under the name may come from code without types. */
+/** Checks the handler's shape at run time, since the registry may come from code without types. */
 function whyNoHandler(spec: JobSpec, handler: unknown): ConfigIssue | undefined {
   const issue = (message: string, remedy: string): ConfigIssue => ({
     path: formatPath(['jobs', spec.name, 'handler']),
@@ -79,11 +81,12 @@ function unknownHandler(spec: JobSpec, known: readonly string[]): ConfigIssue {
     path: formatPath(['jobs', spec.name, 'handler']),
     value: spec.handler,
     message: `is not in the registry of handlers, which holds ${known.map((name) => `"${name}"`).join(', ') || 'none'}`,
-    remedy: meant === undefined ? 'write one that is there, or add it to the registry' : `did you mean "${meant}"?`,
+    remedy:
+      meant === undefined ? 'write a name from the registry, or add the handler to it' : `did you mean "${meant}"?`,
   };
 }
 
-/** A leader job has no end after which to gather; and an item's call must end before the host would end it. */
+/** A leader job never ends, so it cannot gather. An item's call must end before the host would end it. */
 function checkFanOut(
   spec: JobSpec,
   { itemTimeoutMs }: NonNullable<Registry[string]['policy']>,
@@ -112,11 +115,11 @@ function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly C
   } catch (error) {
     return wrong(
       `could not be checked: the schema of handler "${spec.handler}" threw ${String(error)}`,
-      'put the schema right',
+      'correct the schema',
     );
   }
   if (result instanceof Promise) {
-    result.catch(() => undefined); // its outcome does not matter any more
+    result.catch(() => undefined); // its outcome no longer matters
     return wrong(
       `could not be checked: the schema of handler "${spec.handler}" is asynchronous`,
       'make it synchronous',
@@ -134,7 +137,7 @@ function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly C
         path: formatPath(['jobs', spec.name, 'input', ...inside]),
         value,
         message: spec.input === undefined ? `is missing: ${issue.message}` : issue.message,
-        remedy: `write what the schema of handler "${spec.handler}" takes`,
+        remedy: `write an input that the schema of handler "${spec.handler}" accepts`,
       };
     }),
   };

@@ -14,23 +14,23 @@ import { addIssues, type IssueReport } from './report';
 import { ALL_JOBS, isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
 import { countOf, toConfigIssues } from './zod-issues';
 
-/** One job while it is checked. What depends on a member that is wrong is not checked: the member is reported. */
+/** One job while it is checked. A wrong member is reported, and checks that depend on it are skipped. */
 export interface CheckedJob {
   readonly path: Path;
   readonly settings: JobSettings;
-  /** Members that the file gives, right or wrong. */
+  /** Members in the file, right or wrong. */
   readonly given: ReadonlySet<string>;
-  /** Members that are wrong; `settings` has their defaults, which then mean nothing. */
+  /** Wrong members. `settings` has their defaults, which mean nothing here. */
   readonly wrong: ReadonlySet<string>;
   readonly report: IssueReport;
 }
 
 export interface JobLimits extends DurationLimits {
-  /** The present: due times that are over are warned of. Undefined: not known, not checked. */
+  /** The current time, to warn of due times in the past. Undefined: unknown, and not checked. */
   readonly now?: EpochMs | undefined;
 }
 
-/** Checks one job and reports all that is wrong with it; undefined if anything is. */
+/** Checks one job and reports every error; undefined if there is one. */
 export function readJob(name: string, raw: unknown, report: IssueReport, limits: JobLimits): JobSpec | undefined {
   const errorsBefore = report.errors.count;
   const path = ['jobs', name];
@@ -81,7 +81,7 @@ function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report
   return { path, settings: jobRemainder.parse(Object.fromEntries(right)), given, wrong, report };
 }
 
-/** The job's due times, if its schedule and all that bears on it are right. */
+/** The job's due times, if all settings that affect them are right. */
 function compile({ path, settings, wrong, report }: CheckedJob, offsetMs: Millis): CompiledSchedule | undefined {
   const { schedule, timeZone, dst, between, except } = settings;
   let isRight = ['schedule', 'timeZone', 'dst', 'between', 'except'].every((key) => !wrong.has(key));

@@ -7,7 +7,7 @@ export function jobsJsonSchema(): string {
     target: 'draft-7',
     io: 'input',
     override: ({ jsonSchema }) => {
-      // The limit of whole numbers in JavaScript helps nobody who writes one.
+      // JavaScript's limit of whole numbers is no help to an author.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
   });

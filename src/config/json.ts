@@ -1,6 +1,6 @@
 import type { Path } from './config-error';
 
-/** A member that a file gives twice; JSON.parse would silently keep the last. */
+/** A member that a file has twice. JSON.parse would silently keep the last one. */
 interface DuplicateMember {
   readonly path: Path;
   /** The value that came last. */
@@ -9,7 +9,7 @@ interface DuplicateMember {
   readonly column: number;
 }
 
-/** Text that is not JSON, and where it stops to be. Lines and columns count from 1. */
+/** Text that is not JSON, with the place of the first error. Lines and columns count from 1. */
 export class JsonError extends Error {
   readonly code = 'InvalidJson';
   override readonly name = 'JsonError';
@@ -24,7 +24,7 @@ export class JsonError extends Error {
 }
 
 const SPACE = /[ \t\r\n]*/y;
-// All but quotes, backslashes and what comes before the space; then the same after each escape.
+// Everything except quotes, backslashes and control characters; then the same after each escape.
 const STRING = /"[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[ !#-[\]-\uffff]*)*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
@@ -36,8 +36,7 @@ const WORDS: ReadonlyMap<string, boolean | null> = new Map([
 const DEEPEST = 200;
 
 /**
- * Reads JSON as JSON.parse does, and reports what JSON.parse cannot: each member given twice, and the line and
- * column of an error.
+ * Reads JSON as JSON.parse does. It also reports duplicate members, and the line and column of an error.
  * @throws JsonError
  */
 export function parseJson(text: string): { readonly value: unknown; readonly duplicates: readonly DuplicateMember[] } {
@@ -55,7 +54,7 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
     at += found?.length ?? 0;
     return found;
   };
-  /** What comes next, white space apart. */
+  /** The next character after white space. */
   const peek = (): string | undefined => {
     take(SPACE);
     return text[at];
@@ -101,7 +100,7 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
     }
     return items;
   };
-  /** After a member or an item: whether another follows. */
+  /** Whether another member or item follows. */
   const more = (close: string): boolean => {
     const next = peek();
     if (next !== ',' && next !== close) fail(`expected "," or "${close}", ${found(text, at)}`);
@@ -127,7 +126,7 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
   return { value, duplicates };
 }
 
-/** Assigning it would change the object's prototype and let the member vanish. */
+/** An assignment would change the object's prototype, and the member would vanish. */
 function defineMember(members: object, key: string, value: unknown): void {
   Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true });
 }
@@ -135,8 +134,8 @@ function defineMember(members: object, key: string, value: unknown): void {
 function found(text: string, at: number): string {
   const next = text[at];
   if (next === undefined) return 'but the file ends';
-  if (text.startsWith('//', at) || text.startsWith('/*', at)) return 'found a comment, which JSON has not';
-  if (next === "'") return 'found a single quote: JSON has double quotes only';
+  if (text.startsWith('//', at) || text.startsWith('/*', at)) return 'found a comment, which JSON does not allow';
+  if (next === "'") return 'found a single quote: JSON allows only double quotes';
   return `found ${JSON.stringify(next)}`;
 }
 

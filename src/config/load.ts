@@ -10,31 +10,32 @@ import { isRecord, topSchema } from './schema';
 import { countOf, toConfigIssues, valueAt } from './zod-issues';
 
 export interface LoadOptions {
-  /** What a relative path is relative to; without it, the current folder. */
+  /** The folder of a relative path. Default: the current folder. */
   readonly baseFolder?: string;
-  /** host.json's functionTimeout, if it is known: an attempt and its grace must fit into it. */
+  /** host.json's functionTimeout, if known. An attempt and its grace must fit into it. */
   readonly functionTimeoutMs?: Millis | undefined;
-  /** The lengths that the store's leases may have, if they are known. */
+  /** The lengths that the store's leases may have, if known. */
   readonly leaseMs?: DurationLimits['leaseMs'];
-  /** The present: due times that are over are warned of. Undefined: not checked. */
+  /** The current time, to warn of due times in the past. Undefined: not checked. */
   readonly now?: EpochMs | undefined;
-  /** The registry of handlers, where the jobs are to run: each job needs one that takes its input. */
+  /** The registry of handlers, if the jobs will run here. Each job needs a handler that accepts its input. */
   readonly handlers?: Registry;
 }
 
 export interface LoadedJobs {
   readonly jobsFile: JobsFile;
-  /** What is valid but may not be what was meant. */
+  /** Valid settings that may be mistakes. */
   readonly warnings: readonly ConfigIssue[];
-  /** By job: what its handler is given. Empty where no handlers were given. */
+  /** By job: the input for its handler. Empty if `handlers` is undefined. */
   readonly inputs: ReadonlyMap<JobName, unknown>;
 }
 
 /**
- * Reads and checks all jobs, with their handlers where these are given.
+ * Reads and checks all jobs, and their handlers if given.
  *
  * @param source a path of a file such as `jobs.json`, or an object of its shape
- * @throws ConfigError with the first hundred errors, and how many there are. One invalid job is an error of the whole.
+ * @throws ConfigError with the first hundred errors and their total number. One invalid job makes the whole file
+ *   invalid.
  */
 export function loadJobs(source: string | object, options: LoadOptions = {}): LoadedJobs {
   const name = typeof source === 'string' ? source : 'the jobs object';
@@ -52,11 +53,11 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   addIssues(report.errors, errors.length, () => errors);
   const { first, count } = report.errors;
   if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
-  if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing will ever run', 'add one');
+  if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing ever runs', 'add one');
   return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs };
 }
 
-/** The file's top. Its jobs are taken as they are in the file, also where the top is wrong: they are checked too. */
+/** The file's top. Its jobs are returned even if the top is wrong, so that they are checked too. */
 function readTop(file: unknown, report: IssueReport): { revision: number; jobs: Readonly<Record<string, unknown>> } {
   const parsed = topSchema.safeParse(file);
   if (!parsed.success) {

@@ -6,8 +6,8 @@ import { JsonError, parseJson } from './json';
 const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';
 
 /**
- * Reads a file of JSON: what it holds, and an issue for each member that it gives twice.
- * @throws ConfigError if there is no such file, it cannot be read, or is not JSON in UTF-8
+ * Reads a JSON file: its value, and an issue for each duplicate member.
+ * @throws ConfigError if the file does not exist, cannot be read, or is not JSON in UTF-8
  */
 export function readJsonFile(
   file: string,
@@ -21,7 +21,7 @@ export function readJsonFile(
       duplicates: duplicates.map((member) => ({
         path: formatPath(member.path),
         value: member.value,
-        message: `is given a second time, at line ${member.line}, column ${member.column}`,
+        message: `is a duplicate, at line ${member.line}, column ${member.column}`,
         remedy: 'keep one of the two, or give this one another name',
       })),
     };
@@ -31,7 +31,7 @@ export function readJsonFile(
       file,
       null,
       `is not JSON at line ${error.line}, column ${error.column}: ${error.message}`,
-      'put that place right',
+      'correct that place',
       error,
     );
   }
@@ -45,12 +45,12 @@ function readBytes(path: string, file: string): Uint8Array {
     switch (code) {
       case 'ENOENT':
       case 'ENOTDIR':
-        throw unusable(file, path, 'does not exist', `make it, such as ${EXAMPLE}, or name another file`, error);
+        throw unusable(file, path, 'does not exist', `create it, such as ${EXAMPLE}, or name another file`, error);
       case 'EISDIR':
         throw unusable(file, path, 'is a folder', 'name the file in it', error);
       case 'EACCES':
       case 'EPERM':
-        throw unusable(file, path, 'may not be read by this process', 'allow this user to read it', error);
+        throw unusable(file, path, 'cannot be read: permission denied', 'give this user read permission', error);
       default:
         throw unusable(file, path, `cannot be read: ${String(error)}`, 'name a file that can be read', error);
     }

@@ -1,20 +1,20 @@
 import { formatPath, type ConfigIssue, type Path } from './config-error';
 import { valueAt } from './zod-issues';
 
-/** Nobody puts more right at once, and a generated file may have a million errors. */
+/** Nobody corrects more at once, and a generated file may have a million errors. */
 export const ISSUES_SHOWN = 100;
 
-/** What is wrong: the first issues, and how many there are. */
+/** The first issues, and their total number. */
 export interface Issues {
   readonly first: ConfigIssue[];
   count: number;
 }
 
-/** Collects what is found in one file. */
+/** Collects the issues of one file. */
 export interface IssueReport {
   readonly errors: Issues;
   readonly warnings: ConfigIssue[];
-  /** `message` and `remedy` are about what the file has at `path`. */
+  /** `message` and `remedy` are about the value at `path`. */
   error(path: Path, message: string, remedy: string): void;
   warning(path: Path, message: string, remedy: string): void;
 }
@@ -38,7 +38,7 @@ export function reportOn(file: unknown): IssueReport {
   };
 }
 
-/** @param make is called only while there is room: finding the words for an issue takes longer than finding it */
+/** @param make is called only while there is room, since the text of an issue takes longer than its detection */
 export function addIssues(issues: Issues, count: number, make: () => readonly ConfigIssue[]): void {
   issues.count += count;
   const room = ISSUES_SHOWN - issues.first.length;

@@ -10,7 +10,7 @@ import { nearest } from './suggest';
 
 const JOB_NAME = /^[a-z0-9-]{1,63}$/;
 
-/** Means all jobs on the command line. */
+/** The command line's word for all jobs. */
 export const ALL_JOBS = 'all';
 
 export function isJobName(name: string): name is JobName {
@@ -23,19 +23,19 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 type Context = z.core.$RefinementCtx;
 
-// Patterns are for editors: they catch the obvious while typing. What counts is the reading.
+// Patterns are for editors: they catch obvious mistakes while typing. The readers below decide.
 const DAY = String.raw`\d{4}-\d\d-\d\d`;
 const ZONED = String.raw`${DAY}[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)`;
 const MOMENT = String.raw`^(${DAY}(T\d\d:\d\d(:\d\d)?)?|${ZONED})$`;
 const SCHEDULE = String.raw`^\s*(@(hourly|daily|weekly|monthly|yearly|always|manual)|@every\s+[\ddhms]+|@at\s+${ZONED}|[^@\s]\S*(\s+\S+){4,5})\s*$`;
 
-/** Adds an issue that carries its own remedy; `zod-issues.ts` reads it. */
+/** Adds an issue with its own remedy; `zod-issues.ts` reads it. */
 function refuse(context: Context, message: string, remedy: string): never {
   context.issues.push({ code: 'custom', message, input: context.value, params: { remedy } });
   return z.NEVER;
 }
 
-/** Makes of a reader that throws {@link ScheduleError} one that reports. */
+/** Turns a reader that throws {@link ScheduleError} into one that reports an issue. */
 function reading<Raw, Value>(read: (raw: Raw) => Value): (raw: Raw, context: Context) => Value {
   return (raw, context) => {
     try {
@@ -81,8 +81,8 @@ function moment(description: string) {
 }
 
 /**
- * A window as it is. One whose borders are both local, or both instants, is found to run backwards here, where that is
- * reported also if the job's zone is wrong.
+ * Returns the window unchanged. If both borders are local, or both are instants, it rejects a window that runs
+ * backwards here, since that needs no zone and is reported even if the job's zone is wrong.
  */
 function inOrder<Borders extends Window>(window: Borders): Borders {
   const { from, to } = window;
@@ -148,7 +148,7 @@ const retry = z
   })
   .meta({ description: 'How an attempt that failed, timed out or stalled is retried.' });
 
-/** One job, as the file has it and as it is read. Where a setting has a default, it is here. */
+/** One job: its form in the file, its defaults and its parsed form. */
 export const jobSchema = z
   .strictObject({
     schedule: z
@@ -288,7 +288,7 @@ const topShape = {
     .prefault(0),
 };
 
-/** The file as a whole, for the JSON Schema. It is checked job by job, so that one bad job does not hide another. */
+/** The whole file, for the JSON Schema. `loadJobs` checks it job by job, so that one bad job does not hide another. */
 export const fileSchema = z
   .strictObject({
     ...topShape,
@@ -298,10 +298,10 @@ export const fileSchema = z
   })
   .meta({ title: 'cronlease jobs' });
 
-/** The file's top, where each job is only known to be there. */
+/** The file's top, with its jobs unchecked. */
 export const topSchema = z.strictObject({ ...topShape, jobs: z.record(z.string(), z.unknown()) });
 
-/** What is left of a job without its wrong members. */
+/** A job without its wrong members. */
 export const jobRemainder = jobSchema.partial({ schedule: true });
 
 /** A job as the file has it. */

@@ -1,4 +1,4 @@
-/** The known word that was probably meant; undefined if none is near. */
+/** The known word that the author probably meant; undefined if none is near. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   const meant = word.toLowerCase();
   let best: string | undefined;
@@ -14,14 +14,14 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** What to write instead of an unknown word: the nearest one, or any of those known. */
+/** The remedy for an unknown word: the nearest known word, or a list of all. */
 export function insteadOf(word: string, known: readonly string[]): string {
   const best = nearest(word, known);
   if (best !== undefined) return `did you mean "${best}"?`;
   return `known ${known.length === 1 ? 'is' : 'are'} ${known.map((name) => `"${name}"`).join(', ')}`;
 }
 
-/** Letters to insert, delete, replace, or swap with a neighbour, to make one word the other. */
+/** How many letters to insert, delete, replace or swap with a neighbour to turn one word into the other. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

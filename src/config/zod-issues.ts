@@ -5,7 +5,7 @@ import { insteadOf } from './suggest';
 
 type JobMember = keyof typeof jobSchema.shape;
 
-/** What to write, by setting, where the kind of value is wrong or the value is missing. */
+/** The remedy for a missing value, or one of the wrong kind, by setting. */
 const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string>> &
   Readonly<Partial<Record<string, string>>> = {
   $schema: 'write where the schema lies, such as "./schema/jobs.schema.json"',
@@ -47,7 +47,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   enabled: 'write true or false',
 };
 
-/** A member's own kind, as zod names it, in words. */
+/** The kinds of values, from zod's names to words. */
 const KINDS: Readonly<Partial<Record<string, string>>> = {
   string: 'text',
   number: 'a number',
@@ -58,16 +58,16 @@ const KINDS: Readonly<Partial<Record<string, string>>> = {
   array: 'a list',
 };
 
-/** An issue with its path in the checked part, unions resolved. */
+/** An issue with its path in the checked part, and unions resolved. */
 interface Flat {
   readonly issue: z.core.$ZodIssue;
   readonly path: Path;
 }
 
 /**
- * What zod found in one part of a file, in our words.
- * @param at where the part lies in the file
- * @param known the part's own members, for those that are unknown
+ * Translates zod's issues about one part of a file into ours.
+ * @param at the part's place in the file
+ * @param known the part's own members, to suggest one for an unknown member
  */
 export function toConfigIssues(
   issues: readonly z.core.$ZodIssue[],
@@ -97,14 +97,14 @@ export function toConfigIssues(
     });
 }
 
-/** How many {@link toConfigIssues} makes of them. */
+/** How many issues {@link toConfigIssues} makes of these. */
 export function countOf(issues: readonly z.core.$ZodIssue[]): number {
   return issues
     .flatMap((issue) => flatten(issue, []))
     .reduce((count, { issue }) => count + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0);
 }
 
-/** The value at a path; undefined where there is none. */
+/** The value at a path; undefined if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   let found = value;
   for (const key of path) {
@@ -117,7 +117,7 @@ export function valueAt(value: unknown, path: Path): unknown {
 function flatten(issue: z.core.$ZodIssue, at: Path): readonly Flat[] {
   const path = [...at, ...issue.path.filter((key) => typeof key !== 'symbol')];
   if (issue.code === 'invalid_union') {
-    // The branch that was meant is the one that takes this kind of value.
+    // Report the branch that accepts this kind of value.
     const meant = issue.errors.find((errors) =>
       errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0),
     );

@@ -10,7 +10,7 @@ const MOST_AT_ONCE = 100;
 const MOST_ITEMS = 10_000;
 const LONGEST_MS = 7 * 24 * 3_600_000;
 
-/** What `each` gets to know and to use in one call. */
+/** The context of one call of `each`. */
 export interface ItemContext {
   readonly job: string;
   /** The run's due time. */
@@ -18,18 +18,21 @@ export interface ItemContext {
   readonly runId: string;
   /** The item's place in the plan, from 0. */
   readonly index: number;
-  /** From 1; of this item. */
+  /** The attempt of this item, from 1. */
   readonly attempt: number;
-  /** Aborted when the call is to end: timed out, stalled, cancelled, cut off from storage, or its instance is shut down. */
+  /**
+   * Aborted when the call must end: it timed out or stalled, its run was cancelled, its instance is cut off from
+   * storage, or is shut down.
+   */
   readonly signal: AbortSignal;
-  /** Carries the token of the run's plan. It refuses once the run may be somebody else's. */
+  /** Has the token of the run's plan. It rejects writes once another attempt may have the run. */
   readonly fence: Fence;
-  /** Says that the item is getting on: with the job's `stallAfter`, silence for that long ends the call. */
+  /** Reports progress. With the job's `stallAfter`, a call that reports none for that long is aborted. */
   progress(note?: string): void;
   readonly log: JobLog;
 }
 
-/** What became of one item, as `gather` sees it. With `failFast` all have succeeded. */
+/** The outcome of one item, for `gather`. With `failFast` all items have succeeded. */
 export type ItemOutcome<Item, Result> =
   | { readonly state: 'succeeded'; readonly index: number; readonly item: Item; readonly result: Result }
   | {
@@ -40,11 +43,11 @@ export type ItemOutcome<Item, Result> =
       readonly attempts: number;
     };
 
-/** What {@link defineFanOut} takes. Items and results travel as JSON: a `Date` arrives as a string. */
+/** The options of {@link defineFanOut}. Items and results travel as JSON: a `Date` arrives as a string. */
 export interface FanOutOptions<Input, Item, Result> {
   /** Checks the job's `input` when the app starts (any Standard Schema). */
   readonly input?: StandardSchema<Input>;
-  /** So many items at once, over all instances: 1 to 100. Default: 10. */
+  /** How many items run at once, over all instances: 1 to 100. Default: 10. */
   readonly concurrency?: number;
   /** A plan with more items fails the run: up to 10000. Default: 1000. */
   readonly maxItems?: number;
@@ -52,7 +55,7 @@ export interface FanOutOptions<Input, Item, Result> {
   readonly itemTimeout?: string;
   /** How long all items of a run may take, waits included. Default: the job's `timeout`. */
   readonly deadline?: string;
-  /** How one item is tried again, alone. Members as those of a job's `retry`, with the same defaults. */
+  /** The retries of one item. The members are those of a job's `retry`, with the same defaults. */
   readonly itemRetry?: {
     readonly attempts?: number;
     readonly backoff?: string;
@@ -60,13 +63,18 @@ export interface FanOutOptions<Input, Item, Result> {
     readonly maxBackoff?: string;
     readonly jitter?: 'full' | 'none';
   };
-  /** What follows when an item has failed for good. Default: `failFast`, the run fails and starts no more items. */
+  /**
+   * What happens after an item has failed for good. `failFast`, the default: the run fails and starts no more items.
+   * `collect`: the run continues, and `gather` receives the failure.
+   */
   readonly onItemFailure?: 'failFast' | 'collect';
-  /** Says what is to be done: an attempt of the run, under its claim. The plan may have 1 MB as JSON. */
+  /** Returns the items. It is called in an attempt of the run, under its claim. A plan is limited to 1 MB of JSON. */
   plan(context: JobContext, input: Input): readonly Item[] | Promise<readonly Item[]>;
-  /** Does one item, on any instance. May be called twice for one item; returns up to 32 KB of JSON. */
+  /** Works on one item, on any instance. It may be called twice for the same item, and returns up to 32 KB of JSON. */
   each(context: ItemContext, item: Item, input: Input): Result | Promise<Result>;
-  /** Brings the results together, in the order of the plan: an attempt of the run, under its claim. */
+  /**
+   * Combines the outcomes, which are in the order of the plan. It is called in an attempt of the run, under its claim.
+   */
   gather(context: JobContext, outcomes: readonly ItemOutcome<Item, Result>[], input: Input): unknown;
 }
 
@@ -80,7 +88,7 @@ export interface FanOutHandler {
   readonly gather: (context: JobContext, outcomes: never, input: never) => unknown;
 }
 
-/** What {@link defineFanOut} was given cannot be used. */
+/** An option of {@link defineFanOut} is invalid. */
 export class InvalidFanOutError extends Error {
   readonly code = 'InvalidFanOut';
   override readonly name = 'InvalidFanOutError';
@@ -92,7 +100,7 @@ export class InvalidFanOutError extends Error {
 
 /**
  * Defines a job that fans out: the elected instance plans the items, all instances of its deployment work on them, and
- * an elected instance gathers the results. What became of an item is stored, so that no take-over repeats it.
+ * an elected instance gathers the results. The end of each item is stored, so that a take-over does not repeat it.
  *
  * @throws InvalidFanOutError
  */
@@ -116,7 +124,7 @@ export function defineFanOut<Input = unknown, Item = unknown, Result = unknown>(
       deadlineMs: duration('deadline', options.deadline),
       retry: retryOf(options.itemRetry ?? {}),
     },
-    // Called as methods, so that a definition may use `this`.
+    // Called as methods of `options`, so that a definition may use `this`.
     plan: (context, value) => options.plan(context, value),
     each: (context, item, value) => options.each(context, item, value),
     gather: (context, outcomes, value) => options.gather(context, outcomes, value),

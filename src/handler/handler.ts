@@ -4,7 +4,7 @@ import type { AbortCode } from '../core/run';
 import type { StandardSchema } from '../core/standard-schema';
 import type { Fence } from '../lease/fence';
 
-/** Writes to the host's log. Callable, as `context.log` is. */
+/** Writes to the host's log. It can be called itself, like `context.log`. */
 export interface JobLog {
   (...message: unknown[]): void;
   debug(...message: unknown[]): void;
@@ -13,42 +13,42 @@ export interface JobLog {
   error(...message: unknown[]): void;
 }
 
-/** What a handler gets to know and to use in one attempt. */
+/** The context of one call of a handler. */
 export interface JobContext {
   readonly job: string;
-  /** The due time, without spread. For a manual run: when it was asked for. */
+  /** The due time, without spread. For a manual run: the time of the request. */
   readonly scheduledFor: Date;
   /** When this attempt's handler started. */
   readonly startedAt: Date;
   readonly runId: string;
-  /** From 1; grows with every claim of the run. */
+  /** The number of the attempt, from 1. It grows with every claim of the run. */
   readonly attempt: number;
-  /** What started the run; `takeOver` in an attempt that follows a holder's death. */
+  /** The cause of the run; `takeOver` in an attempt that follows a holder's death. */
   readonly trigger: Trigger;
-  /** Aborted when the attempt is to end; its `reason` is an {@link AttemptAbortedError}. */
+  /** Aborted when the attempt must end; its `reason` is an {@link AttemptAbortedError}. */
   readonly signal: AbortSignal;
   readonly fence: Fence;
-  /** Says that the handler is getting on: with `stallAfter`, silence for that long ends the attempt. */
+  /** Reports progress. With `stallAfter`, an attempt that reports none for that long is aborted. */
   progress(note?: string): void;
   readonly log: JobLog;
-  /** The newest earlier ledger record of this job that ran. Reads the ledger, each time it is called. */
+  /** The newest earlier ledger record of a run of this job. Each call reads the ledger. */
   previous(): Promise<LedgerRecord | undefined>;
 }
 
-/** What a job does. Made by {@link defineJob}. */
+/** A job's handler. Made by {@link defineJob}. */
 export interface JobHandler<Result = unknown> {
   readonly input?: StandardSchema | undefined;
-  /** `never`: a registry holds handlers of many input types; each one gets what its own schema put out. */
+  /** `never`, because a registry holds handlers of many input types. Each one receives the output of its own schema. */
   readonly run: (context: JobContext, input: never) => Result;
 }
 
 /**
- * Defines what a job does.
+ * Defines a job's handler.
  *
- * `run` may return up to 32 KB of JSON, which goes into the ledger; what it throws goes there too. An attempt that
- * failed is tried again as the job's `retry` says, unless it threw {@link NonRetryableError}.
+ * `run` may return up to 32 KB of JSON, which the ledger keeps, as it keeps an error that `run` throws. A failed
+ * attempt is retried by the job's `retry`, unless it threw {@link NonRetryableError}.
  *
- * @param handler.input checks the job's `input` when the app starts (any Standard Schema); `run` gets its output
+ * @param handler.input checks the job's `input` when the app starts (any Standard Schema); `run` receives its output
  */
 export function defineJob<Input = unknown, Result = unknown>(handler: {
   readonly input?: StandardSchema<Input>;
@@ -57,13 +57,13 @@ export function defineJob<Input = unknown, Result = unknown>(handler: {
   return handler;
 }
 
-/** Thrown by a handler: trying again would not help. */
+/** A handler throws this if a retry would not help. */
 export class NonRetryableError extends Error {
   readonly code = 'NonRetryable';
   override readonly name = 'NonRetryableError';
 }
 
-/** The reason of a handler's aborted signal. */
+/** The reason of an aborted signal. */
 export class AttemptAbortedError extends Error {
   override readonly name = 'AttemptAbortedError';
 

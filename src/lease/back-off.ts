@@ -2,7 +2,7 @@ import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { StoreUnavailableError } from './store';
 
-/** Who asks: when, and how much it differs from the others. */
+/** The clock and the jitter of a caller. */
 export interface Asking {
   readonly clock: Clock;
   /** Uniform in [0, 1). */
@@ -10,9 +10,8 @@ export interface Asking {
 }
 
 /**
- * How long to wait before asking again, call after call: twice as long each time up to `mostMs`, less a random part of
- * up to a half, so that instances that lost the service together do not come back to it together. A service that says
- * when to come back is heeded.
+ * The waits between repeated calls. Each is twice the last, up to `mostMs`, minus a random part of up to a half, so
+ * that instances that lost the service together do not return together. A `Retry-After` of the service is heeded.
  */
 export function backOff(random: () => number, leastMs: Millis, mostMs: Millis): (problem: unknown) => Millis {
   let full = leastMs;

@@ -5,14 +5,14 @@ import type { Asking } from './back-off';
 import { backOff } from './back-off';
 import { StoreUnavailableError } from './store';
 
-/** No single call to storage takes longer; a call that is repeated gets the time that is left, and no more than this. */
+/** The time limit of a single call to storage. A repeated call gets the remaining time, and at most this. */
 export const CALL_LIMIT_MS = 5_000;
 const ASK_AGAIN_MS = 250;
 const ASK_AGAIN_AT_MOST_MS = 2_000;
 
 /**
- * Makes a call that ends in time, whatever the other side does: after `limit` its signal is aborted and the call
- * rejects with {@link StoreUnavailableError}, since nobody knows whether it took effect.
+ * Makes a call that ends in time, whatever the other side does. After `limit` its signal is aborted, and the call
+ * rejects with {@link StoreUnavailableError}. The call may or may not have taken effect.
  */
 export async function within<T>(
   clock: Clock,
@@ -37,8 +37,8 @@ export async function within<T>(
 }
 
 /**
- * Asks until there is an answer, or until there is no time left: then it rejects with the last trouble. Waits between
- * its calls grow, but half of the time that is left is kept for another one.
+ * Repeats a call until there is an answer. When no time is left it rejects with the last error. The waits between calls
+ * grow, but never take more than half of the remaining time.
  */
 export async function untilAnswered<T>(
   { clock, random }: Asking,

@@ -5,40 +5,39 @@ import type { Trust } from './trust';
 /** Metadata that marks a blob as written under a job's or an election's fence. */
 const JOB_MARK = 'cronleasejob';
 const TOKEN_MARK = 'cronleasetoken';
-/** Somebody else wrote between our read and our write: read again, this often at most. */
+/** How often a write is repeated when somebody else wrote between its read and its write. */
 const TRIES = 5;
 const ELECTION = 'election/';
 
-/**
- * This attempt is not the leader any more: its lease is lost or its run has been given to a successor. What it wanted
- * to write was not written.
- */
+/** This attempt is no longer the leader: its lease is lost, or a successor has its run. Nothing was written. */
 export class StaleLeaderError extends Error {
   readonly code = 'StaleLeader';
   override readonly name = 'StaleLeaderError';
 }
 
-/** The target of a fenced write is fenced by another job, or cannot be written as it is. */
+/** The target of a fenced write belongs to another job's fence, or its metadata is unusable. */
 export class FenceConflictError extends Error {
   readonly code = 'FenceConflict';
   override readonly name = 'FenceConflictError';
 }
 
-/** The target of a fenced write is not the version any more that was to be replaced: read it again. */
+/** The target of a fenced write is no longer the version of `ifMatch`. Read it again. */
 export class BlobChangedError extends Error {
   readonly code = 'BlobChanged';
   override readonly name = 'BlobChangedError';
 }
 
-/** How a fenced write goes. */
+/** Options of a fenced write. */
 export interface FencedWriteOptions {
-  /** Default: what the blob has, else `application/octet-stream`. */
+  /** Default: the blob's own, or `application/octet-stream` for a new one. */
   readonly contentType?: string;
-  /** Only this version, by its ETag, is replaced: for what was computed from the blob's own content. */
+  /** Replace only this version, by its ETag. Use it if the new content was computed from the old. */
   readonly ifMatch?: string;
 }
 
-/** What a fenced write needs of a blob: a `BlockBlobClient` of `@azure/storage-blob`, any version 12. */
+/**
+ * The part of a blob client that a fenced write needs: a `BlockBlobClient` of `@azure/storage-blob`, any version 12.
+ */
 export interface FencedBlob {
   readonly url: string;
   getProperties(options?: { abortSignal?: AbortSignal }): Promise<{
@@ -58,33 +57,36 @@ export interface FencedBlob {
   ): Promise<unknown>;
 }
 
-/** What keeps a leader that was paused, or is wrongly believed dead, from undoing its successor's work. */
+/**
+ * Keeps a leader that was paused, or was wrongly taken for dead, from undoing its successor's work. It rejects writes
+ * of a lower token after a higher one; it does not stop a successor from overwriting an earlier leader.
+ */
 export interface Fence {
   /**
-   * Fencing token: grows with every claim of the job, and with every term of an election. To fence a write to SQL or the like, compare it in the same
-   * statement: `… SET token = @token WHERE token <= @token`.
+   * Fencing token: grows with every claim of the job, and with every term of an election. To fence a write to SQL or a
+   * similar store, compare it in the same statement: `… SET token = @token WHERE token <= @token`.
    */
   readonly token: number;
-  /** Throws {@link StaleLeaderError} once this attempt may not believe any more that it leads. */
+  /** Throws {@link StaleLeaderError} once this attempt must no longer believe that it leads. */
   check(): void;
   /**
-   * Writes a whole blob, unless a higher token has written it: the token is kept in the blob's metadata
-   * (`cronleasejob`, `cronleasetoken`) and the write goes in with If-Match. Other metadata is kept.
+   * Writes a whole blob with If-Match, unless a higher token has written it. The blob's metadata holds the token
+   * (`cronleasejob`, `cronleasetoken`); its other metadata is kept.
    *
    * @param blob a `BlockBlobClient`
-   * @throws StaleLeaderError when the trust is over or a higher token is there
-   * @throws FenceConflictError when the blob carries another job's mark
-   * @throws BlobChangedError when it is not the version `ifMatch`
+   * @throws StaleLeaderError if the trust is over, or the blob has a higher token
+   * @throws FenceConflictError if the blob has another job's mark
+   * @throws BlobChangedError if the blob is not the version of `ifMatch`
    */
   write(blob: FencedBlob, body: string | Uint8Array, options?: FencedWriteOptions): Promise<void>;
 }
 
-/** A fence that an attempt's end closes. */
+/** A fence that is closed at the end of its attempt. */
 export interface ClosableFence extends Fence {
   close(): void;
 }
 
-/** The mark of an election's fence: no job is called so. */
+/** The mark of an election's fence. No job can have this name. */
 export function electionMark(name: string): string {
   return ELECTION + name;
 }
@@ -95,7 +97,9 @@ export function createFence(mark: string, token: Token, trust: Pick<Trust, 'hold
   const whose = nameOf(mark);
   const check = (): void => {
     if (closing.signal.aborted) {
-      throw new StaleLeaderError(`the attempt of ${whose} with token ${String(token)} has ended: nothing was written`);
+      throw new StaleLeaderError(
+        `the attempt of ${whose} with token ${String(token)} has ended, so nothing was written`,
+      );
     }
     if (!trust.holds) {
       throw new StaleLeaderError(
@@ -121,8 +125,8 @@ export function createFence(mark: string, token: Token, trust: Pick<Trust, 'hold
         }
       }
       throw new FenceConflictError(
-        `${withoutQuery(blob.url)} was changed by others ${String(TRIES)} times while ${whose} wrote it: ` +
-          'nobody else should write there',
+        `${withoutQuery(blob.url)} was changed ${String(TRIES)} times while ${whose} wrote it: ` +
+          'let nothing else write to that blob',
       );
     },
   };
@@ -175,11 +179,11 @@ function assertMayWrite(
 function assertUnchanged(blob: FencedBlob, target: Target | undefined, ifMatch: string | undefined): void {
   if (ifMatch === undefined || target?.etag === ifMatch) return;
   throw new BlobChangedError(
-    `${withoutQuery(blob.url)} is ${target === undefined ? 'gone' : 'another version'} since it was read: read it again`,
+    `${withoutQuery(blob.url)} was ${target === undefined ? 'deleted' : 'changed'} after it was read: read it again`,
   );
 }
 
-/** False when the blob has changed since it was looked at. */
+/** False if the blob has changed since it was read. */
 async function put(
   blob: FencedBlob,
   body: string | Uint8Array,
@@ -206,7 +210,7 @@ function statusOf(error: unknown): number | undefined {
   return isObject(error) && typeof error['statusCode'] === 'number' ? error['statusCode'] : undefined;
 }
 
-/** A SAS must not get into messages. */
+/** Messages must not contain a SAS. */
 function withoutQuery(url: string): string {
   return url.split('?')[0] ?? url;
 }

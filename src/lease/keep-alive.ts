@@ -9,35 +9,35 @@ import type { LeaseStore } from './store';
 import type { Moment, Trust } from './trust';
 import { moment, whenOver } from './trust';
 
-/** After a renewal that got no answer, the next one follows this soon at first, and sooner when little trust is left. */
+/** The first wait after a renewal without an answer; shorter if little trust is left. */
 const ASK_AGAIN_MS = 500;
 const ASK_AGAIN_AT_MOST_MS = 2_000;
 const ASK_AGAIN_LEAST_MS = 100;
 
 export interface KeepAliveOptions extends Asking {
-  /** One that has no control records is not asked for them. */
+  /** Elections have no control records, so their store omits `readControl`. */
   readonly store: Pick<LeaseStore, 'renew'> & Partial<Pick<LeaseStore, 'readControl'>>;
   readonly job: JobName;
-  /** For messages. Default: the job by its name. */
+  /** The lease's owner, for messages. Default: the job by its name. */
   readonly whose?: string;
   readonly leaseId: LeaseId;
   readonly leaseMs: Millis;
   readonly trust: Trust;
-  /** Called once: the lease is lost, or the trust is over. */
+  /** Called once, when the lease is lost or the trust is over. */
   readonly onLost: (why: string) => void;
-  /** Called after each renewal that succeeded. */
+  /** Called after each successful renewal. */
   readonly onRenewed?: () => void;
-  /** Called with what operators want of the job, after each renewal. */
+  /** Called with the job's control after each renewal. */
   readonly onControl?: (control: Control) => void;
-  /** Called with the service's Date of that answer, and when its call was sent. */
+  /** Called with the service's Date of the control's answer, and when its call was sent. */
   readonly onDate?: (date: EpochMs, sent: Moment) => void;
-  /** What went wrong without ending the lease. */
+  /** Called with each error that does not end the lease. */
   readonly onTrouble: (problem: unknown) => void;
 }
 
 /**
- * Keeps a lease renewed at a third of its length until stopped. Each renewal is cut off before the trust ends; from a
- * success on, trust lasts until its start + lease − margin.
+ * Renews a lease at each third of its length until stopped. Each renewal is cut off before the trust ends. A success
+ * extends the trust to the renewal's start + lease − margin.
  */
 export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   const { store, clock, random, job, leaseId, leaseMs, trust, whose = `job "${job}"` } = options;
@@ -111,7 +111,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   };
 
   cancelWatch = whenOver(clock, trust, loseTrust);
-  // What a slow hand-over has left of the first trust may be less than a third of the lease.
+  // After a slow hand-over, less than a third of the lease may be left of the first trust.
   renewIn(Math.min(leaseMs / 3, trust.remaining() / 2));
   return { stop };
 }

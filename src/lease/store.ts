@@ -1,31 +1,30 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 
 /**
- * What cronlease asks of a storage service, by facets: rows that are leased, controls, a ledger, the pieces of runs that
- * fan out, and the presence of deployments. A store implements all of them; a consumer takes the facets that it uses.
+ * The storage port, in facets: leased rows, controls, a ledger, the pieces of runs that fan out, and the presence of
+ * deployments. A store implements all of them; a consumer takes the facets that it uses.
  *
  * Contract, checked by `test/conformance`:
- * - Every method rejects with {@link StoreUnavailableError} when the service did not answer, throttled or failed
- *   (the call may or may not have taken effect), with {@link StoreDeniedError} when it refused the caller, and with
- *   the signal's reason when the caller gave up. Losing a race is an answer, never an error.
- * - A method makes one attempt: asking again is the caller's business, since only the caller knows what asking
- *   again means.
- * - `date` is the service's own clock when it answered (resolution 1 s, truncated).
- * - Metadata keys are lowercase letters, values printable ASCII, neither empty nor with a space at either end: a store
- *   may count on that. It rejects other metadata, and what its {@link StoreLimits} do not allow, before the call, with
- *   {@link StoreLimitError}.
- * - Conditions and leases are checked and applied by the service in one step.
+ * - Every method rejects with {@link StoreUnavailableError} if the service did not answer, throttled or failed (the
+ *   call may or may not have taken effect), with {@link StoreDeniedError} if it refused the caller, and with the
+ *   signal's reason if the caller gave up. A lost race is an answer, never an error.
+ * - A method makes one attempt. Repeating it is up to the caller, since only the caller knows what a second call would
+ *   do.
+ * - `date` is the time of the answer by the service's clock, cut to whole seconds.
+ * - Metadata keys are lowercase letters. Values are printable ASCII, not empty, with no space at either end. A store
+ *   rejects other metadata, and anything beyond its {@link StoreLimits}, before the call, with {@link StoreLimitError}.
+ * - The service checks conditions and leases and applies the change in one step.
  */
 export interface LeaseStore extends JobRowStore, ControlStore, LedgerStore, PieceStore, PresenceStore {}
 
-/** Rows with their leases: what an election needs of a store. Its names are those of elections, with their grammar. */
+/** Rows with their leases: the part of a store that an election needs. Row names follow the rules of job names. */
 export interface RowStore {
-  /** For messages: where this store is, without secrets. */
+  /** The store's location for messages, without secrets. */
   readonly location: string;
 
   readonly limits: StoreLimits;
 
-  /** Makes the container if it is missing. Not being allowed to make one that exists is no error. */
+  /** Creates the container if it is missing. If it exists, a missing permission to create it is no error. */
   prepare(options?: CallOptions): Promise<void>;
 
   /** Creates a row if it is absent. */
@@ -34,8 +33,9 @@ export interface RowStore {
   readRow(job: JobName, options?: CallOptions): Promise<ListedRow | undefined>;
 
   /**
-   * Takes the row's lease. The same id while it is held is a renewal. `lost`: held by another, changed since
-   * `ifMatch`, broken and still ending, or no such row. A broken lease can be taken; whether it should be is the caller's business.
+   * Takes the row's lease. With the id that holds it, this is a renewal. `lost`: another id holds it, the row changed
+   * since `ifMatch`, the lease is broken and has not ended, or there is no such row. A broken lease that has ended can
+   * be taken; the caller must decide whether that is safe.
    */
   acquire(
     job: JobName,
@@ -43,10 +43,12 @@ export interface RowStore {
     options?: CallOptions,
   ): Promise<{ readonly kind: 'acquired'; readonly date: EpochMs } | { readonly kind: 'lost' }>;
 
-  /** `lost`: not ours any more, also when the service answers with another id than the one asked for. */
+  /** `lost`: the lease is no longer ours. That includes an answer with another id than `leaseId`. */
   renew(job: JobName, leaseId: LeaseId, options?: CallOptions): Promise<'renewed' | 'lost'>;
 
-  /** Replaces the row's metadata under the lease. `refused`: the lease is not ours, or the row has changed. */
+  /**
+   * Replaces the row's metadata under the lease. `refused`: the lease is not ours, or the row changed since `ifMatch`.
+   */
   writeRow(
     job: JobName,
     metadata: Metadata,
@@ -54,7 +56,7 @@ export interface RowStore {
     options?: CallOptions,
   ): Promise<{ readonly kind: 'written'; readonly etag: ETag; readonly date: EpochMs } | { readonly kind: 'refused' }>;
 
-  /** `lost`: it was not ours any more, or the row has changed since `ifMatch`, where that is given. */
+  /** `lost`: the lease was no longer ours, or the row changed since `ifMatch`, if given. */
   release(
     job: JobName,
     leaseId: LeaseId,
@@ -62,11 +64,12 @@ export interface RowStore {
   ): Promise<'released' | 'lost'>;
 }
 
-/** Leases that somebody else than their holder can end. A store whose leases nobody can break leaves it out. */
+/** Leases that others than their holder can end. A store whose leases cannot be broken omits this facet. */
 export interface LeaseBreaking {
   /**
-   * Breaks the row's lease, never at once: it ends when it would have ended unrenewed, after the longest lease at most, and cannot be
-   * renewed any more. `lost`: nothing to break, or changed since `ifMatch`.
+   * Breaks the row's lease, which can then no longer be renewed. It does not end at once, but when it would have ended
+   * without renewal, after the longest lease length at most. `lost`: there is no lease, or the row changed since
+   * `ifMatch`.
    */
   breakLease(
     job: JobName,
@@ -79,20 +82,20 @@ export interface LeaseBreaking {
 export interface JobRowStore extends RowStore, Partial<LeaseBreaking> {
   /**
    * All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. Once
-   * `enough` is aborted it ends with what its pages have shown, at least one, and with where to continue: there a
-   * listing goes on that is given it as `from`. A job is in one of these parts whole.
+   * `enough` is aborted, the listing ends with the pages read so far, at least one, and returns a continuation; pass
+   * that as `from` to continue. A job's row and control are never split between two listings.
    */
   list(options?: ListOptions): Promise<Listing>;
 }
 
-/** What people want of a job: one control record for each. */
+/** Controls of jobs: one record each, which operators write. */
 export interface ControlStore {
   readControl(
     job: JobName,
     options?: CallOptions,
   ): Promise<{ readonly control: ListedControl | undefined; readonly date: EpochMs }>;
 
-  /** Replaces the control record; `ifMatch` undefined: only if there is none. `refused`: somebody was faster. */
+  /** Replaces the control record; with `ifMatch` undefined, only if there is none. `refused`: somebody was faster. */
   writeControl(
     job: JobName,
     metadata: Metadata,
@@ -114,7 +117,7 @@ export interface LedgerStore {
     options?: CallOptions,
   ): Promise<{ readonly kind: 'created'; readonly etag: ETag } | { readonly kind: 'exists' }>;
 
-  /** `refused`: changed since `ifMatch`, or gone. */
+  /** `refused`: the record changed since `ifMatch`, or is gone. */
   replaceRecord(
     job: JobName,
     key: string,
@@ -123,7 +126,7 @@ export interface LedgerStore {
     options?: CallOptions,
   ): Promise<{ readonly kind: 'replaced'; readonly etag: ETag } | { readonly kind: 'refused' }>;
 
-  /** Rejects with `ForeignRecordError` when it is larger than any that cronlease writes; so does `readPiece`. */
+  /** Rejects with `ForeignRecordError` if the record is larger than any that cronlease writes; so does `readPiece`. */
   readRecord(
     job: JobName,
     key: string,
@@ -131,8 +134,8 @@ export interface LedgerStore {
   ): Promise<{ readonly body: string; readonly etag: ETag } | undefined>;
 
   /**
-   * One page of a job's record keys with their summaries, in order of key (newest first). It holds `limit` records at
-   * most, perhaps fewer, or none, although there are more: only a continuation that is undefined is the end.
+   * One page of a job's record keys with their summaries, in order of key (newest first). A page holds at most `limit`
+   * records. It may hold fewer, or none, before the end: only an undefined continuation is the end.
    */
   listRecords(
     job: JobName,
@@ -143,7 +146,7 @@ export interface LedgerStore {
 
 /** The pieces of runs that fan out: plan, results of items, heartbeats. */
 export interface PieceStore {
-  /** Creates a piece of a fan-out run (its plan, an item's result) if there is none of this name. */
+  /** Creates a piece of a fan-out run (its plan, an item's result) if its name is free. */
   createPiece(
     job: JobName,
     key: string,
@@ -154,10 +157,12 @@ export interface PieceStore {
 
   readPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<string | undefined>;
 
-  /** Writes an empty summary to a piece, which makes it newly written. `gone`: there is none. */
+  /** Writes an empty summary to a piece, which renews its time of writing. `gone`: there is no such piece. */
   touchPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<'touched' | 'gone'>;
 
-  /** When a piece was created or touched last, by the service's clock, and the `date` of the answer. Undefined: gone. */
+  /**
+   * When a piece was last created or touched, by the service's clock, and the `date` of the answer. Undefined: gone.
+   */
   pieceWritten(
     job: JobName,
     key: string,
@@ -165,22 +170,25 @@ export interface PieceStore {
     options?: CallOptions,
   ): Promise<{ readonly writtenAt: EpochMs; readonly date: EpochMs } | undefined>;
 
-  /** One page of the pieces of a run, or of all runs of a job, in order of run key and name; as `listRecords`. */
+  /**
+   * One page of the pieces of a run, or of all runs of a job, in order of run key and name. Pages work as in
+   * `listRecords`.
+   */
   listPieces(
     job: JobName,
     request: { readonly key?: string; readonly limit: number; readonly continuation?: string },
     options?: CallOptions,
   ): Promise<{ readonly pieces: readonly ListedPiece[]; readonly continuation: string | undefined }>;
 
-  /** One that is not there is deleted already. */
+  /** A missing piece counts as deleted. */
   deletePiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<void>;
 }
 
-/** What deployments write of themselves, for `doctor` alone. */
+/** Reports that deployments write about themselves. Only `doctor` reads them. */
 export interface PresenceStore {
   /**
-   * What a deployment says of itself. `ifMatch` undefined: whatever is there is replaced. `refused`: somebody else has
-   * written it since `ifMatch`.
+   * Replaces a deployment's presence; with `ifMatch` undefined, unconditionally. `refused`: somebody else has written
+   * it since `ifMatch`.
    */
   writePresence(
     deployment: string,
@@ -189,7 +197,7 @@ export interface PresenceStore {
     options?: CallOptions,
   ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
 
-  /** What all deployments have said of themselves. `date` is that of the first page. */
+  /** The presences of all deployments. `date` is that of the first page. */
   listPresences(options?: CallOptions): Promise<Presences>;
 }
 
@@ -198,11 +206,11 @@ export interface ElectionStore extends RowStore {
   listRows(options?: CallOptions): Promise<ReadonlyMap<JobName, ListedRow>>;
 }
 
-/** What a store can hold, and for how long: checks, operators and tests go by it. */
+/** The limits of a store, which checks, operators and tests use. */
 export interface StoreLimits {
   /** The lengths that a lease may have. */
   readonly leaseMs: { readonly least: Millis; readonly most: Millis };
-  /** Bytes that all keys and values of one metadata may have: 8,192 at least, which a full row needs. */
+  /** The most bytes of one blob's metadata, keys and values together: at least 8,192, which a full row needs. */
   readonly metadataBytes: number;
 }
 
@@ -213,17 +221,18 @@ export interface CallOptions {
 }
 
 /**
- * `broken`: somebody else than its holder ended the lease, and the holder may still trust it. It counts as leased until
- * a tick has itself seen it broken for a lease length + margin. Only a store with {@link LeaseBreaking} has it.
+ * `broken`: somebody other than its holder ended the lease, and the holder may still trust it. It counts as leased
+ * until a tick has itself seen it broken for a lease length + margin. Only a store with {@link LeaseBreaking} returns
+ * it.
  */
 export type LeaseState = 'available' | 'leased' | 'expired' | 'broken';
 
 export interface ListedRow {
   readonly etag: ETag;
   readonly lease: LeaseState;
-  /** Of a broken lease: it still lasts for a while. Its holder may write, nobody can acquire or renew it. */
+  /** A broken lease that has not ended. Its holder may still write; nobody can acquire or renew it. */
   readonly isEnding?: boolean;
-  /** In a listing: the lease never ends by itself. None of ours is such a one. */
+  /** In a listing: the lease never expires. cronlease never takes such a lease. */
   readonly endless?: true;
   readonly metadata: Metadata;
 }
@@ -247,7 +256,7 @@ export interface ListOptions extends CallOptions {
 export interface ListedJob {
   readonly row?: ListedRow;
   readonly control?: ListedControl;
-  /** That of the page on which the row lay, or the control where there is no row. */
+  /** The Date of the page that showed the row, or the control if there is no row. */
   readonly date: EpochMs;
 }
 
@@ -267,12 +276,12 @@ export interface Presences {
   readonly strays?: Strays;
 }
 
-/** Blobs among those that were listed whose names cronlease does not write: they are left out. */
+/** Listed blobs with names that cronlease does not write. Listings omit them. */
 export interface Strays {
   readonly count: number;
   /** The first ten. */
   readonly names: readonly string[];
-  /** The first ten whose metadata stops programs that list with the SDK, as older versions of cronlease do. */
+  /** The first ten whose metadata breaks listings by the SDK, which older versions of cronlease use. */
   readonly harmful: readonly string[];
 }
 
@@ -289,22 +298,22 @@ export interface ListedRecord {
 }
 
 export interface ListedPiece {
-  /** Of the run. */
+  /** The run's key. */
   readonly key: string;
   readonly name: string;
   readonly summary: Metadata;
 }
 
-/** Storage did not do what was asked. Losing a race is no such error. */
+/** Storage did not do what was asked. A lost race is not an error. */
 export abstract class StoreError extends Error {
   abstract readonly code: string;
 }
 
-/** The service could not be reached, throttled, or failed. Whether the call took effect is not known. */
+/** The service could not be reached, throttled, or failed. The call may or may not have taken effect. */
 export class StoreUnavailableError extends StoreError {
   readonly code = 'StoreUnavailable';
   override readonly name = 'StoreUnavailableError';
-  /** How long the service wants to be left alone, where it said so. */
+  /** The service's `Retry-After`, if it sent one. */
   readonly retryAfterMs: Millis | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly retryAfterMs?: Millis | undefined } = {}) {
@@ -314,12 +323,13 @@ export class StoreUnavailableError extends StoreError {
 }
 
 /**
- * Why the service refused the caller, where that is known. `noToken`: it has no identity that could be used.
- * `credentials`: the service does not know it. `role`: it may not do this. `network`: from here nobody may.
+ * Why the service refused the caller, if known. `noToken`: the caller has no usable identity. `credentials`: the
+ * service does not accept its credentials. `role`: the caller lacks permission. `network`: the service refuses this
+ * network.
  */
 export type Denial = 'noToken' | 'credentials' | 'role' | 'network';
 
-/** The service refused the caller: wrong credentials, or a role that is missing. */
+/** The service refused the caller: wrong credentials, or a missing role. */
 export class StoreDeniedError extends StoreError {
   readonly code = 'StoreDenied';
   override readonly name = 'StoreDeniedError';
@@ -331,7 +341,7 @@ export class StoreDeniedError extends StoreError {
   }
 }
 
-/** The store cannot hold what was to be stored, or cannot give a lease of this length. Nothing was sent. */
+/** The value exceeds the store's limits, or the lease length does. Nothing was sent. */
 export class StoreLimitError extends Error {
   readonly code = 'StoreLimit';
   override readonly name = 'StoreLimitError';

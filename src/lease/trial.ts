@@ -1,40 +1,40 @@
 import type { Millis } from '../core/brand';
 import type { Denial, StoreError } from './store';
 
-/** What coordination does in storage, in this order. */
+/** The calls that coordination makes, in the order of the trial. */
 export const TRIAL_STEPS = ['list', 'read', 'create', 'lease', 'write', 'release', 'delete'] as const;
 export type TrialStep = (typeof TRIAL_STEPS)[number];
 
-/** Whose identity the calls were made with, as messages show it. */
+/** The identity of the caller, as messages show it. */
 export interface Caller {
-  /** With its kind: `the user ada@example.com`. */
+  /** The name with its kind: `the user ada@example.com`. */
   readonly name: string;
-  /** Where the identity belongs: `tenant 1234`. */
+  /** The directory of the identity: `tenant 1234`. */
   readonly realm: string;
 }
 
-/** What a person does so that this caller is let in, by what keeps it out, in the words of the service. */
+/** The remedy of each denial, as an instruction in the service's terms. */
 export interface Remedies extends Readonly<Record<Denial, string>> {
-  /** The service keeps a version of each blob with each write. */
+  /** The remedy if the service keeps a version of a blob at each write. */
   readonly versions: string;
 }
 
-/** What came of doing all that coordination does, once, with a blob of its own. */
+/** The result of each kind of call that coordination makes, tried once with a blob of its own. */
 export interface Trial {
   readonly container: 'there' | 'missing' | 'unknown';
-  /** What was refused, or not answered. */
+  /** Steps that were refused or not answered. */
   readonly failures: ReadonlyMap<TrialStep, StoreError>;
-  /** What could not be tried, since what it needs had failed. */
+  /** Steps that were not tried, because a step they need had failed. */
   readonly untried: readonly TrialStep[];
-  /** The service keeps a version of each blob with each write. */
+  /** Whether the service keeps a version of a blob at each write. */
   readonly versioned: boolean;
-  /** How long the first answer took; undefined: there was none. */
+  /** How long the first answer took; undefined if there was none. */
   readonly answeredInMs: Millis | undefined;
-  /** How far this machine's clock is ahead of the service's, as the first answer told it; precise to a second. */
+  /** How far this machine's clock is ahead of the service's, by the first answer; precise to a second. */
   readonly skewMs: Millis | undefined;
   /** A blob that could not be removed. */
   readonly left: string | undefined;
-  /** Where an identity's token was refused: whose. */
+  /** The identity whose token was refused, if a token was. */
   readonly caller?: Caller | undefined;
   readonly remedies: Remedies;
 }

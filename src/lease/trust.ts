@@ -12,16 +12,16 @@ export function moment(clock: Clock): Moment {
 }
 
 /**
- * How long has passed, by whichever clock says more: the monotonic one may stand still while a machine sleeps, and a
- * wall clock that is set back must not make time shorter.
+ * The time since `start`, by the clock that shows more. The monotonic clock may stand still while a machine sleeps, and
+ * a wall clock that was set back must not shorten it.
  */
 export function elapsedSince(clock: Clock, start: Moment): Millis {
   return Math.max(clock.now() - start.wall, clock.monotonic() - start.monotonic);
 }
 
 /**
- * The holder's belief that it holds the lease: trusted until `proof + length`. Once over it is over for good; a
- * renewal that succeeds late proves nothing.
+ * The holder's belief that it holds the lease, until `proof + length`. Trust that has ended never returns: a renewal
+ * that succeeds late proves nothing.
  */
 export class Trust {
   #over = false;
@@ -32,7 +32,7 @@ export class Trust {
     private length: Millis,
   ) {}
 
-  /** Milliseconds of trust left; 0 when it is over. */
+  /** Milliseconds of trust left; 0 once it is over. */
   remaining(): Millis {
     if (this.#over) return 0;
     const left = this.length - elapsedSince(this.clock, this.proof);
@@ -45,7 +45,7 @@ export class Trust {
     return this.remaining() > 0;
   }
 
-  /** A renewal that was sent at `proof` succeeded. Returns whether the trust goes on. */
+  /** Extends the trust after a successful renewal that was sent at `proof`. Returns whether the trust still holds. */
   extend(proof: Moment, length: Millis): boolean {
     if (!this.holds) return false;
     this.proof = proof;
@@ -53,20 +53,20 @@ export class Trust {
     return this.holds;
   }
 
-  /** The lease is known to be lost. */
+  /** Ends the trust at once, because the lease is known to be lost. */
   end(): void {
     this.#over = true;
   }
 }
 
-/** How often a trust is looked at: a machine that wakes from sleep learns within this time that it is no leader. */
+/** How often a trust is checked. A machine that wakes from sleep finds out within this time that it no longer leads. */
 const WATCH_EVERY_MS = 150;
 
 /**
- * Calls once the trust is over, at once if it is so already. A timer alone would not do: it stands still with the
- * monotonic clock while a machine sleeps.
+ * Calls `over` once the trust is over, or at once if it already is. A single timer would not be enough: it stands still
+ * with the monotonic clock while a machine sleeps.
  *
- * @returns what stops watching
+ * @returns a function that stops the watch
  */
 export function whenOver(clock: Clock, trust: Trust, over: () => void): () => void {
   let cancel = (): void => undefined;

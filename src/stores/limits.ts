@@ -6,30 +6,31 @@ import type { Metadata, StoreLimits } from '../lease/store';
 import { StoreLimitError } from '../lease/store';
 
 /**
- * The limits of both stores: those of Azure Blob Storage, so that what works in memory works on the service. They are
- * here, and not with an adapter, so that `validate` and `next` know them without loading an SDK.
+ * The limits of both stores. They are those of Azure Blob Storage, so that a value accepted in memory is accepted by the
+ * service. They are here, and not with an adapter, so that `validate` and `next` need not load an SDK.
  *
  * @see https://learn.microsoft.com/rest/api/storageservices/lease-blob
  */
 export const STORE_LIMITS: StoreLimits = { leaseMs: { least: 15_000, most: 60_000 }, metadataBytes: 8192 };
 
-/** In bytes: no record or piece that cronlease writes is larger. */
+/** In bytes. Every record and piece that cronlease writes is smaller. */
 export const BODY_BYTES = 4 * 1024 * 1024;
 
 /**
- * @param body undefined: more than {@link BODY_BYTES}
+ * @param body undefined if it is larger than {@link BODY_BYTES}
  * @throws ForeignRecordError
  */
 export function checkBody(what: string, body: string | undefined): string {
   if (body !== undefined) return body;
-  throw new ForeignRecordError(`${what} is larger than ${BODY_BYTES / 1024 / 1024} MB, and not one of cronlease's`);
+  throw new ForeignRecordError(`${what} is larger than ${BODY_BYTES / 1024 / 1024} MB: cronlease did not write it`);
 }
 
 /**
- * Refuses metadata that blob storage would refuse, or give back changed.
+ * Rejects metadata that blob storage would reject or change.
  *
- * @throws StoreLimitError names the key and says what would be right.
- * @see https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources
+ * @throws StoreLimitError with the key and the remedy.
+ * @see
+ *   https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources
  */
 export function checkMetadata(metadata: Metadata): void {
   let bytes = 0;
@@ -46,13 +47,14 @@ export function checkMetadata(metadata: Metadata): void {
   }
   if (bytes > STORE_LIMITS.metadataBytes) {
     throw new StoreLimitError(
-      `Metadata of ${bytes} bytes cannot be stored: all keys and values together may have ${STORE_LIMITS.metadataBytes}. Shorten them.`,
+      `Metadata of ${bytes} bytes cannot be stored: the limit is ${STORE_LIMITS.metadataBytes} for all keys and values together. Shorten them.`,
     );
   }
 }
 
 function problemOf(value: string): string | undefined {
-  // It travels as the value of an HTTP header: that is trimmed on the way, and other characters depend on the code page.
+  // Metadata travels as HTTP headers. Their values are trimmed on the way, and other characters depend on the code
+  // page.
   if (value === '') return 'it is empty. Leave the key out.';
   if (value.startsWith(' ') || value.endsWith(' ')) return 'it begins or ends with a space. Trim it.';
   const other = /[^ -~]/u.exec(value)?.[0];
@@ -62,16 +64,16 @@ function problemOf(value: string): string | undefined {
 }
 
 /**
- * A lease's length as the service takes it: whole seconds, never less than asked for, since the holder trusts the
- * length that it asked for.
+ * A lease's length in whole seconds, as the service needs it. Rounded up, because the holder trusts the length that it
+ * asked for.
  *
- * @throws StoreLimitError outside of 15 s to 60 s.
+ * @throws StoreLimitError below 15 s or above 60 s.
  */
 export function leaseSeconds(leaseMs: Millis): number {
   const { least, most } = STORE_LIMITS.leaseMs;
   const seconds = Math.ceil(leaseMs / 1000);
   if (seconds * 1000 >= least && seconds * 1000 <= most) return seconds;
   throw new StoreLimitError(
-    `A lease of ${leaseMs} ms cannot be had: it lasts ${formatDuration(least)} to ${formatDuration(most)}.`,
+    `A lease of ${formatDuration(leaseMs)} is not possible. Use ${formatDuration(least)} to ${formatDuration(most)}.`,
   );
 }

@@ -12,11 +12,11 @@ export type { Settings } from './azure-blob/connection';
 export { CONTAINER_NAME_RULE, DEFAULT_CONTAINER, isContainerName, StorageSettingsError } from './azure-blob/connection';
 
 /**
- * The storage that an app's settings name. This file alone picks a store by its connection setting; today every setting
+ * The storage that an app's settings name. Only this file picks a store by its connection setting. Today every setting
  * names Azure Blob Storage.
  */
 export interface Connection {
-  /** `CRONLEASE_STORAGE`, or the settings that begin with it, as the environment has them. */
+  /** The environment, with `CRONLEASE_STORAGE` or the settings that begin with it. */
   readonly settings: Settings;
   /** Undefined: the default container. */
   readonly container: string | undefined;
@@ -27,7 +27,7 @@ export interface Connection {
 }
 
 /**
- * The store of jobs. Makes no call.
+ * Opens the store of jobs. It makes no call.
  *
  * @throws StorageSettingsError
  */
@@ -36,7 +36,7 @@ export function openStore(connection: Connection): LeaseStore {
 }
 
 /**
- * The rows of all elections in the same place. Makes no call.
+ * Opens the rows of all elections in the same place. It makes no call.
  *
  * @throws StorageSettingsError
  */
@@ -44,13 +44,13 @@ export function openElectionStore(connection: Connection): ElectionStore {
   return azureBlobElectionRows(connected(connection));
 }
 
-/** The rows of elections in the container of a client that a program brings along. */
+/** The rows of elections in the container of a program's own client. */
 export function electionRowsIn(container: RowContainer, clock: Clock): RowStore {
   return azureBlobElections(container, clock);
 }
 
 /**
- * Does once, with an object of its own, all that coordination does, to show what the caller may do.
+ * Tries each kind of call that coordination makes once, on an object of its own, to find the caller's permissions.
  *
  * @param id a new GUID
  * @throws StorageSettingsError

@@ -411,7 +411,7 @@ describe('doctor', () => {
       expect.stringMatching(/^storage: \S+\/nothing-here answers, and there is no such container$/),
     ]);
     expect(await look(azurite.connectionString.replaceAll(String(azurite.port), '9'), 'denied')).toEqual([
-      expect.stringMatching(/^storage: .*Can the service be reached from here/),
+      expect.stringMatching(/^storage: .*Check whether this machine can reach the service/),
     ]);
   });
 });

@@ -421,8 +421,8 @@ describe('files', () => {
       '{"jobs": {\n  "a": {"schedule": "@daily", "schedule": "@hourly"},\n  "a": {"schedule": "* *"}}}',
     );
     expect(refusal(file).errors.map(({ path, message }) => `${path} ${message}`)).toEqual([
-      'jobs.a.schedule is given a second time, at line 2, column 31',
-      'jobs.a is given a second time, at line 3, column 3',
+      'jobs.a.schedule is a duplicate, at line 2, column 31',
+      'jobs.a is a duplicate, at line 3, column 3',
       'jobs.a.schedule has 2 fields',
     ]);
   });

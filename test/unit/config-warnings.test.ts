@@ -53,8 +53,8 @@ describe('warnings', () => {
 
   it.each<[object, string, RegExp]>([
     [{ schedule: '@at 2026-05-31T22:59:59Z' }, 'schedule', /in the past by more than catchUpWindow \(1h\)/],
-    [{ schedule: '@daily', between: { to: '2026-05-31' } }, 'between.to', /nothing is due any more/],
-    [{ schedule: '@daily', between: { from: '2020-01-01', to: '2026-06-01T00:00' } }, 'between.to', /any more/],
+    [{ schedule: '@daily', between: { to: '2026-05-31' } }, 'between.to', /never due again/],
+    [{ schedule: '@daily', between: { from: '2020-01-01', to: '2026-06-01T00:00' } }, 'between.to', /never due again/],
   ])('of what is over: %j: %s', (settings, path, message) => {
     expect(now(settings).warnings).toMatchObject([
       { path: `jobs.job.${path}`, message: expect.stringMatching(message) },

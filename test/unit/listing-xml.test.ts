@@ -80,7 +80,7 @@ describe('the answer to List Blobs', () => {
 
   it.each([
     ['', 'document must contain a root element'],
-    ['<html><body>Sign in</body></html>', 'its root is html'],
+    ['<html><body>Sign in</body></html>', 'its root element is html'],
     [listingOf(blobOf('<k>v</k>')).slice(0, -30), 'unclosed tag'],
     [listingOf(blobOf('<a>1</b>')), 'unexpected close tag'],
     [`<!DOCTYPE x [<!ENTITY e "boom">]>${listingOf(blobOf('<k>&e;</k>')).slice(39)}`, 'undefined entity'],

@@ -3,14 +3,14 @@ import type { Clock } from '../../core/clock';
 import { type CallOptions, StoreUnavailableError } from '../../lease/store';
 import { codeOf, dateOf, failure } from './errors';
 
-/** What the service answered, and when by its own clock. `no`: the condition or the lease of the call did not hold. */
+/** The service's answer, with the time by its own clock. `no`: the condition or the lease of the call did not hold. */
 export type Answer<T> =
   { readonly kind: 'yes'; readonly value: T; readonly date: EpochMs } | { readonly kind: 'no'; readonly date: EpochMs };
 
 interface Question<T> {
-  /** For messages: what is asked, and of which blob. */
+  /** The operation and its object, for messages. */
   readonly what: string;
-  /** The service's error codes that are an answer and not an error. */
+  /** The service's error codes that are answers, not errors. */
   readonly no: readonly string[];
   readonly send: (abortSignal: AbortSignal) => Promise<T>;
   readonly options: CallOptions | undefined;
@@ -25,7 +25,10 @@ interface Service {
   readonly callTimeoutMs: Millis;
 }
 
-/** Makes calls one attempt each, ended by the caller's signal or the time limit, their errors in the port's terms. */
+/**
+ * Makes each call once, and translates its error into the port's terms. The caller's signal or the time limit ends a
+ * call.
+ */
 export function asker(service: Service): Ask {
   return ({ what, no, send, options }) => {
     const where = `${what} at ${service.location}`;
@@ -41,7 +44,7 @@ export function asker(service: Service): Ask {
   };
 }
 
-/** Settles as `send` does, or at once when the caller gives up or the time limit passes, whatever `send` does then. */
+/** Settles like `send`, or at once when the caller gives up or the time limit passes, even if `send` continues. */
 async function limited<T>(
   { clock, callTimeoutMs }: Service,
   where: string,
@@ -61,7 +64,9 @@ async function limited<T>(
   signal?.addEventListener('abort', onAbort, { once: true });
   const cancelTimer = clock.after(callTimeoutMs, () => {
     giveUp(
-      new StoreUnavailableError(`${where}: no answer within ${callTimeoutMs} ms. It may have taken effect or not.`),
+      new StoreUnavailableError(
+        `${where}: no answer within ${callTimeoutMs} ms. The call may or may not have taken effect.`,
+      ),
     );
   });
   try {
@@ -74,5 +79,5 @@ async function limited<T>(
 
 function checkDate(date: number | undefined, where: string): EpochMs {
   if (date !== undefined && !Number.isNaN(date)) return date;
-  throw new StoreUnavailableError(`${where}: the answer has no Date. Is there a proxy in between that drops it?`);
+  throw new StoreUnavailableError(`${where}: the answer has no Date header. Check whether a proxy removes it.`);
 }

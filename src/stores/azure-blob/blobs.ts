@@ -13,7 +13,7 @@ interface Put {
   readonly blobName: string;
   readonly body: string;
   readonly metadata: Metadata;
-  /** Undefined: only if there is none. */
+  /** Undefined: write only if there is no such blob. */
   readonly ifMatch: ETag | undefined;
   readonly options: CallOptions | undefined;
 }
@@ -22,7 +22,7 @@ interface Put {
 export interface Blobs {
   /** The new ETag; undefined: the condition did not hold. */
   put(request: Put): Promise<ETag | undefined>;
-  /** `no`: there is none. */
+  /** `no`: there is no such blob. */
   get(what: string, blobName: string, options: CallOptions | undefined): Promise<Answer<Downloaded>>;
 }
 

@@ -1,10 +1,10 @@
 import { isObject } from '../../core/metadata';
 import type { Caller } from '../../lease/trial';
 
-/** The identity that a token of Entra ID is for. */
+/** The identity of a token of Entra ID. */
 export interface Identity {
   readonly kind: 'user' | 'application';
-  /** As people know it: a user's sign-in name, or an application's id. */
+  /** A name for people: a user's sign-in name, or an application's id. */
   readonly name: string;
   readonly objectId: string;
   readonly tenant: string;
@@ -19,9 +19,9 @@ export function shownCaller({ kind, name, objectId, tenant }: Identity): Caller 
 }
 
 /**
- * Who a token of Entra ID is for. It is only read, to be told; nothing is decided by it.
+ * Reads the identity from a token of Entra ID, for messages only. No decision depends on it.
  *
- * @returns undefined when it is no such token
+ * @returns undefined if the text is not such a token
  * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
  */
 export function callerIn(token: string): Identity | undefined {
@@ -30,7 +30,7 @@ export function callerIn(token: string): Identity | undefined {
   try {
     claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
   } catch {
-    // Tokens are opaque to whoever they are not for.
+    // A token is opaque to everyone but its audience, so any format is legal.
     return undefined;
   }
   if (!isObject(claims)) return undefined;

@@ -12,10 +12,10 @@ import type { Identity } from './caller';
 import { callerIn } from './caller';
 import { unreadListings } from './unread-listing';
 
-/** Settings by name, as an app's environment has them. */
+/** Settings by name, from an app's environment. */
 export type Settings = Readonly<Record<string, string | undefined>>;
 
-/** How clients send; `policies` see every call, which is how tests count calls and lose answers. */
+/** Options of a client's pipeline. `policies` see every call, so that tests can count calls and lose answers. */
 interface Sending extends StoragePipelineOptions {
   readonly policies?: readonly RequestPolicyFactory[];
 }
@@ -27,7 +27,7 @@ const SERVICE_URI = `${CONNECTION}__blobServiceUri`;
 const CREDENTIAL = `${CONNECTION}__credential`;
 const CLIENT_ID = `${CONNECTION}__clientId`;
 
-/** The storage emulator's account and key: published, the same on every machine, and worth nothing elsewhere. */
+/** The storage emulator's account and key. They are published, the same on every machine, and worthless elsewhere. */
 export const EMULATOR = {
   url: 'http://127.0.0.1:10000/devstoreaccount1',
   account: 'devstoreaccount1',
@@ -42,7 +42,7 @@ type StorageSettingsProblem =
   | 'CredentialUnknown'
   | 'ContainerNameInvalid';
 
-/** The settings do not say which storage to use. The message names the setting and never shows a key. */
+/** The settings do not name a usable storage. The message names the setting and never shows a key. */
 export class StorageSettingsError extends Error {
   override readonly name = 'StorageSettingsError';
 
@@ -54,7 +54,7 @@ export class StorageSettingsError extends Error {
   }
 }
 
-/** What {@link isContainerName} asks for. */
+/** The rule of {@link isContainerName}, as a remedy. */
 export const CONTAINER_NAME_RULE = 'use 3 to 63 of a-z, 0-9 and single hyphens between them';
 
 /** https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata */
@@ -63,8 +63,8 @@ export function isContainerName(name: string): boolean {
 }
 
 /**
- * The container that the settings name, in the Functions connection convention: `CRONLEASE_STORAGE` is a connection
- * string; or `CRONLEASE_STORAGE__blobServiceUri` is the service's URL, with `CRONLEASE_STORAGE__credential` and
+ * The container that the settings name, by the Functions connection convention: `CRONLEASE_STORAGE` is a connection
+ * string, or `CRONLEASE_STORAGE__blobServiceUri` is the service's URL, with `CRONLEASE_STORAGE__credential` and
  * `CRONLEASE_STORAGE__clientId` for a managed identity. Makes no call.
  *
  * @throws StorageSettingsError
@@ -77,15 +77,15 @@ export function connectContainer(
   if (!isContainerName(containerName)) {
     throw new StorageSettingsError(
       'ContainerNameInvalid',
-      `${JSON.stringify(containerName)} is no container name: ${CONTAINER_NAME_RULE}.`,
+      `${JSON.stringify(containerName)} is not a container name: ${CONTAINER_NAME_RULE}.`,
     );
   }
   return connectService(settings, sending).getContainerClient(containerName);
 }
 
 /**
- * The blob service that the settings name, as for {@link connectContainer}. Its clients make one attempt at each call
- * unless `sending` says otherwise, and share its connections.
+ * The blob service that the settings name, as in {@link connectContainer}. Its clients share connections. They make one
+ * attempt at each call, unless `sending` has other `retryOptions`.
  *
  * @throws StorageSettingsError
  */
@@ -96,17 +96,17 @@ export function connectService(settings: Settings, { policies = [], ...options }
   return new BlobServiceClient(url, pipeline);
 }
 
-/** For storage of any account. */
+/** The scope of tokens for any storage account. */
 const STORAGE_SCOPE = 'https://storage.azure.com/.default';
 
-/** Whose token the settings lead to; undefined: calls are made with a key or SAS, or there is no token to be had. */
+/** The identity whose token the settings lead to; undefined if calls use a key or SAS, or no token is available. */
 export async function callerOf(settings: Settings): Promise<Identity | undefined> {
   const { credential } = resolve(settings);
   if (!('getToken' in credential)) return undefined;
   try {
     return callerIn((await credential.getToken(STORAGE_SCOPE))?.token ?? '');
   } catch {
-    // That there is no token is told by every call; this only adds a name to what it says.
+    // Every call reports a missing token by itself. This function only adds a name to messages.
     return undefined;
   }
 }
@@ -122,7 +122,7 @@ function resolve(settings: Settings): Connection {
   if (text && uri) {
     throw new StorageSettingsError(
       'StorageSetTwice',
-      `Both ${CONNECTION} and ${SERVICE_URI} are set, and may name different accounts. Remove one of them.`,
+      `Both ${CONNECTION} and ${SERVICE_URI} are set. They may name different accounts, so remove one of them.`,
     );
   }
   if (text) return parseConnectionString(text);
@@ -132,12 +132,12 @@ function resolve(settings: Settings): Connection {
     'StorageNotSet',
     `No storage is set. Set ${CONNECTION} to a connection string (UseDevelopmentStorage=true for the emulator), or ` +
       `${SERVICE_URI} to the URL of a blob service that this app's identity may use.` +
-      (near.length > 0 ? ` Set, but not enough: ${near.join(', ')}.` : ''),
+      (near.length > 0 ? ` These are set, but are not enough: ${near.join(', ')}.` : ''),
   );
 }
 
 /**
- * Done here and not by the SDK, whose errors carry parts of the string, and which takes an account key for a SAS when
+ * Parsed here and not by the SDK. Its errors contain parts of the string, and it takes an account key for a SAS if
  * `DefaultEndpointsProtocol` is missing.
  */
 function parseConnectionString(text: string): Connection {
@@ -172,17 +172,17 @@ function endpointOf(members: ReadonlyMap<string, string>, account: string | unde
   const url = endpoint ? endpoint : `${protocol}://${account}.blob.${suffix}`;
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
     throw invalidConnection(
-      endpoint ? 'BlobEndpoint is not a URL' : 'DefaultEndpointsProtocol or EndpointSuffix is not what a URL needs',
+      endpoint ? 'BlobEndpoint is not a URL' : 'DefaultEndpointsProtocol or EndpointSuffix does not make a URL',
     );
   }
   return url.replace(/\/+$/, '');
 }
 
-/** Without a cause: what could be told of the string may be its key. */
+/** Has no cause: any part of the string may be its key. */
 function invalidConnection(problem: string): StorageSettingsError {
   return new StorageSettingsError(
     'ConnectionStringInvalid',
-    `${CONNECTION} is not a connection string of a storage account: ${problem}. Copy it anew from the account's access ` +
+    `${CONNECTION} is not a connection string of a storage account: ${problem}. Copy it again from the account's access ` +
       'keys, or use UseDevelopmentStorage=true for the emulator.',
   );
 }
@@ -196,22 +196,24 @@ function checkServiceUri(uri: string): string {
     );
   if (url === null) throw invalid('is not a URL');
   if (url.search !== '') {
-    throw invalid(`has a query. A SAS goes into ${CONNECTION}, as BlobEndpoint=…;SharedAccessSignature=…`);
+    throw invalid(`has a query. Put a SAS into ${CONNECTION}, as BlobEndpoint=…;SharedAccessSignature=…`);
   }
   if (url.protocol !== 'https:') {
-    throw invalid(`is not https, and an identity's token is never sent without it. For the emulator set ${CONNECTION}`);
+    throw invalid(
+      `is not https, and an identity's token is never sent without it. For the emulator, set ${CONNECTION}`,
+    );
   }
   return url.href.replace(/\/+$/, '');
 }
 
-/** Loads `@azure/identity` with the first call: it costs 0.1 s and 30 MB, which an app with a key need not pay. */
+/** Loads `@azure/identity` at the first call. It takes 0.1 s and 30 MB, and an app with a key does not need it. */
 function identity(settings: Settings): TokenCredential {
   const kind = settings[CREDENTIAL]?.trim();
   const clientId = settings[CLIENT_ID]?.trim();
   if (kind && kind.toLowerCase() !== 'managedidentity') {
     throw new StorageSettingsError(
       'CredentialUnknown',
-      `${CREDENTIAL} is ${JSON.stringify(kind)}: set it to managedidentity, or remove it to use whatever identity is found.`,
+      `${CREDENTIAL} is ${JSON.stringify(kind)}: set it to managedidentity, or remove it to use the first identity that is found.`,
     );
   }
   const load = async (): Promise<TokenCredential> => {

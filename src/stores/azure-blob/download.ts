@@ -5,22 +5,23 @@ import { quoted } from './layout';
 import type { RowBlob } from './row-container';
 
 export interface Downloaded {
-  /** Undefined: larger than anything of ours, and not read to its end. */
+  /** Undefined if it is larger than any body that cronlease writes; the rest was not read. */
   readonly body: string | undefined;
   readonly etag: ETag;
   readonly metadata: Metadata;
-  /** The service's own lease state. */
+  /** The lease state in the service's terms. */
   readonly lease: string;
   readonly lastModified?: Date;
   readonly date?: Date;
 }
 
 /**
- * A blob with everything about it, by one GET. Not a HEAD, even where the body is empty: a HEAD that finds nothing
- * costs Node its connection, and says why in a header only.
+ * Reads a blob and all its properties by one GET. A HEAD would not do, even for an empty body: a HEAD that finds
+ * nothing costs Node its connection, and returns the reason only in a header.
  */
 export async function download(blob: Pick<RowBlob, 'download'>, abortSignal: AbortSignal): Promise<Downloaded> {
-  // The stream would ask again for what is cut off; here asking again is the caller's business.
+  // Without `maxRetryRequests: 0` the stream would repeat the request after a broken connection. Repeats are up to the
+  // caller.
   const response = await blob.download(0, undefined, { abortSignal, maxRetryRequests: 0 });
   const {
     readableStreamBody: stream,
@@ -34,7 +35,7 @@ export async function download(blob: Pick<RowBlob, 'download'>, abortSignal: Abo
   return { body, etag: quoted(etag), metadata, lease, ...(lastModified && { lastModified }), ...(date && { date }) };
 }
 
-/** Leaving the loop ends the connection, whatever is still to come. A range would fail where the blob is empty. */
+/** Leaving the loop ends the connection and discards the rest. A range request would fail on an empty blob. */
 async function text(stream: NodeJS.ReadableStream): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;

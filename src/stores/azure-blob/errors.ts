@@ -16,19 +16,20 @@ const NOT_OURS = [
 ];
 
 /**
- * By kind of call, the error codes that are its `no`.
+ * The error codes that mean `no`, by kind of call.
  *
  * @see https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
  */
 export const NO = {
   read: BLOB_GONE,
-  // A leased blob answers its creation with 412 LeaseIdMissing; on the emulator with 409 like any other.
+  // The service refuses to create a leased blob with 412 LeaseIdMissing; the emulator does so with 409, as for any
+  // blob.
   create: ['BlobAlreadyExists', 'LeaseIdMissing', ...CHANGED],
   replace: [...BLOB_GONE, ...CHANGED],
   lease: [...BLOB_GONE, ...CHANGED, ...NOT_OURS],
 } as const;
 
-/** The service's own code for an error; without a body it is in the headers only. */
+/** The service's own error code. If the answer has no body, only its headers have the code. */
 export function codeOf(error: unknown): string | undefined {
   if (!isRestError(error)) return undefined;
   const details: unknown = error.details;
@@ -37,25 +38,27 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : (error.response?.headers.get('x-ms-error-code') ?? error.code);
 }
 
-/** When the service said no, by its clock. */
+/** When the service refused, by its clock. */
 export function dateOf(error: unknown): number | undefined {
   const header = isRestError(error) ? error.response?.headers.get('date') : undefined;
   return header === undefined ? undefined : Date.parse(header);
 }
 
-/** The error in the port's terms. */
+/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreDeniedError | StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
   if (isRestError(error) && error.statusCode !== undefined) return refusal(error, error.statusCode, where);
   if (isCredentialFailure(error)) {
-    const said = `${where}: no token could be had: ${firstLine(error.message)}`;
+    const said = `${where}: no token is available: ${firstLine(error.message)}`;
     return new StoreDeniedError(`${said}. Give the app a managed identity; a person signs in with "az login".`, {
       cause: causeOf(error),
       why: 'noToken',
     });
   }
   const cause = causeOf(error);
-  return new StoreUnavailableError(`${where}: ${cause.message}. Can the service be reached from here?`, { cause });
+  return new StoreUnavailableError(`${where}: ${cause.message}. Check whether this machine can reach the service.`, {
+    cause,
+  });
 }
 
 function refusal(error: RestError, status: number, where: string): StoreDeniedError | StoreUnavailableError {
@@ -73,7 +76,7 @@ function refusal(error: RestError, status: number, where: string): StoreDeniedEr
   });
 }
 
-/** The error as a log may show it: without its request and response, and with the beginning of its message. */
+/** A form of the error that is safe to log: the beginning of its message, without request and response. */
 function causeOf(error: unknown): Error {
   const cause = new Error(firstLine(error instanceof Error ? error.message : String(error)));
   if (error instanceof Error) {
@@ -83,7 +86,7 @@ function causeOf(error: unknown): Error {
   return cause;
 }
 
-/** Whole seconds; the other form, a date, is not used by storage. */
+/** The `Retry-After` header in whole seconds. Storage never uses its other form, a date. */
 function retryAfter(error: RestError): number | undefined {
   const seconds = Number(error.response?.headers.get('retry-after') ?? NaN);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
@@ -91,7 +94,7 @@ function retryAfter(error: RestError): number | undefined {
 
 function denialOf(status: number, code: string | undefined): Denial | undefined {
   if (code === 'AuthorizationPermissionMismatch') return 'role';
-  // What a firewall answers, and accounts without public access.
+  // The answer of a firewall, and of accounts without public access.
   if (code === 'AuthorizationFailure') return 'network';
   return status === 401 || code === 'AuthenticationFailed' ? 'credentials' : undefined;
 }
@@ -101,15 +104,15 @@ function deniedRemedy(code: string | undefined): string {
     case 'AuthenticationFailed':
     case 'InvalidAuthenticationInfo':
       return (
-        'The service does not accept these credentials: check the account key, the SAS and its end, or the tenant of ' +
-        'the identity, and that the clock of this machine is right to 15 minutes.'
+        'The service does not accept these credentials. Check the account key, the SAS and its expiry, or the tenant of ' +
+        'the identity. Check also that the clock of this machine is less than 15 minutes off.'
       );
     case 'KeyBasedAuthenticationNotPermitted':
-      return 'The account takes no keys: use CRONLEASE_STORAGE__blobServiceUri and an identity.';
+      return 'The account does not accept keys: use CRONLEASE_STORAGE__blobServiceUri and an identity.';
     default:
       return (
         'Assign the role Storage Blob Data Contributor on the container to the identity of this app (it takes effect ' +
-        'within minutes); with a key or SAS check that it is right and allows this; and check the firewall of the account.'
+        'within minutes). With a key or SAS, check that it is right and allows this. Check also the firewall of the account.'
       );
   }
 }
@@ -119,15 +122,15 @@ function unavailableRemedy(code: string | undefined): string | undefined {
     case 'ContainerNotFound':
       return 'The container does not exist: create it, or check its name.';
     case 'ContainerBeingDeleted':
-      return 'The container is being deleted: it can be made anew when that is done, after about 30 s.';
+      return 'The container is being deleted. Create it again after that, in about 30 s.';
     case 'LeaseIdMissing':
-      return 'Somebody holds a lease on this blob, which cronlease never does: break it.';
+      return 'Somebody holds a lease on this blob. cronlease never does, so break the lease.';
     default:
       return undefined;
   }
 }
 
-/** By name, so that `@azure/identity` need not be loaded; a token service that is down is not a refusal. */
+/** Compares names, so that `@azure/identity` need not be loaded. A token service that is down is not a refusal. */
 function isCredentialFailure(error: unknown): error is Error {
   if (
     !(error instanceof Error) ||
@@ -139,7 +142,7 @@ function isCredentialFailure(error: unknown): error is Error {
   return status < 500 && status !== 429;
 }
 
-/** The service adds lines with request id and time, and the SDK whole bodies, or an object made of one. */
+/** The service appends lines with request id and time. The SDK appends whole bodies, or an object made of one. */
 function firstLine(message: unknown): string {
   const text = typeof message === 'string' ? message : JSON.stringify(message);
   return brief(text.split('\n', 1)[0] ?? '').replace(/\.$/, '');

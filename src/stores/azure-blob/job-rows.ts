@@ -11,7 +11,7 @@ import type { ListedBlob } from './listing-xml';
 import { rowCalls } from './rows';
 import { strayNotes } from './strays';
 
-/** The rows of jobs, listed with their controls, which lie beside them. */
+/** The rows of jobs, listed with their controls, whose blobs are beside them. */
 export function jobRowsIn(
   container: ContainerClient,
   ask: Ask,
@@ -44,7 +44,7 @@ export function jobRowsIn(
         for (const item of answer.value.blobs) if (!gather(jobs, item, answer.date)) strays.add(item);
         last = answer.value.blobs.at(-1)?.name ?? last;
         continuation = answer.value.continuation;
-        // Whatever lies behind a job's row, it is none of the job's.
+        // Blobs after the job's row belong to other jobs.
         if (options?.job !== undefined && last >= partName(options.job, 'lease')) continuation = undefined;
       } while (continuation !== undefined && options?.enough?.aborted !== true);
       const listed = { date: date ?? 0, jobs, ...strays.found() };
@@ -55,7 +55,8 @@ export function jobRowsIn(
         what: `break the lease of ${job}`,
         no: NO.lease,
         options,
-        // The service takes what remains of the lease if that is less. Without a period it would end an endless one now.
+        // The lease ends after its remaining time if that is shorter. Without a period, the service would end an
+        // endless lease at once.
         send: (abortSignal) =>
           container
             .getBlobClient(partName(job, 'lease'))
@@ -68,7 +69,7 @@ export function jobRowsIn(
   };
 }
 
-/** Where a listing that was cut off goes on, and the job whose control it has shown, and not its row. */
+/** Where to continue a listing that was cut off, and the job whose control it has shown without its row. */
 interface Place {
   readonly marker?: string;
   readonly job?: JobName;
@@ -78,7 +79,7 @@ function parsePlace(from: string | undefined): Place {
   return from === undefined ? {} : (JSON.parse(from) as Place);
 }
 
-/** A job's two blobs are never in two parts: a row without its control would run in a pause. */
+/** Never splits a job's two blobs: a row without its control would run in a pause. */
 function cutAfter(jobs: Map<JobName, ListedJob>, last: string, marker: string): string {
   const [job] = [...jobs].find(([name, { row }]) => row === undefined && partName(name, 'lease') > last) ?? [];
   if (job !== undefined) jobs.delete(job);
@@ -91,7 +92,7 @@ function untilEnough(options: ListOptions | undefined): CallOptions | undefined 
   return signals.length === 0 ? undefined : { signal: AbortSignal.any(signals) };
 }
 
-/** Adds a blob to the job that it belongs to, whose other blob may lie on another page. False: it is no job's. */
+/** Adds a blob to its job, whose other blob may be on another page. Returns false if the blob is no job's. */
 function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs): boolean {
   const owner = parsePartName(item.name);
   if (owner === undefined) return false;

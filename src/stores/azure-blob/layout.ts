@@ -1,6 +1,6 @@
 import type { ETag, JobName } from '../../core/brand';
 
-/** Where things lie in the coordination container. */
+/** The names of blobs in the coordination container. */
 export const JOBS_PREFIX = 'jobs/';
 
 type JobPart = 'lease' | 'control';
@@ -13,45 +13,45 @@ export function partName(job: JobName, part: JobPart): string {
   return `${jobPrefix(job)}${part}`;
 }
 
-/** Whose part a blob is; undefined: not ours. */
+/** The job and part of a blob; undefined if it is not ours. */
 export function parsePartName(blobName: string): { readonly job: JobName; readonly part: JobPart } | undefined {
   const [, job, part] = /^jobs\/([a-z0-9-]{1,63})\/(lease|control)$/.exec(blobName) ?? [];
   if (job === undefined || (part !== 'lease' && part !== 'control')) return undefined;
   return { job: job as JobName, part };
 }
 
-/** The row of an election: in a folder of its own, so that it is no job's. */
+/** The row of an election. It has a folder of its own, so that it is no job's. */
 export function electionRow(name: JobName): string {
   return `${ELECTIONS_PREFIX}${name}/lease`;
 }
 
 export const ELECTIONS_PREFIX = 'elections/';
 
-/** Which election's row a blob is; undefined: none. */
+/** The election of a row; undefined if the blob is no election's row. */
 export function parseElectionRow(blobName: string): JobName | undefined {
   return /^elections\/([a-z0-9-]{1,63})\/lease$/.exec(blobName)?.[1] as JobName | undefined;
 }
 
-/** What deployments say of themselves. */
+/** The presences of deployments. */
 export const PRESENCE_PREFIX = 'deployments/';
 
-/** A deployment's name may have any printable characters: those that a path or the service would change are escaped. */
+/** A deployment's name may have any printable characters. Those that a path or the service would change are escaped. */
 export function presenceName(deployment: string): string {
   return PRESENCE_PREFIX + encodeURIComponent(deployment).replaceAll('.', '%2E');
 }
 
-/** Which deployment's presence a blob is; undefined: none. */
+/** The deployment of a presence; undefined if the blob is not one. */
 export function parsePresenceName(blobName: string): string | undefined {
   try {
     const deployment = decodeURIComponent(blobName.slice(PRESENCE_PREFIX.length));
     return presenceName(deployment) === blobName ? deployment : undefined;
   } catch {
-    // No text has this name: `%zz` encodes nothing.
+    // The name decodes to no text, such as `%zz`.
     return undefined;
   }
 }
 
-/** Where an operator's look tries out what it may do. */
+/** The blob of an operator's trial. */
 export function trialName(id: string): string {
   return `doctor/${id}`;
 }
@@ -60,12 +60,12 @@ export function recordPrefix(job: JobName): string {
   return `runs/${job}/`;
 }
 
-/** What a fan-out run leaves for its instances lies apart from the ledger, since it is deleted with the run's end. */
+/** The pieces of a fan-out run. They are kept apart from the ledger, since they are deleted at the run's end. */
 export function piecePrefix(job: JobName, key?: string): string {
   return `fanout/${job}/${key === undefined ? '' : `${key}/`}`;
 }
 
-/** Answers quote ETags, listings do not, and `If-Match` wants them quoted. */
+/** Answers quote ETags, listings do not, and `If-Match` needs quotes. */
 export function quoted(etag: string): ETag {
   return (etag.startsWith('"') ? etag : `"${etag}"`) as ETag;
 }

@@ -1,6 +1,6 @@
 import type { ListedRow } from '../../lease/store';
 
-/** The port's terms for the service's lease states. A state that is not known yet is no reason to take the lease. */
+/** Translates the service's lease states into the port's terms. An unknown state counts as leased. */
 export function leaseOf(state: string): Pick<ListedRow, 'lease' | 'isEnding'> {
   switch (state) {
     case 'available':

@@ -5,13 +5,13 @@ import type { Metadata } from '../../lease/store';
 export interface ListedBlob {
   readonly name: string;
   readonly etag: string;
-  /** The service's own lease state. */
+  /** The lease state in the service's terms. */
   readonly lease: string;
   readonly endless: boolean;
   readonly metadata: Metadata;
 }
 
-/** One page of a listing, without its Date, which is a header. */
+/** One page of a listing, without its Date, which is in a header. */
 export interface ListingPage {
   readonly blobs: readonly ListedBlob[];
   readonly continuation: string | undefined;
@@ -20,11 +20,11 @@ export interface ListingPage {
 const BLOB = 'EnumerationResults/Blobs/Blob';
 
 /**
- * Reads the answer to List Blobs. The parser of the SDK rejects a page in which a metadata key is `constructor`,
- * `prototype` or `__proto__`, because it builds objects from element names. Here names are data. A page may have many
- * MB, so it is read as it arrives.
+ * Reads the answer to List Blobs. The SDK's parser rejects a page with a metadata key `constructor`, `prototype` or
+ * `__proto__`, because it builds objects from element names. Here names are data. A page may have many MB, so it is
+ * parsed as it arrives.
  *
- * @throws Error when the text is no whole listing
+ * @throws Error if the text is not a whole listing
  * @see https://learn.microsoft.com/rest/api/storageservices/list-blobs
  */
 export async function parseListing(text: AsyncIterable<string>): Promise<ListingPage> {
@@ -68,7 +68,8 @@ export async function parseListing(text: AsyncIterable<string>): Promise<Listing
   });
   for await (const part of text) parser.write(part);
   parser.close();
-  if (root !== 'EnumerationResults') throw new Error(`the answer is no listing: its root is ${root ?? 'missing'}`);
+  if (root !== 'EnumerationResults')
+    throw new Error(`the answer is not a listing: its root element is ${root ?? 'missing'}`);
   return { blobs, continuation: continuation === '' ? undefined : continuation };
 }
 
@@ -78,17 +79,17 @@ function blobOf(fields: ReadonlyMap<string, string>, metadata: readonly [string,
     etag: fields.get('Etag') ?? '',
     lease: fields.get('LeaseState') ?? 'available',
     endless: fields.get('LeaseDuration') === 'infinite',
-    // Makes own properties, whatever their names: `__proto__` is one among others.
+    // Makes own properties, so that `__proto__` is a key like any other.
     metadata: Object.fromEntries(metadata),
   };
 }
 
-/** Names with characters that XML cannot hold come percent-encoded. */
+/** The service percent-encodes names with characters that XML cannot hold. */
 function decodeName(name: string): string {
   try {
     return decodeURIComponent(name);
   } catch {
-    // It is none of ours then: the name as it came is the best one for a message.
+    // cronlease did not write this name. Messages show it undecoded.
     return name;
   }
 }

@@ -17,7 +17,7 @@ interface PageRequest {
   readonly continuation?: string | undefined;
 }
 
-/** Asks for one page of a listing, of `limit` blobs at most and never more than the page size of the store. */
+/** Requests one page of a listing, with at most `limit` blobs and never more than the store's page size. */
 export type AskPage = (
   what: string,
   request: Omit<PageRequest, 'limit'> & { readonly limit?: number },
@@ -34,7 +34,7 @@ export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number):
   };
 }
 
-/** One call, one page, in order of name. */
+/** Requests one page by one call, in order of name. */
 export async function page(
   container: ContainerClient,
   { prefix, limit, continuation }: PageRequest,

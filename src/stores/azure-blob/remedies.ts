@@ -1,12 +1,12 @@
 import type { Remedies } from '../../lease/trial';
 import type { Identity } from './caller';
 
-/** @param caller undefined: calls are made with a key or SAS, or nobody knows whose token it is */
+/** @param caller undefined: calls use a key or SAS, or the token's owner is unknown */
 export function remediesFor(location: string, caller: Identity | undefined): Remedies {
   return {
     noToken: 'sign in with "az login" or "azd auth login", or name a connection string with --storage',
-    network: "ask from inside the account's virtual network, or let this address through the account's firewall",
-    credentials: 'sign in to the tenant that the account belongs to: "az login --tenant TENANT"',
+    network: "run this inside the account's virtual network, or let this address through the account's firewall",
+    credentials: 'sign in to the tenant of the account: "az login --tenant TENANT"',
     role:
       caller === undefined
         ? 'assign the role Storage Blob Data Contributor on the container, or use a key or SAS that allows all this'
@@ -17,7 +17,7 @@ export function remediesFor(location: string, caller: Identity | undefined): Rem
   };
 }
 
-/** Which role, for whom, and where. */
+/** The command that assigns the role to this caller on this container. */
 function roleRemedy(location: string, { kind, objectId }: Identity): string {
   const url = URL.parse(location);
   const account = url?.hostname.split('.')[0] ?? 'ACCOUNT';

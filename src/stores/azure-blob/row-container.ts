@@ -8,7 +8,7 @@ interface Answer {
   readonly etag?: string;
 }
 
-/** What a row needs of a `BlockBlobClient` of `@azure/storage-blob`, any version 12. */
+/** The part of a `BlockBlobClient` that a row needs, of any version 12 of `@azure/storage-blob`. */
 export interface RowBlob {
   upload(body: string, length: number, options: Call & { readonly metadata: Record<string, string> }): Promise<Answer>;
   setMetadata(metadata: Record<string, string>, options: Call): Promise<Answer>;
@@ -31,7 +31,10 @@ export interface RowBlob {
   };
 }
 
-/** What rows need of a `ContainerClient` of `@azure/storage-blob`, any version 12: a program may bring its own copy. */
+/**
+ * The part of a `ContainerClient` that rows need, of any version 12 of `@azure/storage-blob`: a program may bring its
+ * own copy.
+ */
 export interface RowContainer {
   readonly url: string;
   create(options: Call): Promise<Answer>;

@@ -8,7 +8,7 @@ import { quoted } from './layout';
 import { leaseOf } from './lease-state';
 import type { RowBlob, RowContainer } from './row-container';
 
-/** @param blobName where the row of this name lies */
+/** @param blobName the blob that holds the row of this name */
 export function rowCalls(
   container: RowContainer,
   ask: Ask,
@@ -55,7 +55,7 @@ export function rowCalls(
         options,
         send: (abortSignal) => blob(job).getBlobLeaseClient(leaseId).renewLease({ abortSignal }),
       });
-      // The emulator renews an expired lease whatever id is sent, and answers with the id that the lease has.
+      // The emulator renews an expired lease for any id, and returns the lease's real id.
       const ours = answer.kind === 'yes' && answer.value.leaseId?.toLowerCase() === leaseId.toLowerCase();
       return ours ? 'renewed' : 'lost';
     },

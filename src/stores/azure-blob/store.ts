@@ -25,23 +25,23 @@ import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
 
 const DEFAULT_CALL_TIMEOUT_MS = 10_000;
-/** The most that the service gives. The emulator stands still over more than 500. */
+/** The service's largest page. The emulator hangs on pages of more than 500. */
 const PAGE_SIZE = { service: 5000, emulator: 500 };
 
 interface AzureBlobStoreOptions {
-  /** Made by `connectContainer`, or otherwise with `retryOptions: { maxTries: 1 }`. */
+  /** Made by `connectContainer`, or with `retryOptions: { maxTries: 1 }`. */
   readonly container: ContainerClient;
   /** Measures the time limit of each call. */
   readonly clock: Clock;
-  /** A call that has no answer after this long has failed. 10 s by default. */
+  /** A call without an answer fails after this long. Default: 10 s. */
   readonly callTimeoutMs?: Millis;
-  /** Most blobs in one page of a listing. By default 5,000, and 500 on the emulator, which stands still over more. */
+  /** The most blobs on one page of a listing. Default: 5,000, and 500 on the emulator, which hangs on larger pages. */
   readonly pageSize?: number;
 }
 
 /**
- * The rows, controls and ledger in a container of Azure Blob Storage. Each method makes one HTTP request (a listing
- * one for each page; `prepare` a second one where it may not create containers).
+ * The rows, controls and ledger in a container of Azure Blob Storage. Each method makes one HTTP request. A listing
+ * makes one for each page, and `prepare` a second one if it may not create containers.
  */
 export function azureBlobStore({
   container,
@@ -71,8 +71,8 @@ function pageSizeOf({ accountName }: ContainerClient): number {
 }
 
 /**
- * The rows of elections, beside those of jobs or in a container of their own. It may be whatever container client a
- * program has: what its own retries take is cut off by the time limit of the call.
+ * The rows of elections, beside those of jobs or in a container of their own. A program may pass its own container
+ * client: the call's time limit also cuts off the client's retries.
  */
 export function azureBlobElections(container: RowContainer, clock: Clock): RowStore {
   const location = container.url.split('?', 1)[0] ?? '';
@@ -84,7 +84,7 @@ export function azureBlobElections(container: RowContainer, clock: Clock): RowSt
       try {
         await createContainer(container, ask, options);
       } catch (error) {
-        // Whether it is there is seen as soon as a row is read.
+        // The first read of a row shows whether the container exists.
         if (!(error instanceof StoreDeniedError)) throw error;
       }
     },
@@ -92,7 +92,7 @@ export function azureBlobElections(container: RowContainer, clock: Clock): RowSt
   };
 }
 
-/** As {@link azureBlobElections}, for operators: of the coordination container. */
+/** Like {@link azureBlobElections}, in the coordination container, for operators. */
 export function azureBlobElectionRows({
   container,
   clock,
@@ -145,7 +145,7 @@ async function prepare(
     await createContainer(container, ask, options);
   } catch (cause) {
     if (!(cause instanceof StoreDeniedError)) throw cause;
-    // A listing, since whoever coordinates must be allowed that; a SAS may not read the container's properties.
+    // Uses a listing, which every coordinator must be allowed. A SAS cannot read the container's properties.
     const { kind } = await ask({
       what: 'look for the container',
       no: ['ContainerNotFound'],
@@ -154,7 +154,7 @@ async function prepare(
     });
     if (kind === 'yes') return;
     throw new StoreDeniedError(
-      `${location}: there is no such container, and this app may not create it. Create it, or let the app do it.`,
+      `${location}: there is no such container, and this app may not create it. Create it, or give the app permission to do so.`,
       { cause },
     );
   }

@@ -4,7 +4,7 @@ import type { ListedBlob } from './listing-xml';
 
 const STRAYS_NAMED = 10;
 
-/** Gathers the blobs of a listing that are none of cronlease's. */
+/** Collects the blobs of a listing that cronlease did not write. */
 export function strayNotes(): { add(item: ListedBlob): void; found(): { readonly strays?: Strays } } {
   let count = 0;
   const names: string[] = [];

@@ -17,15 +17,18 @@ interface TrialOptions {
   readonly container: ContainerClient;
   readonly clock: Clock;
   readonly callTimeoutMs: Millis;
-  /** A GUID: names the blob, and is the id of its lease. */
+  /** A GUID: the name of the blob and the id of its lease. */
   readonly id: string;
-  /** Tells who was refused. */
+  /** Finds the identity of a refused caller. */
   readonly whoCalls?: () => Promise<Identity | undefined>;
 }
 
 type Step = () => Promise<unknown>;
 
-/** Tries, with a blob of its own, all that coordination does, and removes it. Never rejects with a `StoreError`. */
+/**
+ * Tries each kind of call that coordination makes, on a blob of its own, and removes that. Never rejects with a
+ * `StoreError`.
+ */
 export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoCalls }: TrialOptions): Promise<Trial> {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
@@ -72,7 +75,7 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
   };
 }
 
-/** The first call, which tells the time as well. */
+/** The first call. It also measures the difference of the clocks. */
 async function listOnce(
   container: ContainerClient,
   ask: Ask,
@@ -91,7 +94,7 @@ async function listOnce(
       send: (abortSignal) => page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
     });
     const answeredInMs = clock.monotonic() - started;
-    // The service cuts off the fraction of its second.
+    // The service cuts its Date to whole seconds.
     const skewMs = Math.round(clock.now() - answeredInMs / 2 - (date + 500));
     seen = { container: kind === 'no' ? 'missing' : 'there', answeredInMs, skewMs };
   });
@@ -118,7 +121,7 @@ function stepsOn(
       if (answer.kind === 'yes' && answer.value.versionId !== undefined) onVersion();
     };
   return {
-    // There is none yet: being told so is being allowed to read.
+    // The blob does not exist yet. The answer "not found" proves the permission to read.
     read: step('read', (abortSignal) => download(blob, abortSignal), NO.read),
     create: step('create', (abortSignal) =>
       blob.upload('', 0, { metadata: { trial: '1' }, conditions: { ifNoneMatch: '*' }, abortSignal }),

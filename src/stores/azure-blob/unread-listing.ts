@@ -2,15 +2,15 @@ import type { RequestPolicyFactory } from '@azure/storage-blob';
 import { StoreUnavailableError } from '../../lease/store';
 import { type ListingPage, parseListing } from './listing-xml';
 
-/** Where a call's page is put, by the signal that the call is made with, which no other call has. */
+/** The pages of calls that are under way. The key is the call's signal, which no other call has. */
 const wanted = new WeakMap<object, { page?: ListingPage }>();
 
-/** What the SDK makes of a listing that has been read here. */
+/** An empty listing for the SDK, since the real one is parsed here. */
 const READ_ELSEWHERE = { segment: { blobItems: [] } };
 
 /**
- * Makes a listing that is sent with this signal, and returns its page as {@link parseListing} reads it. The call is the
- * SDK's, with its credentials, policies and errors; only the body of an answer of status 200 is kept from its parser.
+ * Makes a listing call with this signal, and returns its page as parsed by {@link parseListing}. The SDK makes the
+ * call, with its credentials, policies and errors. Only the body of an answer with status 200 bypasses its parser.
  */
 export async function readListing<T>(
   abortSignal: AbortSignal,
@@ -23,13 +23,13 @@ export async function readListing<T>(
   return { answer, page: place.page };
 }
 
-/** For the pipelines of all clients that listings are made with. Other calls, and the listings of others, pass. */
+/** A policy for the pipelines of all clients that list blobs. Other calls, and other listings, pass unchanged. */
 export const unreadListings: RequestPolicyFactory = {
   create: (next) => ({
     async sendRequest(request) {
       const place = request.abortSignal === undefined ? undefined : wanted.get(request.abortSignal);
       if (place === undefined) return next.sendRequest(request);
-      // The SDK leaves a body that is asked for as a stream alone.
+      // The SDK does not parse a body that was requested as a stream.
       request.streamResponseStatusCodes = new Set([200]);
       const response = await next.sendRequest(request);
       if (response.status !== 200) return response;

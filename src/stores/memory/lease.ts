@@ -1,14 +1,15 @@
 import type { LeaseId, Millis } from '../../core/brand';
 import type { ListedRow } from '../../lease/store';
 
-/** As the service names them. */
+/** The lease states in the service's terms. */
 type LeaseState = 'available' | 'leased' | 'expired' | 'breaking' | 'broken';
 
 /**
- * The lease of one blob, by the service's own table of outcomes. `until` is on the service's monotonic clock: a held
- * lease is expired from then on, a breaking one broken.
+ * The lease of one blob, by the service's own table of outcomes. `until` is a time of the service's monotonic clock:
+ * from then on, a held lease is expired and a breaking one is broken.
  *
- * @see https://learn.microsoft.com/rest/api/storageservices/lease-blob#outcomes-of-lease-operations-on-blobs-by-lease-state
+ * @see
+ *   https://learn.microsoft.com/rest/api/storageservices/lease-blob#outcomes-of-lease-operations-on-blobs-by-lease-state
  */
 export type Lease =
   | { readonly kind: 'none' }
@@ -34,7 +35,7 @@ function leaseStateOf(lease: Lease, now: Millis): LeaseState {
   }
 }
 
-/** The lease after an acquisition; undefined: refused. */
+/** The lease after an acquisition; undefined if that is refused. */
 export function acquire(lease: Lease, id: LeaseId, leaseMs: Millis, now: Millis): Lease | undefined {
   const state = leaseStateOf(lease, now);
   if (state === 'breaking') return undefined;
@@ -42,24 +43,26 @@ export function acquire(lease: Lease, id: LeaseId, leaseMs: Millis, now: Millis)
   return { kind: 'held', id, leaseMs, until: now + leaseMs };
 }
 
-/** The lease after a renewal, also of one that has expired and is nobody else's yet; undefined: refused. */
+/** The lease after a renewal; undefined if that is refused. An expired lease can be renewed until another id has it. */
 export function renew(lease: Lease, id: LeaseId, now: Millis): Lease | undefined {
   return lease.kind === 'held' && isOf(lease, id) ? { ...lease, until: now + lease.leaseMs } : undefined;
 }
 
-/** A write that brings the id needs a lease that is still locked. */
+/** Whether a write with this id is allowed: the lease must still be locked by it. */
 export function mayWrite(lease: Lease, id: LeaseId, now: Millis): boolean {
   const state = leaseStateOf(lease, now);
   return (state === 'leased' || state === 'breaking') && isOf(lease, id);
 }
 
-/** The lease after somebody has broken it: it ends after `period`, or when it would have ended anyway. */
+/** The lease after a break: it ends after `period`, or earlier when it would have ended anyway. */
 export function breakLease(lease: Lease, period: Millis, now: Millis): Lease {
   if (lease.kind === 'none') return lease;
   return { kind: 'breaking', id: lease.id, until: Math.min(lease.until, now + period) };
 }
 
-/** Whether the last lease was taken with this id; it stays so after its end, until the next acquisition or release. */
+/**
+ * Whether the last lease was taken with this id. That stays true after its end, until the next acquisition or release.
+ */
 export function isOf(lease: Lease, id: LeaseId): boolean {
   return lease.kind !== 'none' && lease.id === id;
 }

@@ -19,13 +19,13 @@ import type {
 import { STORE_LIMITS, BODY_BYTES, checkBody, checkMetadata, leaseSeconds } from '../limits';
 import { acquire, breakLease, isOf, type Lease, listedLease, mayWrite, NO_LEASE, renew } from './lease';
 
-/** A storage service in this process, with the rules of blob leases and a clock that can be set. */
+/** A storage service in this process, with the rules of blob leases and a settable clock. */
 export interface MemoryService {
-  /** A handle of its own for one instance. All handles see the same rows; each call takes effect when it is made. */
+  /** Opens a handle for one instance. All handles see the same rows; each call takes effect at once. */
   open(): LeaseStore & LeaseBreaking;
-  /** Breaks a row's lease, as a person may do in the portal. Without a lease nothing changes. */
+  /** Breaks a row's lease, as a person can in the portal. Without a lease nothing changes. */
   breakLease(job: JobName, periodMs: Millis): void;
-  /** Deletes one record, as a lifecycle rule does once it is old enough. */
+  /** Deletes one record, as a lifecycle rule does with old ones. */
   deleteRecord(job: JobName, key: string): void;
 }
 
@@ -52,7 +52,7 @@ interface State {
   writes: number;
 }
 
-/** Leases last by the clock's monotonic time; answers carry its wall time. */
+/** Leases use the clock's monotonic time, and answers have its wall time. */
 export function memoryService(clock: Clock): MemoryService {
   const state: State = {
     clock,
@@ -173,7 +173,7 @@ function leases(
       const now = clock.monotonic();
       const lease = breakLease(row.lease, STORE_LIMITS.leaseMs.most, now);
       rows.set(job, { ...row, lease });
-      // The service says it in whole seconds.
+      // The service rounds the answer to whole seconds.
       const left = lease.kind === 'none' ? 0 : Math.max(0, lease.until - now);
       return { kind: 'broken', leftMs: Math.round(left / 1000) * 1000 };
     },
