@@ -234,7 +234,7 @@ describe('a row of the table', () => {
     expect(row.misses).toEqual([
       '4 losses: a 00:00:02 has no fate; a 00:00:04 has no fate; a 00:00:06 has no fate; a 00:00:08 has no fate',
       'the take-over took for ever, more than 32.0 s',
-      'no old leader was left to be told',
+      'no old leader was left to notice',
       'no fenced write of the old leader was refused',
       'nothing was due in the outage',
     ]);

@@ -81,10 +81,10 @@ function tooLate(recovery: Recovery, targets: Targets): string[] {
   const { toldMs, refused } = recovery;
   check('the gap of jobs that no victim held', recovery.gapOthersMs, targets.gapOthersMs);
   check('the take-over', recovery.takeOverMs, targets.takeOverMs);
-  check('the old leader being told', toldMs, targets.toldMs);
+  check('noticing the loss', toldMs, targets.toldMs);
   check('catching up', recovery.caughtUpMs, targets.caughtUpMs);
   if (recovery.earlyMs > EARLY_MS) misses.push(`a handler started ${seconds(recovery.earlyMs)} early`);
-  if (targets.toldMs !== undefined && toldMs === undefined) misses.push('no old leader was left to be told');
+  if (targets.toldMs !== undefined && toldMs === undefined) misses.push('no old leader was left to notice');
   if (targets.toldMs !== undefined && refused === 0) misses.push('no fenced write of the old leader was refused');
   if (targets.caughtUpMs !== undefined && recovery.caughtUpMs === undefined)
     misses.push('nothing was due in the outage');

@@ -8,7 +8,7 @@ const HEADER = [
   'gap, others',
   'gap, held',
   'take-over',
-  'leader told',
+  'leader notices',
   'caught up',
   'started early',
   'stale writes refused / let in',

@@ -66,10 +66,10 @@ const killInRetryWait: Scenario = {
 };
 
 export const killScenarios: readonly Scenario[] = [
-  killAt('kill-in-tick', 'kill -9 in a tick, which waits for its listing', 'answer', (call) => call.kind === 'list'),
+  killAt('kill-in-tick', 'kill -9 in a tick that waits for its listing', 'answer', (call) => call.kind === 'list'),
   killAt(
     'kill-acquired',
-    'kill -9 after the acquisition, which nobody knows of',
+    'kill -9 after the acquisition, before its answer',
     'answer',
     (call) => call.kind === 'acquire' && call.job === TARGET,
   ),
