@@ -5,6 +5,7 @@ import { AppLoadError, readLocalSettings, readPackage } from '../host/app-folder
 import { type Cluster, type ClusterOptions, startCluster, SWEEP_INTERVAL } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
+import type { DevFile } from './dev-file';
 import { refuseSecondCluster, writeDevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
@@ -152,13 +153,46 @@ function holdBack(print: (event: ClusterEvent) => void): {
   };
 }
 
-/** Where a cluster of these options keeps its rows and ledger, and how soon its requests are seen. */
-function placeOf(options: DevOptions, app: string): { readonly container: string; readonly sweepInterval: string } {
+/** Where a cluster of these options keeps its rows, ledger and data, and how soon its requests are seen. */
+function placeOf(
+  options: DevOptions,
+  app: string,
+): { readonly container: string; readonly data: string | undefined; readonly sweepInterval: string } {
   const settings = { ...readLocalSettings(app), ...process.env };
+  const data = options.data === undefined ? undefined : path.resolve(options.data);
+  if (data !== undefined) fs.mkdirSync(data, { recursive: true });
   return {
     container: options.container ?? settings['CRONLEASE_CONTAINER'] ?? 'cronlease',
+    data,
     sweepInterval: settings['CRONLEASE_SWEEP_INTERVAL'] ?? SWEEP_INTERVAL,
   };
+}
+
+/** Passes on what the cluster reports: events once everything answers, warnings once, and one hint. */
+function reportsTo(
+  printer: Printer,
+  others: boolean,
+): Pick<Printer, 'event' | 'log'> & { readonly release: () => void; readonly stop: () => void } {
+  const hint = killHint(others, printer.hint);
+  const isNew = warnedOnce();
+  const { emit, release } = holdBack((event) => {
+    printer.event(event);
+    hint.event(event);
+  });
+  return {
+    event: emit,
+    log(line, deployment) {
+      if (isNew(line, deployment)) printer.log(line, deployment);
+    },
+    release,
+    stop: hint.stop,
+  };
+}
+
+/** What the other commands read while this one runs. */
+function devFile(cluster: Cluster, container: string, sweepInterval: string, jobs: DevJobs | undefined): DevFile {
+  const file = { storage: cluster.storage, container, pid: process.pid, sweepInterval };
+  return jobs?.file === undefined ? file : { ...file, jobs: jobs.file };
 }
 
 /** Waits until all deployments with a tick have ticked, so that every command finds them from the first second. */
@@ -198,10 +232,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   readPackage(app);
   refuseSecondCluster(app);
   const { durationMs, jobs } = options;
-  const { container, sweepInterval } = placeOf(options, app);
-  const data = options.data === undefined ? undefined : path.resolve(options.data);
-  if (data !== undefined) fs.mkdirSync(data, { recursive: true });
-
+  const { container, data, sweepInterval } = placeOf(options, app);
   let cluster: Cluster | undefined;
   let removeDevFile = (): void => undefined;
   // Also when an exception ends this process: nothing is left behind.
@@ -216,12 +247,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   });
   process.on('exit', killAll);
   const instances = options.instances ?? 3;
-  const hint = killHint(instances > 1, printer.hint);
-  const events = holdBack((event) => {
-    printer.event(event);
-    hint.event(event);
-  });
-  const isNew = warnedOnce();
+  const reports = reportsTo(printer, instances > 1);
   const watch = watchApp(app, jobs);
   try {
     printer.note('Starting…');
@@ -234,23 +260,17 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
         opened = options.openStorage?.(connection, container);
         await opened?.prepare();
       },
-      onEvent: events.emit,
-      onLog: (line, deployment) => {
-        if (isNew(line, deployment)) printer.log(line, deployment);
-      },
+      onEvent: reports.event,
+      onLog: reports.log,
       signal: ending.signal,
     });
     if (opened !== undefined) await untilTicking(cluster, opened.ticking, ending);
-    removeDevFile = writeDevFile(app, {
-      ...{ storage: cluster.storage, container, pid: process.pid, sweepInterval },
-      ...(jobs?.file === undefined ? {} : { jobs: jobs.file }),
-    });
+    removeDevFile = writeDevFile(app, devFile(cluster, container, sweepInterval, jobs));
     printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
-    events.release();
+    reports.release();
     reloadOnChange(watch, { app, cluster, jobs, printer, isEnding: () => ending.signal.aborted });
     await untilEnd(cluster, ending, durationMs);
     watch.stop();
-    hint.stop();
     printer.note('Stopping…');
     await cluster.stop();
   } catch (error) {
@@ -260,7 +280,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     throw error;
   } finally {
     watch.stop();
-    hint.stop();
+    reports.stop();
     removeDevFile();
     jobs?.remove();
     process.off('exit', killAll);
