@@ -1,6 +1,7 @@
 import type { Disturbance, DrawnKind } from './disturbance';
 import { drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
+import { elections } from './mix-elections';
 import { foreign } from './mix-foreign';
 import { draining, slowHub } from './mix-hand-overs';
 import { people } from './mix-people';
@@ -30,6 +31,7 @@ export const MIX_NAMES = [
   'fans',
   'people',
   'foreign',
+  'elections',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -72,6 +74,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     what: 'runs fan out to items that take long, and their hosts and task hubs are lost',
     share: 150,
     change: fans,
+  },
+  elections: {
+    what: 'programs want to lead, and die, stop, resign and have wrong clocks',
+    share: 100,
+    change: elections,
   },
   foreign: { what: 'something else writes over rows and controls', share: 100, change: foreign },
   people: { what: 'operators act at once, and fail in mid-action', share: 100, change: people },

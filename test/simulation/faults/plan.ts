@@ -1,3 +1,4 @@
+import type { PlannedElection } from '../world/candidates';
 import type { Disturbance } from './disturbance';
 import { drawDisturbance, SKEWS } from './disturbance';
 import type { CallFault, FaultPlan, HubFault, Rates } from './faults';
@@ -36,6 +37,8 @@ export interface Plan {
   readonly dateJitterMs?: number;
   /** Operators' calls fail as others do, and their processes die. */
   readonly people?: boolean;
+  /** Programs want to lead, beside the jobs. */
+  readonly election?: PlannedElection;
   /** How long faults happen; then it is quiet. */
   readonly troubledMs: number;
   /** Storage is well, so that what is overdue is said to be. */

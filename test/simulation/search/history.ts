@@ -8,6 +8,7 @@ import type { Violation } from '../world/facts';
 import type { Fault } from '../faults/faults';
 import type { Plan } from '../faults/plan';
 import { firstSpec, REVISIONS } from '../faults/plan-job';
+import { startElection } from '../world/candidates';
 import { ARRIVES_WITHIN_MS, operate } from '../world/people';
 import { createWorld, leave, restart, START, start, wake } from '../world/world';
 import type { World } from '../world/world';
@@ -44,6 +45,7 @@ export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
       if (world.troubled) disturb(world, what);
     });
   }
+  if (plan.election !== undefined) world.election = startElection(world, plan.election);
   if (plan.alerts) watchAlerts(world);
   await until(world, plan.troubledMs);
   checkStarts(world);
@@ -77,10 +79,11 @@ function watchAlerts(world: World): void {
 }
 
 /** Lets time pass, and looks after each event whether all promises are kept. */
-function until({ timeline, observer, counts }: World, instant: number): Promise<void> {
+function until({ timeline, observer, counts, election }: World, instant: number): Promise<void> {
   return timeline.runUntil(instant, () => {
     counts.events += 1;
     observer.check();
+    election?.check();
     if (counts.events > EVENTS_AT_MOST) observer.report('endless', 'all', 'the history does not come to an end');
     return observer.violations.length === 0;
   });
@@ -130,6 +133,7 @@ function endFaults(world: World): void {
       deployment.deadSince = undefined;
     }
   }
+  world.election?.quieten();
   const rivals = plan.jobs.some(({ rival }) => rival !== undefined);
   const newest = rivals ? REVISIONS - 1 : Math.max(...deployments.map(({ revision }) => revision));
   for (const deployment of deployments) deployment.revision = newest;

@@ -7,6 +7,7 @@ import type { MemoryService } from '../../../src/stores/memory/store';
 import { memoryService } from '../../../src/stores/memory/store';
 import type { TargetBlob } from './blob';
 import { blobOver, createTarget } from './blob';
+import type { Election } from './candidates';
 import type { CallMeter } from './call-meter';
 import { callMeter } from './call-meter';
 import type { Actor } from './facts';
@@ -58,6 +59,7 @@ export interface World {
   readonly deniedUntil: Map<number, number>;
   /** How many operators there were. */
   operators: number;
+  election: Election | undefined;
   outage: Outage | undefined;
   troubled: boolean;
 }
@@ -104,6 +106,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     starts: new Map(),
     deniedUntil: new Map(),
     operators: 0,
+    election: undefined,
     outage: undefined,
     troubled: true,
   };
