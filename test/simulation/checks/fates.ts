@@ -125,7 +125,7 @@ function checkCovered(
     at = spec.timetable.next(at);
   }
   const went = `the cursor went from ${short(from)} to ${short(to)}`;
-  if (missing > 0) report('passedOver', name, `${went} over ${String(missing)} due times without a fate`);
+  if (missing > 0) report('passedOver', name, `${went} over ${String(missing)} due times without an outcome`);
   if (missing < 0) report('passedOver', name, `${went}, and not over all that was decided with it`);
 }
 
@@ -164,7 +164,7 @@ function checkStretch(facts: JobFacts, view: View, stretch: Stretch, adopts: boo
   const { spec } = view;
   const verdict = `${stretch.fate} ${stretch.reason}`;
   const wrong = (due: number, should: string): void => {
-    report('wrongFate', name, `${short(due)} was given the fate ${verdict}, and should be ${should}`);
+    report('wrongFate', name, `${short(due)} got the outcome ${verdict}, and should be ${should}`);
   };
   if (stretch.fate === 'disabled') {
     if (!adopts || stretch.through > view.to + 1_000) wrong(stretch.from, 'what its schedule says');

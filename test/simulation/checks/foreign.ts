@@ -15,7 +15,11 @@ const STARTS_WITHIN_MS = 20_000;
 export function checkSaidForeign({ plan, observer }: World, facts: JobFacts, { what, since, until }: Spoiled): void {
   if (plan.mix !== 'foreign' || until === undefined || until - since < SEEN_WITHIN_MS) return;
   if (facts.saidUnhealthyAt >= since) return;
-  observer.report('notSaidForeign', facts.name, `its ${what} was spoiled at ${short(since)}, and nobody has said so`);
+  observer.report(
+    'notSaidForeign',
+    facts.name,
+    `its ${what} was spoiled at ${short(since)}, and no event has reported it`,
+  );
 }
 
 /** While the blobs of one job are spoiled all others run, and it runs again once they are put right. */

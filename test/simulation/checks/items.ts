@@ -43,7 +43,7 @@ export function checkItems(facts: JobFacts, now: number, report: Report): void {
     const wentOn = facts.wentOn.get(fence.token);
     const what = `item ${String(index)} of ${runId} with token ${String(fence.token)} on ${process.id}`;
     if (wentOn !== undefined && now > wentOn + TRUSTS_ON_MS * (1 + DRIFT)) {
-      report('itemTrustTooLong', facts.name, `${what} trusts ${(now - wentOn).toFixed(0)} ms after its run went on`);
+      report('itemTrustTooLong', facts.name, `${what} trusts ${(now - wentOn).toFixed(0)} ms after its run continued`);
     }
     const other = trusting.get(`${runId} ${String(index)}`);
     if (other !== undefined && other.context.fence.token !== fence.token) {

@@ -27,19 +27,19 @@ export function saidOverdue(
   const spec = job === undefined ? undefined : actor.spec(job);
   facts.saidOverdueAt = now;
   if (spec?.alertAfterMs === undefined || !spec.enabled) {
-    report('falselyOverdue', facts.name, 'it is said to be overdue, and has no alertAfter or is disabled');
+    report('falselyOverdue', facts.name, 'it is reported overdue, and has no alertAfter or is disabled');
     return;
   }
   const view = actor.views.get(facts.name)?.before ?? -Infinity;
   const excuse = [...excusesOf(facts, now - SEEN_WITHIN_MS, view)].sort((a, b) => b.at - a.at)[0];
   const error = Math.abs(actor.error()) + CLOCKS_MS;
   if (excuse !== undefined && now - excuse.at + error < spec.alertAfterMs) {
-    report('falselyOverdue', facts.name, `it is said to be overdue, and ${excuse.what} at ${short(excuse.at)}`);
+    report('falselyOverdue', facts.name, `it is reported overdue, and ${excuse.what} at ${short(excuse.at)}`);
   }
   const seen = facts.controls.findLast(({ at }) => at <= now - SEEN_WITHIN_MS);
   const since = facts.controls.filter(({ at }) => at > now - SEEN_WITHIN_MS);
   if (seen !== undefined && [seen, ...since].every(({ control }) => openPause(control) !== undefined)) {
-    report('falselyOverdue', facts.name, 'it is said to be overdue while it is paused');
+    report('falselyOverdue', facts.name, 'it is reported overdue while it is paused');
   }
 }
 
@@ -80,5 +80,5 @@ export function checkSaidOverdue(facts: JobFacts, spec: JobSpec, now: number, re
   }
   const overdueFrom = from + spec.alertAfterMs;
   if (now - overdueFrom < SAID_WITHIN_MS || now - facts.saidOverdueAt < SAID_WITHIN_MS) return;
-  report('notSaidOverdue', name, `it is overdue since ${short(overdueFrom)}, and nobody has said so`);
+  report('notSaidOverdue', name, `it has been overdue since ${short(overdueFrom)}, and no event has reported it`);
 }

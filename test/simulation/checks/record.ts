@@ -48,7 +48,7 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: 
   }
   if (record.trigger === null) {
     if (facts.owed.get(key) !== `${String(record.outcome)} ${String(record.reason)}`) {
-      const what = `${keyText(key)} was recorded as ${String(record.outcome)} before a row said so`;
+      const what = `${keyText(key)} was recorded as ${String(record.outcome)} before a row showed it`;
       report('recordBeforeRow', name, what);
     }
     return;

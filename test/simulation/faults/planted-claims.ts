@@ -108,7 +108,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   },
   {
     name: 'records-before-row',
-    what: 'records of what did not run are written before the row',
+    what: 'records of due times that did not run are written before the row',
     edits: [
       {
         file: 'coordinator/tick/write-decided.ts',
@@ -132,7 +132,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   },
   {
     name: 'record-before-news',
-    what: 'a run is recorded before the row says until when it went on, and its record is not asked',
+    what: 'a run is recorded before the row holds its end, and its record is not read',
     edits: [
       {
         file: 'coordinator/settle.ts',
@@ -167,7 +167,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   },
   {
     name: 'release-on-loss',
-    what: 'the lease is released when it is lost',
+    what: 'a lost lease is released',
     edits: [
       {
         file: 'coordinator/held.ts',
@@ -183,7 +183,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   },
   {
     name: 'release-over-owed',
-    what: 'the lease is released before what is owed is written',
+    what: 'the lease is released before the owed records are written',
     edits: [
       {
         file: 'coordinator/settle.ts',
@@ -194,7 +194,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   },
   {
     name: 'drain-without-row',
-    what: 'a drained attempt lets go without a row write',
+    what: 'a drained attempt releases without a row write',
     edits: [
       {
         file: 'coordinator/settle.ts',
@@ -207,7 +207,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   },
   {
     name: 'late-execution-uses-lease',
-    what: 'an execution that comes late lets go of the lease whose id it has',
+    what: 'a late execution releases the lease whose id it has',
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',

@@ -15,7 +15,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'retrying-read-as-settled',
-    what: 'an expired row that is retrying is taken for a settled one',
+    what: 'an expired row that is retrying counts as settled',
     edits: [
       {
         file: 'core/decide.ts',
@@ -37,7 +37,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'expired-read-as-settled',
-    what: "an expired row is taken for settled, and its holder's death is not seen",
+    what: "an expired row counts as settled, and its holder's death is not noticed",
     edits: [
       {
         file: 'core/decide.ts',
@@ -48,17 +48,17 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'owed-dropped',
-    what: 'what an expired row owes is dropped',
+    what: 'the owed records of an expired row are dropped',
     edits: [{ file: 'core/decide.ts', from: "owed: s.lease === 'expired' ? row.owed : [],", to: 'owed: [],' }],
   },
   {
     name: 'no-fast-clock-cap',
-    what: "what is due is decided past the listing's limit",
+    what: "due times are decided past the listing's limit",
     edits: [{ file: 'core/decide.ts', from: 'limit: listedBy + lookAheadMs', to: 'limit: Infinity' }],
   },
   {
     name: 'busy-until-forgotten',
-    what: 'the row does not say until when the last run went on',
+    what: 'the row does not hold the end of the last run',
     edits: [
       {
         file: 'coordinator/settle.ts',
@@ -69,7 +69,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'pause-ignored',
-    what: 'a pause holds nothing back',
+    what: 'a pause is ignored',
     edits: [
       {
         file: 'core/verdict.ts',
@@ -90,7 +90,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'window-ignored',
-    what: 'what is older than catchUpWindow runs all the same',
+    what: 'due times older than catchUpWindow run all the same',
     edits: [
       {
         file: 'core/verdict.ts',
@@ -101,7 +101,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'missed-runs',
-    what: 'catchUp "none" runs what was missed',
+    what: 'catchUp "none" runs missed due times',
     edits: [
       { file: 'core/verdict.ts', from: "if (job.catchUp === 'none')", to: "if (job.catchUp === 'none' && age < 0)" },
     ],
@@ -142,7 +142,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'cursor-skips',
-    what: 'the cursor moves on over a due time that was given no fate',
+    what: 'the cursor passes a due time without an outcome',
     edits: [
       {
         file: 'core/verdict.ts',

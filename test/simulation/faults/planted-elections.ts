@@ -4,7 +4,7 @@ import type { Planted } from './planted';
 export const ELECTION_FAULTS: readonly Planted[] = [
   {
     name: 'election-trust-from-answer',
-    what: "the first trust of an election's term counts from the answer, not from the sending",
+    what: "the first trust of an election's term counts from the answer, not from the request",
     mix: 'elections',
     edits: [
       {
@@ -16,7 +16,7 @@ export const ELECTION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'election-broken-is-expired',
-    what: "an election's broken lease is taken for an expired one",
+    what: "an election's broken lease counts as expired",
     mix: 'elections',
     edits: [
       {

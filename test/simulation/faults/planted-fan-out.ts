@@ -49,7 +49,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
   {
     name: 'silence-not-asked-again',
     mix: 'fans',
-    what: 'whether the items are still silent is not asked again under the lease',
+    what: 'the silence of the items is not checked again under the lease',
     edits: [
       {
         file: 'coordinator/beat.ts',
@@ -61,7 +61,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
   {
     name: 'held-row-trusted',
     mix: 'fans',
-    what: 'an item trusts although somebody holds its row',
+    what: 'an item trusts although another instance holds its row',
     edits: [
       {
         file: 'coordinator/attempt/standing.ts',

@@ -28,7 +28,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
   },
   {
     name: 'given-back-whatever',
-    what: 'what was handed over is released whether its claim was made or not',
+    what: 'a hand-over is released whether its claim was made or not',
     mix: 'draining',
     edits: [{ file: 'coordinator/give-back.ts', from: '{ ifMatch: handOver.etag, signal }', to: '{ signal }' }],
   },

@@ -28,7 +28,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
   },
   {
     name: 'change-leaves-no-record',
-    what: 'what was due by the old schedule, and is not decided, gets no record when a new one is adopted',
+    what: 'undecided due times of the old schedule get no record when a new one is adopted',
     mix: 'schedules',
     edits: [
       {
@@ -40,7 +40,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
   },
   {
     name: 'equal-revision-adopts',
-    what: 'an equal revision puts its schedule in the place of the other one',
+    what: 'an equal revision replaces the schedule of the other',
     mix: 'schedules',
     edits: [
       {

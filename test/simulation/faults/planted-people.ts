@@ -4,7 +4,7 @@ import type { Planted } from './planted';
 export const PEOPLE_FAULTS: readonly Planted[] = [
   {
     name: 'own-write-unknown',
-    what: 'a command does not know its own write again where that is said to be refused',
+    what: 'a command does not recognize its own write if the answer is a refusal',
     mix: 'people',
     edits: [
       {
@@ -29,7 +29,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
   },
   {
     name: 'forgotten-token-lost',
-    what: 'the row of a forgotten job begins with its first token again',
+    what: 'the tokens of a forgotten job begin again',
     mix: 'people',
     edits: [
       {
@@ -49,7 +49,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
   },
   {
     name: 'foreign-row-read',
-    what: 'a row of a newer format is read as if it were ours',
+    what: 'a row of a newer format is read like any other',
     mix: 'foreign',
     edits: [
       { file: 'core/row.ts', from: "if (format !== '1') throw", to: "if (format !== '1' && format !== '2') throw" },
@@ -57,7 +57,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
   },
   {
     name: 'quarantine-unsaid',
-    what: "nobody says that a job is left alone whose row or control is not cronlease's",
+    what: "no event reports a job whose row or control is not cronlease's",
     mix: 'foreign',
     edits: [
       {
@@ -69,7 +69,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
   },
   {
     name: 'foreign-row-stops-all',
-    what: "a row that is not cronlease's is taken for an outage of storage, which all jobs wait for",
+    what: "a row that is not cronlease's counts as an outage of storage, and all jobs wait",
     mix: 'foreign',
     edits: [
       {

@@ -28,7 +28,7 @@ export const TIME_FAULTS: readonly Planted[] = [
   },
   {
     name: 'hold-back-by-wall-clock',
-    what: 'a handler is held back by the wall clock alone, and renewals say nothing of the time',
+    what: 'a handler is held back by the wall clock alone, and renewals correct no clock',
     mix: 'clocks',
     edits: [
       {

@@ -46,7 +46,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
   },
   {
     name: 'no-look-before-handler',
-    what: 'trust is not looked at before the handler is called',
+    what: 'trust is not checked before the handler is called',
     edits: [
       {
         file: 'coordinator/attempt/execute.ts',
@@ -112,7 +112,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
   },
   {
     name: 'broken-is-expired',
-    what: 'a broken lease is taken for an expired one',
+    what: 'a broken lease counts as expired',
     edits: [
       {
         file: 'coordinator/tick/look.ts',

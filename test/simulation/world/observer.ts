@@ -350,7 +350,7 @@ function acquired(
 ): void {
   const { lease, name } = facts;
   if (facts.etag !== ifMatch) {
-    report('staleAcquired', name, 'a row was leased that had changed since that was decided');
+    report('staleAcquired', name, 'a row was leased that had changed since the decision');
   }
   if (facts.spoiled.some(({ what, until }) => what === 'row' && until === undefined)) {
     report('foreignLeased', name, "a row was leased that is not cronlease's");
@@ -362,7 +362,7 @@ function acquired(
   const atWork = facts.row?.phase === 'running' && !isFinal(facts, facts.row.run?.key ?? '');
   const last = lease?.broken === true && lease.id !== leaseId ? facts.acquisitions.get(lease.id) : undefined;
   if (atWork && last?.used === true && now < last.provenAt + last.leaseMs - marginOf(last.leaseMs)) {
-    report('brokenTaken', name, 'a broken lease was taken while its holder may still trust it');
+    report('brokenTaken', name, 'a broken lease was acquired while its holder may still trust it');
   }
   facts.lease = { id: leaseId, until: now + leaseMs, broken: false };
   const acquisition = facts.acquisitions.get(leaseId);
