@@ -3,9 +3,8 @@ import { decodeControl, NO_CONTROL } from '../../../src/core/control';
 import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
 import { recordKey } from '../../../src/core/key';
-import type { Row } from '../../../src/core/row';
 import { decodeRow } from '../../../src/core/row';
-import type { LeaseBreaking, LeaseStore, Listing, Metadata, StoredRecord } from '../../../src/lease/store';
+import type { LeaseBreaking, LeaseStore, Listing, StoredRecord } from '../../../src/lease/store';
 import type { JobContext } from '../../../src/handler/handler';
 import { handlerStarted } from '../checks/handler';
 import { checkItems, pieceCreated } from '../checks/items';
@@ -14,6 +13,7 @@ import { saidOverdue } from '../checks/overdue';
 import { released, rowWritten } from '../checks/row';
 import { requestsWritten } from '../checks/requests';
 import { checkTrust, trustLimit } from '../checks/trust';
+import { controlText, describeRow } from './describe';
 import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
 import { isFinal, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
 import type { Timeline } from './timeline';
@@ -390,28 +390,6 @@ function checkHub({ acquisitions, name }: JobFacts, actor: Actor, report: Observ
 function runKeyOf(context: JobContext): string {
   const request = /-m-([0-9a-z]+)$/.exec(context.runId)?.[1];
   return recordKey(context.scheduledFor.getTime(), request);
-}
-
-function controlText(metadata: Metadata): string {
-  const { pauses, cancel, requests } = metadata;
-  return [pauses && `pauses ${pauses}`, cancel && `cancel ${cancel}`, requests && `requests ${requests}`]
-    .filter((part) => part !== undefined)
-    .join(', ');
-}
-
-function describeRow({ token, cursor, run, phase, attempt, owed, busyUntil, notBefore, forgotten }: Row): string {
-  return [
-    `token ${String(token)}`,
-    `cursor ${short(cursor)}`,
-    `run ${keyText(run?.key ?? '')}`,
-    `${phase} ${String(attempt)}`,
-    ...(owed.length === 0
-      ? []
-      : [`owes ${owed.map(({ fate, from, count }) => `${fate} ${short(from)} x${String(count)}`).join(' ')}`]),
-    ...(busyUntil === undefined ? [] : [`busy until ${short(busyUntil)}`]),
-    ...(notBefore === undefined ? [] : [`not before ${short(notBefore)}`]),
-    ...(forgotten === undefined ? [] : ['forgotten']),
-  ].join(', ');
 }
 
 /** Made when, at the latest, a listing was that a decision may have been made on which is carried out now. */
