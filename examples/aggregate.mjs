@@ -3,8 +3,8 @@
 //   node examples/aggregate.mjs         in one terminal, and in another:
 //   kill -9 <pid of the leader>         another worker leads within 20 s, and no number is lost or counted twice.
 //
-// What makes it safe: each worker's messages are numbered, and the sums say up to which number they go. Both are in one
-// blob, written under the leader's fence and only over the version that was read. Messages go when they are counted.
+// Why it is safe: each worker numbers its messages. One blob holds the sums, and for each worker the last counted
+// number. The leader writes it under its fence, and only over the version that it read. Then it deletes the messages.
 import { LeaderElection } from 'cronlease';
 import { connect, createJson, readJson } from './storage.mjs';
 import { pause, runWorkers, say } from './workers.mjs';
@@ -26,13 +26,13 @@ await runWorkers(import.meta.filename, 3, async (worker, signal) => {
     onError: (error) => say(`trouble: ${error.message}`),
   });
   election.on('elected', ({ token }) => say(`leads (token ${token})`));
-  election.on('lost', ({ reason }) => say(`leads no more: ${reason}`));
+  election.on('lost', ({ reason }) => say(`no longer leads: ${reason}`));
   await Promise.all([election.run({ signal }), send(worker, signal)]);
 });
 
-/** A worker's work: one number after another, each in a message of its own. */
+/** A worker's task: to send one number after another, each in a message of its own. */
 async function send(worker, signal) {
-  // A process that is started again under the same name is another sender.
+  // A process that starts again under the same name is another sender.
   const sender = `${worker}-${Date.now()}`;
   for (let number = 1; !signal.aborted; number += 1) {
     await createJson(container.getBlockBlobClient(`inbox/${sender}/${String(number).padStart(9, '0')}`), { number });
@@ -50,7 +50,7 @@ async function addUp({ signal, fence, progress }) {
       const [, sender, key] = name.split('/');
       const number = Number(key);
       const sum = (sums[sender] ??= { through: 0, count: 0, total: 0 });
-      // One that a leader before has counted, and had no time to delete, is only deleted.
+      // An earlier leader may have counted a message and died before it deleted it: it is not counted again.
       if (number > sum.through) sums[sender] = { through: number, count: sum.count + 1, total: sum.total + number };
       counted.push(name);
     }
@@ -58,7 +58,7 @@ async function addUp({ signal, fence, progress }) {
       try {
         await fence.write(totals, JSON.stringify(sums), { contentType: 'application/json', ifMatch: etag });
       } catch (error) {
-        // Another leader's last write came in between: what was read is out of date.
+        // Another leader's last write came in between, so the version that was read is out of date.
         if (error.code === 'BlobChanged') continue;
         throw error;
       }

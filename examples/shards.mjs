@@ -1,11 +1,11 @@
-// Members share the work on shards; the one that leads says who has which. Every member may become the leader.
+// Members share the work on shards, and the leader assigns the shards to members. Every member may become the leader.
 //
 //   node examples/shards.mjs            in one terminal, and in another:
 //   kill -9 <pid of any member>         its shards go to the others within 8 s, or 28 s if it led.
 //
-// What makes it safe: the assignment is written under the leader's fence, so that a leader that was paused cannot undo
-// its successor's. And a member records each piece of work only over the version of the shard that it read, so that two
-// members which both believe to have a shard cannot do a piece twice.
+// Why it is safe: the leader writes the assignment under its fence, so a leader that was paused cannot undo its
+// successor's. And a member records each piece of work only over the version of the shard that it read, so two members
+// that both believe they have a shard cannot do a piece twice.
 import { LeaderElection } from 'cronlease';
 import { connect, readJson, replaceJson } from './storage.mjs';
 import { pause, runWorkers, say } from './workers.mjs';
@@ -21,7 +21,7 @@ const assignment = container.getBlockBlobClient('assignment.json');
 
 await runWorkers(import.meta.filename, 3, async (member, signal) => {
   await container.createIfNotExists();
-  // A process that is started again under the same name is another member.
+  // A process that starts again under the same name is another member.
   const id = `${member}-${Date.now()}`;
   const election = new LeaderElection({
     container,
@@ -33,11 +33,11 @@ await runWorkers(import.meta.filename, 3, async (member, signal) => {
     onError: (error) => say(`trouble: ${error.message}`),
   });
   election.on('elected', ({ token }) => say(`leads (token ${token})`));
-  election.on('lost', ({ reason }) => say(`leads no more: ${reason}`));
+  election.on('lost', ({ reason }) => say(`no longer leads: ${reason}`));
   await Promise.all([election.run({ signal }), beat(id, signal), work(id, signal)]);
 });
 
-/** Tells the leader that this member lives. */
+/** Shows the leader that this member is alive. */
 async function beat(id, signal) {
   const blob = container.getBlockBlobClient(`members/${id}`);
   while (!signal.aborted) {
@@ -47,7 +47,7 @@ async function beat(id, signal) {
   await blob.deleteIfExists();
 }
 
-/** The leader's task: looks who lives, and writes the assignment anew when that has changed. */
+/** The leader's task: to find the living members, and to write a new assignment when they have changed. */
 async function assign({ signal, fence, progress }) {
   while (!signal.aborted) {
     const members = await livingMembers(signal);
@@ -58,7 +58,7 @@ async function assign({ signal, fence, progress }) {
         await fence.write(assignment, JSON.stringify({ shards }), { contentType: 'application/json', ifMatch: etag });
         say(`assigns ${members.map((member) => `${member}: ${shardsOf(shards, member)}`).join('; ')}`);
       } catch (error) {
-        // Another leader's last write came in between: what was read is out of date.
+        // Another leader's last write came in between, so the version that was read is out of date.
         if (error.code === 'BlobChanged') continue;
         throw error;
       }
@@ -78,7 +78,7 @@ async function livingMembers(signal) {
   return members;
 }
 
-/** Leaves as many shards as possible where they are, and gives each member as many as the others, give or take one. */
+/** Shares the shards evenly, give or take one, and moves as few as possible. */
 function share(before, members) {
   const most = Math.ceil(SHARDS / members.length);
   const load = new Map(members.map((member) => [member, 0]));
@@ -102,7 +102,7 @@ function shardsOf(shards, member) {
   return shards.flatMap((holder, shard) => (holder === member ? [shard] : [])).join(' ');
 }
 
-/** A member's work: the next piece of each of its shards, one after another. */
+/** A member's task: to do the next piece of each of its shards, one after another. */
 async function work(id, signal) {
   let mine = '';
   while (!signal.aborted) {
@@ -114,7 +114,7 @@ async function work(id, signal) {
       const blob = container.getBlockBlobClient(`shards/${shard}`);
       const { value: done, etag } = await readJson(blob, { pieces: 0, by: {} });
       const piece = done.pieces + 1;
-      // Refused if another member was faster: then the piece is that one's.
+      // If another member was faster, this write is rejected, and the piece counts for the other.
       const by = { ...done.by, [id]: (done.by[id] ?? 0) + 1 };
       if (await replaceJson(blob, { pieces: piece, by }, etag)) say(`did piece ${piece} of shard ${shard}`);
     }

@@ -1,4 +1,4 @@
-// Where the examples keep their things: CRONLEASE_STORAGE, or the emulator of an `npm start` that runs in this folder.
+// The storage of the examples: CRONLEASE_STORAGE, or the emulator of an `npm start` that runs in this folder.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ContainerClient } from '@azure/storage-blob';
@@ -27,7 +27,7 @@ function storageOfNpmStart() {
   }
 }
 
-/** A blob's JSON with its ETag, made as `initial` if there is none. */
+/** A blob's JSON with its ETag. Creates the blob with `initial` if it is absent. */
 export async function readJson(blob, initial) {
   for (;;) {
     try {
@@ -54,7 +54,7 @@ export async function createJson(blob, value) {
   }
 }
 
-/** Replaces the version that was read. Returns false if it is another one by now. */
+/** Replaces the version that was read. Returns false if the blob has changed since. */
 export async function replaceJson(blob, value, etag) {
   const body = JSON.stringify(value);
   try {

@@ -1,12 +1,12 @@
-// One command, several workers: the first process starts the others, each a process of its own that can be killed.
+// One command starts several workers, each a process of its own that can be killed.
 import { fork } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 
 const REPLACE_AFTER_MS = 3_000;
 
 /**
- * In the first process: starts the workers, and another one for each that is killed. In a worker: calls `work` with
- * its name and a signal that is aborted when it is to stop.
+ * In the first process: starts the workers, and replaces each one that is killed. In a worker: calls `work` with the
+ * worker's name and a signal that is aborted when the worker must stop.
  */
 export async function runWorkers(file, count, work) {
   const name = process.env.EXAMPLE_WORKER;
@@ -18,7 +18,7 @@ export async function runWorkers(file, count, work) {
   process.disconnect();
 }
 
-/** Says what this worker does. */
+/** Prints an action of this worker. */
 export function say(text) {
   console.log(`${process.env.EXAMPLE_WORKER}  ${text}`);
 }
@@ -41,7 +41,7 @@ async function startWorkers(file, count) {
   };
   for (let index = 0; index < count; index += 1) start();
   stopping.addEventListener('abort', () => {
-    // Ctrl+C in a terminal reaches the workers by itself, and once more does no harm.
+    // Ctrl+C in a terminal reaches the workers directly; a second signal does no harm.
     for (const child of running) child.kill('SIGTERM');
   });
   while (!stopping.aborted || running.size > 0) await wait(100);
@@ -51,7 +51,7 @@ function stopSignal() {
   const controller = new AbortController();
   const stop = () => controller.abort();
   process.on('SIGINT', stop).on('SIGTERM', stop);
-  // A worker whose parent was killed does not go on alone.
+  // A worker stops when its parent is killed.
   process.on('disconnect', stop);
   return controller.signal;
 }

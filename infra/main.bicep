@@ -7,13 +7,13 @@ type packageDeployer = {
   @description('Its object id.')
   id: string
 
-  @description('What it is. Azure cannot look up one that was made minutes ago, and refuses it with PrincipalNotFound.')
+  @description('The type of the principal. Without it, Azure looks the principal up, and refuses one that was created minutes ago with PrincipalNotFound.')
   type: 'Group' | 'ServicePrincipal' | 'User'
 }
 
-@description('One function app with all that belongs to it.')
+@description('One function app with its own resources.')
 type appDeployment = {
-  @description('Part of its names: lowercase letters and digits. An app that had its name from regions keeps it under the name of its region.')
+  @description('Part of its names: lowercase letters and digits. An app that was named by regions keeps its name if this is its region.')
   @minLength(1)
   @maxLength(20)
   name: string
@@ -30,10 +30,10 @@ param name string = 'cronlease'
 @description('The Azure regions to run in, such as northeurope, with one app in each. Add at the end; the order gives the address ranges.')
 param regions string[] = []
 
-@description('The apps to run, instead of regions: for two of them in one region. Add at the end.')
+@description('The apps to run, instead of regions: needed for two apps in one region. Add at the end.')
 param deployments appDeployment[] = []
 
-@description('Where the coordination account, the logs and the alerts are.')
+@description('The region of the coordination account, the logs and the alerts.')
 param location string = empty(deployments)
   ? (empty(regions) ? deployment().location : regions[0])
   : deployments[0].region
@@ -41,7 +41,7 @@ param location string = empty(deployments)
 @description('Redundancy of the coordination account: zones of one region, or a copy in the paired region as well.')
 param coordinationRedundancy 'Standard_ZRS' | 'Standard_GZRS' = 'Standard_ZRS'
 
-@description('The coordination account cannot be deleted before its lock is. Making the lock takes Locks Contributor, or Owner.')
+@description('Puts a lock on the coordination account: nobody can delete the account before the lock. To create the lock, you need Locks Contributor or Owner.')
 param deleteLock bool = true
 
 @description('Containers in the coordination account that the jobs write to.')
@@ -50,10 +50,10 @@ param jobContainers string[] = []
 @description('Memory of an instance.')
 param instanceMemoryMB 512 | 2048 | 4096 = 2048
 
-@description('Spreads the instances and the host account of each app over zones. Not every region has that for this plan. Set it at the start.')
+@description('Spreads the instances and the host account of each app over zones. Not every region offers this for this plan. Set it at the start.')
 param zoneRedundant bool = false
 
-@description('The most instances of each app, beside the one that is always ready. Not every region takes less than 40 yet.')
+@description('The most instances of each app, beside the one that is always ready. Not every region accepts less than 40 yet.')
 @minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int = 40
@@ -73,11 +73,11 @@ param viewerGroups string[] = []
 @description('The identities that pipelines deploy packages with. They may read the coordination container.')
 param deployers packageDeployer[] = []
 
-@description('The most logs a day, in GB. When they are used up, no log arrives until the next day, and the alert on silent apps says so.')
+@description('The most logs a day, in GB. After that, no log arrives until the next day, and the alert on silent apps fires.')
 @minValue(1)
 param dailyQuotaGB int = 5
 
-@description('Whom alerts are mailed to.')
+@description('The addresses to which alerts are mailed.')
 param alertEmails string[] = []
 
 @description('Storage is reached through private endpoints only; its public access is off.')
@@ -86,10 +86,10 @@ param privateNetwork bool = false
 @description('The range that each deployment takes a /24 of. Used only with privateNetwork.')
 param addressSpace string = '10.70.0.0/16'
 
-@description('Ranges that people use the cronlease command from, in networks that those of the apps are connected to. Used only with privateNetwork.')
+@description('The address ranges of people who use the cronlease command, in networks that are connected to those of the apps. Used only with privateNetwork.')
 param operatorRanges string[] = []
 
-@description('Tags on everything.')
+@description('Tags for every resource.')
 param tags { *: string } = {}
 
 func keepOf(job object) string => job.?keep ?? '90d'
@@ -98,7 +98,7 @@ func secondsIn(unit string) int => unit == 'd' ? 86400 : unit == 'h' ? 3600 : un
 
 func secondsOf(part string) int => int(take(part, length(part) - 1)) * secondsIn(last(part))
 
-// A duration as jobs.json has it, such as 90d or 1h30m, in whole days; what is begun counts.
+// A duration of jobs.json, such as 90d or 1h30m, in whole days, rounded up.
 func daysOf(duration string) int =>
   (86399 + reduce(
     split(trim(replace(replace(replace(duration, 'd', 'd '), 'h', 'h '), 'm', 'm ')), ' '),
@@ -106,8 +106,8 @@ func daysOf(duration string) int =>
     (sum, part) => sum + secondsOf(part)
   )) / 86400
 
-// What names of storage accounts and task hubs may hold is left to check here: a type can limit their length alone.
-// With a problem the deployment is refused before anything is made.
+// Checks the characters of the names of storage accounts and task hubs, since a type can limit their length alone. A
+// problem makes the deployment fail before it creates anything.
 var named = join(concat([name], regions, map(deployments, app => app.name)), '')
 var strangers = filter(
   map(range(0, length(named)), at => substring(named, at, 1)),
@@ -124,7 +124,7 @@ var problems = filter(
   problem => !empty(problem)
 )
 
-// Names are made here, and not by the modules, so that a what-if can tell what a deployment will do.
+// This file makes the names, and not the modules, so that a what-if can predict the deployment.
 var deploymentNames = empty(problems) ? givenNames : fail(join(problems, ' '))
 var deploymentRegions = concat(regions, map(deployments, app => app.region))
 var coordinationAccountName = 'st${name}${uniqueString(subscription().id, name)}'
@@ -177,7 +177,7 @@ module coordination 'modules/coordination.bicep' = {
   }
 }
 
-// One deployment after another, so that a change that is wrong meets one of them.
+// One deployment after another, so that a bad change harms only one of them.
 @batchSize(1)
 module deployed 'modules/deployment.bicep' = [
   for (deploymentName, i) in deploymentNames: {
@@ -206,7 +206,7 @@ module deployed 'modules/deployment.bicep' = [
   }
 ]
 
-// People need it for the cronlease command: pause, run, unlock write to the container as the app does.
+// The cronlease command needs this role: pause, run and unlock write to the container as the app does.
 module operatorRoles 'modules/coordination-roles.bicep' = [
   for group in operatorGroups: {
     scope: sharedGroup
@@ -221,7 +221,7 @@ module operatorRoles 'modules/coordination-roles.bicep' = [
   }
 ]
 
-// For cronlease runs, why and doctor, which read.
+// For cronlease runs, why and doctor, which only read.
 module viewerRoles 'modules/coordination-roles.bicep' = [
   for group in viewerGroups: {
     scope: sharedGroup
@@ -236,8 +236,8 @@ module viewerRoles 'modules/coordination-roles.bicep' = [
   }
 ]
 
-// Whoever deploys code waits until each app is seen to tick, and an owner of the subscription may not read blobs by
-// that. Nothing is said of what they are: they exist already, and it may be a person or a pipeline.
+// A deployment of code waits for a tick of each app, so its identity must read blobs; Owner of the subscription does
+// not include that. The principal type is left out: the identity exists already, and may be a person or a pipeline.
 module deployerRole 'modules/coordination-roles.bicep' = {
   scope: sharedGroup
   params: {
@@ -259,7 +259,7 @@ module deployerRoles 'modules/coordination-roles.bicep' = [
       principalType: identity.type
       access: 'read'
     }
-    // Not at the same time: whoever deploys may be one of them.
+    // Not at the same time: the identity that deploys may be one of them.
     dependsOn: [deployerRole]
   }
 ]
@@ -292,11 +292,11 @@ output appGroups string[] = [for (deploymentName, i) in deploymentNames: deploym
 @description('The host name of each app, in the same order.')
 output hostNames string[] = [for (deploymentName, i) in deploymentNames: deployed[i].outputs.hostName]
 
-@description('The first of the apps, which azd deploys to itself.')
+@description('The first of the apps, the one to which azd itself deploys.')
 output firstAppName string = apps[0]
 
 @description('The resource group of the first app.')
 output firstAppGroup string = deploymentGroups[0].name
 
-@description('The blob service of the coordination account, as CRONLEASE_STORAGE__blobServiceUri takes it.')
+@description('The blob service of the coordination account, for CRONLEASE_STORAGE__blobServiceUri.')
 output coordinationUri string = coordination.outputs.blobUri

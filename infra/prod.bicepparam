@@ -7,5 +7,5 @@ param regions = [
 ]
 param coordinationRedundancy = 'Standard_GZRS'
 param jobContainers = ['samples']
-// Whom alerts are mailed to: nobody yet.
+// Nobody gets alerts by mail until this has addresses.
 param alertEmails = []

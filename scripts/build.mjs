@@ -23,20 +23,19 @@ await build({
   outfile: path.join(fresh, 'app.js'),
   bundle: true,
   minify: true,
-  // Stack traces and logs name functions and errors by these.
+  // Stack traces and logs contain the names of functions and errors.
   keepNames: true,
   sourcemap: true,
   sourcesContent: false,
   platform: 'node',
   target: 'node22',
   format: 'cjs',
-  // The Functions host provides this module.
-  // The storage SDK loads apache-arrow for a listing format that is never asked for.
+  // The Functions host provides the first. The storage SDK needs the second for a listing format that we never use.
   external: ['@azure/functions-core', 'apache-arrow'],
   logLevel: 'warning',
 });
 
-// The maps were written one folder deeper than where the build goes: stack traces would name files that are not there.
+// The maps were written one folder deeper than their final place, so stack traces would name files that do not exist.
 for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
   if (!file.endsWith('.map')) continue;
   const map = JSON.parse(readFileSync(path.join(fresh, file), 'utf8'));
@@ -44,7 +43,7 @@ for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
   writeFileSync(path.join(fresh, file), JSON.stringify({ ...map, sources }));
 }
 
-// npm makes a bin executable when it links it, which is not at every build.
+// npm makes a bin executable only when it links it, and not at every build.
 chmodSync(path.join(fresh, 'lib/cli/main.js'), 0o755);
 rmSync(path.join(root, 'dist'), { recursive: true, force: true });
 renameSync(fresh, path.join(root, 'dist'));

@@ -1,4 +1,4 @@
-// What two versions of a jobs file have different, as Markdown for a pull request: see USAGE.
+// Prints the differences between two versions of a jobs file as Markdown for a pull request: see USAGE.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -6,8 +6,8 @@ import { isDeepStrictEqual, parseArgs } from 'node:util';
 
 const USAGE = `node scripts/changed-jobs.mjs BASE HEAD [--from TIME]
 
-Prints, as Markdown, the jobs that HEAD adds, changes and removes, each with its next five due times. Exit code 1 when
-HEAD is not valid; what is wrong with it is then what is printed. Needs "npm run build". BASE may be missing.
+Prints, as Markdown, the jobs that HEAD adds, changes and removes, each with its next five due times. If HEAD is not
+valid, prints its errors instead, with exit code 1. Needs "npm run build". BASE may be missing.
 
   --from TIME   due times after this (default: now)`;
 
@@ -23,7 +23,7 @@ const { handlers } = load('./jobs/index.js');
 const { actualTime } = load('./core/job.js');
 const { local, utc } = load('./cli/time.js');
 
-/** In a fence that is longer than any in the text, where Markdown means nothing. */
+/** Fences the text with more backticks than it has in a row, so that Markdown has no effect in it. */
 function verbatim(lines) {
   const text = lines.join('\n');
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
@@ -31,7 +31,7 @@ function verbatim(lines) {
   return `${fence}text\n${text}\n${fence}`;
 }
 
-/** The settings as the file has them, by job; undefined where there is no such file, or it is no jobs file. */
+/** The settings in the file, by job; undefined if the file is missing, or is no jobs file. */
 function settingsIn(file) {
   if (!existsSync(file)) return undefined;
   try {
@@ -64,15 +64,15 @@ function dueTimes(spec, from) {
     const at = actualTime(spec, due);
     times.push(timeZone === 'UTC' ? utc(at) : `${utc(at)} (${local(at, timeZone)})`);
   }
-  if (times.length === 0) return ['never due within the 5 years that are looked at'];
+  if (times.length === 0) return ['never due within the next 5 years'];
   return enabled ? times : ['disabled: none of these will run', ...times];
 }
 
-/** Nothing is escaped: what a valid file has for these means nothing in Markdown, once it is between backticks. */
+/** Needs no escaping: between backticks, the values that a valid file can have here mean nothing in Markdown. */
 function row({ job, change, settings }, spec, from) {
   const what = settings.length === 0 ? change : `${change}: ${settings.map((name) => `\`${name}\``).join(', ')}`;
   if (spec === undefined)
-    return `| \`${job}\` | ${what} | | none; \`cronlease forget ${job}\` drops what is left of it |`;
+    return `| \`${job}\` | ${what} | | none; \`cronlease forget ${job}\` removes what remains of it |`;
   return `| \`${job}\` | ${what} | \`${spec.schedule}\` ${spec.timeZone} | ${dueTimes(spec, from).join('<br>')} |`;
 }
 
@@ -96,7 +96,7 @@ function report(base, head, from) {
     const rows = changes.slice(0, MOST_JOBS).map((change) => row(change, specs.get(change.job), from));
     parts.push(['| job | change | schedule | next due times |', '| --- | --- | --- | --- |', ...rows].join('\n'));
     if (changes.length > MOST_JOBS) parts.push(`And ${changes.length - MOST_JOBS} more.`);
-    parts.push('A changed schedule counts from when it is deployed: nothing of its past is caught up.');
+    parts.push('A changed schedule counts from its deployment: its past due times are not caught up.');
   }
   if (loaded.warnings.length > 0) parts.push('Warnings:', verbatim(loaded.warnings.map(formatIssue)));
   return { ok: true, text: parts.join('\n\n') };

@@ -28,7 +28,7 @@ const common = {
 try {
   await build({
     ...common,
-    // Processes look for each other's files in their own folder.
+    // Each process finds the files of the others in its own folder.
     entryPoints: {
       main: path.join(chaos, 'main.ts'),
       'shift-clock': path.join(chaos, 'app/shift-clock.ts'),

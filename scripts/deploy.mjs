@@ -1,4 +1,4 @@
-// Deploys the package to one function app after another, each only once the one before has proved well: see USAGE.
+// Deploys the package to one function app after another, each only once the app before is well: see USAGE.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,8 +10,9 @@ const root = path.join(import.meta.dirname, '..');
 const POLL_MS = 5_000;
 const CALL_MS = 60_000;
 /**
- * What az says when the app is deployed. It then asks the host for its status, which an app with closed admin endpoints
- * refuses: az calls that unhealthy, or asks for ever (https://github.com/Azure/azure-cli/pull/33388). The gate looks instead.
+ * The line that az prints once the app is deployed. Then az asks the host for its status, which an app with closed
+ * admin endpoints refuses: az reports it as unhealthy, or asks for ever
+ * (https://github.com/Azure/azure-cli/pull/33388). So we end az there, and the gate checks the app.
  */
 const DEPLOYED = 'Checking the health of the function app';
 
@@ -19,24 +20,24 @@ const NO_AZ = 'az is not there: install the Azure CLI, then "az login"';
 
 const USAGE = `node scripts/deploy.mjs [options] [GROUP/APP…]
 
-Deploys package/cronlease.zip to function apps, one after another. Before the next one is touched, the gate of the last
-one must open: api/manage/health answers 200, and a tick of the deployed package has been seen in the coordination
-container. If it does not open in time, no further app is touched. Needs the Azure CLI, logged in.
+Deploys package/cronlease.zip to function apps, one after another. Each app has a gate that must open before the next
+app is deployed: api/manage/health answers 200, and the coordination container shows a tick of the deployed package. If
+a gate does not open in time, the deployment stops there. Needs the Azure CLI, logged in.
 
-  GROUP/APP                resource group and name of each app, in order; without any, as the infrastructure's outputs
-                           appNames and appGroups say, in the environment, where azd has them, or in --deployment
-  --deployment NAME        take what is not given from the outputs of this deployment of infra/main.bicep
+  GROUP/APP                resource group and name of each app, in order (default: the outputs appNames and appGroups
+                           of the infrastructure, from --deployment, or from the environment, where azd puts them)
+  --deployment NAME        take missing values from the outputs of this deployment of infra/main.bicep
   --coordination URI       blob service of the coordination account (default: the output coordinationUri)
   --container NAME         coordination container (default: cronlease)
-  --package FOLDER         what "npm run package" wrote (default: package)
-  --list                   print the apps as the variable CRONLEASE_APPS of deploy.yml has them, and do nothing
-  --parameters FILE        check this parameter file of infra/main.bicep before anything is made, and do nothing
+  --package FOLDER         output of "npm run package" (default: package)
+  --list                   print the apps in the form of deploy.yml's variable CRONLEASE_APPS, and do nothing else
+  --parameters FILE        check this parameter file of infra/main.bicep, and do nothing else
   --gate-only              deploy nothing: wait for the gate of each app
-  --first-is-deployed      deploy nothing to the first app, which azd has done: wait for its gate
-  --health-only            the gate is health alone, for a machine that cannot reach the coordination account
-  --timeout SECONDS        how long each gate may take to open (default: 900)`;
+  --first-is-deployed      do not deploy the first app, since azd has done so: wait for its gate
+  --health-only            let the gate check health alone, where the coordination account cannot be reached
+  --timeout SECONDS        the longest wait for each gate (default: 900)`;
 
-/** A deployment that cannot go on, said in words. */
+/** The deployment cannot continue. The message gives the reason. */
 class DeployError extends Error {}
 
 async function options() {
@@ -68,7 +69,7 @@ function appOf(text) {
   return { group, name };
 }
 
-/** As azd puts outputs that are arrays into the environment. */
+/** The apps, from outputs that are arrays, in the form that azd gives them in the environment. */
 function appsIn({ appNames = '[]', appGroups = '[]' }) {
   const groups = JSON.parse(appGroups);
   return JSON.parse(appNames).map((name, index) => ({ group: groups[index] ?? '', name }));
@@ -118,8 +119,8 @@ function checkParameters(file) {
 }
 
 /**
- * On Windows az is a command file, which only a shell can run, and no quotes keep a shell from reading an argument. So
- * this does what that file does: it runs the Python beside it.
+ * On Windows, az is a command file, which only a shell can run, and no quoting protects an argument from that shell. So
+ * this does the work of that file: it runs the Python beside it.
  */
 function azOfWindows() {
   for (const folder of (process.env.PATH ?? '').split(path.delimiter)) {
@@ -131,8 +132,8 @@ function azOfWindows() {
 }
 
 /**
- * Runs az, and gives what it printed and its exit code, undefined where it was ended here.
- * @param until - az is ended once it says this
+ * Runs az, and returns its output and its exit code, which is undefined where this function ended it.
+ * @param until - ends az once it has printed this
  */
 function az(args, { timeoutMs = CALL_MS, until } = {}) {
   const windows = process.platform === 'win32';
@@ -196,7 +197,7 @@ async function deploy({ group, name }, { package: folder }) {
   throw new DeployError(`${name}: not deployed\n${failure(ended)}`);
 }
 
-/** What the deployment has last said of itself, and why nothing is known of it if so. */
+/** The facts that the deployment last stored about itself, or the reason why they cannot be read. */
 async function presence({ name }, { coordination, container }) {
   const account = new URL(coordination).hostname.split('.')[0];
   const ended = await az([
@@ -215,7 +216,7 @@ async function health(url) {
   }
 }
 
-/** Waits until the app is well and ticks with this revision, in another process than before. */
+/** Waits until the app is well and ticks with this revision, in a new process. */
 async function gate(app, revision, instanceBefore, given) {
   const { group, name } = app;
   const host = await azOrFail(`${name}: its host name is not known`, [
@@ -239,7 +240,7 @@ async function gate(app, revision, instanceBefore, given) {
       const reader = 'To see ticks, this login needs Storage Blob Data Reader on the coordination container. ';
       throw new DeployError(
         `${name}: its gate did not open in ${given.timeout} s: ${state}. ${seen?.why === undefined ? '' : reader}` +
-          `Look into its logs, and at ${url}`,
+          `See its logs, and ${url}`,
       );
     }
     await wait(Math.min(POLL_MS, left));

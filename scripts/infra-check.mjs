@@ -1,12 +1,12 @@
-// Checks infra/: the tests of the templates, and, where the Bicep compiler is on the PATH, its build, lint and snapshot
-// of every file, of which no warning is taken. "npm test" has the tests too; the compiler it does not ask for.
+// Checks infra/ with the tests of the templates and, where the Bicep compiler is on the PATH, with its build, lint and
+// snapshot of every file; a warning is a failure. "npm test" runs these tests too, but not the compiler.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 const root = path.join(import.meta.dirname, '..');
-/** As the compiler writes them: FILE(LINE,COLUMN) : Warning CODE: … */
+/** A diagnostic of the compiler: FILE(LINE,COLUMN) : Warning CODE: … */
 const DIAGNOSTIC = /\) : (?:Error|Warning|Info) /;
 
 function run(command, args, options = {}) {
@@ -19,10 +19,10 @@ function testsPass() {
   return run(process.execPath, [vitest, 'run', 'test/infra'], { stdio: 'inherit' }).code === 0;
 }
 
-/** Runs the compiler, and says what it has to say. Returns whether it had nothing. */
+/** Runs the compiler and prints its diagnostics. Returns whether there were none. */
 function compilerIsContent(args, folder) {
   const { code, stdout, stderr } = run('bicep', args, { cwd: folder });
-  // What is built goes to standard output.
+  // Standard output has the build, and no diagnostics.
   const lines = `${stderr}\n${args.includes('--stdout') ? '' : stdout}`
     .split('\n')
     .filter((line) => DIAGNOSTIC.test(line));
@@ -32,7 +32,7 @@ function compilerIsContent(args, folder) {
   return isContent;
 }
 
-/** In a copy, since a snapshot is written beside its parameter file. */
+/** Works on a copy, since a snapshot is written beside its parameter file. */
 function compile() {
   const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-infra-'));
   try {
@@ -67,7 +67,7 @@ const version = run('bicep', ['--version']);
 let passed = testsPass();
 if (version.error?.code === 'ENOENT') {
   console.log('\nThere is no "bicep" on the PATH: nothing was compiled, linted or snapshot.');
-  console.log('https://learn.microsoft.com/azure/azure-resource-manager/bicep/install says how to get it.');
+  console.log('To install it: https://learn.microsoft.com/azure/azure-resource-manager/bicep/install');
 } else {
   console.log(`\n${version.stdout.trim()}`);
   passed = compile() && passed;

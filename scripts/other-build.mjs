@@ -4,12 +4,12 @@ import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 
-/** The revision cannot be built. The message says why. */
+/** The revision cannot be built. The message gives the reason. */
 export class OtherBuildError extends Error {}
 
 /**
- * Writes `other-app.js` and `other-host.json` into the folder: this checkout's handlers over that revision's library.
- * The packages are this checkout's.
+ * Writes `other-app.js` and `other-host.json` into the folder: this checkout's handlers over that revision's library,
+ * with the packages of this checkout.
  * @returns the revision's short name
  */
 export async function buildOther(root, revision, folder, options) {

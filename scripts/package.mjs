@@ -1,4 +1,4 @@
-// Builds the app and writes what is deployed, as a folder and as a zip: npm run package -- --help
+// Builds the app and writes the deployed package, as a folder and as a zip: npm run package -- --help
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,12 +12,12 @@ Builds, checks the jobs file with its handlers, and writes package/app, what a f
 package/cronlease.zip, the same as one file.
 
   --check        only check; write no package
-  --built        take what "npm run build" has written
+  --built        use the output of the last "npm run build"
   --jobs FILE    the jobs file (default: jobs.json)
   --out FOLDER   where to write app and cronlease.zip (default: package)
   --revision N   the revision to set (default: the time of the build in whole seconds since 1970)`;
 
-/** What is in the zip has no time of its own: the same content is the same zip, in any time zone. */
+/** Every file in the zip has this time: the same content gives the same zip, in any time zone. */
 const MTIME = new Date(2000, 0, 1);
 const UNIX = 3;
 const READABLE_FILE = 0o100644 << 16;
@@ -41,7 +41,7 @@ function options() {
   return { ...values, revision };
 }
 
-/** The jobs file as an app with these handlers and this host.json would take it at its start. */
+/** Checks the jobs file as an app with these handlers and this host.json would at its start. */
 function check(file) {
   const { loadJobs } = load('./config/load.js');
   const { formatIssue } = load('./config/config-error.js');
@@ -60,7 +60,7 @@ function read(file) {
   return readFileSync(path.join(root, file));
 }
 
-/** Every file of the app, by its name in it. */
+/** Every file of the app, by its name. */
 function contents(jobsFile, revision) {
   const { name, version, main, engines } = JSON.parse(read('package.json'));
   const jobs = { ...JSON.parse(readFileSync(jobsFile, 'utf8').replace(/^\uFEFF/, '')), revision };
@@ -90,14 +90,14 @@ function main() {
   }
   const folder = path.join(out, 'app');
   const zip = path.join(out, 'cronlease.zip');
-  // A package that was made before must not be deployed for one that could not be made.
+  // If this build fails, nobody must deploy an older package in its place.
   if (!onlyCheck) for (const old of [folder, zip]) rmSync(old, { recursive: true, force: true });
 
   if (!built) execFileSync(process.execPath, [path.join(root, 'scripts/build.mjs')], { stdio: 'inherit' });
   const jobsFile = check(jobs);
   if (jobsFile.revision > revision) {
     throw new Error(
-      `revision in ${jobs} is ${jobsFile.revision}, and that of the package would be ${revision}: a deployment with a ` +
+      `revision in ${jobs} is ${jobsFile.revision}, and the package would have ${revision}: a deployment with a ` +
         'lower revision claims no job whose schedule has changed. Lower it in the file, or give a higher --revision.',
     );
   }

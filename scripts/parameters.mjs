@@ -1,12 +1,12 @@
-// What is wrong with a parameter file of infra/main.bicep, before anything is made: deploy.mjs --parameters FILE.
+// Finds errors in a parameter file of infra/main.bicep before a deployment begins: deploy.mjs --parameters FILE.
 
 const TOKEN = /\/\/[^\n]*|\/\*[^]*?\*\/|'''[^]*?'''(?!')|'(?:\\.|[^'\\\n])*'|-?\d+|[A-Za-z_]\w*|\n|[^\S\n]+|[^]/g;
 const OPENING = { '[': ']', '{': '}', '(': ')' };
 
-/** The value is no literal, such as a call or a text with an expression in it: the template looks at what it comes to. */
+/** The value is no literal, such as a call or a text with an expression in it. The template checks its result. */
 class NoLiteral extends Error {}
 
-/** @returns by name, what a .bicepparam file gives as a literal; undefined for what it computes */
+/** @returns the literals of a .bicepparam file by name; undefined for a value that the file computes */
 export function literalParameters(source) {
   const tokens = [...source.matchAll(TOKEN)]
     .map(([token]) => token)
@@ -57,7 +57,7 @@ function literalAt(tokens, start) {
   };
   try {
     const found = value();
-    // What follows on the line makes an expression of it.
+    // With more text on the line, the value is an expression.
     return [undefined, '\n'].includes(tokens[at]) ? found : undefined;
   } catch (error) {
     if (error instanceof NoLiteral) return undefined;
@@ -72,7 +72,7 @@ function text(token) {
   return inner.replaceAll(/\\(.)/g, '$1');
 }
 
-/** @returns what is wrong, a line for each; what infra/main.bicep would refuse while Azure already looks at it */
+/** @returns the errors, one a line. infra/main.bicep would refuse them too, but only once the deployment has begun. */
 export function problemsOf(source) {
   const given = literalParameters(source);
   const { name, regions, deployments, operatorRanges = [] } = Object.fromEntries(given);

@@ -5,16 +5,17 @@ import { parseArgs, stripVTControlCharacters } from 'node:util';
 
 const USAGE = `npm run picture -- [options]
 
-Runs "npm start", kills the deployment that starts a job 2 s after it has, and draws the output as docs/first-run.svg.
+Runs "npm start", kills the deployment that holds a job 2 s after the job's start, and draws the output as
+docs/first-run.svg.
 Of the other jobs, the picture has the first lines; an ellipsis stands for the rest.
 
   --seconds N    how long to run (default: 50)
   --kill JOB     the job (default: count-to-20)`;
 
-/** How many lines the picture has of other jobs. */
+/** The most lines of other jobs in the picture. */
 const OTHERS = 3;
 
-/** It begins every escape sequence. */
+/** The beginning of every escape sequence. */
 const ESCAPE = `${String.fromCodePoint(27)}[`;
 const COLUMNS = 118;
 const LINE_PX = 19;
@@ -36,7 +37,7 @@ function styleAfter(style, codes) {
   }, style);
 }
 
-/** The spans of a line, by its escape sequences for colours, bold and dim. */
+/** The spans of a line, split at its escape sequences for colours, bold and dim. */
 function spansOf(line) {
   const [first, ...parts] = line.split(ESCAPE);
   const spans = [{ text: first }];
@@ -94,7 +95,7 @@ async function record({ seconds, kill }) {
 function shownOf(text, job) {
   const lines = text.replaceAll(process.cwd(), '/home/you/cronlease').split('\n');
   const end = lines.findIndex((line) => new RegExp(` ${job} +succeeded `).test(stripVTControlCharacters(line)));
-  if (end < 0) throw new Error(`${job} has not succeeded in time: give it more --seconds`);
+  if (end < 0) throw new Error(`${job} did not succeed in time: raise --seconds`);
   let others = 0;
   const shown = [];
   for (const line of lines.slice(0, end + 1)) {

@@ -7,7 +7,7 @@ import { createProgram } from '../src/cli/program';
 import { jobsJsonSchema } from '../src/config/json-schema';
 import { RUN_FATES, UNRUN_FATES } from '../src/core/fate';
 
-/** The pages with tables that are made from the sources. */
+/** The pages with tables that are generated from the sources. */
 export const REFERENCE_PAGES = ['jobs-file', 'app-settings', 'outcomes', 'events', 'commands', 'exit-codes'].map(
   (name) => `docs/reference/${name}.md`,
 );
@@ -27,14 +27,14 @@ interface Property {
   readonly required?: readonly string[];
 }
 
-/** A page as it should be: between its markers stand tables that are made from the sources below `root`. */
+/** The page with fresh tables between its markers, generated from the sources below `root`. */
 export async function withTables(root: string, file: string, text: string): Promise<string> {
   const tables = tablesOf(readSources(root));
   const filled = text.replaceAll(
     /(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)/gs,
     (_all, start: string, name: string, end: string) => {
       const table = tables[name];
-      if (table === undefined) throw new Error(`${file} asks for "${name}", and there is no such table`);
+      if (table === undefined) throw new Error(`${file} names the table "${name}", which does not exist`);
       return `${start}\n${table}\n\n${end}`;
     },
   );
@@ -93,7 +93,7 @@ function tablesOf(sources: string): Readonly<Record<string, string>> {
   };
 }
 
-/** The settings of the file or of a job, those of nested objects under their path. */
+/** The settings of the file or of a job; a setting in a nested object is named by its path. */
 function settingsTable(which: 'file' | 'jobs'): string {
   const file = JSON.parse(jobsJsonSchema()) as Property;
   const jobs = file.properties?.['jobs'] as { readonly additionalProperties: Property };
@@ -154,7 +154,7 @@ function commandTable(): string {
   return table(['command', 'what it does', '`--json` prints'], rows);
 }
 
-/** The options that many commands share, as one of them has them. */
+/** The options that many commands share, taken from one of them. */
 function commonOptions(): string {
   const { commands } = createProgram(() => undefined);
   const shared = commands.find((command) => command.name() === 'runs')?.options ?? [];
@@ -185,7 +185,7 @@ function optionTable(options: readonly Option[]): string {
   return table(['option', 'meaning', 'default'], rows);
 }
 
-/** The default of an option, which its description names where commander does not have it. */
+/** An option's description and default. The description names the default where commander does not have it. */
 function withPreset(description: string, preset: string): [string, string] {
   const [, meaning = description, named = preset] = /^(.*) \(default: (.*)\)$/s.exec(description) ?? [];
   return [meaning, named];

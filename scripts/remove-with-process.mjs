@@ -1,13 +1,13 @@
-// Removes temporary folders once the process that made them is gone, also after kill -9.
+// Removes temporary folders once the process that created them has ended, also after kill -9.
 import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 
 function removeAll(folders) {
-  // The dead process's children may still write for a moment: a folder that fills again is tried again, for 5 s.
+  // The dead process's children may still write for a moment, so a folder that fills again is retried for 5 s.
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
-/** Removes the folders when this process exits. A process of its own does it when this one is killed. */
+/** Removes the folders when this process exits. If this process is killed, a second process removes them. */
 export function removeWithThisProcess(...folders) {
   process.once('exit', () => {
     removeAll(folders);
@@ -19,7 +19,7 @@ export function removeWithThisProcess(...folders) {
     windowsHide: true,
   });
   watcher.unref();
-  // Nothing is ever written: the pipe closes when this process ends.
+  // This process writes nothing: the pipe closes when it ends.
   watcher.stdin.unref();
 }
 

@@ -1,6 +1,6 @@
 /**
- * The app that `cronlease drill` runs, so that none of the user's own jobs has to: its jobs do nothing but take time.
- * Its other files are written by the command.
+ * The app that `cronlease drill` runs in place of the user's jobs: its jobs do nothing but take time. The command
+ * writes its other files.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineJob, registerCoordinator } from './index';

@@ -1,2 +1,2 @@
-/** Of package.json, which the one file that is deployed has not beside it; a test compares the two. */
+/** The version of package.json, which is not deployed beside the app's one file. A test compares the two. */
 export const VERSION = '0.1.0';

@@ -1,6 +1,6 @@
-// Who is told, and of what.
+// The alert rules, and the people that they notify.
 
-@description('An app and what watches it.')
+@description('An app and its monitoring.')
 type watchedApp = {
   @description('The function app.')
   name: string
@@ -17,7 +17,7 @@ type watchedApp = {
 @maxLength(9)
 param name string
 
-@description('Where the rules are.')
+@description('The region of the rules.')
 param location string
 
 @description('The workspace that all apps log to.')
@@ -29,10 +29,10 @@ param apps watchedApp[]
 @description('The jobs that have alertAfter.')
 param overdueJobs string[]
 
-@description('Whom to mail.')
+@description('The addresses to which alerts are mailed.')
 param emails string[]
 
-@description('Tags on everything.')
+@description('Tags for every resource.')
 param tags { *: string }
 
 // The app's own events: docs/reference/events.md.
@@ -47,7 +47,7 @@ var eventRules = [
   {
     name: 'failed'
     title: 'A run failed'
-    description: 'A run has ended, and its last attempt failed, timed out or stalled. cronlease why tells more.'
+    description: 'A run has ended, and its last attempt failed, timed out or stalled. cronlease why gives the reason.'
     filter: 'event in (\'failed\', \'timedOut\', \'stalled\')'
     dimension: 'job'
     moreThan: 0
@@ -65,7 +65,7 @@ var eventRules = [
   {
     name: 'trouble'
     title: 'A deployment is in trouble'
-    description: 'Storage or the task hub does not answer, a blob is not cronlease\'s, or a job follows a newer file. Health asks only one instance, which may not be the one that ticks.'
+    description: 'Storage or the task hub does not answer, cronlease did not write a blob, or a job follows a newer file. The health check asks only one instance, which may not be the one that ticks.'
     filter: 'event == \'unhealthy\''
     dimension: 'deployment'
     moreThan: 0
@@ -74,7 +74,7 @@ var eventRules = [
   {
     name: 'clock-skew'
     title: 'Clock skew'
-    description: 'The clock of a deployment is more than 2 s off the storage service\'s. Runs are not doubled by it, but may be late.'
+    description: 'The clock of a deployment is more than 2 s off the storage service\'s. No run happens twice, but runs may be late.'
     filter: 'event == \'clockSkew\''
     dimension: 'deployment'
     moreThan: 0
@@ -99,7 +99,7 @@ resource people 'Microsoft.Insights/actionGroups@2023-01-01' = {
   }
 }
 
-// The app says which jobs are overdue, at each sweep: a log query looks back two days at most, and alertAfter may be longer.
+// The app logs the overdue jobs at each sweep: a log query looks back two days at most, and alertAfter may be longer.
 resource overdue 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = if (!empty(overdueJobs)) {
   name: 'alert-${name}-overdue'
   location: location
@@ -187,7 +187,7 @@ resource eventAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
   }
 ]
 
-// One for each app: what is silent has no dimension to be split by.
+// One rule for each app: a rule that is split by app would see no row of a silent one.
 resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
   for app in apps: {
     name: 'alert-${app.name}-silent'
@@ -211,7 +211,7 @@ resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
             operator: 'LessThan'
             threshold: 1
             failingPeriods: {
-              // Logs that arrive late are no silence.
+              // Late logs are no silence.
               numberOfEvaluationPeriods: 2
               minFailingPeriodsToAlert: 2
             }
@@ -233,12 +233,12 @@ resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
     location: 'global'
     tags: tags
     properties: {
-      description: 'manage/health does not answer 200 to three of five places: an unhealthy line in the log says why.'
+      description: 'manage/health does not answer 200 to three of five places. An unhealthy line in the log gives the reason.'
       severity: 1
       enabled: true
       scopes: [app.webTestId, app.componentId]
       evaluationFrequency: 'PT5M'
-      // Each place asks each 15 minutes.
+      // Each place asks every 15 minutes.
       windowSize: 'PT30M'
       criteria: {
         'odata.type': 'Microsoft.Azure.Monitor.WebtestLocationAvailabilityCriteria'

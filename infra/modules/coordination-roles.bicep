@@ -9,7 +9,7 @@ param containerNames string[]
 @description('Object id of an identity, a group or a person.')
 param principalId string
 
-@description('What the principal is. It must be said of an identity that was made just now, which cannot be looked up yet.')
+@description('The type of the principal. Azure needs it for a new identity, which it cannot look up yet.')
 param principalType ('Group' | 'ServicePrincipal' | 'User')?
 
 @description('Read, or read and write.')

@@ -1,18 +1,18 @@
-// The coordination account: rows, controls and the ledger of all regions. It is no host account, since whoever may
-// write to a task hub can run code in its app.
+// The coordination account: rows, controls and the ledger of all regions. It is no host account, because write access
+// to a task hub is the right to run code in its app.
 
 @description('The account.')
 @minLength(3)
 @maxLength(24)
 param accountName string
 
-@description('Where the account is.')
+@description('The region of the account.')
 param location string
 
 @description('Redundancy of the account.')
 param redundancy 'Standard_ZRS' | 'Standard_GZRS'
 
-@description('The account cannot be deleted before its lock is.')
+@description('Puts a lock on the account: nobody can delete the account before the lock.')
 param deleteLock bool
 
 @description('The coordination container.')
@@ -21,16 +21,16 @@ param containerName string
 @description('Further containers, which the jobs write to.')
 param jobContainers string[]
 
-@description('How many days ledger records are kept.')
+@description('The number of days for which ledger records are kept.')
 param keepDays int
 
-@description('Public access off.')
+@description('Turns public access off.')
 param privateNetwork bool
 
-@description('The workspace that logs of writes go to.')
+@description('The workspace for the logs of writes.')
 param workspaceId string
 
-@description('Tags on everything.')
+@description('Tags for every resource.')
 param tags { *: string }
 
 resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
@@ -51,14 +51,16 @@ resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
     supportsHttpsTrafficOnly: true
     publicNetworkAccess: privateNetwork ? 'Disabled' : 'Enabled'
     networkAcls: {
-      // The lifecycle rule runs as a trusted service, and would be shut out too. To read, it takes a role all the same.
+      // The lifecycle rule runs as a trusted service and would be shut out too. A trusted service still needs a role to
+      // read.
       bypass: 'AzureServices'
       defaultAction: privateNetwork ? 'Deny' : 'Allow'
     }
   }
 }
 
-// A new account would begin the tokens anew. Blobs in it can still be deleted, which the lifecycle rule does.
+// In a new account, the fencing tokens would start again from 1. The lock does not protect blobs: the lifecycle rule
+// deletes some.
 resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (deleteLock) {
   scope: account
   name: 'keep'
@@ -72,9 +74,9 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' = {
   parent: account
   name: 'default'
   properties: {
-    // With versions each write of a row would leave one behind.
+    // With versions, each write of a row would leave one behind.
     isVersioningEnabled: false
-    // Writes of metadata, which is all that rows get, leave nothing behind here.
+    // Soft delete keeps no copy when only metadata is written, as for rows.
     deleteRetentionPolicy: {
       enabled: true
       days: 14
@@ -108,7 +110,7 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
           definition: {
             filters: {
               blobTypes: ['blockBlob']
-              // Never jobs/: a row that is gone is a job that starts anew.
+              // Never jobs/: a job whose row was deleted starts anew.
               prefixMatch: ['${containerName}/runs/']
             }
             actions: {
@@ -125,7 +127,7 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
   }
 }
 
-// Who wrote what, from where, as which identity. Reads are left out: each sweep is one.
+// A log of all writes with their identity and address. Reads are left out: each sweep is one.
 resource writes 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   scope: blobs
   name: 'writes'

@@ -5,7 +5,7 @@
 @maxLength(9)
 param name string
 
-@description('Part of the names of what belongs to this deployment: its region, unless it has a name of its own.')
+@description('Part of the names of this deployment\'s resources: its region, unless it has a name of its own.')
 param deploymentName string
 
 @description('Its region.')
@@ -32,7 +32,7 @@ param jobContainers string[]
 @description('Memory of an instance.')
 param instanceMemoryMB 512 | 2048 | 4096
 
-@description('Instances and host account in several zones, where the region has them for this plan.')
+@description('Spreads the instances and the host account over zones, where the region offers this for this plan.')
 param zoneRedundant bool
 
 @description('The most instances that the app may have.')
@@ -50,13 +50,13 @@ param privateNetwork bool
 @description('The range of the deployment\'s network.')
 param addressPrefix string
 
-@description('Ranges that people call storage from. Used only with privateNetwork.')
+@description('The address ranges of people who call storage. Used only with privateNetwork.')
 param operatorRanges string[]
 
-@description('The workspace that logs go to.')
+@description('The workspace for the logs.')
 param workspaceId string
 
-@description('Tags on everything.')
+@description('Tags for every resource.')
 param tags { *: string }
 
 var healthPath = '/api/manage/health'
@@ -118,7 +118,8 @@ resource hostTables 'Microsoft.Storage/storageAccounts/tableServices@2025-06-01'
   name: 'default'
 }
 
-// Whoever writes to the package, the queues or the tables can run code in the app: each write is logged with its identity.
+// Write access to the package, the queues or the tables is the right to run code in the app, so each write is logged
+// with its identity.
 resource blobWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   scope: hostBlobs
   name: 'writes'
@@ -247,7 +248,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       scaleAndConcurrency: {
         instanceMemoryMB: instanceMemoryMB
         maximumInstanceCount: maximumInstanceCount
-        // Attempts are handed over from the tick's instance to one of these: with none ready a run would start late.
+        // The tick's instance hands attempts over to one of these: with none ready, a run would start late.
         alwaysReady: [
           {
             name: 'durable'
@@ -287,8 +288,8 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
   dependsOn: [hostRoles, coordinationRoles]
 }
 
-// Nobody publishes with a name and a password: Entra does for both doors. Azure refuses a policy without a location
-// ("The parameter location has an invalid value"), which the published types lack:
+// Nobody publishes with a name and a password: both ways to publish use Entra. Azure refuses a policy without a
+// location ("The parameter location has an invalid value"), which the published types lack:
 // https://github.com/Azure/bicep-types-az/issues/1526
 resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
   parent: app
@@ -310,7 +311,7 @@ resource scmPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@20
   }
 }
 
-// What asks without a token of the tenant gets 401. Without an application nobody has such a token.
+// A caller without a token of the tenant gets 401. Without an application, nobody has such a token.
 resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: app
   name: 'authsettingsV2'
@@ -321,7 +322,7 @@ resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
     globalValidation: {
       requireAuthentication: true
       unauthenticatedClientAction: 'Return401'
-      // It needs no token, and says no more than healthy or unhealthy.
+      // This path needs no token, and answers healthy or unhealthy and nothing more.
       excludedPaths: [healthPath]
     }
     httpSettings: {

@@ -1,4 +1,4 @@
-// What an app's identity may do in its own region.
+// The roles of an app's identity in its own region.
 
 @description('The app\'s host account.')
 param accountName string
@@ -57,6 +57,6 @@ resource componentAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01
     principalId: principalId
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', monitoringMetricsPublisher)
-    description: 'Application Insights takes telemetry from nobody without this role.'
+    description: 'Application Insights accepts telemetry only with this role.'
   }
 }

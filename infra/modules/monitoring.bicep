@@ -3,13 +3,13 @@
 @description('Part of every name.')
 param name string
 
-@description('Where the workspace is.')
+@description('The region of the workspace.')
 param location string
 
 @description('The most logs a day, in GB.')
 param dailyQuotaGB int
 
-@description('Tags on everything.')
+@description('Tags for every resource.')
 param tags { *: string }
 
 resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
@@ -20,9 +20,9 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
     sku: {
       name: 'PerGB2018'
     }
-    // What is kept this long costs nothing beyond its ingestion.
+    // Retention up to this length costs nothing beyond the ingestion.
     retentionInDays: 30
-    // Anybody may call the health path, and each call is a line in the log.
+    // Anybody may call the health path, and each call adds a line to the log.
     workspaceCapping: {
       dailyQuotaGb: dailyQuotaGB
     }

@@ -1,5 +1,5 @@
-// One deployment's network: storage is reached through it and from nowhere else. Each deployment has endpoints and DNS
-// zones of its own, for the coordination account too, so that none needs another's network.
+// One deployment's network, the only way to its storage. Each deployment has endpoints and DNS zones of its own, for
+// the coordination account too, so that none needs another's network.
 
 @description('Part of every name.')
 param name string
@@ -13,7 +13,7 @@ param location string
 @description('A /24.')
 param addressPrefix string
 
-@description('Ranges that people call storage from, in networks that this one is connected to.')
+@description('The address ranges of people who call storage, in networks that are connected to this one.')
 param operatorRanges string[]
 
 @description('The app\'s host account.')
@@ -22,7 +22,7 @@ param hostAccountId string
 @description('The coordination account.')
 param coordinationAccountId string
 
-@description('Tags on everything.')
+@description('Tags for every resource.')
 param tags { *: string }
 
 var appRange = cidrSubnet(addressPrefix, 26, 0)
@@ -58,7 +58,7 @@ resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
       {
         name: 'nothing-else'
         properties: {
-          description: 'Nobody else, whatever this network is peered with.'
+          description: 'Nobody else calls storage, not even from a peered network.'
           direction: 'Inbound'
           access: 'Deny'
           priority: 4096
@@ -111,7 +111,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         properties: {
           addressPrefix: endpointRange
           defaultOutboundAccess: false
-          // Without it the rules would not hold for private endpoints.
+          // Without this setting, the rules would not apply to private endpoints.
           privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
           networkSecurityGroup: {
             id: endpointRules.id
@@ -153,7 +153,7 @@ resource zoneLinks 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-0
   }
 ]
 
-// One after another: an account takes one change of its endpoints at a time.
+// One after another: an account accepts one change of its endpoints at a time.
 @batchSize(1)
 resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
   for target in targets: {

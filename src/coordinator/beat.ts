@@ -9,31 +9,30 @@ import type { Coordinator } from './coordinator';
 import type { HeldRow } from './held';
 import type { ItemInput } from './message';
 
-/** What has not beaten for this long has no items here any more. */
+/** After this long without a beat, none of the run's items is in this process any more. */
 const FORGET_AFTER_MS = 60_000;
 
 /** The run that items belong to, under one claim. */
 type Fanning = Pick<ItemInput, 'job' | 'key' | 'token'>;
 
 interface Beats {
-  /** When it was made, or last written. */
+  /** When this entry was made, or its beat last written. */
   since: Moment;
   /** When the last beat that was written was sent. */
   at: Moment | undefined;
   writing: Promise<void> | undefined;
-  /** An older version planned the run: nobody beats for it, and nobody takes it before its deadline. */
+  /** An older version planned the run, which has no heartbeat: nobody takes it over before its deadline. */
   isNone: boolean;
 }
 
-/** What this process has beaten for, by run and token. */
+/** The heartbeats that this process writes, by run and token. */
 const beatsOf = new WeakMap<Coordinator, Map<string, Beats>>();
 
 /**
- * Keeps the heartbeat of a run alive on behalf of its items in this process, with one write each 15 s however many they
- * are.
+ * Keeps the heartbeat of a run alive for all its items in this process, with one write every 15 s.
  *
- * @returns when the last beat that was written was sent; undefined where the run has none
- * @throws StoreError when none has been written so far
+ * @returns when the last successful beat was sent; undefined if the run has no heartbeat
+ * @throws StoreError when no beat has succeeded so far
  */
 export async function beat(coordinator: Coordinator, run: Fanning): Promise<Moment | undefined> {
   const beats = entryOf(coordinator, run);
@@ -44,7 +43,7 @@ export async function beat(coordinator: Coordinator, run: Fanning): Promise<Mome
     try {
       await beats.writing;
     } catch (error) {
-      // The last one that was written counts for as long as nobody may take the run.
+      // The last successful beat counts until others may take the run over.
       if (beats.at === undefined || !(error instanceof StoreError)) throw error;
     }
   }
@@ -79,17 +78,17 @@ function entryOf(coordinator: Coordinator, { job, key, token }: Fanning): Beats 
   return beats;
 }
 
-/** Makes the heartbeat of a run whose items are about to be left to their lanes: without one nobody beats. */
+/** Creates the heartbeat of a run before its items go to their lanes. Items beat only for a run that has one. */
 export async function beginBeats({ job, key, row, ask }: HeldRow): Promise<void> {
   const piece = { body: '{}', summary: {} };
   await ask((store, signal) => store.createPiece(job.spec.name, key, beatPiece(row.token), piece, { signal }));
 }
 
 /**
- * Whether the items of the row's run have been silent for so long that somebody else may go on with it.
+ * Whether the items of the row's run have been silent for so long that another holder may continue it.
  *
- * Asked once the lease is held: an item whose look finds the row held does not trust, so that any item that trusts now
- * has beaten before.
+ * Call it only under the lease. An item that finds the row held does not start to trust, so every item that trusts now
+ * has sent its beat before.
  */
 export async function itemsAreSilent(
   coordinator: Coordinator,

@@ -7,12 +7,12 @@ import type { RecordedError } from '../core/record';
 import type { AbortCode, AttemptEnd } from '../core/run';
 import { AttemptAbortedError } from '../handler/handler';
 
-/** What came of calling a handler. */
+/** How a call of a handler ended. */
 export type Handled =
   | { readonly kind: 'returned'; readonly result: unknown }
   | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason; readonly error: RecordedError };
 
-/** Handlers get this long to obey when their instance is shut down, whatever their grace. */
+/** In a shutdown, handlers have this long to end after the abort, whatever their grace. */
 const DRAIN_GRACE_MS = 1_000;
 
 export type Aborted = Extract<AttemptEnd, { kind: 'aborted' }>;
@@ -51,7 +51,7 @@ export function abortForShutdown({ aborter }: RunningCall): void {
   aborter.abort('draining', 'instanceStopped', 'the instance is being shut down');
 }
 
-/** What ends a call that does not end by itself. */
+/** The limits that end a call. */
 export interface Bounds {
   /** For messages. */
   readonly what: string;
@@ -69,8 +69,8 @@ export function timeoutAfter(timeoutMs: Millis, what: string): NonNullable<Bound
 }
 
 /**
- * Calls a handler, and waits for the first thing that ends it: its own end, or its signal. Whoever ignores the signal
- * is not waited for longer than the grace.
+ * Calls a handler, and waits until it ends or its signal is aborted. A handler that ignores its signal gets no more
+ * time than the grace.
  */
 export async function callBounded(
   clock: Clock,

@@ -14,20 +14,20 @@ import type { AttemptInput } from './message';
 export interface RunnableJob {
   readonly spec: JobSpec;
   readonly handler: JobHandler | FanOutHandler;
-  /** What the handler's schema made of the job's input. */
+  /** The job's input, parsed by the handler's schema. */
   readonly input: unknown;
 }
 
 export interface Settings {
   /** How long before its due time an occurrence may be claimed. */
   readonly lookAheadMs: Millis;
-  /** How old the last listing may be. */
+  /** The longest time between two listings. */
   readonly sweepIntervalMs: Millis;
-  /** No attempt lasts longer than this: the host would kill it, and its neighbours. */
+  /** No attempt lasts longer than this: the host would kill it, and every other call in its process. */
   readonly functionTimeoutMs: Millis;
 }
 
-/** What the use cases share: one for each process. */
+/** The state that ticks and attempts share: one for each process. */
 export interface Coordinator {
   readonly store: LeaseStore;
   readonly clock: Clock;
@@ -42,49 +42,49 @@ export interface Coordinator {
   readonly revision: number;
   readonly jobs: ReadonlyMap<JobName, RunnableJob>;
   readonly settings: Settings;
-  /** What this process says of itself in storage; undefined: nothing. */
+  /** The facts about itself that this process stores; undefined: it stores none. */
   readonly presence?: PresenceFacts;
   readonly health: Health;
   /** The attempts and items that run in this process. */
   readonly running: Set<RunningCall>;
-  /** The ticks that go on in this process. */
+  /** The ticks that run in this process. */
   readonly ticks: Set<RunningTick>;
-  /** Leases that this process has handed over, by job, until their claim is seen. */
+  /** Leases that this process has handed over, by job, until it sees their claim. */
   readonly handOvers: Map<JobName, HandOver>;
-  /** Set for good once the instance is being shut down: nothing more is claimed. */
+  /** Set for good once a shutdown has begun: this process claims nothing more. */
   stopping: boolean;
-  /** Monotonic: when a tick was here last. */
+  /** Monotonic: when a tick last ran in this process. */
   tickedAt?: Millis;
 }
 
 /** A tick, as a shutdown sees it. */
 export interface RunningTick {
-  /** It may be waiting: it is to look at `stopping`. */
+  /** Ends a wait of the tick, so that it checks `stopping`. */
   wake(): void;
   readonly done: Promise<void>;
 }
 
-/** What only the place where things are put together knows of this process. */
+/** Facts about this process that only the composition root can supply. */
 export interface PresenceFacts {
-  /** Of this start. */
+  /** A new id for each start of the process. */
   readonly instance: string;
   readonly version: string;
-  /** Whose storage account the task hub is in, without secrets. */
+  /** The storage account of the task hub, without secrets. */
   readonly hubAccount: string | undefined;
 }
 
-/** Durable, as the tick needs it: one task hub. */
+/** The part of Durable that the tick uses: one task hub. */
 export interface Hub {
-  /** Where it is known. */
+  /** Undefined where it is not known. */
   readonly name?: string;
-  /** Starts the orchestration, or finds it started already under this id. */
+  /** Starts the orchestration, unless one with this id has been started already. */
   start(orchestration: string, input: AttemptInput): Promise<void>;
   status(orchestration: string): Promise<'pending' | 'completed' | 'failed' | 'unknown'>;
-  /** Drops the histories of orchestrations that were created in this span and have finished. */
+  /** Deletes the histories of finished orchestrations that were created in this span. */
   purge(span: { readonly from: Date; readonly to: Date }): Promise<void>;
 }
 
-/** Where one invocation writes. */
+/** The log and the events of one invocation. */
 export interface Report {
   readonly event: Observer;
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', ...message: unknown[]) => void;
@@ -93,14 +93,14 @@ export interface Report {
 /** Why this instance is not well, in words. */
 export interface Trouble {
   readonly reason: string;
-  /** The job that it is about, if it is one. */
+  /** The job that has the trouble, if it concerns one job alone. */
   readonly job?: JobName;
 }
 
 interface LastingTrouble extends Trouble {
-  /** Without their numbers, the reasons that were said since `saidAt`. */
+  /** The reasons that were reported since `saidAt`, without their numbers. */
   readonly said: ReadonlySet<string>;
-  /** Monotonic: when it was first said, or said again. */
+  /** Monotonic: when the first of these was reported. */
   readonly saidAt: Millis;
 }
 
@@ -110,7 +110,7 @@ export class Health {
 
   /**
    * @param now monotonic
-   * @returns whether to say so: the trouble is new, or its reason is
+   * @returns whether to report it: the trouble is new, or its reason is
    */
   trouble(what: string, trouble: Trouble, now: Millis): boolean {
     const { said, saidAt } = this.#troubles.get(what) ?? { said: new Set<string>(), saidAt: now };
@@ -119,13 +119,13 @@ export class Health {
     return !said.has(gist);
   }
 
-  /** Returns whether this is news. */
+  /** Returns whether the trouble existed until now. */
   over(what: string): boolean {
     return this.#troubles.delete(what);
   }
 
   /**
-   * The troubles that were last said `ageMs` ago or earlier, each reason once. They count as said again.
+   * The troubles that were last reported `ageMs` ago or earlier, each reason once. They now count as reported again.
    *
    * @param now monotonic
    */
@@ -149,7 +149,7 @@ export class Health {
   }
 }
 
-/** Reasons that differ by a duration or a count are one. */
+/** Reasons that differ only in a duration or a count are the same. */
 function gistOf({ reason }: Trouble): string {
   return reason.replaceAll(/\d+/g, '#');
 }

@@ -5,12 +5,12 @@ import { abortForShutdown } from './bounded';
 import type { Coordinator } from './coordinator';
 import { giveBackAll } from './give-back';
 
-/** The host gives its shutdown hook 5 s, and we plan for 2: what is not let go by then runs out. */
+/** The host gives its shutdown hook 5 s, and we plan for 2: leases that are not released by then expire. */
 export const DRAIN_LIMIT_MS: Millis = 2_000;
-/** The process ends with its shutdown hook: until then the answers of what was going on must have left it. */
+/** The process ends with its shutdown hook, so the answers of running calls must have left it before. */
 const ANSWER_MS: Millis = 100;
 
-/** Waits for a call that a shutdown is to abort, and to wait for. */
+/** Registers the call while it runs, so that a shutdown aborts it and waits for it. */
 export async function whileRunning<T>(coordinator: Coordinator, aborter: Aborter, done: Promise<T>): Promise<T> {
   const running: RunningCall = { aborter, done };
   coordinator.running.add(running);
@@ -24,8 +24,8 @@ export async function whileRunning<T>(coordinator: Coordinator, aborter: Aborter
 }
 
 /**
- * The instance is being shut down: it claims nothing more, gives back what it has handed over and nobody has claimed,
- * aborts its attempts, and lets their runs go on elsewhere.
+ * Shuts the instance down: it claims nothing more, gives back the leases of its hand-overs that nobody has claimed, and
+ * aborts its attempts. Their runs continue on other instances.
  */
 export async function drain(coordinator: Coordinator): Promise<void> {
   coordinator.stopping = true;

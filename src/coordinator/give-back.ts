@@ -3,9 +3,9 @@ import type { Claim } from '../core/decide';
 import { untilAnswered } from '../lease/deadline';
 import type { Coordinator } from './coordinator';
 
-/** After two polls of the hub's queues a hand-over has mostly been seen to be claimed. */
+/** Most hand-overs are claimed within two polls of the hub's queues. */
 export const LATE_MS: Millis = 4_000;
-/** How long the release of a hand-over is asked for. */
+/** The time limit of a release. */
 const GIVE_BACK_LIMIT_MS = 2_000;
 
 /** A lease that was handed to an orchestration, and whose claim has not been seen. */
@@ -22,17 +22,17 @@ export interface HandOver {
   readonly isLate: boolean;
 }
 
-/** What a hand-over is for: it stays the same until the due time, or the request, is claimed. */
+/** Identifies the purpose of a hand-over: it stays the same until the due time, or the request, is claimed. */
 export function turnOf({ run }: Claim, etag: ETag): string {
   return run.kind === 'known' ? run.key : `term after ${etag}`;
 }
 
 /**
- * Releases an available row that was handed over and not claimed, so that others need not wait for the end of its
- * lease. The release carries the ETag from before the claim: once any claim has been made, it fails. An attempt that
- * comes later finds its lease gone, and acquires it anew if the row is still as it was.
+ * Releases an available row that was handed over and not claimed, so that others need not wait until its lease expires.
+ * The release carries the ETag from before the claim, so it fails once any claim has been made. An attempt that comes
+ * later finds its lease gone, and acquires it again if the row is unchanged.
  *
- * @throws StoreError when storage does not answer: the lease runs out
+ * @throws StoreError when storage does not answer: the lease expires
  */
 export async function giveBack(coordinator: Coordinator, name: JobName, handOver: HandOver): Promise<void> {
   const { clock, store, handOvers } = coordinator;
@@ -46,7 +46,7 @@ export async function giveBack(coordinator: Coordinator, name: JobName, handOver
   );
 }
 
-/** Gives back whatever this process has handed over and has not seen claimed. Never rejects: leases run out. */
+/** Gives back all hand-overs of this process that it has not seen claimed. Never rejects, since leases expire. */
 export async function giveBackAll(coordinator: Coordinator): Promise<void> {
   const all = [...coordinator.handOvers];
   await Promise.allSettled(all.map(([name, handOver]) => giveBack(coordinator, name, handOver)));

@@ -96,8 +96,8 @@ export interface FirstWrite {
 }
 
 /**
- * Writes a row for the first time under a lease, which another instance may have acquired, with the ETag that was
- * decided on. `answerLost`: the write took effect, and its answer did not arrive.
+ * Writes a row for the first time under a lease, which another instance may have acquired, with the ETag of the row
+ * that was decided on.
  *
  * @returns undefined when another execution has written the row, or the lease has passed on
  * @throws StoreError when storage does not answer: the write may have taken effect
@@ -116,7 +116,7 @@ export async function holdRow(
   return { held: heldBy(writer, claimed), answerLost };
 }
 
-/** The writer of a row, and what it keeps. */
+/** The writer of a row, with its lease and trust. */
 interface LeasedRow extends RowWriter {
   readonly trust: Trust;
   row: Row;
@@ -163,7 +163,7 @@ function rowWriter(
 function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
   const { coordinator, report, job, trust, ask } = writer;
   let hasEnded = false;
-  /** After a first end the row is somebody else's: a second one would write over it. */
+  /** After the first end, another holder may have the row, and a second end would write over it. */
   const end = (): RowWriter => {
     if (hasEnded) throw new Error(`the row of job "${job.spec.name}" has been settled or suspended already`);
     hasEnded = true;
@@ -225,7 +225,7 @@ function renewing(
     },
     onTrouble: (problem) => {
       troubles += 1;
-      // A single lost call is asked again: it is not worth an event.
+      // The next renewal makes up for a single lost call, which is not worth an event.
       if (troubles > 1 && problem instanceof StoreError) renewalTroubled(coordinator, name, problem, report);
       else report.log('debug', `job "${name}": renewing its lease:`, problem);
     },
@@ -239,16 +239,16 @@ function renewing(
 /** A row write that took effect. */
 export interface Written {
   readonly etag: ETag;
-  /** A service's Date, and when the call that brought it was sent. */
+  /** The service's Date from an answer, and when the call of that answer was sent. */
   readonly date: EpochMs;
   readonly sent: Moment;
-  /** The write's own answer was lost, and the row read back. */
+  /** The write took effect, but its answer was lost, and the row was read back. */
   readonly answerLost: boolean;
 }
 
 /**
- * Writes a row under its lease, again when an answer is lost. A repeated write that is refused may be in the way of
- * itself: then the row is read back and compared.
+ * Writes a row under its lease, and repeats the write when an answer is lost. A refused repetition may have met our own
+ * first write, so the row is then read back and compared.
  *
  * @returns undefined when the write was refused
  */

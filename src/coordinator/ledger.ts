@@ -6,7 +6,7 @@ import type { LedgerRecord } from '../core/record';
 import { parseRecord } from '../core/record';
 import type { CallOptions, LedgerStore } from '../lease/store';
 
-/** Reads one ledger record. Throws `ForeignRecordError` when it is none of ours. */
+/** Reads one ledger record. Throws `ForeignRecordError` when cronlease did not write it. */
 export async function readRecord(
   store: Pick<LedgerStore, 'readRecord'>,
   job: JobName,
@@ -20,11 +20,11 @@ export async function readRecord(
 const SUMMARIES_A_PAGE = 500;
 
 /**
- * Looks for the newest success, by summaries alone: one page of them holds 500 records, and mostly is enough.
+ * Looks for the newest success in the summaries alone. One page holds those of 500 records, which is mostly enough.
  *
- * @param pages how many at most
- * @param since what is older says nothing new
- * @param ask makes one storage call, in its own time limit
+ * @param pages the most pages to read
+ * @param since the time of a success that the caller has already: older records need no look
+ * @param ask makes one storage call within a time limit of its own
  */
 export async function lastSuccess(
   store: LedgerStore,

@@ -7,13 +7,13 @@ import { decodeRow, encodeRow } from '../core/row';
 import type { Metadata } from '../lease/store';
 
 /**
- * What travels through Durable from a tick to an attempt, and from an attempt to the next. Instants travel as numbers,
- * and rows and attempts as JSON text, since the Durable extension may write times in JSON anew in another form.
+ * The message through Durable from a tick to an attempt, and from an attempt to the next. It holds instants as numbers,
+ * and rows and attempts as JSON text, since the Durable extension may rewrite times in JSON in another form.
  */
 export type AttemptInput =
   /** A no-op that shows that the task hub works. */
   | { readonly kind: 'probe' }
-  /** The tick holds the lease; the attempt is to make the claim write under it. */
+  /** The tick holds the lease, and the attempt makes the claim under it. */
   | {
       readonly kind: 'handedOver';
       readonly job: string;
@@ -22,37 +22,37 @@ export type AttemptInput =
       readonly etag: string;
       /** The service's Date of the acquisition. */
       readonly acquiredAt: number;
-      /** The row to write, but for execution and started: {@link packRow}. */
+      /** The row to write, except for `execution` and `started`: {@link packRow}. */
       readonly row: string;
       readonly what: Claim['what'];
-      /** Claimed before the deadline of items that were silent: they must not be heard of meanwhile. */
+      /** The run is taken before its items' deadline, since they are silent. The attempt checks this again. */
       readonly isSilent?: true;
-      /** The run is to be ended with this fate, without its handler. */
+      /** The attempt ends the run with this fate and does not call the handler. */
       readonly end: { readonly fate: RunFate; readonly reason: Reason } | null;
     }
-  /** The run's orchestration goes on after its not-before time: the attempt acquires the lease by itself. */
+  /** The run's orchestration continues after its not-before time: the attempt acquires the lease itself. */
   | {
       readonly kind: 'again';
       readonly job: string;
       readonly etag: string;
-      /** The row as the retrying write left it: {@link packRow}. */
+      /** The row as the attempt before wrote it: {@link packRow}. */
       readonly row: string;
       /** This orchestration's earlier attempts, with their errors: {@link packAttempts}. */
       readonly known: string;
     }
   | ItemInput;
 
-/** What makes a claim of a run. */
+/** A message that leads to a claim. */
 export type ClaimInput = Extract<AttemptInput, { kind: 'handedOver' | 'again' }>;
 
-/** Items of one run, to be worked on one after another. */
+/** Items of one run that are worked on one after another. */
 export interface Lane {
   readonly job: string;
-  /** Of the run. */
+  /** The run's key. */
   readonly key: string;
-  /** The token with which the row was left to the items: with another one the run has gone on without them. */
+  /** The row's token when it was left to the items. With another token, the run has continued without them. */
   readonly token: number;
-  /** The row's not-before time: after it somebody else may go on with the run. */
+  /** The row's not-before time: after it, another holder may continue the run. */
   readonly until: number;
   /** How often one item is tried. */
   readonly attempts: number;
@@ -62,29 +62,29 @@ export interface Lane {
 /** One call for one item of a lane. */
 export interface ItemInput extends Omit<Lane, 'items' | 'attempts'>, PlannedItem {
   readonly kind: 'item';
-  /** From 1; of this item. */
+  /** The number of this item's attempt, from 1. */
   readonly attempt: number;
-  /** It is to be worked on then, and not by this call, which says that its lane is still there. */
+  /** The item waits until then. A call before that time only shows that its lane is alive. */
   readonly notBefore?: number;
 }
 
-/** What an attempt tells its orchestration. */
+/** What an attempt returns to its orchestration. */
 export type AttemptResult =
   | { readonly kind: 'ended'; readonly record: LedgerRecord }
   | { readonly kind: 'again'; readonly notBefore: number; readonly next: AttemptInput }
-  /** The run's items are to be worked on; then it goes on. */
+  /** The orchestration works on the run's items, and then continues the run. */
   | { readonly kind: 'fanOut'; readonly lanes: readonly Lane[]; readonly next: AttemptInput }
-  /** `done`: what became of the item is stored. `stopped`: no more items are wanted. */
+  /** `done`: the end of the item is stored. `stopped`: the run wants no more items. */
   | { readonly kind: 'item'; readonly state: 'done' | 'stopped' }
   | {
       readonly kind: 'item';
       readonly state: 'again';
       readonly attempt: number;
       readonly notBefore: number;
-      /** The lane calls again by then, however long the item is to wait, lest its run be taken for abandoned. */
+      /** The lane calls again by then, even if the item waits longer, so that its run does not look abandoned. */
       readonly beatBy?: number;
     }
-  /** Somebody else goes on with the run: another execution, a tick, a successor. */
+  /** Another execution, a tick or a successor continues the run. */
   | { readonly kind: 'lost'; readonly why: string }
   | { readonly kind: 'proven' };
 

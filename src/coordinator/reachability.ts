@@ -3,19 +3,19 @@ import type { StoreError } from '../lease/store';
 import type { Coordinator, Report, Trouble } from './coordinator';
 
 const RENEWING = 'renewing ';
-/** No tick for so long: the timer fires elsewhere. */
+/** After this long without a tick, the timer fires on another instance. */
 const TICKS_WITHIN_MS = 180_000;
 
-/** What of storage is in trouble, and what is said when it is over. */
+/** The kinds of storage trouble, and the message when each is over. */
 const ANSWERS = {
   storage: 'storage answers again',
   writing: 'storage takes writes again',
 } as const;
 
-/** Sweeps do not come to the millisecond. */
+/** Sweeps are not exact to the millisecond. */
 const SWEEP_SHARE = 0.9;
 
-/** Something is wrong until {@link Health.over}: said once for each reason, and then by {@link sayTroublesAgain}. */
+/** Reports a trouble once for each reason. It lasts until {@link Health.over}: {@link sayTroublesAgain} repeats it. */
 export function troubled(
   { health, clock, serviceTime }: Coordinator,
   what: string,
@@ -26,7 +26,7 @@ export function troubled(
   report.event({ event: 'unhealthy', at: serviceTime.now(), ...trouble });
 }
 
-/** Says what is still wrong, once each sweep interval: an alert on the log must not take silence for an end. */
+/** Repeats each lasting trouble once a sweep interval: an alert on the log would take silence for its end. */
 export function sayTroublesAgain({ health, clock, serviceTime, settings }: Coordinator, report: Report): void {
   const troubles = health.sayAgain(clock.monotonic(), settings.sweepIntervalMs * SWEEP_SHARE);
   for (const { reason, job } of troubles) {
@@ -34,7 +34,7 @@ export function sayTroublesAgain({ health, clock, serviceTime, settings }: Coord
   }
 }
 
-/** Storage did not do what was asked. */
+/** Reports a storage call that failed. */
 export function storageTroubled(
   coordinator: Coordinator,
   what: keyof typeof ANSWERS,
@@ -50,7 +50,7 @@ export function storageAnswers(coordinator: Coordinator, what: keyof typeof ANSW
   }
 }
 
-/** A lease could not be renewed, and not for the first time: said once for all leases of this process. */
+/** Reports that a renewal failed again: once for all leases of this process. */
 export function renewalTroubled(coordinator: Coordinator, job: JobName, error: StoreError, report: Report): void {
   const first = !renewingTroubled(coordinator);
   const reason = `leases are not renewed: ${reasonOf(coordinator, error)}`;
@@ -63,14 +63,14 @@ export function renewalAnswers(coordinator: Coordinator, job: JobName, report: R
   report.event({ event: 'healthy', at: coordinator.serviceTime.now(), reason: 'leases are renewed again' });
 }
 
-/** The lease is not renewed any more, one way or the other. */
+/** The renewals of this lease have ended, for whatever reason. */
 export function renewalEnded({ health }: Coordinator, job: JobName): void {
   health.over(RENEWING + job);
 }
 
 /**
- * Whether the instance is well. What its ticks ran into tells nothing any more once they have gone to another instance
- * of the app.
+ * Whether the instance is well. Once the timer fires on another instance of the app, the troubles of the ticks here are
+ * out of date and do not count.
  */
 export function isWell(coordinator: Coordinator): boolean {
   const { health, tickedAt, clock } = coordinator;

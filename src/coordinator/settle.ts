@@ -24,8 +24,8 @@ import { readRecord } from './ledger';
 export type Ask<Store = LeaseStore> = <T>(call: (store: Store, signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /**
- * A row under its lease, with the calls that are safe in one order alone. Only `holdRow` makes one, and passes it to
- * the functions of this file alone.
+ * A row under its lease, with the calls that are safe in one order alone. Only `holdRow` makes one, and only the
+ * functions of this file receive it.
  */
 export interface RowWriter {
   readonly coordinator: Coordinator;
@@ -38,9 +38,9 @@ export interface RowWriter {
   readonly ask: Ask;
   /** Reports an event of the row's run, as of now. */
   event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
-  /** Returns false when the lease has passed on, or the row has changed. */
+  /** Returns false when another holder has the lease, or the row has changed. */
   write(row: Row): Promise<boolean>;
-  /** @throws StoreError when storage does not answer: the lease runs out */
+  /** @throws StoreError when storage does not answer: the lease expires */
   release(): Promise<void>;
 }
 
@@ -175,7 +175,7 @@ function pastAttempt(
   };
 }
 
-/** Everything is written by now: a lease that cannot be released expires. */
+/** Releases the lease. A failure does no harm: everything is written by now, and the lease expires. */
 async function letGo(writer: RowWriter): Promise<void> {
   try {
     await writer.release();
@@ -185,7 +185,7 @@ async function letGo(writer: RowWriter): Promise<void> {
   }
 }
 
-/** Writes what a run's end means for its row and, after too many failures, for its job. False: the row has passed on. */
+/** Writes the row's news after a run, and pauses the job after too many failures. False: another holder has the row. */
 async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Promise<boolean> {
   const news = newsOf(writer, end);
   if (news !== undefined && !(await writer.write(news))) return false;

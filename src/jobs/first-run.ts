@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { defineJob } from '../index';
 
-/** What `npm start` runs beside the jobs of `jobs.json`: see `samples/first-run/jobs.json`. */
+/** `npm start` runs these handlers beside the jobs of `jobs.json`: see `samples/first-run/jobs.json`. */
 export const sayHello = defineJob({
   input: z.strictObject({ name: z.string() }),
   run: ({ log }, { name }) => {
@@ -11,7 +11,7 @@ export const sayHello = defineJob({
   },
 });
 
-/** Takes 20 seconds, so that there is time to kill its process. */
+/** Takes 20 s, which leaves time to kill its process. */
 export const countTo20 = defineJob({
   run: async ({ signal, progress, log, attempt }) => {
     for (let count = 1; count <= 20; count += 1) {

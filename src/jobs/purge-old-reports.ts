@@ -3,7 +3,7 @@ import { parseDuration } from '../core/duration';
 import { defineJob } from '../index';
 import { sampleStorage } from './storage';
 
-/** Deletes storage reports that are older than its input says, counted from the due time. */
+/** Deletes storage reports that are older, at the due time, than the age in its input. */
 export const purgeOldReports = defineJob({
   input: z.strictObject({
     container: z.string().min(3),

@@ -9,11 +9,11 @@ interface ContainerReport {
   readonly bytes: number;
 }
 
-/** Counts blobs and bytes of the containers named in its input, and writes the report as JSON and CSV. */
+/** Counts the blobs and bytes of the containers in its input, and writes a report as JSON and CSV. */
 export const storageReport = defineJob({
   input: z.strictObject({
     containers: z.array(z.string().min(3)).min(1),
-    /** The container that the reports go to; made if it is missing. */
+    /** The container of the reports; created if it is missing. */
     target: z.string().min(3),
   }),
   run: async ({ scheduledFor, fence, signal, progress, log }, { containers, target }) => {

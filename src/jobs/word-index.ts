@@ -2,19 +2,19 @@ import * as z from 'zod';
 import { defineFanOut, NonRetryableError } from '../index';
 import { sampleStorage } from './storage';
 
-/** More words of one text than this are not indexed: an item's result has a limit. */
+/** The most words to index of one text: an item's result has a limit. */
 const WORDS_AT_MOST = 1_000;
 
-/** How often each word is in one text. */
+/** The number of times that each word occurs in one text. */
 type Counts = Readonly<Record<string, number>>;
 
-/** Indexes the words of all texts in a folder: each text is an item, and the index is written as JSON. */
+/** Indexes the words of all texts in a folder: each text is an item, and the gathered index is written as JSON. */
 export const wordIndex = defineFanOut({
   input: z.strictObject({
     container: z.string().min(3),
-    /** Blobs whose names begin with this are read. */
+    /** The prefix of the texts' names. */
     folder: z.string().endsWith('/'),
-    /** The blob that the index goes to. */
+    /** The blob of the index. */
     target: z.string().min(1),
   }),
   concurrency: 4,

@@ -9,7 +9,7 @@ export interface SettableClock extends Clock {
   advance(ms: Millis): Promise<void>;
   /** As {@link advance}, until the wall clock shows `instant`. */
   advanceTo(instant: EpochMs): Promise<void>;
-  /** Sets the wall clock alone: somebody has set it, or the machine slept. */
+  /** Sets the wall clock alone, as when a person sets it or the machine sleeps. */
   setWall(instant: EpochMs): void;
   /** How many timers wait. */
   pending(): number;
@@ -29,7 +29,7 @@ export function settableClock(start: EpochMs = Date.UTC(2026, 0, 1)): SettableCl
     wall += instant - monotonic;
     monotonic = instant;
   };
-  /** Of several with one due time, the one that was set first. */
+  /** The next timer; of several with one due time, the one that was set first. */
   const nextBy = (limit: Millis): Timer | undefined => {
     let next: Timer | undefined;
     for (const timer of timers) {
@@ -38,7 +38,7 @@ export function settableClock(start: EpochMs = Date.UTC(2026, 0, 1)): SettableCl
     return next;
   };
   const advance = async (ms: Millis): Promise<void> => {
-    if (!(ms >= 0)) throw new RangeError(`a clock that is advanced by ${ms} ms`);
+    if (!(ms >= 0)) throw new RangeError(`advance: ${ms} ms is not a duration. Use 0 or more.`);
     const end = monotonic + ms;
     await promisesSettled();
     for (let timer = nextBy(end); timer !== undefined; timer = nextBy(end)) {
@@ -69,7 +69,7 @@ export function settableClock(start: EpochMs = Date.UTC(2026, 0, 1)): SettableCl
   };
 }
 
-/** Every chain of promises that needs no outside event has come to its end when the event loop turns. */
+/** Chains of promises that need no outside event have ended when the event loop turns. */
 function promisesSettled(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

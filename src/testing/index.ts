@@ -1,5 +1,5 @@
 /**
- * What people need to test their handlers: no storage, no host, and a clock that the test sets.
+ * Runs handlers in tests, without storage and host, on a clock that the test sets.
  *
  * @packageDocumentation
  */

@@ -10,20 +10,20 @@ import { itemContext } from '../coordinator/attempt/item';
 import type { Bench, JobTest, JobTestOptions } from './run-job';
 import { callAttempt, conclude, finish, testBench } from './run-job';
 
-/** How {@link runFanOut} runs a handler. Members as for `runJob`. */
+/** The options of {@link runFanOut}, as for `runJob`. */
 export type FanOutTestOptions = Omit<JobTestOptions, 'during' | 'attempt'>;
 
-/** What came of it. */
+/** The result of {@link runFanOut}. */
 export interface FanOutTest extends JobTest {
-  /** What became of each item that was worked on, in the order of the plan. */
+  /** The outcomes of the items that were worked on, in the order of the plan. */
   readonly items: readonly ItemOutcome<unknown, unknown>[];
   /** How often `each` was called in all. */
   readonly itemCalls: number;
 }
 
 /**
- * Runs a job that fans out once, in memory: its plan, its items one after another with their retries, and the
- * gathering. Waits between the attempts of an item take no time. Items and results go through JSON, as they do in
+ * Runs a job that fans out once, in memory: `plan`, then `each` for one item after another with their retries, then
+ * `gather`. Waits between the attempts of an item take no time. Items and results pass through JSON, as they do in
  * storage.
  *
  * @throws ConfigError when the settings, or the input, are not valid

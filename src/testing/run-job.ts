@@ -30,34 +30,34 @@ import { settableClock } from './clock';
 /** The settings of a job, as the jobs file has them. */
 export type JobTestSettings = Readonly<Partial<Omit<JobInFile, 'handler'>>>;
 
-/** A value as the ledger gives it back, which keeps JSON: a `Date` becomes text. */
+/** A value as it comes back from the ledger, which keeps JSON: a `Date` becomes text. */
 export type Stored<Value> = Value extends { toJSON(...parameters: never[]): infer Json }
   ? Json
   : Value extends object
     ? { readonly [Key in keyof Value]: Stored<Value[Key]> }
     : Value;
 
-/** How {@link runJob} runs a handler. Everything has a default. */
+/** The options of {@link runJob}. Each has a default. */
 export interface JobTestOptions {
   /** The job's settings, as in the jobs file: `timeout`, `stallAfter`, `input`, …; `schedule` may be left out. */
   readonly settings?: JobTestSettings;
   /** The job's name. Default: `job`. */
   readonly job?: string;
-  /** Default: a clock of its own that starts at `scheduledFor`. */
+  /** Default: a new clock that starts at `scheduledFor`. */
   readonly clock?: SettableClock;
-  /** The due time. Default: 2026-01-01T00:00:00Z, or what the clock shows. */
+  /** The due time. Default: the time of `clock`, or else 2026-01-01T00:00:00Z. */
   readonly scheduledFor?: Date | string;
-  /** Default: 1. */
+  /** The number of the attempt. Default: 1. */
   readonly attempt?: number;
-  /** Default: `schedule`. */
+  /** The run's trigger. Default: `schedule`. */
   readonly trigger?: Trigger;
   /** The fencing token. Default: 1. */
   readonly token?: number;
-  /** What `ctx.previous()` gives. Default: nothing. */
+  /** The record that `ctx.previous()` returns. Default: none. */
   readonly previous?: LedgerRecord;
-  /** What blobs hold before the run, by URL: the token they were last written with. A higher one is refused. */
+  /** The tokens that blobs hold before the run, by URL. The fence rejects a write over a higher token. */
   readonly tokens?: Readonly<Record<string, number>>;
-  /** Called once the handler has been started: let time pass, abort the attempt, take the lease away. */
+  /** Called once the handler has started: it may let time pass, abort the attempt, or take the lease away. */
   readonly during?: (run: RunningJob) => void | Promise<void>;
 }
 
@@ -66,11 +66,11 @@ export interface RunningJob {
   readonly clock: SettableClock;
   /** Ends the attempt, as the coordinator would. */
   abort(code: Exclude<AbortCode, 'leaseLost'>): void;
-  /** Somebody else is the leader now: the signal is aborted, the fence refuses. */
+  /** Makes another process the leader: the signal is aborted, and the fence rejects writes. */
   loseLease(): void;
 }
 
-/** One write through the fence. Nothing goes to storage. */
+/** One write through the fence, kept in memory. */
 export interface FencedWrite {
   readonly url: string;
   readonly body: string | Uint8Array;
@@ -78,23 +78,22 @@ export interface FencedWrite {
   readonly token: number;
 }
 
-/** What came of it. */
+/** The result of {@link runJob}. */
 export interface JobTest<Result = unknown> {
   /** `lost`: the lease was lost, so nothing is recorded. */
   readonly outcome: Exclude<RunFate, 'failed'> | 'failed' | 'draining' | 'lost';
   readonly reason: Reason;
-  /** What the handler returned, as the ledger would keep it. Undefined where it did not return. */
+  /** The handler's return value, as the ledger would keep it. Undefined if the handler did not return. */
   readonly result: Result | undefined;
   readonly error: RecordedError | null;
   readonly writes: readonly FencedWrite[];
-  /** One entry a line: level and message. */
+  /** The lines that the handler logged. */
   readonly logs: readonly { readonly level: string; readonly message: readonly unknown[] }[];
 }
 
 /**
- * Runs a handler once, as an attempt of the coordinator would run it: its input goes through its schema, its timeout,
- * stall limit and grace are kept on a clock that the test sets, what it returns must fit the ledger, and its fence
- * keeps its writes in memory.
+ * Runs a handler once, as an attempt of the coordinator would. Its schema parses the input, the clock of the test
+ * drives its timeout, stall limit and grace, its result must fit the ledger, and its fence keeps the writes in memory.
  *
  * @throws ConfigError when the settings, or the input, are not valid
  */
@@ -110,22 +109,22 @@ export async function runJob<Result>(
     clock,
     abort: (code) => {
       const reasons = { timedOut: 'timeout', stalled: 'stallAfter', cancelled: 'cancelRequested' } as const;
-      aborter.abort(code, code === 'draining' ? 'instanceStopped' : reasons[code], `${code}, said the test`);
+      aborter.abort(code, code === 'draining' ? 'instanceStopped' : reasons[code], `${code}, by the test`);
     },
     loseLease: () => {
       trust.end();
-      aborter.abort('leaseLost', 'leaseLost', 'the lease is lost, said the test');
+      aborter.abort('leaseLost', 'leaseLost', 'the lease is lost, by the test');
     },
   });
   const done = await finish(clock, execution, aborter);
   bench.fence.close();
   const { outcome, reason, result } = conclude(done);
-  // It went through JSON, as its type says.
+  // The value has passed through JSON, so this type is right.
   const stored = result as Stored<Awaited<Result>> | undefined;
   return { outcome, reason, result: stored, error: done.error, writes: bench.writes, logs: bench.logs };
 }
 
-/** All that an attempt needs, in memory. */
+/** Everything that an attempt needs, in memory. */
 export interface Bench {
   readonly clock: SettableClock;
   readonly coordinator: Coordinator;
@@ -194,8 +193,8 @@ export function callAttempt(bench: Bench, call: (context: JobContext) => unknown
 }
 
 /**
- * Lets the handler come to its end, which may take real time where it does real work. After an abort only the grace is
- * left to wait for, and nobody else moves the clock.
+ * Waits until the handler ends, which may take real time if it does real work. After an abort, this advances the clock
+ * through the grace, since nobody else does.
  */
 export async function finish<T>(clock: SettableClock, execution: Promise<T>, aborter: Aborter): Promise<T> {
   let over = false;
@@ -222,7 +221,7 @@ function prepare(handler: JobHandler | FanOutHandler, options: JobTestOptions): 
   const settings = { schedule: '@manual', ...options.settings, handler: 'tested' };
   const { jobsFile, inputs } = loadJobs({ jobs: { [name]: settings } }, { handlers: { tested: handler } });
   const [spec] = jobsFile.jobs;
-  if (spec === undefined) throw new Error(`job "${name}" was not read`);
+  if (spec === undefined) throw new Error(`job "${name}" is missing after it was loaded`);
   return { spec, input: inputs.get(spec.name) };
 }
 
@@ -274,7 +273,7 @@ function memoryFence(
 ): ClosableFence {
   let closed = false;
   const check = (): void => {
-    if (closed || !trust.holds) throw new StaleLeaderError(`the attempt of job "${job}" is not the leader any more`);
+    if (closed || !trust.holds) throw new StaleLeaderError(`the attempt of job "${job}" is no longer the leader`);
   };
   return {
     token,

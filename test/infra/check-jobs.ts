@@ -137,7 +137,7 @@ export const queries: Check = ({ templates }) => {
   );
   const all = texts.join('\n').replaceAll("\\'", "'");
   const source = readFileSync(path.join(ROOT, 'src/core/event.ts'), 'utf8');
-  const union = /export type EventName =(.*?);/s.exec(source)?.[1] ?? '';
+  const union = /export type EventName =(.*?);\n/s.exec(source)?.[1] ?? '';
   const events = [...union.matchAll(/'(\w+)'/g)].map(([, name]) => name ?? '');
   const asked = [...all.matchAll(/\bevent (?:==|in) \(?((?:'\w+'(?:, )?)+)/g)].flatMap(([, names = '']) => [
     ...[...names.matchAll(/'(\w+)'/g)].map(([, name]) => name ?? ''),

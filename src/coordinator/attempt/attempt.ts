@@ -26,7 +26,7 @@ import type { Stage } from './fan-out';
 import { fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { runItem } from './item';
 
-/** Earlier attempts travel in the orchestration's input: at most so many, their errors cut shorter than the ledger's. */
+/** The orchestration's input holds at most this many earlier attempts, their errors cut shorter than in the ledger. */
 const KNOWN_ATTEMPTS = 100;
 const KNOWN_LIMIT = 500;
 
@@ -150,7 +150,7 @@ function stepOf(
   return afterAttempt(held.job.spec, held.row, execution.end, atLeast(held), held.coordinator.random());
 }
 
-/** The time, at least as late as the claim plus what has passed since: the clock may have been set back meanwhile. */
+/** The time, but not before the claim plus the time since then: the clock may have been set back meanwhile. */
 function atLeast({ coordinator: { clock, serviceTime }, claimed }: HeldRow): EpochMs {
   const sinceClaim = (clock.monotonic() - claimed.monotonic) * (1 - CLOCK_RATE_ERROR);
   return Math.max(serviceTime.now(), claimed.date + sinceClaim);

@@ -4,12 +4,12 @@ import type { RecordedError } from '../../core/record';
 import { AttemptAbortedError, NonRetryableError } from '../../handler/handler';
 import type { Handled } from '../bounded';
 
-/** What a handler returns may have this many bytes as JSON. */
+/** The largest result of a handler, in bytes of JSON. */
 const RESULT_LIMIT = 32 * 1024;
 /** A stack in the ledger is cut to this many characters. */
 const STACK_LIMIT = 8 * 1024;
 
-/** Never rejects: what the handler throws is an answer. */
+/** Calls the handler. Never rejects: an error of the handler is an answer. */
 export async function callHandler(job: JobName, call: () => unknown): Promise<Handled> {
   try {
     return checkResult(job, await call());
@@ -20,7 +20,7 @@ export async function callHandler(job: JobName, call: () => unknown): Promise<Ha
   }
 }
 
-/** A result that the ledger cannot hold is an error of the handler, and trying again would not mend it. */
+/** A result that the ledger cannot hold is an error of the handler that a retry would not fix. */
 function checkResult(job: JobName, value: unknown): Handled {
   if (value === undefined) return { kind: 'returned', result: undefined };
   const refuse = (problem: string): Handled => ({
@@ -46,9 +46,9 @@ function checkResult(job: JobName, value: unknown): Handled {
   return { kind: 'returned', result: JSON.parse(json) };
 }
 
-/** What was thrown, Error or not, as the ledger keeps it. */
+/** A thrown value, Error or not, as the ledger keeps it. */
 export function describeError(thrown: unknown): RecordedError {
-  // Where an attempt was aborted from is no news.
+  // The stack of an abort is cronlease's own, and helps nobody.
   if (thrown instanceof AttemptAbortedError) return { name: thrown.name, message: thrown.message };
   if (thrown instanceof Error) {
     const name = textOf(thrown, 'name') ?? 'Error';
@@ -58,13 +58,13 @@ export function describeError(thrown: unknown): RecordedError {
   return { name: 'NotAnError', message: `thrown: ${printable(thrown)}`.slice(0, STACK_LIMIT) };
 }
 
-/** Whoever makes an Error may put anything into it, getters that throw included. */
+/** An Error of the handler may contain anything, even getters that throw. */
 function textOf(error: Error, member: 'name' | 'message' | 'stack'): string | undefined {
   let value: unknown;
   try {
     value = error[member];
   } catch {
-    // What cannot be read is not told; the other members are.
+    // A member that cannot be read is left out; the others are kept.
     return undefined;
   }
   return value === undefined ? undefined : printable(value).slice(0, STACK_LIMIT);

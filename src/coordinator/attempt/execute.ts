@@ -23,7 +23,7 @@ import { previousRun } from './previous';
 const HOLD_BACK_STEP_MS = 1_000;
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
-/** How long after a control record could not be read it is read again. */
+/** The wait before a control record that could not be read is read again. */
 const READ_AGAIN_MS = 1_000;
 
 /** What a call of the handler needs, besides the held row. */

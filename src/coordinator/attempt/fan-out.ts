@@ -27,7 +27,7 @@ const PLAN_LIMIT = 1024 * 1024;
 const PIECES_AT_ONCE = 16;
 const PIECES_PER_PAGE = 500;
 
-/** The plan cannot be carried out, and planning again would not mend it. */
+/** The plan cannot be carried out, and a new plan would be no better. */
 class InvalidPlanError extends NonRetryableError {}
 
 /** The result of one attempt of a run that fans out. */
@@ -42,7 +42,7 @@ export interface Stage {
  * plans; with all items done, it gathers; with items left, it leaves them to their lanes, or fails after their time.
  *
  * @param call calls a part of the handler as an attempt
- * @param afterItems the run's own orchestration has been through the items, or their time is over
+ * @param afterItems the run's own orchestration has finished with the items, or their time is over
  */
 export async function fanOutStage(
   held: HeldRow,
@@ -89,7 +89,7 @@ async function stageOf(
   }
   const left = plan.filter(({ index }) => !states.has(index));
   if (left.length === 0) {
-    // Read before the call: the look at the trust must come right before the handler, and reading takes a while.
+    // Read before the call: the check of the trust must come right before the handler, and reading takes a while.
     const outcomes = await readOutcomes(held, plan);
     const execution = await call((context) => handler.gather(context, outcomes as never, input));
     return { execution, items: [] };
@@ -123,9 +123,9 @@ export function itemLanes(
 
 /** The pieces that runs of a job have left in storage, this run included. */
 interface Leftovers {
-  /** To be called under the lease: afterwards, the list might contain the pieces of a successor's run. */
+  /** Call it under the lease: later, the list might contain the pieces of a successor's run. */
   list(): Promise<void>;
-  /** Deletes the listed pieces. It needs no lease. */
+  /** Deletes the listed pieces; needs no lease. */
   remove(): Promise<void>;
 }
 
@@ -271,7 +271,7 @@ function itemFailed(held: HeldRow, index: number, end: ItemEnd): Execution {
 const ENDS = {
   timedOut: { kind: 'aborted', code: 'timedOut', reason: 'timeout' },
   itemFailed: { kind: 'threw', retryable: false, reason: 'itemFailed' },
-  /** Somebody has changed or deleted a piece: another attempt may find it restored. */
+  /** A person or a program has changed or deleted a piece: the next attempt may find it restored. */
   foreign: { kind: 'threw', retryable: true, reason: 'handlerError' },
 } as const satisfies Readonly<Record<string, Execution['end']>>;
 

@@ -25,7 +25,7 @@ import { calling, standingOf, trustFrom, watchStanding } from './standing';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
 
-/** How long an item waits that cannot be worked on now. */
+/** The wait before an item that cannot be worked on now is sent again. */
 const SEND_AGAIN_MS = 2_000;
 
 /**

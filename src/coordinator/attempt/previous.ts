@@ -5,7 +5,7 @@ import type { LedgerRecord } from '../../core/record';
 import type { AnytimeStore } from '../held';
 import { readRecord } from '../ledger';
 
-/** How many records are looked through: a job that did not run in so many due times has no previous run worth it. */
+/** The most records to read: after so many due times without a run, an older run is not worth the search. */
 const RECORDS_AT_MOST = 1_000;
 
 /** The newest final record of the job that is older than this run and ran. */
@@ -27,7 +27,7 @@ export async function previousRun(store: AnytimeStore, job: JobName, key: string
   return undefined;
 }
 
-/** One that somebody else wrote tells nothing of a run, and must not end this one. */
+/** Reads a record; undefined if cronlease did not write it. Such a record must not end this run. */
 async function readable(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
   try {
     return (await readRecord(store, job, key))?.record;
