@@ -63,13 +63,13 @@ const LARGE_SKEWS = [
 
 export const MIXES: Readonly<Record<MixName, Mix>> = {
   plain: { what: 'a little of everything', share: 2_000, change: (plan) => plan },
-  wide: { what: '3 to 6 deployments, and clocks up to ten minutes off', share: 330, change: wide },
+  wide: { what: '3 to 6 deployments, and clocks up to ten minutes wrong', share: 330, change: wide },
   loss: { what: 'up to 40 % of all calls are lost', share: 330, change: loss },
-  clocks: { what: 'clocks up to an hour off, and set while runs go on', share: 330, change: clocks },
+  clocks: { what: 'clocks up to an hour wrong, and set during runs', share: 330, change: clocks },
   pauses: { what: 'processes stop for up to five minutes', share: 330, change: pauses },
   kills: { what: 'processes die, and whole deployments', share: 250, change: kills },
   outages: { what: 'storage and task hubs are away for up to five minutes', share: 150, change: outages },
-  hubs: { what: 'task hubs are dead, refuse, or repeat themselves, and storage is well', share: 100, change: hubs },
+  hubs: { what: 'task hubs are dead, refuse, or repeat themselves, and storage is healthy', share: 100, change: hubs },
   fans: {
     what: 'runs fan out to items that take long, and their hosts and task hubs are lost',
     share: 150,
@@ -80,10 +80,10 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 100,
     change: elections,
   },
-  foreign: { what: 'something else writes over rows and controls', share: 100, change: foreign },
-  people: { what: 'operators act at once, and fail in mid-action', share: 100, change: people },
+  foreign: { what: 'another program overwrites rows and controls', share: 100, change: foreign },
+  people: { what: 'operators act at the same time, and fail in mid-action', share: 100, change: people },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
-  draining: { what: 'hosts are told to stop, beside a deployment that is well', share: 100, change: draining },
+  draining: { what: 'hosts are shut down, beside a healthy deployment', share: 100, change: draining },
   schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },
   slowHub: { what: 'one deployment, whose task hub delivers 12 s late', share: 100, change: slowHub },
 };
