@@ -61,7 +61,7 @@ function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'se
     set(what.skewMs);
     if (what.rightAfterMs !== undefined) {
       world.timeline.after(what.rightAfterMs, () => {
-        set(0);
+        if (world.troubled) set(0);
       });
     }
   } else {

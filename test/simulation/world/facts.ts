@@ -188,6 +188,14 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
   };
 }
 
+/** Ends a spoil. Returns false where it had ended already: a job that is forgotten loses its spoiled control. */
+export function endSpoil({ spoiled }: JobFacts, what: Spoiled['what'], until: number): boolean {
+  const index = spoiled.findIndex((one) => one.what === what && one.until === undefined);
+  const current = spoiled[index];
+  if (current !== undefined) spoiled[index] = { ...current, until };
+  return current !== undefined;
+}
+
 export type Report = (kind: string, job: string, text: string) => void;
 
 export function isRequest(key: string): boolean {

@@ -1,6 +1,7 @@
 import type { JobName, LeaseId, Millis } from '../../../src/core/brand';
 import type { LeaseStore, Metadata } from '../../../src/lease/store';
 import { checkSaidForeign } from '../checks/foreign';
+import { endSpoil } from './facts';
 import { START } from './world';
 import type { World } from './world';
 
@@ -79,7 +80,7 @@ async function whileSpoiled(
   trace?.add('store', `${job} ${what} is spoiled`);
   timeline.after(lasts, () => {
     const until = START + timeline.now();
-    facts.spoiled[facts.spoiled.indexOf(spoiled)] = { ...spoiled, until };
+    if (!endSpoil(facts, what, until)) return;
     trace?.add('store', `${job} ${what} is put right`);
     checkSaidForeign(world, facts, { ...spoiled, until });
     void putRight();

@@ -15,7 +15,7 @@ import { requestsWritten } from '../checks/requests';
 import { checkTrust, trustLimit } from '../checks/trust';
 import { controlText, describeRow } from './describe';
 import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
-import { isFinal, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
+import { endSpoil, isFinal, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
 
@@ -260,6 +260,7 @@ function watchRows(
     async removeControl(job, ifMatch, options) {
       const answer = await store.removeControl(job, ifMatch, options);
       if (answer === 'removed') {
+        endSpoil(factsOf(job), 'control', now());
         factsOf(job).controls.push({ at: now(), control: NO_CONTROL });
         trace?.add('store', `${job} control is removed`);
       }
