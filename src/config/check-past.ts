@@ -1,7 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { CompiledSchedule } from '../core/schedule/compile';
-import type { CheckedJob } from './job';
+import type { CheckedJob } from './checked-job';
 
 /** Warns of a job that has no further due time, or whose only one is too old to run. */
 export function warnOfPast(

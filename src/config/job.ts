@@ -9,21 +9,11 @@ import { checkDurations, timeoutOf, type DurationLimits } from './check-duration
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
 import { warnOfPast } from './check-past';
+import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
 import { addIssues, type IssueReport } from './report';
 import { ALL_JOBS, isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
 import { countOf, toConfigIssues } from './zod-issues';
-
-/** One job while it is checked. A wrong member is reported, and checks that depend on it are skipped. */
-export interface CheckedJob {
-  readonly path: Path;
-  readonly settings: JobSettings;
-  /** Members in the file, right or wrong. */
-  readonly given: ReadonlySet<string>;
-  /** Wrong members. `settings` has their defaults, which mean nothing here. */
-  readonly wrong: ReadonlySet<string>;
-  readonly report: IssueReport;
-}
 
 export interface JobLimits extends DurationLimits {
   /** The current time, to warn of due times in the past. Undefined: unknown, and not checked. */

@@ -1,4 +1,4 @@
-import type { JobName, Millis } from '../core/brand';
+import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Observer } from '../core/event';
 import type { JobSpec } from '../core/job';
@@ -7,7 +7,6 @@ import type { JobHandler } from '../handler/handler';
 import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
-import type { HandOver } from './give-back';
 import type { AttemptInput } from './message';
 
 /** A job as this process can run it. */
@@ -55,6 +54,20 @@ export interface Coordinator {
   stopping: boolean;
   /** Monotonic: when a tick last ran in this process. */
   tickedAt?: Millis;
+}
+
+/** A lease that was handed to an orchestration, and whose claim has not been seen. */
+export interface HandOver {
+  readonly leaseId: LeaseId;
+  /** Of the row before its claim. */
+  readonly etag: ETag;
+  /** The row's lease before it was acquired. Only an available row may be released as it is. */
+  readonly lease: 'available' | 'expired';
+  /** {@link turnOf} the claim. */
+  readonly turn: string;
+  /** When the hub had taken it, on the monotonic clock. */
+  readonly at: Millis;
+  readonly isLate: boolean;
 }
 
 /** A tick, as a shutdown sees it. */

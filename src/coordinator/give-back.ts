@@ -1,26 +1,12 @@
-import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
+import type { ETag, JobName, Millis } from '../core/brand';
 import type { Claim } from '../core/decide';
 import { untilAnswered } from '../lease/deadline';
-import type { Coordinator } from './coordinator';
+import type { Coordinator, HandOver } from './coordinator';
 
 /** Most hand-overs are claimed within two polls of the hub's queues. */
 export const LATE_MS: Millis = 4_000;
 /** The time limit of a release. */
 const GIVE_BACK_LIMIT_MS = 2_000;
-
-/** A lease that was handed to an orchestration, and whose claim has not been seen. */
-export interface HandOver {
-  readonly leaseId: LeaseId;
-  /** Of the row before its claim. */
-  readonly etag: ETag;
-  /** The row's lease before it was acquired. Only an available row may be released as it is. */
-  readonly lease: 'available' | 'expired';
-  /** {@link turnOf} the claim. */
-  readonly turn: string;
-  /** When the hub had taken it, on the monotonic clock. */
-  readonly at: Millis;
-  readonly isLate: boolean;
-}
 
 /** Identifies the purpose of a hand-over: it stays the same until the due time, or the request, is claimed. */
 export function turnOf({ run }: Claim, etag: ETag): string {

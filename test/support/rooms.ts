@@ -139,3 +139,33 @@ function roomOf(file: string): string {
   const inner = parts.slice(0, 2).join('/');
   return parts.length > 2 && inner in MAY_IMPORT ? inner : (parts[0] ?? file);
 }
+
+/** Files that import each other, directly or by way of others, as one line a circle. */
+export function circles(files: readonly SourceFile[]): string[] {
+  const all = new Set(files.map(({ file }) => file));
+  const imports = new Map(
+    files.map(({ file, text }) => {
+      const targets = importsOf(file, text)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, ''));
+      return [file, targets.flatMap((to) => [`${to}.ts`, `${to}/index.ts`].filter((name) => all.has(name)))];
+    }),
+  );
+  const reached = new Map([...all].map((file) => [file, reachable(file, imports)]));
+  const found = [...all].flatMap((file) => {
+    const circle = [...(reached.get(file) ?? [])].filter((other) => reached.get(other)?.has(file));
+    return circle.length > 0 && [...circle].sort()[0] === file ? [circle.sort().join(' ↔ ')] : [];
+  });
+  return found.sort();
+}
+
+function reachable(file: string, imports: ReadonlyMap<string, readonly string[]>): Set<string> {
+  const reached = new Set<string>();
+  const open = [...(imports.get(file) ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    open.push(...(imports.get(next) ?? []));
+  }
+  return reached;
+}

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { oversized } from '../support/function-sizes';
-import { sourceFiles, violations } from '../support/rooms';
+import { circles, sourceFiles, violations } from '../support/rooms';
 
 const files = sourceFiles(path.join(__dirname, '../../src'));
 
@@ -23,6 +23,22 @@ describe('the rooms of the source', () => {
     ['stores/memory/planted.ts', "import { app } from '@azure/functions';"],
   ])('a planted violation in %s is seen: %s', (file, text) => {
     expect(violations([{ file, text }])).toHaveLength(1);
+  });
+});
+
+describe('the files of the source', () => {
+  it('do not import in a circle', () => {
+    expect(circles(files)).toEqual([]);
+  });
+
+  it('are found where they do', () => {
+    const planted = [
+      { file: 'core/a.ts', text: "import type { B } from './b';" },
+      { file: 'core/b.ts', text: "export { c } from './c';" },
+      { file: 'core/c.ts', text: "import { a } from './a';" },
+      { file: 'core/d.ts', text: "import { a } from './a';" },
+    ];
+    expect(circles(planted)).toEqual(['core/a.ts ↔ core/b.ts ↔ core/c.ts']);
   });
 });
 

@@ -6,8 +6,7 @@ import { brief } from '../../core/text';
 import { within } from '../../lease/deadline';
 import type { ListedRow } from '../../lease/store';
 import { StoreError } from '../../lease/store';
-import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
-import type { HandOver } from '../give-back';
+import type { Coordinator, HandOver, Hub, Report, RunnableJob } from '../coordinator';
 import { giveBack, LATE_MS } from '../give-back';
 import { storageTroubled, troubled } from '../reachability';
 
