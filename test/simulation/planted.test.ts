@@ -15,5 +15,9 @@ describe('a planted fault', () => {
     expect(() => plantedSources(ROOT, moved)).toThrow(PlantingError);
     const twice = { name: 'twice', what: '', edits: [{ file: 'core/key.ts', from: 'export', to: '' }] };
     expect(() => plantedSources(ROOT, twice)).toThrow(/times, not once/);
+    const elsewhere = { file: 'core/job.ts', in: 'actualTime', from: 'return Math.max(2000, leaseMs / 10);', to: '' };
+    expect(() => plantedSources(ROOT, { name: 'elsewhere', what: '', edits: [elsewhere] })).toThrow(
+      /actualTime in src\/core\/job.ts has 0 times/,
+    );
   });
 });

@@ -8,6 +8,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'stores/memory/store.ts',
+        in: 'acquire',
         from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(",
         to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(",
       },
@@ -19,6 +20,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'stores/memory/store.ts',
+        in: 'writeRow',
         from: 'row === undefined || row.etag !== ifMatch || !mayWrite(',
         to: 'row === undefined || !mayWrite(',
       },
@@ -30,16 +32,19 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'stores/memory/store.ts',
+        in: 'acquire',
         from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(",
         to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(",
       },
       {
         file: 'stores/memory/store.ts',
+        in: 'writeRow',
         from: 'row === undefined || row.etag !== ifMatch || !mayWrite(',
         to: 'row === undefined || !mayWrite(',
       },
       {
         file: 'stores/memory/store.ts',
+        in: 'put',
         from: 'if (ledger.get(key)?.etag !== ifMatch) return undefined;',
         to: '',
       },
@@ -51,6 +56,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'stores/memory/store.ts',
+        in: 'put',
         from: 'if (ledger.get(key)?.etag !== ifMatch) return undefined;',
         to: '',
       },
@@ -62,11 +68,13 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'stores/memory/store.ts',
+        in: 'writeRow',
         from: 'row === undefined || row.etag !== ifMatch || !mayWrite(row.lease, leaseId, clock.monotonic())',
         to: 'row === undefined',
       },
       {
         file: 'stores/memory/store.ts',
+        in: 'acquire',
         from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(row.lease, leaseId",
         to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(NO_LEASE, leaseId",
       },
@@ -78,6 +86,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/attempt.ts',
+        in: 'underLease',
         from: 'const mark = mayNotBeFirst ? await',
         to: 'const mark = mayNotBeFirst && false ? await',
       },
@@ -89,6 +98,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
+        in: 'writeMark',
         from: "if (record.state === 'final') return { kind: 'final', record };",
         to: '',
       },
@@ -100,10 +110,16 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/look.ts',
+        in: 'lookAt',
         from: 'decision = decideWith(found);',
         to: "version = { ...version, endedAt: undefined };\n    decision = decideWith(found === 'final' ? 'none' : found);",
       },
-      { file: 'core/decide.ts', from: "|| s.record === 'final') return undefined;", to: ') return undefined;' },
+      {
+        file: 'core/decide.ts',
+        in: 'decideUnfinished',
+        from: "|| s.record === 'final') return undefined;",
+        to: ') return undefined;',
+      },
     ],
   },
   {
@@ -112,6 +128,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/write-decided.ts',
+        in: 'writeDecided',
         from: 'const written = await holdRow(',
         to:
           'for (const stretch of row.owed) {\n' +
@@ -136,6 +153,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
+        in: 'settle',
         from: 'const rowIsOurs = await writeNews(writer, end);',
         to:
           'const early = await writeFinal(writer, finalRecord(writer.job.spec, writer.row, attempts, end));\n' +
@@ -144,11 +162,13 @@ export const CLAIM_FAULTS: readonly Planted[] = [
       },
       {
         file: 'coordinator/settle.ts',
+        in: 'settle',
         from: 'const own = await writeFinal(writer, record);',
         to: 'const own = early;',
       },
       {
         file: 'coordinator/tick/look.ts',
+        in: 'situationOf',
         from: 'row: endedAt === undefined ? row : endedRow(row, endedAt),',
         to: 'row,',
       },
@@ -160,6 +180,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
+        in: 'settle',
         from: 'const own = await writeFinal(writer, record);',
         to: 'await writer.release().catch(() => undefined);\n  const own = await writeFinal(writer, record);',
       },
@@ -171,6 +192,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/held.ts',
+        in: 'keepAlive',
         from: 'stopRenewing = renewing(writer, lease, listener);',
         to:
           'const onLost = (why) => {\n' +
@@ -187,6 +209,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
+        in: 'settle',
         from: 'if (rowIsOurs) await writeOwed(writer);',
         to: '',
       },
@@ -198,6 +221,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
+        in: 'suspend',
         from: 'const { row } = writer;\n  const past =',
         to:
           "const { row } = writer;\n  if (next.outcome === 'draining') {\n" +
@@ -211,6 +235,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',
+        in: 'claimAttempt',
         from: "if (claimed === undefined) return 'another execution",
         to:
           'if (claimed === undefined) await coordinator.store.release(job.spec.name, lease.id).catch(() => undefined);\n' +
@@ -224,6 +249,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',
+        in: 'claimedRow',
         from: 'token: (decided.token + 1) as Token,',
         to: "token: (input.kind === 'handedOver' && input.what === 'takeOver' ? decided.token : decided.token + 1) as Token,",
       },
@@ -232,7 +258,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   {
     name: 'one-orchestration-id',
     what: 'a new acquisition uses the orchestration id of the last one',
-    edits: [{ file: 'core/key.ts', from: "'')}-${leaseId.slice(0, 8)}`", to: "'')}`" }],
+    edits: [{ file: 'core/key.ts', in: 'orchestrationId', from: "'')}-${leaseId.slice(0, 8)}`", to: "'')}`" }],
   },
   {
     name: 'retry-reads-etag',
@@ -240,6 +266,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',
+        in: 'claimAttempt',
         from: 'const etag = input.etag as ETag;',
         to:
           "const fresh = input.kind === 'again' ? await coordinator.store.readRow(job.spec.name).catch(() => undefined) : undefined;\n" +
@@ -250,6 +277,6 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   {
     name: 'unproven-hub-races',
     what: 'a deployment races with an unproven task hub',
-    edits: [{ file: 'coordinator/tick/hub-watch.ts', from: 'return isProven;', to: 'return true;' }],
+    edits: [{ file: 'coordinator/tick/hub-watch.ts', in: 'mayRace', from: 'return isProven;', to: 'return true;' }],
   },
 ];

@@ -8,6 +8,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'decideDue',
         from: 'row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),',
         to: 'row: freshRun(base),',
       },
@@ -19,6 +20,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'decideUnfinished',
         from: "if (row.run === undefined) return undefined;\n  if (row.phase === 'idle') {",
         to: "if (row.run === undefined || (row.phase === 'retrying' && s.lease === 'expired')) return undefined;\n  if (row.phase === 'idle') {",
       },
@@ -30,6 +32,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'decideUnfinished',
         from: 'const cancel = cancelReason(s);',
         to: "if (row.phase === 'retrying' && s.lease === 'expired') return { kind: 'nothing', lookAt: undefined };\n  const cancel = cancelReason(s);",
       },
@@ -41,6 +44,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'decideUnfinished',
         from: "if (s.lease === 'available' || s.record",
         to: "if (s.lease !== 'held' || s.record",
       },
@@ -49,12 +53,14 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'owed-dropped',
     what: 'the owed records of an expired row are dropped',
-    edits: [{ file: 'core/decide.ts', from: "owed: s.lease === 'expired' ? row.owed : [],", to: 'owed: [],' }],
+    edits: [
+      { file: 'core/decide.ts', in: 'carry', from: "owed: s.lease === 'expired' ? row.owed : [],", to: 'owed: [],' },
+    ],
   },
   {
     name: 'no-fast-clock-cap',
     what: "due times are decided past the listing's limit",
-    edits: [{ file: 'core/decide.ts', from: 'limit: listedBy + lookAheadMs', to: 'limit: Infinity' }],
+    edits: [{ file: 'core/decide.ts', in: 'fateView', from: 'limit: listedBy + lookAheadMs', to: 'limit: Infinity' }],
   },
   {
     name: 'busy-until-forgotten',
@@ -62,6 +68,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/settle.ts',
+        in: 'newsOf',
         from: '...(passed || waits ? { busyUntil: end.at } : {})',
         to: '...{}',
       },
@@ -73,11 +80,13 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/verdict.ts',
+        in: 'verdictOn',
         from: 'const pause = pauseAt(control, actual);',
         to: 'const pause = pauseAt({ ...control, pauses: [] }, actual);',
       },
       {
         file: 'core/verdict.ts',
+        in: 'fatesOf',
         from: 'if (openPause(control) !== undefined) return end(',
         to: 'if (openPause(control) !== undefined && false) return end(',
       },
@@ -86,7 +95,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'young-collapsed',
     what: 'due times collapse before they are 30 s old',
-    edits: [{ file: 'core/verdict.ts', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' }],
+    edits: [{ file: 'core/verdict.ts', in: 'ON_TIME_MS', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' }],
   },
   {
     name: 'window-ignored',
@@ -94,6 +103,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/verdict.ts',
+        in: 'verdictOn',
         from: "if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');",
         to: '',
       },
@@ -103,7 +113,12 @@ export const DECISION_FAULTS: readonly Planted[] = [
     name: 'missed-runs',
     what: 'catchUp "none" runs missed due times',
     edits: [
-      { file: 'core/verdict.ts', from: "if (job.catchUp === 'none')", to: "if (job.catchUp === 'none' && age < 0)" },
+      {
+        file: 'core/verdict.ts',
+        in: 'verdictOn',
+        from: "if (job.catchUp === 'none')",
+        to: "if (job.catchUp === 'none' && age < 0)",
+      },
     ],
   },
   {
@@ -112,6 +127,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'decide',
         from: "if (job.scheduleHash !== row.scheduleHash && revision < row.revision) return { kind: 'lowerRevision' };",
         to: '',
       },
@@ -121,13 +137,18 @@ export const DECISION_FAULTS: readonly Planted[] = [
     name: 'disabled-runs',
     what: 'a disabled job runs',
     edits: [
-      { file: 'core/verdict.ts', from: "if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };", to: '' },
+      {
+        file: 'core/verdict.ts',
+        in: 'verdictOn',
+        from: "if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };",
+        to: '',
+      },
     ],
   },
   {
     name: 'request-taken-twice',
     what: 'the row does not remember the last request that was taken',
-    edits: [{ file: 'core/decide.ts', from: ', manualTaken: request.number })', to: ' })' }],
+    edits: [{ file: 'core/decide.ts', in: 'manualClaim', from: ', manualTaken: request.number })', to: ' })' }],
   },
   {
     name: 'attempts-not-counted',
@@ -135,6 +156,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'takeOver',
         from: 'const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;',
         to: 'const usedUp = false;',
       },
@@ -146,6 +168,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/verdict.ts',
+        in: 'fatesOf',
         from: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });",
         to: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });\n    if (verdict.reason === 'catchUpLatest') {\n      cursor = scheduledFor;\n      continue;\n    }",
       },
@@ -154,7 +177,9 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'late-hand-over-expires',
     what: 'a due time of catchUp none expires after 30 s, however long its lease is',
-    edits: [{ file: 'core/verdict.ts', from: 'if (age <= onTimeMs(job))', to: 'if (age <= ON_TIME_MS)' }],
+    edits: [
+      { file: 'core/verdict.ts', in: 'verdictOn', from: 'if (age <= onTimeMs(job))', to: 'if (age <= ON_TIME_MS)' },
+    ],
   },
   {
     name: 'collapsed-into-pause',
@@ -162,6 +187,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/verdict.ts',
+        in: 'verdictOn',
         from: '    const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));',
         to: '    const newer = job.timetable.next(scheduledFor);',
       },

@@ -9,6 +9,7 @@ export const ELECTION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'election/campaign.ts',
+        in: 'claim',
         from: 'const trust = new Trust(clock, sent, leaseMs - marginOf(leaseMs));',
         to: 'const trust = new Trust(clock, moment(clock), leaseMs - marginOf(leaseMs));',
       },
@@ -21,6 +22,7 @@ export const ELECTION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'election/campaign.ts',
+        in: 'isFree',
         from: 'return !isEnding && clock.monotonic() - broken.since >= longest + marginOf(longest);',
         to: 'return !isEnding || clock.monotonic() < longest;',
       },
@@ -31,7 +33,12 @@ export const ELECTION_FAULTS: readonly Planted[] = [
     what: "an election's claim does not raise the token",
     mix: 'elections',
     edits: [
-      { file: 'election/campaign.ts', from: 'const token = (row.token + 1) as Token;', to: 'const { token } = row;' },
+      {
+        file: 'election/campaign.ts',
+        in: 'writeClaim',
+        from: 'const token = (row.token + 1) as Token;',
+        to: 'const { token } = row;',
+      },
     ],
   },
   {
@@ -41,6 +48,7 @@ export const ELECTION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'election/follow.ts',
+        in: 'follower',
         from: 'return { waitMs: pauseAfter(candidate, error) };',
         to: 'stopping.abort();\n      return { waitMs: pauseAfter(candidate, error) };',
       },

@@ -9,6 +9,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/standing.ts',
+        in: 'standingOf',
         from: 'trustMs: Math.min(left, CHECK_TRUSTS_MS, beatTrusts)',
         to: 'trustMs: left',
       },
@@ -21,6 +22,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/attempt.ts',
+        in: 'underLease',
         from: "&& !(end.fate === 'timedOut' && isFanOut(held.job.handler));",
         to: ';',
       },
@@ -33,6 +35,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'decideUnfinished',
         from: "if (row.phase === 'fanning') {\n    if (s.beat",
         to: "if (row.phase === 'fanning' && false) {\n    if (s.beat",
       },
@@ -43,7 +46,12 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     mix: 'fans',
     what: 'a run is claimed after its items were silent for 15 s, and not 45 s',
     edits: [
-      { file: 'core/fan-out.ts', from: 'SILENT_AFTER_MS: Millis = 45_000', to: 'SILENT_AFTER_MS: Millis = 15_000' },
+      {
+        file: 'core/fan-out.ts',
+        in: 'SILENT_AFTER_MS',
+        from: 'SILENT_AFTER_MS: Millis = 45_000',
+        to: 'SILENT_AFTER_MS: Millis = 15_000',
+      },
     ],
   },
   {
@@ -53,6 +61,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/beat.ts',
+        in: 'itemsAreSilent',
         from: 'return last !== undefined && isSilent(last);',
         to: 'return true || isSilent(last);',
       },
@@ -65,6 +74,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/standing.ts',
+        in: 'standingOf',
         from: "if (seen.row.lease === 'leased' || seen.row.isEnding) return { kind: 'held' };",
         to: '',
       },
@@ -77,6 +87,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/standing.ts',
+        in: 'standingOf',
         from: 'await beat(coordinator, input);',
         to: 'undefined as Moment | undefined;',
       },

@@ -9,6 +9,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/hub-watch.ts',
+        in: 'isLate',
         from: "if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;",
         to: 'return;',
       },
@@ -21,6 +22,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/drain.ts',
+        in: 'drain',
         from: 'const givenBack = [giveBackAll(coordinator), ticksOver.then(() => giveBackAll(coordinator))];',
         to: 'const givenBack = [ticksOver];',
       },
@@ -30,16 +32,24 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     name: 'given-back-whatever',
     what: 'a hand-over is released whether its claim was made or not',
     mix: 'draining',
-    edits: [{ file: 'coordinator/give-back.ts', from: '{ ifMatch: handOver.etag, signal }', to: '{ signal }' }],
+    edits: [
+      {
+        file: 'coordinator/give-back.ts',
+        in: 'giveBack',
+        from: '{ ifMatch: handOver.etag, signal }',
+        to: '{ signal }',
+      },
+    ],
   },
   {
     name: 'expired-given-back',
     what: 'an expired row that was handed over is given back',
     mix: 'kills',
     edits: [
-      { file: 'coordinator/give-back.ts', from: "if (handOver.lease !== 'available') return;", to: '' },
+      { file: 'coordinator/give-back.ts', in: 'giveBack', from: "if (handOver.lease !== 'available') return;", to: '' },
       {
         file: 'coordinator/tick/hub-watch.ts',
+        in: 'isLate',
         from: "if (handOver.lease !== 'available' || givenBack",
         to: 'if (givenBack',
       },
@@ -52,11 +62,13 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/hub-watch.ts',
+        in: 'isLate',
         from: "if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;",
         to: "if (handOver.lease !== 'available') return;",
       },
       {
         file: 'coordinator/tick/hub-watch.ts',
+        in: 'isLeft',
         from: 'return last?.turn === turn && clock.monotonic() - last.at < leaseMs;',
         to: 'return false;',
       },
@@ -69,6 +81,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',
+        in: 'isFresh',
         from: 'Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE)',
         to: 'input.leaseMs * FRESH_SHARE',
       },

@@ -9,6 +9,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'decideUnfinished',
         from: "const isLost = s.record === 'none' && mayRecordBeGone(",
         to: "const isLost = s.record === 'none' && false && mayRecordBeGone(",
       },
@@ -21,6 +22,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'isLeftBehind',
         from: "(row.owed.length > 0 || (row.phase === 'running' && record === 'final'))",
         to: 'row.owed.length > 0',
       },
@@ -33,6 +35,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'adopt',
         from: 'owed: from > through ? base.owed : [...base.owed, change],',
         to: 'owed: base.owed.filter(() => from + through + change.count > 0),',
       },
@@ -45,6 +48,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'adopts',
         from: 'return job.scheduleHash !== row.scheduleHash && revision > row.revision;',
         to: 'return job.scheduleHash !== row.scheduleHash && revision >= row.revision;',
       },

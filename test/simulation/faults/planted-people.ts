@@ -9,10 +9,16 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'operator/change-control.ts',
+        in: 'write',
         from: 'return await isWritten(store, job, metadata, options);',
         to: 'return false;',
       },
-      { file: 'operator/request.ts', from: 'if (own !== undefined)', to: 'if (false && own !== undefined)' },
+      {
+        file: 'operator/request.ts',
+        in: 'requestRun',
+        from: 'if (own !== undefined)',
+        to: 'if (false && own !== undefined)',
+      },
     ],
   },
   {
@@ -22,6 +28,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'operator/change-control.ts',
+        in: 'tidy',
         from: 'stillCounts(pause, row, spec) || excuses(pause, control, row, spec)',
         to: 'stillCounts(pause, row, spec) || (excuses(pause, control, row, spec) && false)',
       },
@@ -34,6 +41,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/row.ts',
+        in: 'forgottenRow',
         from: 'return { ...newRow(cursor, revision, scheduleHash), token, manualTaken, forgotten: at };',
         to: 'return { ...newRow(cursor, revision, scheduleHash), manualTaken: token < 0 ? 0 : manualTaken, forgotten: at };',
       },
@@ -44,7 +52,12 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     what: 'a job is forgotten before its run is recorded as cancelled',
     mix: 'people',
     edits: [
-      { file: 'operator/forget.ts', from: 'await writeEnd(desk, holding, run.key, record);', to: 'void record;' },
+      {
+        file: 'operator/forget.ts',
+        in: 'endRunOf',
+        from: 'await writeEnd(desk, holding, run.key, record);',
+        to: 'void record;',
+      },
     ],
   },
   {
@@ -52,7 +65,12 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     what: 'a row of a newer format is read like any other',
     mix: 'foreign',
     edits: [
-      { file: 'core/row.ts', from: "if (format !== '1') throw", to: "if (format !== '1' && format !== '2') throw" },
+      {
+        file: 'core/row.ts',
+        in: 'decodeRow',
+        from: "if (format !== '1') throw",
+        to: "if (format !== '1' && format !== '2') throw",
+      },
     ],
   },
   {
@@ -62,6 +80,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/look.ts',
+        in: 'look',
         from: 'troubled(coordinator, quarantine, { job: name, reason }, report);',
         to: 'void reason;',
       },
@@ -74,6 +93,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/look.ts',
+        in: 'look',
         from: 'if (!(error instanceof ForeignMetadataError)) throw error;',
         to: "if (error instanceof ForeignMetadataError) throw new StoreUnavailableError('simulated', { cause: error });\n    else throw error;",
       },
@@ -91,6 +111,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/look.ts',
+        in: 'situationOf',
         from: 'control: seen.control === undefined ?',
         to: "control: seen.control === undefined || seen.control.metadata['pauses'] === 'of another program' ?",
       },

@@ -9,6 +9,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/tick.ts',
+        in: 'serve',
         from: 'const wait = await survey.step(fire, { isFirst });',
         to: 'if (!state.hubWatch.mayRace) {\n          await sleep(clock, Math.max(0, Math.min(500, left())), stopped);\n          continue;\n        }\n        const wait = await survey.step(fire, { isFirst });',
       },
@@ -21,6 +22,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/hub-watch.ts',
+        in: 'hubWatch',
         from: 'doubt(`the task hub does not take orchestrations: ${String(error)}`, report);\n    },\n  };',
         to: '},\n  };',
       },
@@ -33,10 +35,11 @@ export const TIME_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/execute.ts',
+        in: 'untilDue',
         from: 'Math.min(due - serviceTime.now(), bound - clock.monotonic())',
         to: 'due - serviceTime.now() + 0 * bound',
       },
-      { file: 'lease/keep-alive.ts', from: 'options.onDate?.(date, sent);', to: '' },
+      { file: 'lease/keep-alive.ts', in: 'readControl', from: 'options.onDate?.(date, sent);', to: '' },
     ],
   },
   {
@@ -46,6 +49,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'lease/service-time.ts',
+        in: 'observe',
         from: 'if (Math.abs(difference - skew) > roundTrip / 2 + CORRECT_BEYOND_MS) skew = difference;',
         to: '',
       },
@@ -58,6 +62,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide.ts',
+        in: 'boundedWait',
         from: 'return Math.min(until, firstSeenAt + 1000 + longest);',
         to: 'return Math.max(until, Math.min(until, firstSeenAt + 1000 + longest));',
       },
@@ -67,6 +72,13 @@ export const TIME_FAULTS: readonly Planted[] = [
     name: 'first-page-date',
     what: "a row is as old as its listing's first page",
     mix: 'outages',
-    edits: [{ file: 'coordinator/tick/decide-on.ts', from: 'listedAt: seen.date', to: 'listedAt: listing.date' }],
+    edits: [
+      {
+        file: 'coordinator/tick/decide-on.ts',
+        in: 'decideOn',
+        from: 'listedAt: seen.date',
+        to: 'listedAt: listing.date',
+      },
+    ],
   },
 ];

@@ -6,20 +6,30 @@ export const TRUST_FAULTS: readonly Planted[] = [
     name: 'proof-is-the-end',
     what: 'a renewal counts from its end, not from its start',
     edits: [
-      { file: 'lease/keep-alive.ts', from: 'trust.extend(start, length)', to: 'trust.extend(moment(clock), length)' },
+      {
+        file: 'lease/keep-alive.ts',
+        in: 'renew',
+        from: 'trust.extend(start, length)',
+        to: 'trust.extend(moment(clock), length)',
+      },
     ],
   },
   {
     name: 'no-margin',
     what: 'no margin at the end of a lease',
-    edits: [{ file: 'core/job.ts', from: 'return Math.max(2000, leaseMs / 10);', to: 'return 0;' }],
+    edits: [{ file: 'core/job.ts', in: 'marginOf', from: 'return Math.max(2000, leaseMs / 10);', to: 'return 0;' }],
   },
   {
     name: 'no-second-off',
     what: 'no second off the first trust, for the resolution of the Dates',
     mix: 'wide',
     edits: [
-      { file: 'coordinator/attempt/claim.ts', from: ' - 1000 - marginOf(leaseMs);', to: ' - marginOf(leaseMs);' },
+      {
+        file: 'coordinator/attempt/claim.ts',
+        in: 'trustFrom',
+        from: ' - 1000 - marginOf(leaseMs);',
+        to: ' - marginOf(leaseMs);',
+      },
     ],
   },
   {
@@ -28,6 +38,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',
+        in: 'trustFrom',
         from: 'leaseMs - (written.date - lease.acquiredAt) - 1000',
         to: 'leaseMs - 1000',
       },
@@ -39,6 +50,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'lease/trust.ts',
+        in: 'elapsedSince',
         from: 'return Math.max(clock.now() - start.wall, clock.monotonic() - start.monotonic);',
         to: 'return clock.monotonic() - start.monotonic;',
       },
@@ -50,6 +62,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/execute.ts',
+        in: 'execute',
         from: "if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
         to: "if (!held.trust.holds && false) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
       },
@@ -62,16 +75,19 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/fan-out.ts',
+        in: 'stageOf',
         from: 'const outcomes = await readOutcomes(held, plan);',
         to: '',
       },
       {
         file: 'coordinator/attempt/fan-out.ts',
+        in: 'stageOf',
         from: 'const execution = await call((context) => handler.gather(context, outcomes as never, input));',
         to: 'const execution = await call(async (context) => handler.gather(context, (await readOutcomes(held, plan)) as never, input));',
       },
       {
         file: 'coordinator/attempt/fan-out.ts',
+        in: 'asking',
         from: "if (!trust.holds) throw new StoreUnavailableError('storage answered after",
         to: "if (!trust.holds && false) throw new StoreUnavailableError('storage answered after",
       },
@@ -83,6 +99,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/execute.ts',
+        in: 'execute',
         from: 'await holdBack(held, due, aborter.signal);',
         to: '',
       },
@@ -94,6 +111,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/attempt.ts',
+        in: 'underLease',
         from: "fence.close();\n    if (!held.trust.holds) return lost(held, 'the lease was lost');",
         to: "if (!held.trust.holds) return lost(held, 'the lease was lost');",
       },
@@ -105,6 +123,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'stores/memory/store.ts',
+        in: 'renew',
         from: "if (row === undefined || lease === undefined) return 'lost';",
         to: "if (row === undefined) return 'lost';\n      if (lease === undefined) return 'renewed';",
       },
@@ -116,6 +135,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/tick/look.ts',
+        in: 'leaseOf',
         from: 'return !isEnding && seenFor >=',
         to: 'return !isEnding || seenFor >=',
       },
@@ -127,6 +147,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'coordinator/attempt/attempt.ts',
+        in: 'underLease',
         from: 'const isOver = end !== null && ',
         to: 'const isOver = end !== null && false && ',
       },

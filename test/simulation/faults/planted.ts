@@ -9,9 +9,12 @@ import { PEOPLE_FAULTS } from './planted-people';
 import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
 
-/** One text of a source file under `src`, which must be there exactly once, and what is put in its place. */
+/** One text of a source file under `src`, and the text that takes its place. */
 export interface Edit {
   readonly file: string;
+  /** The function that holds the rule, or the constant that states it. Undefined: an import that the edit needs. */
+  readonly in?: string;
+  /** Must be in that function exactly once. */
   readonly from: string;
   readonly to: string;
 }

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Plugin } from 'esbuild';
 import { build } from 'esbuild';
-import type { Planted } from '../faults/planted';
+import { parseSync, Visitor } from 'oxc-parser';
+import type { Edit, Planted } from '../faults/planted';
 
 /** A rule of the product has moved, and what was to be planted there no longer fits. */
 export class PlantingError extends Error {
@@ -15,7 +16,7 @@ export class PlantingError extends Error {
  * thread can run.
  *
  * @param root the project's folder
- * @throws PlantingError when a text that is to be replaced is not there exactly once
+ * @throws PlantingError when a function does not have exactly once the text that is to be replaced in it
  */
 export async function bundleWorker(root: string, outfile: string, planted?: Planted): Promise<void> {
   // Before esbuild starts: its errors would hide this one.
@@ -39,22 +40,64 @@ export async function bundleWorker(root: string, outfile: string, planted?: Plan
 /** The files that a planted fault changes, as they are then. */
 export function plantedSources(root: string, { name, edits }: Planted): ReadonlyMap<string, string> {
   const changed = new Map<string, string>();
-  for (const { file, from, to } of edits) {
-    const absolute = path.join(root, 'src', file);
+  for (const edit of edits) {
+    const absolute = path.join(root, 'src', edit.file);
     const text = changed.get(absolute) ?? readFileSync(absolute, 'utf8');
-    const found = text.split(from).length - 1;
-    if (found !== 1) {
+    const places = placesOf(text, edit);
+    const [place, ...others] = places;
+    if (place === undefined || others.length > 0) {
       throw new PlantingError(
-        `"${name}" cannot be planted: src/${file} has ${String(found)} times, not once, the text ${JSON.stringify(from)}. ` +
-          'Follow the rule to where it is now.',
+        `"${name}" cannot be planted: ${whereOf(edit)} has ${String(places.length)} times, not once, the text ` +
+          `${JSON.stringify(edit.from)}. Follow the rule to where it is now.`,
       );
     }
-    changed.set(
-      absolute,
-      text.replace(from, () => to),
-    );
+    changed.set(absolute, text.slice(0, place) + edit.to + text.slice(place + edit.from.length));
   }
   return changed;
+}
+
+function whereOf({ file, in: rule }: Edit): string {
+  return rule === undefined ? `src/${file}` : `${rule} in src/${file}`;
+}
+
+/** Where the text of an edit stands in its function. */
+function placesOf(text: string, { file, in: rule, from }: Edit): number[] {
+  const spans = rule === undefined ? [{ start: 0, end: text.length }] : spansOf(file, text, rule);
+  const places = new Set<number>();
+  for (let at = text.indexOf(from); at >= 0; at = text.indexOf(from, at + 1)) {
+    if (spans.some(({ start, end }) => at >= start && at + from.length <= end)) places.add(at);
+  }
+  return [...places];
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The functions, methods and constants of a name, each with its whole declaration. */
+function spansOf(file: string, text: string, name: string): Span[] {
+  const found: Span[] = [];
+  const add = ({ start, end }: Span): void => {
+    found.push({ start: text.lastIndexOf('\n', start) + 1, end: Math.max(end, text.indexOf('\n', end)) });
+  };
+  const isCalled = (key: { readonly type: string; readonly name?: unknown } | null): boolean =>
+    key?.type === 'Identifier' && key.name === name;
+  new Visitor({
+    FunctionDeclaration: (node) => {
+      if (isCalled(node.id)) add(node);
+    },
+    VariableDeclarator: (node) => {
+      if (isCalled(node.id)) add(node);
+    },
+    MethodDefinition: (node) => {
+      if (isCalled(node.key)) add(node);
+    },
+    Property: (node) => {
+      if (isCalled(node.key) && node.value.type.includes('Function')) add(node);
+    },
+  }).visit(parseSync(file, text).program);
+  return found;
 }
 
 function replaceSources(changed: ReadonlyMap<string, string>): Plugin {
