@@ -28,8 +28,8 @@ export type Reason =
   /** failed: The attempts were used up by instances that died or lost their lease. */
   | 'holderLost'
   /**
-   * failed, expired: The storage account failed over. A run that was going on is `failed`, since its end is lost; a due
-   * time that may have run is `expired`.
+   * failed, expired: The storage account failed over. A run in progress is `failed`, since its end is lost; a due time
+   * that may have run is `expired`.
    */
   | 'failedOver'
   /**
@@ -49,7 +49,7 @@ export type Reason =
   | 'cancelRequested'
   /** cancelled: A newer due time or a request came, and `overlap` is `cancel`. */
   | 'overlapCancel'
-  /** overlapped: The last run was going on, and `overlap` is `skip`. */
+  /** overlapped: The last run was still in progress, and `overlap` is `skip`. */
   | 'overlapSkip'
   /** overlapped: A newer due time came during the same run and runs instead: `overlap` is `queue` or `cancel`. */
   | 'overlapNewer'

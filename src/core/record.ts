@@ -50,8 +50,7 @@ export interface LedgerRecord {
   /** The due time, or the oldest one of several. For a run by request, when it was asked for. */
   readonly scheduledFor: string;
   /**
-   * `final`, or `open` for a run that is going on: an attempt that may not be the first is about to run, or was
-   * interrupted.
+   * `final`, or `open` for a run in progress: an attempt that may not be the first is about to run, or was interrupted.
    */
   readonly state: 'open' | 'final';
   /** The outcome. Null in an open record as it is stored; commands print `running` or `retrying` there. */
@@ -65,7 +64,7 @@ export interface LedgerRecord {
   /** The run. */
   readonly runId: string;
   /**
-   * When the run was first claimed: `overlap` counts it as going on from here to `endedAt`. Older versions left it out.
+   * When the run was first claimed. For `overlap` the run lasts from here to `endedAt`. Older versions left this out.
    */
   readonly claimedAt?: string | null;
   /** The first call of the handler that is known to have happened. */

@@ -6,14 +6,17 @@ import type { Subject } from './subject';
 
 export interface CancelledRun {
   readonly runId: string;
-  /** When it was asked for, by the storage service's clock. */
+  /** When the cancel was requested, by the storage service's clock. */
   readonly requestedAt: number;
-  /** `holder`: an attempt goes on, and ends at its next renewal; `tick`: the run waits, and the next tick ends it. */
+  /**
+   * `holder`: an attempt is running, and ends at its next renewal. `tick`: the run is waiting, and the next tick ends
+   * it.
+   */
   readonly endedBy: 'holder' | 'tick';
 }
 
 /**
- * Asks for the end of a job's run.
+ * Requests the cancellation of a job's run.
  *
  * @throws OperatorError `NothingRuns`
  */
@@ -27,7 +30,7 @@ export function cancelRun(store: LeaseStore, subject: Subject, options?: CallOpt
       const runId = await currentRun(store, name, state, options);
       if (runId === undefined) {
         const unseen = row === undefined ? ': no coordinator has seen it yet' : '';
-        throw new OperatorError('NothingRuns', `nothing of job "${name}" runs${unseen}`);
+        throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
       }
       const endedBy = lease === 'held' ? 'holder' : 'tick';
       const result: CancelledRun = { runId, requestedAt: now, endedBy };

@@ -12,19 +12,19 @@ import { readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 
-/** So many others in a row were faster: something is wrong. */
+/** If so many writers in a row were faster, something is wrong. */
 const ATTEMPTS = 10;
 
 export interface Change<Result> {
-  /** Undefined: nothing is to be written. */
+  /** Undefined: write nothing. */
   readonly control: Control | undefined;
   readonly result: Result;
 }
 
 /**
- * Reads a job's control record, changes it, and writes it if nobody else has meanwhile; else once more from the start.
+ * Reads a job's control record, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
  *
- * @param change throws `OperatorError` where what is asked for makes no sense; may be called more than once
+ * @param change throws `OperatorError` if the request makes no sense in this state; may be called more than once
  */
 export async function changeControl<Result>(
   store: LeaseStore,
@@ -41,11 +41,14 @@ export async function changeControl<Result>(
   }
   throw new OperatorError(
     'Contended',
-    `the control record of job "${subject.name}" is being changed by others all the time: try again`,
+    `the control record of job "${subject.name}" keeps changing, because others write it: try again`,
   );
 }
 
-/** Returns whether it was written, also by a call whose answer was lost, or that was made twice on its way. */
+/**
+ * Returns whether the control was written. A call whose answer was lost counts, and so does one that the network
+ * repeated.
+ */
 async function write(
   store: LeaseStore,
   job: JobName,
@@ -60,9 +63,9 @@ async function write(
     if (error instanceof StoreLimitError) {
       throw new OperatorError(
         'ControlFull',
-        `the control record of job "${job}" has no more room: it holds ${String(Math.floor(store.limits.metadataBytes / 1024))} KB of pauses, notes and ` +
+        `the control record of job "${job}" is full: it holds ${String(Math.floor(store.limits.metadataBytes / 1024))} KB of pauses, notes and ` +
           'waiting requests. ' +
-          'Write a shorter note, or wait until a tick has gone past the old ones.',
+          'Write a shorter note, or wait until a tick has passed the old ones.',
         { cause: error },
       );
     }
@@ -82,7 +85,7 @@ async function isWritten(
   return control !== undefined && sameMetadata(control.metadata, metadata);
 }
 
-/** Drops what no decision needs any more: else the record would grow until it is full. */
+/** Removes entries that no decision needs, so that the record does not grow until it is full. */
 function tidy(control: Control, state: JobState, { name, spec }: Subject): Control {
   const { row } = state;
   if (row === undefined) return control;
@@ -95,8 +98,8 @@ function tidy(control: Control, state: JobState, { name, spec }: Subject): Contr
 }
 
 /**
- * Whether the end of a pause still counts as a success would, for `alertAfter`. A pause in which nothing was due has no
- * record, so that the control alone can show it; only the newest end counts.
+ * Whether `alertAfter` still counts the end of a pause as a success. A pause in which nothing was due has no record, so
+ * only the control shows it. Only the newest end counts.
  */
 function excuses(
   { until }: Pause,
@@ -112,7 +115,8 @@ function excuses(
 function stillCounts({ since, until }: Pause, row: NonNullable<JobState['row']>, spec: JobSpec | undefined): boolean {
   if (until === undefined) return true;
   if (until <= row.cursor) return false;
-  // Where the schedule is known to be the row's, a pause without due times is over too: a job on request has no others.
+  // If the file's schedule is the row's, a pause without due times can go too: the pauses of a job on request have
+  // none.
   if (spec?.scheduleHash !== row.scheduleHash) return true;
   const due = spec.timetable.next(Math.max(row.cursor, since - spec.offsetMs - 1));
   return due !== undefined && actualTime(spec, due) < until;

@@ -7,10 +7,10 @@ import { runIdOf } from '../core/key';
 import { isDue } from '../core/why';
 import type { Explanation } from './explain';
 
-/** An instant as its reader likes it. */
+/** Formats an instant for the reader. */
 export type ShowTime = (instant: EpochMs) => string;
 
-/** One or two sentences that say why, for people. */
+/** Explains the outcome to people, in one or two sentences. */
 export function describe(explanation: Explanation, show: ShowTime): string {
   switch (explanation.fate) {
     case 'running':
@@ -21,32 +21,32 @@ export function describe(explanation: Explanation, show: ShowTime): string {
       return describeOpen(explanation, show);
     default: {
       const sentence = describeFate(explanation, show);
-      return explanation.record === null ? `${sentence} The ledger does not have it yet.` : sentence;
+      return explanation.record === null ? `${sentence} The ledger does not have the record yet.` : sentence;
     }
   }
 }
 
-/** What the ledger says, or is about to say. */
+/** The sentence for an outcome that the ledger has, or will have. */
 function describeFate({ fate, reason, job, time, state, record }: Explanation, show: ShowTime): string {
   switch (reason) {
     case 'completed':
       return 'The handler returned.';
     case 'termEnded':
-      return 'The term came to its end and handed over to the next one.';
+      return 'The term ended, and the next one followed.';
     case 'handlerError':
       return 'The handler threw in its last attempt.';
     case 'nonRetryable':
-      return 'The handler threw a NonRetryableError, so it was not tried again.';
+      return 'The handler threw a NonRetryableError, so it was not retried.';
     case 'invalidResult':
-      return 'The handler returned what the ledger cannot hold.';
+      return 'The handler returned a value that the ledger cannot hold: not JSON, or more than 32 KB of it.';
     case 'holderLost':
-      return 'Its attempts were used up by instances that died or lost their lease.';
+      return 'Instances that died or lost their lease used up its attempts.';
     case 'failedOver':
       return fate === 'failed'
-        ? 'The storage account failed over while it ran, and how it ended is lost.'
-        : 'The storage account failed over, and whether it ran is lost: it is not run again.';
+        ? 'The storage account failed over during the run, and the outcome is lost.'
+        : 'The storage account failed over. The due time may have run, so it is not run again.';
     case 'outcomeUnknown':
-      return 'Nobody can tell whether it ran to its end: its record was deleted by retention, or cannot be read. It is not run again.';
+      return 'The outcome is unknown, because the record was deleted by retention or cannot be read. The due time is not run again.';
     case 'timeout':
       return 'Its last attempt took longer than "timeout".';
     case 'stallAfter':
@@ -54,17 +54,17 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
     case 'instanceStopped':
       return 'The instance that ran it was shut down.';
     case 'leaseLost':
-      return 'Its lease could not be kept.';
+      return 'The attempt could not keep its lease.';
     case 'cancelRequested':
       return 'An operator cancelled the run.';
     case 'overlapCancel':
-      return 'It gave way to a newer due time or request, since "overlap" is "cancel".';
+      return 'A newer due time or request cancelled the run, because "overlap" is "cancel".';
     case 'overlapSkip':
-      return 'The last run was still going on, and "overlap" is "skip".';
+      return 'The last run was still in progress, and "overlap" is "skip".';
     case 'overlapNewer':
-      return 'A newer due time came while the last run was still going on, and only the newest is run.';
+      return 'A newer due time passed during the same run, and only the newest one runs.';
     case 'catchUpLatest':
-      return 'It was missed, and by the time it was seen a newer due time had passed: "catchUp" is "latest".';
+      return 'It was missed, and a newer due time passed before a tick saw it: "catchUp" is "latest".';
     case 'catchUpWindow':
       return `It was not run within "catchUpWindow" (${formatDuration(job.catchUpWindowMs)}).`;
     case 'catchUpNone':
@@ -77,29 +77,29 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
       return 'The job is disabled in the jobs file.';
     case 'scheduleChanged':
       return record?.through === undefined
-        ? 'The schedule was not yet this one: a changed schedule counts from when it was first seen.'
-        : `The schedule was changed. Nothing that was due and not yet decided between ${show(Date.parse(record.scheduledFor))} and ${show(Date.parse(record.through))} was run.`;
+        ? 'Another schedule was in force. A changed schedule counts from the tick that first sees it.'
+        : `The schedule was changed. Undecided due times between ${show(Date.parse(record.scheduledFor))} and ${show(Date.parse(record.through))} were not run.`;
     default:
-      return `It is ${fate}.`;
+      return `Its outcome is ${fate}.`;
   }
 }
 
-/** Who paused the job, and when, as the end of a clause. */
+/** The person who paused the job, and the time, as the end of a clause. */
 function pausedBy(control: Control, show: ShowTime): string {
   const pause = openPause(control);
   return pause === undefined ? '' : ` by ${pause.by} (${pause.note}) since ${show(pause.since)}`;
 }
 
-/** What has no fate yet, or never will. */
+/** The sentence for an instant that has no outcome yet, or never will. */
 function describeOpen(explanation: Explanation, show: ShowTime): string {
   const { reason, job, time, state } = explanation;
   const { row, control, now } = state;
   const current = row?.run === undefined ? 'the current run' : `run ${runIdOf(job.name, row.run.key)}`;
   switch (reason) {
     case 'attemptRunning':
-      return `Attempt ${row?.attempt ?? 1} goes on${by(row?.incumbent)}, since ${show(row?.started ?? now)}.`;
+      return `Attempt ${row?.attempt ?? 1} has been running${by(row?.incumbent)} since ${show(row?.started ?? now)}.`;
     case 'claimed':
-      return `It is claimed${by(row?.incumbent)}, and the handler waits for ${show(row?.started ?? now)}.`;
+      return `It is claimed${by(row?.incumbent)}. The handler starts at ${show(row?.started ?? now)}.`;
     case 'fanningOut':
       return 'Its items are running.';
     case 'takeOverDue':
@@ -109,43 +109,43 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'resumeDue':
       return `The instance that ran attempt ${row?.attempt ?? 1} was shut down: the next tick resumes the run.`;
     case 'cancelRequested':
-      return 'An operator has asked for its end: it comes with the next renewal of the lease, or the next tick.';
+      return 'An operator cancelled the run. It ends at the next renewal of its lease, or at the next tick.';
     case 'claimDue':
-      return `It has been due for ${formatDuration(now - actualTime(job, time))}, and the next tick claims it. If that does not happen, no instance is ticking, or none may claim this job.`;
+      return `It has been due for ${formatDuration(now - actualTime(job, time))}, and the next tick claims it. If it stays unclaimed, no instance is ticking, or none may claim this job.`;
     case 'catchUp':
       return `It was missed, and the next tick runs it: "catchUp" is "${job.catchUp}".`;
     case 'queued':
-      return `It came while ${current} was going on, and runs right after it: "overlap" is "${job.overlap}".`;
+      return `It came during ${current}, and runs right after it: "overlap" is "${job.overlap}".`;
     case 'overlapSkip':
-      return `It came while ${current} was going on, which it still is; "overlap" is "skip", so it is not going to run.`;
+      return `It came during ${current}, which is still in progress. It will not run, because "overlap" is "skip".`;
     case 'overlapNewer':
-      return `It came while ${current} was going on, which it still is, and so did a newer one: only the newest runs.`;
+      return `It came during ${current}, which is still in progress, and so did a newer due time: only the newest one will run.`;
     case 'waitsForRun':
-      return `It is decided when ${current} is over, which began after it.`;
+      return `It is decided when ${current}, which began after it, is over.`;
     case 'waitsForOlder':
-      return 'An older due time runs first; this one is decided after that.';
+      return 'An older due time runs first. This one is decided after that run.';
     case 'requested':
-      return 'It was asked for, and runs as soon as a tick has listed the job and finds it free.';
+      return 'A person requested it. It runs as soon as a tick finds the job free.';
     case 'paused':
       return explanation.fate === 'future'
-        ? `It is yet to come. The job is paused${pausedBy(control, show)}: unless it is resumed before, this one will not run.`
-        : `It is decided when the job is resumed, which is paused${pausedBy(control, show)}.`;
+        ? `It lies in the future. The job is paused${pausedBy(control, show)}. Unless the job is resumed before, this due time will not run.`
+        : `The job is paused${pausedBy(control, show)}. This due time is decided when the job is resumed.`;
     case 'disabled':
-      return 'It is yet to come, and will not run: the job is disabled in the jobs file.';
+      return 'It lies in the future, and will not run: the job is disabled in the jobs file.';
     case 'notYetDue':
-      return `It is yet to come, in ${formatDuration(actualTime(job, time) - now)}.`;
+      return `It is due in ${formatDuration(actualTime(job, time) - now)}.`;
     case 'manualOnly':
-      return 'The job runs on request only (@manual), and nobody asked for a run at this time.';
+      return 'The job runs only on request (@manual), and nobody requested a run at this time.';
     case 'leaderJob':
-      return 'A leader job (@always) has terms, no due times, and no term began at this time.';
+      return 'A leader job (@always) has terms and no due times. No term began at this time.';
     case 'beforeFirstSeen':
       return row === undefined
-        ? 'No coordinator has seen the job yet, and one that sees it for the first time runs nothing of before.'
-        : 'The schedule has it, but no coordinator had seen the job by then: it owes nothing of before.';
+        ? 'No deployment has seen the job yet. Due times before it is first seen never run.'
+        : 'The schedule contains it, but no deployment had seen the job by then. Due times before that never run.';
     case 'recordGone':
-      return `The schedule has it, but it is older than ledger records are kept (${formatDuration(job.keepMs)}): what became of it is not known any more.`;
+      return `The schedule contains it, but ledger records are kept for ${formatDuration(job.keepMs)}, and this one would be older. Its outcome is no longer known.`;
     case 'otherSchedule':
-      return 'The schedule has it, but was another one when its time came: the ledger has nothing of it.';
+      return 'The schedule contains it, but another schedule was in force at that time. The ledger has no record of it.';
     default:
       return describeNotDue(explanation, show);
   }
@@ -155,12 +155,12 @@ function describeNotDue({ job, time }: Explanation, show: ShowTime): string {
   const nominal = time - job.offsetMs;
   if (job.offsetMs > 0 && isDue(job, nominal)) {
     const spread = formatDuration(job.offsetMs);
-    return `The schedule does not have it: it is when ${show(nominal)} really starts, ${spread} later by "spread". Ask for that one.`;
+    return `The schedule does not contain it. The due time ${show(nominal)} starts then, ${spread} later by "spread": ask for that due time.`;
   }
   const before = job.timetable.previous(time);
   const after = job.timetable.next(time);
   const nearest = [before, after].filter((instant) => instant !== undefined).map(show);
-  return `The schedule does not have it${nearest.length === 0 ? '' : `: the nearest due times are ${nearest.join(' and ')}`}.`;
+  return `The schedule does not contain it${nearest.length === 0 ? '' : `: the nearest due times are ${nearest.join(' and ')}`}.`;
 }
 
 function by(deployment: string | undefined): string {

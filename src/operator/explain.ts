@@ -15,16 +15,16 @@ import { isOverlappedBy, shown } from './list-runs';
 export interface Explanation extends Answer {
   readonly job: JobSpec;
   readonly time: EpochMs;
-  /** Of this time, or of the stretch of due times that it lies in. */
+  /** The record of this time, or of the stretch of due times that contains it. */
   readonly record: ShownRecord | null;
-  /** What else was seen of the job: for people. */
+  /** The rest of the job's state, for people. */
   readonly state: JobState;
-  /** What makes the answer doubtful. */
+  /** Reasons to doubt the answer. */
   readonly warnings: readonly string[];
 }
 
 /**
- * What became of one instant of a job, or will, and why.
+ * Explains the past or expected outcome of one instant of a job.
  *
  * @param job from a jobs file of this revision
  * @param time nominal
@@ -36,14 +36,14 @@ export async function explainTime(
   time: EpochMs,
   options?: CallOptions,
 ): Promise<Explanation> {
-  // The row first: what is written while this goes on is then found in the ledger.
+  // Reads the row first. A record written meanwhile is then found in the ledger.
   const state = await readState(store, job.name, options);
   const { row, lease, control, now } = state;
   const { found, older } = await findRecord(store, job, time, state, options);
   const known = found !== undefined && found.record.state === 'final';
   const runEnded = known || (await currentRun(store, job.name, state, options)) === undefined;
   const answer = explain({ job, revision, time, found, seenBefore: older, row, lease, runEnded, control, now });
-  // A job that nobody had seen when the oldest records that are kept were written has lost none.
+  // A job that was first seen after the oldest kept records were written has lost none of its own.
   const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
   const record =
     found === undefined ? null : await withOverlappedRun(store, shown(found.record, found.key, row), options);
@@ -53,7 +53,7 @@ export async function explainTime(
   };
 }
 
-/** Whether the job had been seen by the oldest due time whose record is kept. True where nobody can tell. */
+/** Whether the job had been seen by the oldest due time whose record is kept. True if that is unknown. */
 async function wasSeen(
   store: LeaseStore,
   { name, timetable, keepMs }: JobSpec,
@@ -88,14 +88,14 @@ async function findRecord(
 ): Promise<Awaited<ReturnType<typeof recordOver>>> {
   const exact = await recordAt(store, job.name, time, options);
   if (exact !== undefined) return { found: exact, older: true };
-  // What is not decided has no record, and the row's own run is in no stretch.
+  // An undecided due time has no record, and the row's own run is in no stretch.
   const decided = time <= (row?.cursor ?? now) && row?.run?.key !== recordKey(time);
   if (isDue(job, time)) {
     return decided ? recordOver(store, job.name, time, options) : { found: undefined, older: false };
   }
   const manual = await manualRecordAt(store, job.name, time, options);
   if (manual !== undefined || !decided) return { found: manual, older: false };
-  // Due by an older schedule, perhaps: then it lies in the stretch that was recorded when that was replaced.
+  // It may have been due by an older schedule. The stretch that was recorded at the change then contains it.
   const { found } = await recordOver(store, job.name, time, options);
   return { found: found !== undefined && isUncounted(found.record) ? found : undefined, older: false };
 }
@@ -104,6 +104,6 @@ function warningsOf(job: JobSpec, revision: number, row: Row | undefined): reado
   if (row === undefined || row.scheduleHash === job.scheduleHash || revision > row.revision) return [];
   const file = `this file, with revision ${revision}, has another schedule for job "${job.name}"`;
   return revision < row.revision
-    ? [`${file} than revision ${row.revision}, which the job follows: ask with the newer file`]
-    : [`${file} than the one that was first seen with this revision: raise "revision" with each change`];
+    ? [`${file} than revision ${row.revision}, which the job follows: use the newer file`]
+    : [`${file} than the one first seen with this revision: raise "revision" with each change`];
 }

@@ -10,11 +10,11 @@ export interface FoundRecord {
   readonly record: LedgerRecord;
 }
 
-/** Keys have 13 digits for the time. */
+/** Keys have 13 digits for the time, so every instant is earlier. */
 const LATEST = 1e13;
 const PAGE = 20;
 
-/** The record of a due time, by its own key. */
+/** Reads the record of a due time by its own key. */
 export async function recordAt(
   store: LedgerStore,
   job: JobName,
@@ -24,7 +24,7 @@ export async function recordAt(
   return time < 0 || time >= LATEST ? undefined : read(store, job, recordKey(time), options);
 }
 
-/** The record of the run that a person asked for at this time. */
+/** The record of the run that a person requested at this time. */
 export async function manualRecordAt(
   store: LedgerStore,
   job: JobName,
@@ -38,7 +38,7 @@ export async function manualRecordAt(
   return first && read(store, job, first.key, options);
 }
 
-/** Of the due times before this one, the newest that has a record, and that record if it reaches as far as `time`. */
+/** The newest record of a due time before this one, if it reaches as far as `time`. */
 export async function recordOver(
   store: LedgerStore,
   job: JobName,
@@ -52,7 +52,7 @@ export async function recordOver(
   return { older: nearest !== undefined, found };
 }
 
-/** The newest record of a run that was due, or asked for, before this time. */
+/** The newest record of a run that was due or requested before this time. */
 export async function ranBefore(
   store: LedgerStore,
   job: JobName,
@@ -70,9 +70,9 @@ function isOfDueTime({ key }: ListedRecord): boolean {
 }
 
 /**
- * The newest record that is wanted of those before `time`. Keys are inverted times and listings go by prefix: so this looks for
- * the next larger key, from keys that differ in the last digit only to those that differ in the first. At most 13
- * rounds of at most 9 listings, most of them empty, however long the history is.
+ * The newest wanted record before `time`. Keys are inverted times, and listings select by prefix. So this searches for
+ * the next larger key: first among keys that differ only in the last digit, at last among those that differ in the
+ * first. That takes at most 13 rounds of at most 9 listings, most of them empty, however long the history is.
  */
 async function recordBefore(
   store: LedgerStore,
@@ -94,7 +94,7 @@ async function recordBefore(
   return undefined;
 }
 
-/** The first record under a prefix that is wanted. */
+/** The first wanted record under a prefix. */
 async function firstUnder(
   store: LedgerStore,
   job: JobName,

@@ -10,29 +10,29 @@ import { letGo, takeLease, writeEnd, writeHeld, writeStretches } from './take-le
 import type { Desk, Holding } from './take-lease';
 
 const PIECES = 500;
-/** So many others in a row were faster: something is wrong. */
+/** If so many writers in a row were faster, something is wrong. */
 const ATTEMPTS = 10;
 
 export interface ForgetRequest {
   readonly job: JobName;
-  /** Of the jobs file that has the job no more: older files do not bring it back. */
+  /** The revision of the jobs file without the job. Older files do not bring the job back. */
   readonly revision: number;
-  /** A run that is not over is ended as cancelled. */
+  /** End a run in progress as cancelled. */
   readonly endRun: boolean;
 }
 
 export interface Forgotten {
-  /** By the storage service's clock. */
+  /** The time by the storage service's clock. */
   readonly forgottenAt: EpochMs;
-  /** Somebody has done it before. */
+  /** Whether the job had already been forgotten. */
   readonly already: boolean;
-  /** The run that was ended for it. */
+  /** The run that this command ended. */
   readonly endedRun: string | undefined;
 }
 
 /**
- * Forgets a job that is in no file any more: its row keeps token and cursor and says since when, its control is
- * removed, its ledger stays. Asked again, it finishes what was interrupted.
+ * Forgets a job that was deleted from the jobs file. Its row keeps token and cursor, with the time of the deletion; its
+ * control is removed; its ledger stays. Repeated, the command finishes what was interrupted.
  *
  * @throws OperatorError `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`
  */
@@ -43,7 +43,7 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
   const { row } = state;
   if (seen === undefined || row === undefined) {
     if (state.controlEtag === undefined) {
-      throw new OperatorError('Unseen', `there is nothing of job "${job}": no coordinator has seen it`);
+      throw new OperatorError('Unseen', `storage has nothing of job "${job}": no coordinator has seen it`);
     }
     await removeControl(desk, job);
     return { forgottenAt: state.now, already: false, endedRun: undefined };
@@ -71,12 +71,12 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
 function unfinished(job: JobName, run: string): OperatorError {
   return new OperatorError(
     'RunGoesOn',
-    `run ${run} of job "${job}" is not over, and no deployment with this file goes on with it: wait until one that ` +
-      'still has the job has ended it, or ask with --end-run, which records it as cancelled',
+    `run ${run} of job "${job}" is not over, and no deployment with this file continues it. Wait until a deployment ` +
+      'that still has the job ends it, or use --end-run, which records it as cancelled',
   );
 }
 
-/** As a claim that ends its run: the token grows, and the row is written before the record. */
+/** Ends the run like a claim would: the token grows, and the row is written before the record. */
 async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
   const { run } = row;
   if (run === undefined) return row;
@@ -97,16 +97,19 @@ async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): P
   return ending;
 }
 
-/** People may write it until it is gone. */
+/** Repeats the removal, because operators may write the control until it is gone. */
 async function removeControl({ store }: Desk, job: JobName): Promise<void> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const { control } = await store.readControl(job);
     if (control === undefined || (await store.removeControl(job, control.etag)) === 'removed') return;
   }
-  throw new OperatorError('Contended', `the control record of job "${job}" is being changed by others: ask again`);
+  throw new OperatorError(
+    'Contended',
+    `the control record of job "${job}" keeps changing, because others write it: try again`,
+  );
 }
 
-/** What a fan-out run has left. */
+/** Removes the remaining pieces of fan-out runs. */
 async function removePieces({ store }: Desk, job: JobName): Promise<void> {
   let continuation: string | undefined;
   do {

@@ -1,6 +1,6 @@
 const CALLS_AT_ONCE = 16;
 
-/** The results in the order of the items, with so many calls side by side. */
+/** Makes a call for each item, several at a time, and returns the results in the order of the items. */
 export async function inParallel<Item, Result>(
   items: Iterable<Item>,
   call: (item: Item) => Promise<Result>,

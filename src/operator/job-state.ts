@@ -7,11 +7,11 @@ import { decodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 
-/** One job as the store shows it, by one listing. */
+/** The state of one job, from one listing. */
 export interface JobState {
   /** Undefined: no coordinator has seen the job yet. */
   readonly row: Row | undefined;
-  /** A lease that somebody broke counts as held: its holder may still trust it. */
+  /** A broken lease counts as held: its holder may still trust it. */
   readonly lease: 'available' | 'held' | 'expired';
   readonly control: Control;
   readonly controlEtag: ETag | undefined;
@@ -19,12 +19,12 @@ export interface JobState {
   readonly now: EpochMs;
 }
 
-/** Throws `ForeignMetadataError` when row or control are not cronlease's. */
+/** Reads a job's state. Throws `ForeignMetadataError` if cronlease did not write row or control. */
 export async function readState(store: JobRowStore, job: JobName, options?: CallOptions): Promise<JobState> {
   return stateIn(await store.list({ ...options, job }), job);
 }
 
-/** As {@link readState}, from a listing that has the job. */
+/** Like {@link readState}, from a listing that contains the job. */
 export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   const { row, control, date: seenAt = date } = jobs.get(job) ?? {};
   return {
@@ -36,7 +36,10 @@ export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   };
 }
 
-/** Whether an operator forgot the job: what is left of it only keeps its token. Blobs that are not ours are not. */
+/**
+ * Whether an operator forgot the job, so that its row remains only for its token. False for a blob that cronlease did
+ * not write.
+ */
 export function isForgotten({ jobs }: Listing, job: JobName): boolean {
   return jobs.get(job)?.row?.metadata['forgotten'] !== undefined;
 }
@@ -45,7 +48,7 @@ export function leaseOf(state: LeaseState): JobState['lease'] {
   return state === 'available' || state === 'expired' ? state : 'held';
 }
 
-/** The run that is not over, by its id; undefined if there is none. Asks the ledger only where the row cannot tell. */
+/** The id of the run in progress; undefined if there is none. Reads the ledger only if the row does not decide. */
 export async function currentRun(
   store: LedgerStore,
   job: JobName,
@@ -54,7 +57,7 @@ export async function currentRun(
 ): Promise<string | undefined> {
   if (row?.run === undefined || row.phase === 'idle') return undefined;
   if (row.phase === 'running') {
-    // Nobody lets go of a running row before its final record is there.
+    // Nobody releases a running row before its final record exists.
     if (lease === 'available') return undefined;
     const found = await readRecord(store, job, row.run.key, options);
     if (found?.record.state === 'final') return undefined;

@@ -9,21 +9,21 @@ import type { CallOptions, JobRowStore, ListedJob, ListedRow, Listing, Strays } 
 import type { JobState } from './job-state';
 import { isForgotten, leaseOf } from './job-state';
 
-/** One job that a listing shows, or the caller's jobs file has, or both. */
+/** A job in a listing, in the caller's jobs file, or in both. */
 export interface JobEntry {
   readonly name: JobName;
-  /** Undefined: the file does not have it, or there is no file. */
+  /** Undefined: the job is not in the file, or there is no file. */
   readonly spec: JobSpec | undefined;
   /** Undefined: no coordinator has seen the job. */
   readonly listed: ListedRow | undefined;
-  /** Undefined: `unreadable` has the reason. */
+  /** Undefined if the state cannot be read; `unreadable` has the reason. */
   readonly state: JobState | undefined;
   readonly unreadable: readonly UnreadablePart[];
-  /** An operator forgot the job: what is left of it only keeps its token. */
+  /** Whether an operator forgot the job, so that its row remains only for its token. */
   readonly isForgotten: boolean;
 }
 
-/** A row or control that is not cronlease's, or was written by a newer version. Coordinators leave its job alone. */
+/** A row or control that something else or a newer version wrote. Coordinators leave its job alone. */
 export interface UnreadablePart {
   readonly part: 'lease' | 'control';
   readonly error: ForeignMetadataError;
@@ -32,12 +32,12 @@ export interface UnreadablePart {
 export interface JobList {
   /** The storage service's time. */
   readonly now: EpochMs;
-  /** Those of the file in its order, then those that only the listing has. */
+  /** The jobs of the file in its order, then those that only the listing contains. */
   readonly jobs: readonly JobEntry[];
   readonly strays: Strays | undefined;
 }
 
-/** The state of every job, by one listing: no further call is made for a job. */
+/** Reads the state of every job by one listing, without further calls. */
 export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], options?: CallOptions): Promise<JobList> {
   return jobsIn(await store.list(options), specs);
 }

@@ -13,18 +13,18 @@ import { inParallel } from './in-parallel';
 /** An attempt of a ledger record, or the one that is running. */
 export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
 
-/** A ledger record as people see it: an open one tells how its run stands. */
+/** A ledger record for people. An open one shows the state of its run. */
 export interface ShownRecord extends Omit<LedgerRecord, 'outcome' | 'attempts'> {
   readonly outcome: Fate | 'running' | 'retrying';
   readonly attempts: readonly ShownAttempt[];
-  /** Of what was overlapped: the run that was in progress when it was due, where that is known. */
+  /** For an overlapped due time: the run that was in progress at that time, if known. */
   readonly overlappedRunId?: string;
 }
 
 export interface Runs {
   /** Newest first. */
   readonly records: readonly ShownRecord[];
-  /** What could not be read, and why. The others are there. */
+  /** The records that could not be read, with reasons. `records` has the others. */
   readonly problems: readonly string[];
 }
 
@@ -35,10 +35,10 @@ export function shown(record: LedgerRecord, key: string, row: Row | undefined): 
 }
 
 /**
- * The newest ledger records of one job, or of all that the store knows.
+ * The newest ledger records of one job, or of all jobs in the listing.
  *
- * @param listing of the jobs in question
- * @param limit how many records at most
+ * @param listing contains the jobs in question
+ * @param limit the most records to return
  */
 export async function listRuns(
   store: LedgerStore,
@@ -68,7 +68,7 @@ export async function listRuns(
   return { records: records.filter((record) => record !== undefined), problems };
 }
 
-/** Names the run that each overlapped due time met, where that run is in the list as well. */
+/** Adds to each overlapped due time the run that was in progress, if the list has that run too. */
 export function withOverlappedRuns(records: readonly ShownRecord[]): readonly ShownRecord[] {
   return records.map((record) => {
     if (record.outcome !== 'overlapped') return record;
@@ -77,7 +77,7 @@ export function withOverlappedRuns(records: readonly ShownRecord[]): readonly Sh
   });
 }
 
-/** Whether a run was in progress when something was due. Times of one machine are compared with those of another. */
+/** Whether a run was in progress at a due time. The compared times may come from different machines. */
 export function isOverlappedBy(
   { job, scheduledFor }: Pick<LedgerRecord, 'job' | 'scheduledFor'>,
   run: Pick<LedgerRecord, 'job' | 'trigger' | 'endedAt' | 'scheduledFor'>,

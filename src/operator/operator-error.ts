@@ -17,7 +17,9 @@ export type OperatorProblem =
   | 'FutureTime'
   | 'OlderFile';
 
-/** What a person asked for is not done, since it makes no sense as things stand. The message says how they stand. */
+/**
+ * A request that makes no sense in the job's present state, and was not carried out. The message describes that state.
+ */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 

@@ -6,11 +6,11 @@ import { currentRun, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 
-/** Notes, and names of people, may have this many characters. */
+/** The most characters of a note, and of a person's name. */
 export const NOTE_LENGTH = 200;
 
 /**
- * Pauses a job from now on, by the storage service's clock. What is claimed already goes on.
+ * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues.
  *
  * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `ControlFull`
  */
@@ -22,12 +22,12 @@ export async function pauseJob(
 ): Promise<Pause> {
   for (const [what, text] of [
     ['note', note],
-    ['name of who pauses', by],
+    ['name of the person', by],
   ] as const) {
     if (text.length <= NOTE_LENGTH) continue;
     throw new OperatorError(
       'NoteTooLong',
-      `the ${what} has ${text.length} characters, and may have ${NOTE_LENGTH}: shorten it`,
+      `the ${what} has ${text.length} characters, and ${NOTE_LENGTH} are allowed: shorten it`,
     );
   }
   return changeControl(
@@ -47,9 +47,9 @@ export async function pauseJob(
 }
 
 /**
- * Ends the pause of a job, now, by the storage service's clock.
+ * Ends a job's pause now, by the storage service's clock.
  *
- * @returns the pause, ended
+ * @returns the pause with its end
  * @throws OperatorError `NotPaused`
  */
 export function resumeJob(
@@ -69,18 +69,20 @@ export function resumeJob(
   );
 }
 
-/** A run that a pause came too late for. */
+/** A run that was claimed before the pause. */
 export interface StillRuns {
-  /** Undefined: a due time is being claimed at this very moment, and its run has no id yet. */
+  /** Undefined: a due time is being claimed at this moment, and its run has no id yet. */
   readonly runId: string | undefined;
   readonly deployment: string | undefined;
-  /** When its attempt starts; 0: nobody can tell. */
+  /** When its attempt starts; 0 if unknown. */
   readonly startsAt: number;
-  /** `claimed`: it waits for its due time; `running`: an attempt runs; `waiting`: its next attempt follows. */
+  /**
+   * `claimed`: it waits for its due time. `running`: an attempt is running. `waiting`: it waits for its next attempt.
+   */
   readonly how: 'claimed' | 'running' | 'waiting';
 }
 
-/** What of a paused job is not held back: what was claimed before. */
+/** The run of a paused job that the pause does not stop, because it was claimed before. */
 export async function stillRuns(
   store: LeaseStore,
   { name }: Subject,
@@ -100,7 +102,7 @@ export async function stillRuns(
 function endPauses(control: Control, now: number): Control {
   const pauses = control.pauses
     .map(({ until = now, ...pause }) => ({ ...pause, until }))
-    // One that ends as it begins holds nothing back.
+    // A pause that ends as it begins holds nothing back.
     .filter(({ since, until }) => since < until);
   return { ...control, pauses };
 }

@@ -7,7 +7,7 @@ import { orRefusal } from './refusal';
 import { letGo, takeLease, writeMetadata } from './take-lease';
 import type { Desk } from './take-lease';
 
-/** What becomes, or has become, of one election. */
+/** The recovery of one election, planned or carried out. */
 export type ElectionRecovery =
   | {
       readonly kind: 'recovered';
@@ -17,8 +17,8 @@ export type ElectionRecovery =
   | (Refusal & { readonly election: JobName });
 
 /**
- * Raises the token of every election in the container after an asynchronous failover of its account. To be called
- * while no program campaigns.
+ * Raises the token of every election in the container after an asynchronous failover of its account. Stop every program
+ * that campaigns before.
  */
 export async function recoverElections(
   desk: Desk<ElectionStore>,

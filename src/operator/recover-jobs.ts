@@ -20,23 +20,23 @@ import { letGo, renewHeld, takeLease, writeEnd, writeHeld, writeStretches } from
 import type { Desk, Holding } from './take-lease';
 
 const PAGE = 500;
-/** How many records of a job without a cursor are looked through: what a failover can lose is younger. */
+/** How many records of a job without a cursor are read. A failover can lose only younger ones. */
 const RECORDS_WITHOUT_CURSOR = 1_000;
 
-/** What becomes, or has become, of one job. */
+/** The recovery of one job, planned or carried out. */
 export type JobRecovery =
   | {
       readonly kind: 'recovered';
       readonly job: JobName;
-      /** Whether the file has it: else nobody knows when it was due, and no due time gets a fate. */
+      /** Whether the job is in the file. Otherwise its due times are unknown, and none gets a fate. */
       readonly inFile: boolean;
-      /** Its row was lost, and is made anew. */
+      /** Whether its row was lost and is created again. */
       readonly isNew: boolean;
       readonly token: Change;
       readonly cursor: Change;
       readonly run: (RunRecovery & { readonly runId: string }) | undefined;
       readonly stretches: readonly Stretch[];
-      /** Ids of runs that were begun, are in no row, and end as `failed`. */
+      /** Ids of runs that were started and are in no row. They end as `failed`. */
       readonly abandoned: readonly string[];
     }
   | (Refusal & { readonly job: JobName });
@@ -48,15 +48,15 @@ interface Change {
 
 export interface RecoverRequest extends Omit<RecoverChoices, 'until'> {
   readonly file: JobsFile;
-  /** Undefined: now, by the storage service's time. */
+  /** Undefined: the current time by the storage service's clock. */
   readonly until: EpochMs | undefined;
-  /** False: nothing is written, and the answer says what would be. */
+  /** False: write nothing, and return the plan. */
   readonly apply: boolean;
 }
 
 /**
- * Puts every job right after an asynchronous failover of the storage account. To be called while no deployment ticks.
- * Asked again, it finishes what was interrupted.
+ * Repairs every job after an asynchronous failover of the storage account. Stop every deployment before. Repeated, it
+ * finishes what was interrupted.
  *
  * @throws OperatorError `FutureTime`
  */
@@ -69,7 +69,7 @@ export async function recoverJobs(
   if (until > listing.date) {
     throw new OperatorError(
       'FutureTime',
-      `${new Date(until).toISOString()} is yet to come, by the storage service's clock: what was due until then cannot be lost`,
+      `${new Date(until).toISOString()} lies in the future of the storage service's clock: name a time that has passed`,
     );
   }
   const specs = new Map(request.file.jobs.map((spec) => [spec.name, spec]));
@@ -91,7 +91,7 @@ async function recoverJob(
   const state = stateIn(listing, job);
   const records = await recordsOf(desk, job, spec, state.row);
   const row = state.row ?? lostRow(request, spec, records);
-  // Only a control of a job that nobody has: nothing of it can go back.
+  // A control without a row or a job in the file. Nothing of it can go back.
   if (row === undefined) return undefined;
   refuseOlderFile(request.file.revision, spec, row);
   const wreck = await wreckOf(desk, job, { ...state, row }, spec, records);
@@ -115,7 +115,7 @@ async function recoverJob(
   };
 }
 
-/** As the row may have been, of which nothing is left: its ledger tells how far it got. */
+/** A stand-in for a lost row. The job's ledger shows how far it got. */
 function lostRow(
   { file, until }: { readonly file: JobsFile; readonly until: EpochMs },
   spec: JobSpec | undefined,
@@ -129,7 +129,8 @@ function lostRow(
 async function createRow({ store }: Desk, job: JobName, row: Row): Promise<ListedRow> {
   await store.createRow(job, encodeRow(row));
   const created = await store.readRow(job);
-  if (created === undefined) throw new OperatorError('Contended', `the row of job "${job}" was removed: ask again`);
+  if (created === undefined)
+    throw new OperatorError('Contended', `the row of job "${job}" was removed meanwhile: try again`);
   return created;
 }
 
@@ -138,11 +139,11 @@ function refuseOlderFile(revision: number, spec: JobSpec | undefined, row: Row):
   throw new OperatorError(
     'OlderFile',
     `job "${spec.name}" follows revision ${row.revision} of the jobs file with another schedule, and this one has ` +
-      `revision ${revision}: ask with the newer file`,
+      `revision ${revision}: use the newer file`,
   );
 }
 
-/** The records after the row's cursor, and one before it; newest first. */
+/** The records after the row's cursor and one before it, newest first. */
 async function recordsOf(
   { store }: Desk,
   job: JobName,
@@ -202,13 +203,14 @@ async function wreckOf(
 }
 
 /**
- * Row before records, records before release. While a run is ended or abandoned ones are, the cursor stays: asked again
- * after a crash, all of them are found once more.
+ * Writes the row before the records, and the records before the release. The cursor stays until the row's run and all
+ * abandoned runs have ended, so that a repeat after a crash finds all of them again.
  */
 async function carryOut(desk: Desk, holding: Holding, { spec, row, now }: Wreck, recovery: Recovery): Promise<void> {
   const { job } = holding;
   const target: Row = { ...recovery.row, execution: recovery.row.forgotten === undefined ? desk.newId() : undefined };
-  // What an available row owes is written already, but an older row may be available for want of its lease.
+  // The records that an available row owes are usually written. After a failover, an older row may be available only
+  // because its lease is lost.
   await writeStretches(desk, holding, row.owed);
   if (recovery.run?.kind === 'ends' || recovery.abandoned.length > 0) {
     await writeHeld(desk, holding, { ...target, cursor: row.cursor, manualTaken: row.manualTaken });
@@ -231,14 +233,14 @@ async function carryOut(desk: Desk, holding: Holding, { spec, row, now }: Wreck,
   await letGo(desk, holding);
 }
 
-/** The row while only these stretches, and what is older, are decided. Requests that have a record are known by that. */
+/** The row with only these stretches, and older due times, decided. Records show which requests are done. */
 function partly(target: Row, row: Row, owed: readonly Stretch[]): Row {
   const dueTimes = owed.filter(({ request }) => request === undefined);
   const cursor = Math.max(row.cursor, ...dueTimes.map(({ through }) => through));
   return { ...target, cursor, manualTaken: row.manualTaken };
 }
 
-/** Ends an open record that no row goes on with: a run was begun, and what became of it is lost. */
+/** Ends an open record that no row continues. Its run was started, and its outcome is lost. */
 async function abandon(desk: Desk, holding: Holding, key: string, now: EpochMs): Promise<void> {
   const found = await readRecord(desk.store, holding.job, key);
   if (found === undefined) return;

@@ -3,14 +3,14 @@ import { ForeignRecordError } from '../core/record';
 import { StoreError } from '../lease/store';
 import { OperatorError } from './operator-error';
 
-/** Not done, and why. */
+/** A job that was left out, with the reason. */
 export interface Refusal {
   readonly kind: 'refused';
   readonly code: string;
   readonly problem: string;
 }
 
-/** One of many that cannot be put right does not hold up the others. */
+/** Turns an error about one of many jobs into a refusal, so that it does not stop the others. */
 export async function orRefusal<T>(run: () => Promise<T>): Promise<T | Refusal> {
   try {
     return await run();

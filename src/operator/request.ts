@@ -9,7 +9,7 @@ import type { JobState } from './job-state';
 import { currentRun } from './job-state';
 import { OperatorError } from './operator-error';
 
-/** How many requests of a job may wait: they share a control's metadata with its pauses. */
+/** How many requests of a job may wait. They share the control's metadata with pauses. */
 export const WAITING_REQUESTS = 50;
 
 export interface RequestedRun {
@@ -25,7 +25,7 @@ export interface RequestedRun {
   readonly paused: boolean;
 }
 
-/** A request id: long enough that two requests of one job never share it. */
+/** Makes a request id, long enough that two requests of one job never share it. */
 export function shortId(): string {
   return randomInt(36 ** 8)
     .toString(36)
@@ -33,10 +33,10 @@ export function shortId(): string {
 }
 
 /**
- * Asks for a run now. The schedule does not move; a paused or disabled job runs all the same.
+ * Requests a run now. The schedule does not move; a paused or disabled job runs too.
  *
  * @param id lowercase letters and digits, unlike that of any other request of the job
- * @throws OperatorError `RunGoesOn` if overlap is `skip` and the job is at work: nothing is written; `LeaderJob`;
+ * @throws OperatorError `RunGoesOn` if overlap is `skip` and a run is in progress (nothing is written); `LeaderJob`;
  *   `TooManyRequests`
  */
 export async function requestRun(
@@ -49,7 +49,7 @@ export async function requestRun(
   if (spec.kind === 'always') {
     throw new OperatorError(
       'LeaderJob',
-      `job "${name}" is a leader job (@always): it runs all the time, not on request`,
+      `job "${name}" is a leader job (@always): it runs all the time, and takes no requests`,
     );
   }
   return changeControl(
@@ -65,12 +65,12 @@ export async function requestRun(
         seen: row !== undefined,
         paused: openPause(control) !== undefined,
       });
-      // It was written by a call that was said to be refused.
+      // An earlier call that reported a refusal has written it.
       const own = control.requests.find((request) => request.id === id);
       if (own !== undefined) return { control: undefined, result: result(own) };
       if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
       if (waiting.length >= WAITING_REQUESTS) {
-        const message = `job "${name}" has ${waiting.length} requests waiting, and no more fit: wait until some have run`;
+        const message = `job "${name}" has ${waiting.length} requests waiting, which is the limit: wait until some have run`;
         throw new OperatorError('TooManyRequests', message);
       }
       const request: ManualRequest = { number: nextNumber(state), id, time: freeTime(state) };
@@ -88,19 +88,19 @@ async function refuseOverlap(
 ): Promise<void> {
   const run = await currentRun(store, name, state, options);
   if (run === undefined && state.lease !== 'held') return;
-  const what = run === undefined ? 'is being claimed, or let go, at this very moment' : `is at work on run ${run}`;
+  const what = run === undefined ? 'is being claimed or released at this moment' : `has run ${run} in progress`;
   throw new OperatorError(
     'RunGoesOn',
-    `job "${name}" ${what}, and its overlap is "skip": wait until that is over, or cancel it`,
+    `job "${name}" ${what}, and its overlap is "skip": wait until the run is over, or cancel it`,
   );
 }
 
-/** Numbers only grow, whether earlier requests are still there or not. */
+/** Numbers only grow, even after earlier requests are gone. */
 function nextNumber({ control, row }: JobState): number {
   return Math.max(row?.manualTaken ?? 0, ...control.requests.map((request) => request.number)) + 1;
 }
 
-/** The service's time has a resolution of 1 s: two requests in one second must not have one time. */
+/** The service's time has a resolution of 1 s, and two requests in one second must not share a time. */
 function freeTime({ control, row, now }: JobState): number {
   const last = row?.run?.trigger === 'manual' ? row.run.scheduledFor : 0;
   return Math.max(now, last + 1, ...control.requests.map((request) => request.time + 1));

@@ -12,10 +12,10 @@ import type { ShownAttempt, ShownRecord } from './list-runs';
 import { shown } from './list-runs';
 
 /**
- * The runs that are not over, newest first, each with the attempt that is running. The ledger has a record of a run
- * only once it is over or tried again: the others are read from their rows.
+ * The runs in progress, newest first, each with its running attempt. The ledger has a record of a run only after its
+ * end or from its second attempt on; the others are read from their rows.
  *
- * @param listing of the jobs in question
+ * @param listing contains the jobs in question
  */
 export async function runsNow(
   store: LeaseStore,
@@ -27,7 +27,7 @@ export async function runsNow(
     try {
       return await runNow(store, job, stateIn(listing, job), options);
     } catch (error) {
-      // Who lists the ledger as well is told there.
+      // `listRuns` reports this problem.
       if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) return undefined;
       throw error;
     }
@@ -60,7 +60,7 @@ async function runNow(
   return { ...shown(record, key, row), startedAt: record.startedAt ?? current?.startedAt ?? null, attempts };
 }
 
-/** The attempt that the row names, while it runs or waits for its due time. */
+/** The row's attempt, while it runs or waits for its due time. */
 function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefined {
   if (row.phase !== 'running') return undefined;
   const common: Omit<AttemptRecord, 'outcome' | 'startedAt'> = {

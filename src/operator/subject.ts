@@ -5,24 +5,24 @@ import type { CallOptions, JobRowStore } from '../lease/store';
 import { isForgotten } from './job-state';
 import { OperatorError } from './operator-error';
 
-/** So many names are enough for a message. */
+/** The most names in one message. */
 const NAMES = 20;
 
-/** A job that is acted on. `spec` is known where the caller's jobs file has the job. */
+/** The job of a command. `spec` is set if the caller's jobs file has the job. */
 export interface Subject {
   readonly name: JobName;
   readonly spec?: JobSpec | undefined;
 }
 
-/** The jobs file that a caller has at hand. */
+/** The caller's jobs file. */
 export interface FileAtHand {
-  /** For messages: its path. */
+  /** Its path, for messages. */
   readonly source: string;
   readonly jobs: readonly JobSpec[];
 }
 
 /**
- * The job of this name, if the file or the store has it: an operator may have no file at hand.
+ * The job of this name, if the file or the store has it. An operator may have no jobs file.
  *
  * @throws OperatorError `UnknownJob`
  */
@@ -39,7 +39,7 @@ export async function subjectOf(
 }
 
 /**
- * Asserts that the store has the job, and that nobody forgot it.
+ * Asserts that the store has the job and that it was not forgotten.
  *
  * @throws OperatorError `UnknownJob`
  */
@@ -54,7 +54,7 @@ async function assertKnown(
   if (!known.includes(name)) throw unknownAnywhere(name, file, { location: store.location, jobs: known });
 }
 
-/** For a job that neither the file nor the store has. */
+/** The error for a job that neither the file nor the store has. */
 export function unknownAnywhere(
   name: string,
   file: FileAtHand | undefined,
@@ -65,7 +65,7 @@ export function unknownAnywhere(
   return unknownJob(name, [...new Set<string>([...inFile, ...store.jobs])].sort(), where);
 }
 
-/** @param where that has no such job */
+/** @param where the place that has no such job */
 export function unknownJob(name: string, known: readonly string[], where: string): OperatorError {
   const some = known.length > NAMES ? [...known.slice(0, NAMES), `and ${known.length - NAMES} more`] : known;
   const meant = nearest(name, known);

@@ -12,13 +12,16 @@ import type { LeaseStore, ListedRow, Metadata, RowStore } from '../lease/store';
 import { inParallel } from './in-parallel';
 import { OperatorError } from './operator-error';
 
-/** What commands that take leases need. Every call is made once: asked again, such a command finishes what it began. */
+/**
+ * The dependencies of commands that take leases. Each call is made once; repeated, such a command finishes what it
+ * began.
+ */
 export interface Desk<Store extends RowStore = LeaseStore> {
   readonly store: Store;
   readonly clock: Clock;
   /** A new GUID. */
   readonly newId: () => string;
-  /** Something takes long: why, and how long. */
+  /** Reports a long wait, with its reason and length. */
   readonly waiting: (why: string, ms: Millis) => void;
 }
 
@@ -32,8 +35,8 @@ export interface Holding {
 }
 
 /**
- * Takes the lease of a row that is still what was seen. A broken one is left to its old holder for as long as that may
- * trust it.
+ * Takes the lease of a row that has not changed since it was read. A broken lease is left to its old holder for as long
+ * as that may trust it.
  *
  * @param whose for messages
  * @throws OperatorError `LeaseHeld`, `Contended`
@@ -48,13 +51,13 @@ export async function takeLease(
   const { least, most } = store.limits.leaseMs;
   if (seen.lease === 'leased') throw leaseHeld(whose, most);
   if (seen.lease === 'broken') {
-    // Whatever the jobs file says here, the holder's may say something else.
+    // Uses the longest lease, because the holder's jobs file may have another length than this one.
     const patience = most + marginOf(most);
     desk.waiting(`the lease of ${whose} was broken, and its old holder may trust it`, patience);
     await sleep(clock, patience);
   }
   const leaseId = desk.newId() as LeaseId;
-  // The shortest that there is: should the command die, others wait no longer than that.
+  // Uses the shortest lease, so that others do not wait longer if this command dies.
   const answer = await store.acquire(job, { leaseId, leaseMs: least, ifMatch: seen.etag });
   if (answer.kind === 'lost') throw contended(whose);
   return { job, whose, leaseId, etag: seen.etag };
@@ -63,22 +66,21 @@ export async function takeLease(
 function leaseHeld(whose: string, longestMs: Millis): OperatorError {
   return new OperatorError(
     'LeaseHeld',
-    `the lease of ${whose} is held: somebody is at work. A lease that nobody renews ends by itself, within ` +
-      `${String(longestMs / 1000)} s: ask ` +
-      'again then. If a job\'s holder is stuck, "cronlease unlock" breaks it.',
+    `the lease of ${whose} is held, because somebody is working on it. A lease that nobody renews expires within ` +
+      `${String(longestMs / 1000)} s: try again then. If a job's holder is stuck, break the lease with "cronlease unlock".`,
   );
 }
 
 function contended(whose: string): OperatorError {
-  return new OperatorError('Contended', `${whose} was changed by others meanwhile: ask again`);
+  return new OperatorError('Contended', `${whose} was changed by others meanwhile: try again`);
 }
 
-/** Throws `OperatorError` `Contended` when the row is not ours any more. */
+/** Writes the row. Throws `OperatorError` `Contended` if the row is no longer ours. */
 export async function writeHeld(desk: Desk, holding: Holding, row: Row): Promise<void> {
   await writeMetadata(desk, holding, encodeRow(row));
 }
 
-/** As {@link writeHeld}, for a row of another kind. */
+/** Like {@link writeHeld}, for a row of another kind. */
 export async function writeMetadata(desk: Desk<RowStore>, holding: Holding, metadata: Metadata): Promise<void> {
   const { job, whose, leaseId, etag } = holding;
   const answer = await desk.store.writeRow(job, metadata, { leaseId, ifMatch: etag });
@@ -86,17 +88,17 @@ export async function writeMetadata(desk: Desk<RowStore>, holding: Holding, meta
   holding.etag = answer.etag;
 }
 
-/** Before another write, where the ones before may have taken long. */
+/** Renews the lease before another write, if the writes before may have taken long. */
 export async function renewHeld({ store }: Desk, { job, whose, leaseId }: Holding): Promise<void> {
   if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
 }
 
-/** Everything is written: the row may be seen as settled. */
+/** Releases the lease, once everything is written: readers take the row for settled. */
 export async function letGo({ store }: Desk<RowStore>, { job, leaseId }: Holding): Promise<void> {
   await store.release(job, leaseId);
 }
 
-/** What the row owes. A record that exists already stands. */
+/** Writes the records that the row owes. An existing record is kept. */
 export async function writeStretches({ store }: Desk, { job }: Holding, stretches: readonly Stretch[]): Promise<void> {
   await inParallel(stretches, (stretch) => {
     const { key, record } = stretchRecord(job, stretch);
@@ -105,9 +107,9 @@ export async function writeStretches({ store }: Desk, { job }: Holding, stretche
 }
 
 /**
- * Ends a run in the ledger, unless it has ended there already.
+ * Ends a run in the ledger, unless the ledger has its end.
  *
- * @throws OperatorError `Contended` when somebody else goes on with the run meanwhile, with a higher token
+ * @throws OperatorError `Contended` if somebody else has continued the run meanwhile, with a higher token
  */
 export async function writeEnd(
   { store }: Desk,

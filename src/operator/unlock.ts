@@ -5,11 +5,11 @@ import type { Row } from '../core/row';
 import type { CallOptions, JobRowStore, ListedRow } from '../lease/store';
 import { OperatorError } from './operator-error';
 
-/** A lease that is held, and by whom as far as the row tells. */
+/** A held lease, with its holder by the row. */
 export interface HeldLease {
   readonly job: JobName;
   readonly etag: ETag;
-  /** The run that the row names: at work, or the last one if its holder has not made its claim. */
+  /** The row's run: the one in progress, or the last one if the holder has not claimed yet. */
   readonly runId: string | undefined;
   readonly holder: string | undefined;
   readonly attempt: number;
@@ -18,9 +18,10 @@ export interface HeldLease {
 }
 
 /**
- * Looks at the lease that is to be broken.
+ * Reads the lease before it is broken.
  *
- * @throws OperatorError `CannotBreak` where the store has no broken leases, `NotHeld`, `Unseen`; `ForeignMetadataError` when the row is not cronlease's
+ * @throws OperatorError `CannotBreak` if the store's leases cannot be broken, `NotHeld`, `Unseen`;
+ *   `ForeignMetadataError` if cronlease did not write the row
  */
 export async function heldLease(store: JobRowStore, job: JobName, options?: CallOptions): Promise<HeldLease> {
   if (store.breakLease === undefined) throw cannotBreak(store);
@@ -41,10 +42,11 @@ export async function heldLease(store: JobRowStore, job: JobName, options?: Call
 }
 
 /**
- * Breaks a lease that was looked at, for what remains of it: never at once, since its holder may trust it that long.
+ * Breaks a lease that was read before. It ends after its remaining time, never at once, since its holder may trust it
+ * that long.
  *
- * @returns how long it goes on
- * @throws OperatorError `NotHeld` when it has been let go, or the row changed, meanwhile
+ * @returns the remaining time of the lease
+ * @throws OperatorError `NotHeld` if the lease was released, or the row changed, meanwhile
  */
 export async function unlockJob(
   store: JobRowStore,
@@ -56,14 +58,14 @@ export async function unlockJob(
   if (answer.kind === 'broken') return { leftMs: answer.leftMs };
   throw new OperatorError(
     'NotHeld',
-    `nothing was broken: the lease of job "${job}" was let go, or another claim was made, while this command ran`,
+    `nothing was broken: the lease of job "${job}" was released, or another claim was made, while this command ran`,
   );
 }
 
 function cannotBreak({ location, limits }: JobRowStore): OperatorError {
   return new OperatorError(
     'CannotBreak',
-    `nobody can break a lease in ${location}. Stop the instance that holds it: the lease ends by itself, within ` +
+    `leases in ${location} cannot be broken. Stop the instance that holds the lease. The lease expires within ` +
       `${String(limits.leaseMs.most / 1000)} s`,
   );
 }
@@ -73,10 +75,10 @@ function notHeld(job: JobName, { lease, isEnding }: ListedRow, row: Row): Operat
   const how = {
     leased: '',
     available: isWaiting ? 'it is free, and its run waits for its next attempt' : 'it is free',
-    expired: 'it has run out, and the next tick takes the job over if its run is not over',
+    expired: 'it has expired, and the next tick takes over the run if that is not over',
     broken: isEnding
-      ? 'it is being broken already'
-      : 'it is broken already: a tick takes it once it has seen it so for a lease and its margin',
+      ? 'it is already being broken'
+      : 'it is already broken: a tick takes it after it has seen it broken for the length of a lease and its margin',
   }[lease];
-  return new OperatorError('NotHeld', `there is nothing to break: the lease of job "${job}" is not held, ${how}`);
+  return new OperatorError('NotHeld', `there is nothing to break: the lease of job "${job}" is not held; ${how}`);
 }

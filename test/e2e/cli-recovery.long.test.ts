@@ -408,7 +408,7 @@ describe('doctor', () => {
     ]);
     expect(denied.join('')).not.toContain('sig=');
     expect(await look(azurite.connectionString, 'nothing-here')).toEqual([
-      expect.stringMatching(/^storage: \S+\/nothing-here answers, and there is no such container$/),
+      expect.stringMatching(/^storage: \S+\/nothing-here answers, but there is no such container$/),
     ]);
     expect(await look(azurite.connectionString.replaceAll(String(azurite.port), '9'), 'denied')).toEqual([
       expect.stringMatching(/^storage: .*Check whether this machine can reach the service/),

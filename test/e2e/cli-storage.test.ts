@@ -231,7 +231,7 @@ describe.concurrent('runs and why', () => {
     folder.write('old.json', { revision: 0, jobs: { minutely: { schedule: '*/5 * * * *' } } });
     const { code, stderr } = await onStorage('why', 'minutely', iso(run), '--file', 'old.json');
     expect(code).toBe(0);
-    expect(stderr).toContain('which the job follows: ask with the newer file');
+    expect(stderr).toContain('which the job follows: use the newer file');
   });
 });
 
@@ -286,12 +286,12 @@ describe('pause, resume, run and cancel', () => {
     await hold('minutely');
     const busy = await onStorage('run', 'minutely');
     expect(busy).toMatchObject({ code: 1, stdout: '' });
-    expect(busy.stderr).toMatch(/job "minutely" is at work on run minutely-\d{8}T\d{6}Z, and its overlap is "skip"/);
+    expect(busy.stderr).toMatch(/job "minutely" has run minutely-\d{8}T\d{6}Z in progress, and its overlap is "skip"/);
     expect(await at('minutely')).toBeUndefined();
     const leader = await onStorage('run', 'leader');
     expect(leader).toMatchObject({ code: 1, stderr: expect.stringContaining('@always') as unknown });
     const idle = await onStorage('cancel', 'asked');
-    expect(idle).toMatchObject({ code: 1, stderr: 'error: nothing of job "asked" runs\n' });
+    expect(idle).toMatchObject({ code: 1, stderr: 'error: job "asked" has no run in progress\n' });
     const unknown = await onStorage('pause', 'nobody', '--note', 'n');
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no job "nobody"') as unknown });
     expect(await at('nobody')).toBeUndefined();

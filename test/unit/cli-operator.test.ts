@@ -337,7 +337,9 @@ describe('cancel', () => {
 
   it('says that nobody has seen the job', async () => {
     const sim = rivalTicks({ jobs: [job], deployments: 0 });
-    await expect(cancelRun(sim.store, subject)).rejects.toThrow('nothing of job "a" runs: no coordinator has seen it');
+    await expect(cancelRun(sim.store, subject)).rejects.toThrow(
+      'job "a" has no run in progress: no coordinator has seen it',
+    );
   });
 });
 

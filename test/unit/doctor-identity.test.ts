@@ -119,13 +119,15 @@ describe('doctor, with the login of whoever asks', () => {
     const [permissions] = await found();
     expect(permissions).toMatchObject({
       ...{ check: 'permissions', status: 'warning' },
-      message: expect.stringMatching(/^the application pipeline .*create blobs.*look, and change nothing$/) as unknown,
+      message: expect.stringMatching(
+        /^the application pipeline .*create blobs.*read, but not change anything$/,
+      ) as unknown,
       remedy: expect.stringContaining('--assignee-principal-type ServicePrincipal') as unknown,
     });
   });
 
   it.each<[string, string, RegExp, RegExp]>([
-    ['a firewall', '403 AuthorizationFailure', /because of where the call comes from/, /virtual network/],
+    ['a firewall', '403 AuthorizationFailure', /because of the network that the call comes from/, /virtual network/],
     ['another tenant', '401 InvalidAuthenticationInfo', new RegExp(`of tenant ${TENANT}`), /az login --tenant/],
     ['a token that is refused', '403 AuthenticationFailed', /does not know/, /az login --tenant/],
   ])('tells %s from a missing role', async (_, refusal, message, remedy) => {
@@ -143,7 +145,7 @@ describe('doctor, with the login of whoever asks', () => {
       {
         check: 'storage',
         status: 'problem',
-        message: `${ACCOUNT}/cronlease takes only identities, and none is signed in here`,
+        message: `${ACCOUNT}/cronlease accepts only identities, and nobody is signed in here`,
         remedy: expect.stringContaining('az login') as unknown,
       },
     ]);

@@ -99,7 +99,7 @@ describe('doctor', () => {
     expect(findings.at(12)).toMatchObject({
       ...{
         subject: 'east',
-        message: 'said 1m ago that it ticks: cronlease 0.1.0, revision 3, task hub east in account',
+        message: 'reported a tick 1m ago: cronlease 0.1.0, revision 3, task hub east in account',
       },
     });
   });
@@ -113,10 +113,10 @@ describe('doctor', () => {
       trial: { container: 'unknown', failures: denied, untried: ['lease'], skewMs: undefined },
     });
     expect(refused.map(({ check, status }) => `${check} ${status}`)).toEqual(['clock warning', 'permissions problem']);
-    expect(refused[1]?.message).toBe('may not list blobs (not tried for that: lease blobs): 403');
+    expect(refused[1]?.message).toBe('may not list blobs (not tried because of that: lease blobs): 403');
     const none = await found({ trial: { container: 'missing' } });
     expect(none).toMatchObject([
-      { check: 'storage', status: 'problem', message: 'memory answers, and there is no such container' },
+      { check: 'storage', status: 'problem', message: 'memory answers, but there is no such container' },
     ]);
   });
 
@@ -125,7 +125,7 @@ describe('doctor', () => {
     const findings = await found({ trial: { failures, left: 'doctor/x', versioned: true, skewMs: -90_400 } });
     expect(findings.map(({ check, status, message }) => [check, status, message])).toEqual([
       ['clock', 'warning', "this machine's clock is 1m30s behind the service's"],
-      ['permissions', 'problem', 'may not delete blobs; the blob doctor/x is left: 403 no delete'],
+      ['permissions', 'problem', 'may not delete blobs; the blob doctor/x remains: 403 no delete'],
       ['versioning', 'warning', expect.stringContaining('keeps a version')],
     ]);
     const unseen = await found(
@@ -146,9 +146,9 @@ describe('doctor', () => {
     const file = fileOf([jobSpec('new', '@hourly'), jobSpec('back', '@hourly')]);
     const findings = await found({ rows: { a: rowOf(), gone, back: gone }, file, presences: {} });
     expect(findings.map(({ check, subject, remedy }) => [check, subject, remedy])).toEqual([
-      ['orphans', 'a', 'deploy the file that has it, or "cronlease forget a"'],
-      ['unseen', 'new', 'deploy the file, and see that it ticks'],
-      ['unseen', 'back', 'deploy the file, and see that it ticks'],
+      ['orphans', 'a', 'deploy the file that has it, or run "cronlease forget a"'],
+      ['unseen', 'new', 'deploy the file, and check that its deployment ticks'],
+      ['unseen', 'back', 'deploy the file, and check that its deployment ticks'],
       ['deployments', null, 'deploy one, or start one that is stopped'],
     ]);
   });
@@ -179,7 +179,7 @@ describe('doctor', () => {
     });
     expect(findings.map(({ status, subject, message }) => [status, subject, message.slice(0, 38)])).toEqual([
       ['warning', 'jobs/', 'jobs/a/x, jobs/evil and 10 others are '],
-      ['problem', 'jobs/evil', 'its metadata has a key that stops list'],
+      ['problem', 'jobs/evil', 'its metadata has a key that breaks lis'],
       ['warning', 'deployments/', 'deployments/%zz is a blob that cronlea'],
     ]);
   });
@@ -187,7 +187,7 @@ describe('doctor', () => {
   it('names "cronlease unlock" only where a lease can be broken', async () => {
     const scene = { rows: { a: running(9 * 3_600_000) }, held: ['a'] };
     expect(await found(scene, 'leases')).toMatchObject([{ remedy: expect.stringContaining('unlock a') as unknown }]);
-    const remedy = 'see what east does; stop that instance to give the run to another';
+    const remedy = 'check what east does; to let another instance take over, stop that instance';
     expect(await found({ ...scene, unbreakable: true }, 'leases')).toMatchObject([{ remedy }]);
   });
 
@@ -239,7 +239,7 @@ describe('doctor', () => {
       {
         check: 'due',
         status: 'warning',
-        message: 'was due at 2026-01-01T11:00:00Z, and nothing has been decided since',
+        message: 'was due at 2026-01-01T11:00:00Z, and has not been claimed',
       },
     ]);
   });
@@ -298,11 +298,11 @@ describe('doctor, of deployments', () => {
       ],
     ]);
     expect(findings.map(({ message }) => message)).toEqual([
-      "its clock is 3s ahead of the service's, and corrected by that",
-      "its clock is 1m1s behind the service's, and corrected by that",
+      "its clock is 3s ahead of the service's, and the deployment corrects it",
+      "its clock is 1m1s behind the service's, and the deployment corrects it",
       'they run cronlease 0.1.0 (a and c), 0.2.0 (b)',
       'they run revisions 3 (a and b), 4 (c)',
-      'a and b run different jobs files, and both say revision 3',
+      'a and b run different jobs files, which have the same revision 3',
       'b and c run another jobs file than this one',
     ]);
   });

@@ -71,13 +71,13 @@ describe('unlock', () => {
     const { leftMs } = await unlockJob(sim.store, await heldLease(sim.store, JOB.name));
     expect(leftMs).toBeGreaterThan(0);
     expect(leftMs).toBeLessThanOrEqual(JOB.leaseMs);
-    await expect(heldLease(sim.store, JOB.name)).rejects.toThrow('being broken already');
+    await expect(heldLease(sim.store, JOB.name)).rejects.toThrow('already being broken');
     // A third of the lease.
     await sim.clock.advance(10_000);
     expect(await Promise.all(writes)).toEqual([expect.any(StaleLeaderError)]);
     expect(sim.calls).toHaveLength(1);
     await sim.clock.advance(leftMs);
-    await expect(heldLease(sim.store, JOB.name)).rejects.toThrow('broken already');
+    await expect(heldLease(sim.store, JOB.name)).rejects.toThrow('already broken');
     await sim.clock.advance(JOB.leaseMs + 20_000);
     expect(sim.calls.map(({ attempt, token, trigger }) => [attempt, token, trigger])).toEqual([
       [1, 1, 'schedule'],

@@ -11,7 +11,7 @@ import { inParallel } from '../in-parallel';
 import type { Finding } from './finding';
 import { okAbout, warning } from './finding';
 
-/** How far a success is looked for: 2,000 records. */
+/** How many pages the search for a success covers: 2,000 records. */
 const PAGES = 4;
 
 /** A job whose row can be read. */
@@ -45,7 +45,7 @@ async function checkAlert(
   const limit = `"alertAfter" is ${formatDuration(alertAfterMs)}`;
   const age = overdueBy(spec, control, countsFrom(row, found), now);
   if (age !== undefined) {
-    const remedy = `"cronlease runs ${name}" says what became of its due times, and "cronlease why ${name} TIME" why`;
+    const remedy = `see the outcomes of its due times with "cronlease runs ${name}", and their reasons with "cronlease why ${name} TIME"`;
     return warning('overdue', name, `${last}: overdue for ${span(age - alertAfterMs)}, ${limit}`, remedy);
   }
   const state = !spec.enabled ? ', and it is disabled' : openPause(control) === undefined ? '' : ', and it is paused';

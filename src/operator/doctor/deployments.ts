@@ -10,18 +10,18 @@ import { okAbout, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';
 import { SKEW_MS } from './storage';
 
-/** A deployment that ticks has said so twice in this time. */
+/** A deployment that ticks writes its presence twice in this time. */
 const LIVE_MS = 2 * PRESENCE_EVERY_MS + 60_000;
-/** One that has not ticked for so long is gone, and is passed over. */
+/** A deployment that has not ticked for this long is gone, and is ignored. */
 const GONE_MS = 7 * 24 * 3_600_000;
 
 export interface Deployment extends Presence {
   readonly name: string;
-  /** It says that it is there every five minutes, and has done so. */
+  /** Whether it has written its presence as often as it should. */
   readonly live: boolean;
 }
 
-/** Those that have ticked in the last week, by name. What cannot be read is in `foreign`. */
+/** The deployments that have ticked in the last week, by name. `foreign` has the unreadable ones. */
 export function deploymentsOf({ date, presences }: Presences): {
   readonly deployments: readonly Deployment[];
   readonly foreign: readonly { readonly name: string; readonly error: ForeignMetadataError }[];
@@ -41,13 +41,13 @@ export function deploymentsOf({ date, presences }: Presences): {
   return { deployments, foreign };
 }
 
-/** What the deployments have said of themselves, and whether that fits together. */
+/** Checks the presences of the deployments, and whether they fit together. */
 export function checkDeployments(listed: Presences, file: JobsFile | undefined): readonly Finding[] {
   const { deployments, foreign } = deploymentsOf(listed);
   const live = deployments.filter((deployment) => deployment.live);
   return [
     ...foreign.map(({ name, error }) =>
-      problem('metadata', `deployments/${name}`, error.message, 'delete the blob: the deployment writes it anew'),
+      problem('metadata', `deployments/${name}`, error.message, 'delete the blob: the deployment writes it again'),
     ),
     ...strayBlobs(listed.strays, 'deployments/'),
     ...checkTicks(deployments, listed.date),
@@ -64,7 +64,7 @@ function checkTicks(deployments: readonly Deployment[], now: EpochMs): readonly 
       warning(
         'deployments',
         null,
-        'none has said that it ticks in the last week',
+        'none has reported a tick in the last week',
         'deploy one, or start one that is stopped',
       ),
     ];
@@ -73,12 +73,12 @@ function checkTicks(deployments: readonly Deployment[], now: EpochMs): readonly 
     const { name, tickedAt, version, revision, hub, live } = deployment;
     const ago = formatDuration(Math.max(0, Math.floor((now - tickedAt) / 1000) * 1000));
     const facts = `cronlease ${version}, revision ${revision}${hub === undefined ? '' : `, task hub ${hub}`}`;
-    if (live) return okAbout('deployments', name, `said ${ago} ago that it ticks: ${facts}`);
+    if (live) return okAbout('deployments', name, `reported a tick ${ago} ago: ${facts}`);
     return warning(
       'deployments',
       name,
-      `has not said that it ticks for ${ago}: ${facts}`,
-      `start it; if it is gone for good, this warning ends a week after its last tick`,
+      `has not reported a tick for ${ago}: ${facts}`,
+      `start it; if it is gone for good, this warning disappears a week after its last tick`,
     );
   });
 }
@@ -113,8 +113,8 @@ function checkHubs(live: readonly Deployment[]): readonly Finding[] {
 function checkSkew({ name, skewMs }: Deployment): readonly Finding[] {
   if (Math.abs(skewMs) <= SKEW_MS) return [];
   const size = formatDuration(Math.round(Math.abs(skewMs) / 1000) * 1000);
-  const message = `its clock is ${size} ${skewMs > 0 ? 'ahead of' : 'behind'} the service's, and corrected by that`;
-  return [warning('skew', name, message, 'set the clock of its machine right')];
+  const message = `its clock is ${size} ${skewMs > 0 ? 'ahead of' : 'behind'} the service's, and the deployment corrects it`;
+  return [warning('skew', name, message, 'correct the clock of its machine')];
 }
 
 function checkVersions(live: readonly Deployment[], file: JobsFile | undefined): readonly Finding[] {
@@ -122,16 +122,16 @@ function checkVersions(live: readonly Deployment[], file: JobsFile | undefined):
   const versions = [...groups(live, ({ version }) => version)];
   if (versions.length > 1) {
     const message = `they run cronlease ${versions.map(([version, who]) => `${version} (${names(who)})`).join(', ')}`;
-    findings.push(warning('versions', null, message, 'finish the deployment, unless it is going on'));
+    findings.push(warning('versions', null, message, 'finish the rollout, or wait until it is done'));
   }
   const revisions = [...groups(live, ({ revision }) => String(revision))];
   if (revisions.length > 1) {
     const message = `they run revisions ${revisions.map(([revision, who]) => `${revision} (${names(who)})`).join(', ')}`;
-    findings.push(warning('versions', null, message, 'finish the deployment, unless it is going on'));
+    findings.push(warning('versions', null, message, 'finish the rollout, or wait until it is done'));
   }
   for (const [revision, who] of revisions) {
     if (new Set(who.map(({ jobs }) => jobs)).size > 1) {
-      const message = `${names(who)} run different jobs files, and both say revision ${revision}`;
+      const message = `${names(who)} run different jobs files, which have the same revision ${revision}`;
       findings.push(warning('versions', null, message, 'raise "revision" in the jobs file with each change'));
     }
   }
@@ -144,7 +144,7 @@ function checkFile(live: readonly Deployment[], file: JobsFile): readonly Findin
   const others = live.filter(({ jobs }) => jobs !== hash);
   if (others.length === 0) return [];
   const newer = others.some(({ revision }) => revision > file.revision);
-  const remedy = newer ? 'look with the newer file' : 'deploy this file, if it is meant to be';
+  const remedy = newer ? 'run this command with the newer file' : 'deploy this file, if it should be in use';
   return [warning('versions', null, `${names(others)} run another jobs file than this one`, remedy)];
 }
 

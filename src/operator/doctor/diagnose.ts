@@ -7,12 +7,12 @@ import type { Finding } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
 import { checkStorage } from './storage';
 
-/** The jobs file, or why there is none. */
+/** The jobs file, or the reason that there is none. */
 export type FileSeen =
   | { readonly kind: 'read'; readonly source: string; readonly file: JobsFile }
   | { readonly kind: 'none' | 'wrong'; readonly reason: string };
 
-/** Everything that can be seen from outside of what may keep the jobs from running. Writes nothing that stays. */
+/** Finds every cause, visible from outside, that may keep the jobs from running. Removes every blob that it writes. */
 export async function diagnose(store: LeaseStore, trial: Trial, seen: FileSeen): Promise<readonly Finding[]> {
   const file = seen.kind === 'read' ? seen.file : undefined;
   const about = seen.kind === 'read' ? fileRead(seen.source, seen.file) : noFile(seen.reason, seen.kind === 'wrong');

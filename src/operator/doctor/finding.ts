@@ -1,14 +1,14 @@
 export type Severity = 'ok' | 'warning' | 'problem';
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
-  /** What was looked at: a word that does not change. */
+  /** The name of the check, which never changes. */
   readonly check: Check;
   readonly status: Severity;
-  /** The job, deployment or blob that it is about; null: all of them. */
+  /** The job, deployment or blob of the finding; null: all of them. */
   readonly subject: string | null;
   readonly message: string;
-  /** What to do. Null where all is well. */
+  /** The remedy. Null if all is well. */
   readonly remedy: string | null;
 }
 
@@ -46,12 +46,12 @@ export function problem(check: Check, subject: string | null, message: string, r
   return { check, status: 'problem', subject, message, remedy };
 }
 
-/** About one job or deployment. */
+/** A finding about one job or deployment. */
 export function okAbout(check: Check, subject: string, message: string): Finding {
   return { ...ok(check, message), subject };
 }
 
-/** What was found, or that all is well. */
+/** The findings, or one that reports that all is well. */
 export function orOk(findings: readonly Finding[], check: Check, message: string): readonly Finding[] {
   return findings.length > 0 ? findings : [ok(check, message)];
 }

@@ -17,12 +17,12 @@ import type { Finding } from './finding';
 import { ok, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';
 
-/** A sweep by default, a tick, and as much again. */
+/** More than two default sweeps and two ticks. */
 const LONG_MS = 3 * 60_000;
 
 interface Seen {
   readonly name: JobName;
-  /** Undefined: it is not in the file, or there is none. */
+  /** Undefined: the job is not in the file, or there is no file. */
   readonly spec: JobSpec | undefined;
   readonly listed: ListedRow;
   readonly row: Row;
@@ -35,7 +35,7 @@ interface View {
   readonly list: JobList;
 }
 
-/** The rows and controls of all jobs, and what the file says of them. */
+/** Checks the rows and controls of all jobs, and compares them with the file. */
 export async function checkJobs(view: View): Promise<readonly Finding[]> {
   const { file, list } = view;
   const seen = list.jobs.flatMap(readable);
@@ -45,7 +45,7 @@ export async function checkJobs(view: View): Promise<readonly Finding[]> {
     ...orOk(foreign, 'metadata', `${count(seen.length, 'row')} can be read`),
     ...strayBlobs(list.strays, 'jobs/'),
     ...(file === undefined ? [] : aboutFile(file, list, live)),
-    ...orOk(await checkLeases(view, live), 'leases', 'none is held for longer than its job may take'),
+    ...orOk(await checkLeases(view, live), 'leases', 'no lease is held for longer than its job may take'),
     ...orOk(
       live.flatMap((job) => checkWaiting(job, list.now)),
       'waiting',
@@ -68,9 +68,9 @@ function readable({ name, spec, listed, state }: JobEntry): readonly Seen[] {
 function foreignBlob(name: JobName, { part, error }: UnreadablePart): Finding {
   const remedy =
     part === 'lease'
-      ? 'put the metadata back as it was (a version, a snapshot, a backup), or upgrade what is older; never delete ' +
+      ? 'restore the metadata (from a version, a snapshot or a backup), or upgrade older deployments; never delete ' +
         'the blob: its token must not go back'
-      : 'put the metadata back as it was, or delete the blob: its pauses and requests are lost then';
+      : 'restore the metadata, or delete the blob, which loses its pauses and requests';
   return problem('metadata', `jobs/${name}/${part}`, `the job is left alone: ${error.message}`, remedy);
 }
 
@@ -82,13 +82,18 @@ function aboutFile(file: JobsFile, list: JobList, live: readonly Seen[]): readon
         'orphans',
         name,
         'has a row and is not in the jobs file',
-        `deploy the file that has it, or "cronlease forget ${name}"`,
+        `deploy the file that has it, or run "cronlease forget ${name}"`,
       ),
     );
   const unseen = list.jobs
     .filter(({ spec, listed, isForgotten }) => spec !== undefined && (listed === undefined || isForgotten))
     .map(({ name }) =>
-      warning('unseen', name, 'is in the jobs file, and no tick has seen it', 'deploy the file, and see that it ticks'),
+      warning(
+        'unseen',
+        name,
+        'is in the jobs file, and no tick has seen it',
+        'deploy the file, and check that its deployment ticks',
+      ),
     );
   return [
     ...orOk(orphans, 'orphans', 'every row has its job in the jobs file'),
@@ -103,7 +108,7 @@ function aboutFile(file: JobsFile, list: JobList, live: readonly Seen[]): readon
 
 function checkRevision({ name, spec, row }: Seen, revision: number): readonly Finding[] {
   if (spec === undefined) return [];
-  // A revision says which of two schedules is newer. Where they are one, it does not matter.
+  // Revisions order two schedules. If the schedules are the same, they do not matter.
   if (spec.scheduleHash === row.scheduleHash) return [];
   if (row.revision > revision) {
     return [
@@ -120,7 +125,7 @@ function checkRevision({ name, spec, row }: Seen, revision: number): readonly Fi
         problem(
           'revision',
           name,
-          `has another schedule than this file, and both say revision ${revision}`,
+          `has another schedule than this file, with the same revision ${revision}`,
           'raise "revision" in the jobs file with each change',
         ),
       ]
@@ -129,7 +134,7 @@ function checkRevision({ name, spec, row }: Seen, revision: number): readonly Fi
           'revision',
           name,
           'has not yet adopted the schedule of this file',
-          'deploy the file, and see that it ticks',
+          'deploy the file, and check that its deployment ticks',
         ),
       ];
 }
@@ -142,30 +147,27 @@ async function checkLeases({ store, list }: View, live: readonly Seen[]): Promis
 async function checkLease(store: LeaseStore, job: Seen, now: EpochMs): Promise<readonly Finding[]> {
   const { name, listed } = job;
   if (listed.endless) {
-    const message = 'its lease never ends: something else than cronlease holds it';
-    return [problem('leases', name, message, `"cronlease unlock ${name}", and find out who took it`)];
+    const message = 'its lease never expires: something other than cronlease holds it';
+    return [problem('leases', name, message, `run "cronlease unlock ${name}", and find out who took the lease`)];
   }
   if (listed.lease === 'broken') return [brokenLease(job)];
   const limit = longest(job);
   if (listed.lease !== 'leased' || limit === undefined || now <= limit) return [];
   try {
-    // A hand-over that goes on shows the last run still.
+    // During a hand-over the row still shows the last run.
     const run = await currentRun(store, name, { row: job.row, lease: 'held' });
     if (run === undefined) return [];
     const by = job.row.incumbent ?? 'its holder';
-    const message = `${by} has held it for run ${run} since ${iso(job.row.started ?? 0)}, longer than its timeout and grace allow`;
-    const giveAway =
-      store.breakLease === undefined
-        ? 'stop that instance to give the run'
-        : `"cronlease unlock ${name}" gives the run`;
-    return [problem('leases', name, message, `see what ${by} does; ${giveAway} to another`)];
+    const message = `${by} has held the lease for run ${run} since ${iso(job.row.started ?? 0)}, longer than its timeout and grace allow`;
+    const giveAway = store.breakLease === undefined ? 'stop that instance' : `run "cronlease unlock ${name}"`;
+    return [problem('leases', name, message, `check what ${by} does; to let another instance take over, ${giveAway}`)];
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
-    return [problem('metadata', name, error.message, 'put the record back as it was, or delete it')];
+    return [problem('metadata', name, error.message, 'restore the record, or delete it')];
   }
 }
 
-/** When the attempt that the row names must be over; undefined: there is no telling. */
+/** When the row's attempt must be over; undefined if that is unknown. */
 function longest({ spec, row }: Seen): EpochMs | undefined {
   if (spec?.timeoutMs === undefined || row.started === undefined || row.phase !== 'running') return undefined;
   return row.started + spec.timeoutMs + spec.graceMs + spec.leaseMs;
@@ -178,21 +180,21 @@ function brokenLease({ name, spec, listed }: Seen): Finding {
     'leases',
     name,
     what,
-    `wait: a tick takes it once it has seen it so for a lease and its margin${patience}, since the old holder may trust it`,
+    `wait: a tick takes it after it has seen it broken for a lease and its margin${patience}, since the old holder may trust it`,
   );
 }
 
-/** Its own orchestration goes on with a run that waits, and a tick does 10 s later. */
+/** Checks for runs that wait too long. A waiting run is resumed by its own orchestration, or 10 s later by a tick. */
 function checkWaiting({ name, row, listed }: Seen, now: EpochMs): readonly Finding[] {
   const waits = (row.phase === 'retrying' || row.phase === 'fanning') && listed.lease !== 'leased';
   if (!waits || row.run === undefined) return [];
   const since = row.notBefore === 0 ? (row.past.at(-1)?.end ?? row.started ?? row.run.since) : (row.notBefore ?? 0);
   if (now - since <= RESUME_AFTER_MS + LONG_MS) return [];
   const message = `run ${runIdOf(name, row.run.key)} has waited for its next attempt since ${iso(since)}`;
-  return [problem('waiting', name, message, 'see that a deployment with this job ticks and is healthy')];
+  return [problem('waiting', name, message, 'check that a deployment with this job ticks and is healthy')];
 }
 
-/** A row that is free, and a due time that nobody takes. */
+/** Checks for a due time that nobody claims, although the row is free. */
 function checkDue(
   { name, spec, row, listed, control }: Seen,
   file: JobsFile | undefined,
@@ -204,11 +206,11 @@ function checkDue(
   if (!follows || row.phase === 'retrying' || row.phase === 'fanning') return [];
   const due = spec.timetable.next(row.cursor);
   if (due === undefined || now - actualTime(spec, due) <= LONG_MS) return [];
-  const message = `was due at ${iso(due)}, and nothing has been decided since`;
-  return [warning('due', name, message, 'see that a deployment with this job ticks and is healthy')];
+  const message = `was due at ${iso(due)}, and has not been claimed`;
+  return [warning('due', name, message, 'check that a deployment with this job ticks and is healthy')];
 }
 
-/** Times to be copied into a command. */
+/** A time in a form that commands accept. */
 function iso(instant: EpochMs): string {
   return new Date(instant).toISOString().replace('.000Z', 'Z');
 }
@@ -217,11 +219,11 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Without a file, what it would be compared with stays unseen. */
+/** The finding for a missing file, without which rows are not compared with it. */
 export function noFile(reason: string, isWrong: boolean): Finding {
-  const remedy = 'name it with --file, or ask in the folder of the app';
+  const remedy = 'name it with --file, or run this command in the folder of the app';
   return isWrong
-    ? problem('file', null, reason, '"cronlease validate" says what is wrong')
+    ? problem('file', null, reason, 'run "cronlease validate" to see the errors')
     : warning('file', null, reason, remedy);
 }
 

@@ -4,7 +4,7 @@ import type { Trial, TrialStep } from '../../lease/trial';
 import type { Finding } from './finding';
 import { ok, problem, warning } from './finding';
 
-/** Beyond this difference instances correct their clocks by the service's. */
+/** Instances correct a clock that differs from the service's by more than this. */
 export const SKEW_MS = 2_000;
 
 const ACTIONS: Readonly<Record<TrialStep, string>> = {
@@ -17,7 +17,7 @@ const ACTIONS: Readonly<Record<TrialStep, string>> = {
   delete: 'delete blobs',
 };
 
-/** Storage itself: whether it can be reached, what this caller may do there, and what that costs. */
+/** Checks storage itself: whether it answers, this caller's permissions, and settings that cost money. */
 export function checkStorage(location: string, trial: Trial): readonly Finding[] {
   const unreachable = trial.failures.get('list');
   if (unreachable?.code === 'StoreUnavailable') {
@@ -28,9 +28,9 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
   const locked = lockedOut(location, trial);
   if (locked !== undefined) return [locked];
   if (trial.container === 'missing') {
-    const message = `${location} answers, and there is no such container`;
+    const message = `${location} answers, but there is no such container`;
     return [
-      problem('storage', null, message, 'start a deployment, which makes it, or check --container'),
+      problem('storage', null, message, 'start a deployment, which creates it, or check --container'),
       clock(trial),
     ];
   }
@@ -38,19 +38,24 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
   return [ok('storage', `${location} answers${took}`), clock(trial), permissions(trial), versioning(trial)];
 }
 
-/** What keeps this caller out altogether, whatever its roles. */
+/** A reason that keeps this caller out regardless of its roles. */
 function lockedOut(location: string, { failures, caller, remedies }: Trial): Finding | undefined {
   const refused = failures.get('list');
   if (!(refused instanceof StoreDeniedError)) return undefined;
   if (refused.why === 'noToken') {
-    return problem('storage', null, `${location} takes only identities, and none is signed in here`, remedies.noToken);
+    return problem(
+      'storage',
+      null,
+      `${location} accepts only identities, and nobody is signed in here`,
+      remedies.noToken,
+    );
   }
   if (caller === undefined) return undefined;
   if (refused.why === 'network') {
     return problem(
       'storage',
       null,
-      `${location} refuses ${caller.name} because of where the call comes from`,
+      `${location} refuses ${caller.name} because of the network that the call comes from`,
       remedies.network,
     );
   }
@@ -67,7 +72,12 @@ function lockedOut(location: string, { failures, caller, remedies }: Trial): Fin
 
 function clock({ skewMs }: Trial): Finding {
   if (skewMs === undefined) {
-    return warning('clock', null, 'storage told no time', 'put the permissions right first, then ask again');
+    return warning(
+      'clock',
+      null,
+      'the time of storage is unknown',
+      'correct the permissions first, then run this command again',
+    );
   }
   if (Math.abs(skewMs) <= SKEW_MS) return ok('clock', "this machine's clock and the service's agree, within 2 s");
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
@@ -75,8 +85,8 @@ function clock({ skewMs }: Trial): Finding {
     'clock',
     null,
     `this machine's clock is ${formatDuration(Math.round(Math.abs(skewMs) / 1000) * 1000)} ${direction} the service's`,
-    'set it right if an instance runs here: instances correct what they have seen, and a run may start early or late ' +
-      'until then',
+    'correct it if an instance runs here: until an instance has measured the difference, it may start runs early or ' +
+      'late',
   );
 }
 
@@ -85,16 +95,17 @@ function permissions({ failures, untried, left, caller, remedies }: Trial): Find
   if (missing.length === 0) return ok('permissions', 'may list, read, create, lease, write and delete blobs');
   const [first] = failures.values();
   const names = missing.map((step) => ACTIONS[step]).join(', ');
-  const rest = untried.length === 0 ? '' : ` (not tried for that: ${untried.map((step) => ACTIONS[step]).join(', ')})`;
-  const trace = left === undefined ? '' : `; the blob ${left} is left`;
+  const rest =
+    untried.length === 0 ? '' : ` (not tried because of that: ${untried.map((step) => ACTIONS[step]).join(', ')})`;
+  const trace = left === undefined ? '' : `; the blob ${left} remains`;
   const denied = `may not ${names}${rest}${trace}`;
   if (caller === undefined) {
     return problem('permissions', null, `${denied}: ${first?.message ?? ''}`, remedies.role);
   }
   const message = `${caller.name} ${denied}`;
-  // Who can look has come as far as this: what deployments may do is seen by what they say of themselves.
+  // A caller who can read has come this far. The presences show that the deployments themselves can write.
   if (!missing.includes('list') && !missing.includes('read')) {
-    return warning('permissions', null, `${message}: it can look, and change nothing`, remedies.role);
+    return warning('permissions', null, `${message}: it can read, but not change anything`, remedies.role);
   }
   return problem('permissions', null, message, remedies.role);
 }
@@ -104,12 +115,12 @@ function versioning({ versioned, failures, remedies }: Trial): Finding {
     return warning(
       'versioning',
       null,
-      'the account keeps a version of each blob with each write of its row or record',
+      'the account keeps a version of a blob at each write of a row or record',
       remedies.versions,
     );
   }
   if (failures.has('create')) {
-    return warning('versioning', null, 'could not be seen without creating a blob', 'put the permissions right first');
+    return warning('versioning', null, 'is unknown, because no blob could be created', 'correct the permissions first');
   }
-  return ok('versioning', 'writes keep no versions');
+  return ok('versioning', 'the account keeps no versions');
 }

@@ -2,7 +2,7 @@ import type { Strays } from '../../lease/store';
 import type { Finding } from './finding';
 import { problem, warning } from './finding';
 
-/** Blobs that lie among cronlease's own, by name. */
+/** Reports foreign blobs among cronlease's own, by name. */
 export function strayBlobs(strays: Strays | undefined, folder: string): readonly Finding[] {
   if (strays === undefined) return [];
   const { count, names, harmful } = strays;
@@ -14,7 +14,7 @@ export function strayBlobs(strays: Strays | undefined, folder: string): readonly
       problem(
         'strays',
         name,
-        'its metadata has a key that stops listings by older versions of cronlease and by other programs',
+        'its metadata has a key that breaks listings by older versions of cronlease and by other programs',
         'delete the blob',
       ),
     ),
