@@ -10,12 +10,12 @@ import type { ElectionSettings } from './options';
 import type { ElectionRow } from './row';
 import { decodeElectionRow, encodeElectionRow, newElectionRow } from './row';
 
-/** How long a candidate goes on asking for the lease. */
+/** How long a candidate repeats the acquisition of the lease. */
 const ACQUIRE_LIMIT_MS = 5_000;
-/** How long is spent on giving back a lease that nothing was done under. */
+/** How long the release of an unused lease may take. */
 const GIVE_BACK_LIMIT_MS = 1_000;
 
-/** What an election needs of the world around it. */
+/** The dependencies of an election. */
 export interface World {
   readonly store: RowStore;
   readonly clock: Clock;
@@ -31,21 +31,24 @@ export interface Sighting {
   readonly etag: ETag;
   /** Whether the lease may be taken. */
   readonly free: boolean;
-  /** Who holds it, or may still believe so. Between an acquisition and its claim this is the leader before. */
+  /**
+   * The leader, or one that may still believe that it leads. Between an acquisition and its claim this is the previous
+   * leader.
+   */
   readonly leader: Leader | undefined;
 }
 
 export interface Scout {
   /** Reads the row; creates container and row if they are missing. */
   read(): Promise<Sighting>;
-  /** Only reads: creates nothing. */
+  /** Reads the leader, and creates nothing. */
   leader(): Promise<Leader | undefined>;
 }
 
 export function createScout(settings: ElectionSettings, { store, clock }: World): Scout {
   const { name, leaseMs } = settings;
   let prepared = false;
-  /** Highest token seen: should somebody delete the row, this process makes it anew from there. */
+  /** The highest token seen. If somebody deletes the row, this process creates it again with this token. */
   let token = 0 as Token;
   let broken: { readonly etag: ETag; readonly since: Millis } | undefined;
 
@@ -57,7 +60,7 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
     const free = isFree(seen, Math.max(leaseMs, row.leaseMs ?? 0));
     return { row, etag: seen.etag, free, leader: free ? undefined : leaderOf(row) };
   };
-  /** A broken lease may be taken once it has been seen so for as long as the old leader may still trust it. */
+  /** A broken lease may be taken after it has been seen broken for as long as the old leader may trust it. */
   const isFree = ({ lease, etag, isEnding = false }: ListedRow, longest: Millis): boolean => {
     if (lease !== 'broken') {
       broken = undefined;
@@ -77,7 +80,8 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
       const fresh = encodeElectionRow(newElectionRow(token));
       await within(clock, CALL_LIMIT_MS, (signal) => store.createRow(name, fresh, { signal }));
       const made = await readIfAny();
-      if (made === undefined) throw new StoreUnavailableError(`the row of election "${name}" was made and is missing`);
+      if (made === undefined)
+        throw new StoreUnavailableError(`the row of election "${name}" is missing, although it was just created`);
       return made;
     },
     leader: async () => (await readIfAny())?.leader,
@@ -88,7 +92,7 @@ export function leaderOf({ leader, token, since }: ElectionRow): Leader | undefi
   return leader === undefined || since === undefined ? undefined : { id: leader, token, since: new Date(since) };
 }
 
-/** A term that was won: its row names this instance, under its lease. */
+/** A term that this instance won: the row names it, under its lease. */
 export interface Won {
   readonly leader: Leader;
   readonly leaseId: LeaseId;
@@ -96,9 +100,9 @@ export interface Won {
 }
 
 /**
- * One try to lead: acquires the lease if the row is still what was seen, and writes the claim under it.
+ * Tries to lead once: acquires the lease if the row has not changed since it was read, and writes the claim under it.
  *
- * @returns undefined when somebody else was faster, or the instance is stopping
+ * @returns undefined if somebody else was faster, or the instance is stopping
  */
 export async function claim(
   settings: ElectionSettings,
@@ -113,7 +117,7 @@ export async function claim(
   let sent = started;
   try {
     const remaining = (): Millis => (stopping.aborted ? 0 : ACQUIRE_LIMIT_MS - elapsedSince(clock, started));
-    // The id is ours, so asking again after a lost answer is a renewal.
+    // The id is ours, so a repeat after a lost answer is a renewal.
     const acquired = await untilAnswered(world, remaining, (signal) => {
       sent = moment(clock);
       return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
@@ -133,7 +137,9 @@ export async function claim(
   return undefined;
 }
 
-/** The one write that makes this instance the leader. It raises the token, and everybody else's ETag is stale. */
+/**
+ * The one write that makes this instance the leader. It raises the token, and makes every other candidate's ETag stale.
+ */
 async function writeClaim(
   settings: ElectionSettings,
   world: World,
@@ -150,14 +156,14 @@ async function writeClaim(
     store.writeRow(name, metadata, { leaseId, ifMatch: etag }, { signal }),
   );
   if (written.kind === 'refused') {
-    // It may be our own write that is in the way: its answer was lost, and it was sent again, here or by the SDK.
+    // Our own write may be the reason for the refusal: its answer was lost, and it was sent again, here or by the SDK.
     const seen = await untilAnswered(world, remaining, (signal) => store.readRow(name, { signal }));
     if (seen === undefined || decodeElectionRow(seen.metadata).term !== term) return undefined;
   }
   return { id, token, since: new Date(acquiredAt) };
 }
 
-/** Nothing was done under this lease. One that cannot be given back runs out. */
+/** Releases a lease that was not used. If that fails, the lease expires. */
 async function giveBack({ name }: ElectionSettings, { store, clock }: World, leaseId: LeaseId): Promise<void> {
   try {
     await within(clock, GIVE_BACK_LIMIT_MS, (signal) => store.release(name, leaseId, { signal }));

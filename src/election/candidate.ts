@@ -11,7 +11,7 @@ import type { Sightings } from './sightings';
 import { createSightings } from './sightings';
 import type { Term } from './term';
 
-/** The first pause after storage did not answer; the next ones are longer, up to the poll interval. */
+/** The first pause after storage did not answer. Later pauses are longer, up to the poll interval. */
 const ASK_AGAIN_MS = 1_000;
 
 export type ElectionEvent =
@@ -20,7 +20,7 @@ export type ElectionEvent =
   | { readonly kind: 'observed'; readonly leader: Leader | undefined }
   | { readonly kind: 'error'; readonly error: unknown };
 
-/** One instance's part in an election: what it has whether it follows or leads. */
+/** One instance's state in an election, both as a follower and as a leader. */
 export interface Candidate {
   readonly settings: ElectionSettings;
   readonly world: World;
@@ -33,7 +33,7 @@ export interface Candidate {
   tell(event: ElectionEvent): void;
 }
 
-/** One report for each trouble, and ever longer pauses until it is over. */
+/** Reports each trouble once, and makes pauses longer until it is over. */
 export interface TroubleReport {
   wait(error: StoreError | ForeignMetadataError): Millis;
   over(): void;
@@ -58,13 +58,13 @@ export function createCandidate(
   };
 }
 
-/** How long a follower waits before its next look: instances that started together spread out. */
+/** How long a follower waits before its next look. The jitter spreads instances that started together. */
 export function pollWait({ settings: { pollMs }, world: { random } }: Candidate): Millis {
   return pollMs * (0.8 + 0.4 * random());
 }
 
 /**
- * The pause after an error of storage, or after a row that is not this election's.
+ * The pause after an error of storage, or after a row that is not an election's.
  *
  * @throws any other error
  */
@@ -73,7 +73,7 @@ export function pauseAfter({ trouble }: Candidate, error: unknown): Millis {
   return trouble.wait(error);
 }
 
-/** Settles with undefined as soon as the election is stopped, whatever storage does. */
+/** Settles with undefined as soon as the election is stopped, even if storage does not answer. */
 export async function orStopped<T>(
   { world: { clock }, stopping }: Candidate,
   work: Promise<T>,

@@ -11,34 +11,35 @@ import type { Leader, TermEnd } from './leadership';
 import type { LeaderElectionOptions } from './options';
 import { checkOptions } from './options';
 
-/** What {@link LeaderElection} says, by name. */
+/** The events of {@link LeaderElection}, by name. */
 export interface LeaderElectionEvents {
-  /** This instance leads; its task is called next. */
+  /** This instance leads. Its task is called next. */
   elected: [leader: Leader];
-  /** This instance leads no more, and why. */
+  /** This instance no longer leads, for `reason`. */
   lost: [ended: Leader & { readonly reason: TermEnd }];
-  /** Another leader than before, or none, was seen. */
+  /** The leader has changed, or there is none. */
   observed: [leader: Leader | undefined];
-  /** What went wrong; as with `onError`. */
+  /** An error, as for `onError`. */
   error: [error: unknown];
 }
 
 /**
  * Elects one leader among all processes that name the same container and election, and runs its task there.
  *
- * The leader holds a blob lease that it keeps renewed, and a token that grows with every term. A leader that dies is
- * followed by another within its lease and one poll interval, one that stops or resigns within one poll interval.
- * Nothing is done before {@link LeaderElection.start}.
+ * The leader holds a blob lease, which it keeps renewed, and a token that grows with every term. After a leader's
+ * death, another leads within the lease plus one poll interval; after a stop or a resignation, within one poll
+ * interval. A paused leader may run on for a moment beside its successor: the fence rejects its writes, not its other
+ * effects. Nothing happens before {@link LeaderElection.start}.
  */
 export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
   /** The election's name. */
   readonly name: string;
-  /** Who this instance is in the election. */
+  /** The id of this instance in the election. */
   readonly id: string;
   readonly #elector: Elector;
   readonly #onError: ((error: unknown) => void) | undefined;
 
-  /** @throws ElectionOptionsError (code `ElectionOptions`) with everything that is wrong with the options */
+  /** @throws ElectionOptionsError (code `ElectionOptions`) with every error in the options */
   constructor(options: LeaderElectionOptions) {
     super();
     const settings = checkOptions(options, defaultId, STORE_LIMITS.leaseMs);
@@ -55,15 +56,15 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
     );
   }
 
-  /** Whether this instance leads, to its best knowledge at this very moment. What must be sure goes by the fence. */
+  /** Whether this instance leads, to its best knowledge at this moment. Use the fence where you must be sure. */
   get isLeader(): boolean {
     return this.#elector.isLeader;
   }
 
   /**
-   * Campaigns from now on, until {@link LeaderElection.stop}. Storage that cannot be reached is asked again and again.
+   * Campaigns from now on, until {@link LeaderElection.stop}. While storage cannot be reached, it retries.
    *
-   * @throws ElectionStoppedError (code `ElectionStopped`) when it was stopped before
+   * @throws ElectionStoppedError (code `ElectionStopped`) if it was stopped before
    */
   start(): void {
     this.#elector.start();
@@ -72,7 +73,7 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
     });
   }
 
-  /** {@link LeaderElection.start}, and resolves when the campaign has ended; `signal` stops it. */
+  /** Calls {@link LeaderElection.start}, and resolves when the campaign has ended. `signal` stops it. */
   async run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     const stop = (): void => {
       this.#elector.stop().catch((error: unknown) => {
@@ -90,16 +91,16 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
   }
 
   /**
-   * Ends the campaign for good. A leader's task is aborted with the reason `draining`, gets its grace, and its lease is
-   * let go, so that another instance leads within one poll interval.
+   * Ends the campaign for good. A leader's task is aborted with the reason `draining` and gets its grace. Then the
+   * lease is released, so that another instance leads within one poll interval.
    */
   stop(): Promise<void> {
     return this.#elector.stop();
   }
 
   /**
-   * Ends this instance's term, if it leads: as {@link LeaderElection.stop}, with the reason `resigned`. It goes on
-   * campaigning after the others have had their chance.
+   * Ends this instance's term, if it leads, like {@link LeaderElection.stop} with the reason `resigned`. It continues
+   * to campaign after the others have had their chance.
    *
    * @returns whether it led
    */
@@ -108,8 +109,8 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
   }
 
   /**
-   * Reads who leads now; undefined: nobody. In the instant between the lease and the claim of a new leader this is still
-   * the one before. Works without {@link LeaderElection.start}.
+   * Reads the current leader; undefined if nobody leads. Between the acquisition and the claim of a new leader, this is
+   * still the previous one. Works without {@link LeaderElection.start}.
    *
    * @throws StoreUnavailableError, StoreDeniedError
    */
@@ -118,14 +119,14 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
   }
 
   /**
-   * Who leads, first as it is, then whenever it changes; leaders in between may be passed over. Looks once a poll
-   * interval, or goes by what the campaign sees. Ends with `signal`, or with {@link LeaderElection.stop}.
+   * Yields the current leader, then each change; short terms may be missed. Uses the sightings of the campaign, or else
+   * reads once a poll interval. Ends with `signal`, or with {@link LeaderElection.stop}.
    */
   observe({ signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | undefined, void, undefined> {
     return this.#elector.observe(signal);
   }
 
-  /** A listener that throws harms nobody else. */
+  /** Emits an event. A listener that throws does not stop the election. */
   #tell(event: ElectionEvent): void {
     if (event.kind === 'error') {
       this.#report(event.error);

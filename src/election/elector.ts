@@ -9,7 +9,7 @@ import type { Leader } from './leadership';
 import type { ElectionSettings } from './options';
 import { isSameTerm } from './sightings';
 
-/** The election was stopped, and is over for good. */
+/** The election was stopped for good. */
 export class ElectionStoppedError extends Error {
   readonly code = 'ElectionStopped';
   override readonly name = 'ElectionStoppedError';
@@ -19,7 +19,7 @@ export class ElectionStoppedError extends Error {
 export interface Elector {
   readonly isLeader: boolean;
   start(): void;
-  /** Settles when the campaign has ended. */
+  /** Settles once the campaign has ended. */
   over(): Promise<void>;
   stop(): Promise<void>;
   resign(): Promise<boolean>;
@@ -27,9 +27,9 @@ export interface Elector {
   observe(signal?: AbortSignal): AsyncGenerator<Leader | undefined, void, undefined>;
 }
 
-/** What an instance that campaigns is; it is one of the two at any time. */
+/** The state of an instance that campaigns: at any time one of these two. */
 type Standing =
-  /** Waits, then looks who leads, and claims the term if nobody does. */
+  /** Waits, then reads the row, and claims the term if nobody leads. */
   | { readonly kind: 'follower'; readonly waitMs: Millis }
   /** Runs the task for as long as it holds the lease. */
   | { readonly kind: 'leader'; readonly won: Won };
@@ -45,7 +45,7 @@ export function createElector(settings: ElectionSettings, world: World, tell: (e
     },
     start() {
       if (stopping.signal.aborted) {
-        throw new ElectionStoppedError(`election "${settings.name}" was stopped: make a new LeaderElection`);
+        throw new ElectionStoppedError(`election "${settings.name}" was stopped: create a new LeaderElection`);
       }
       campaign ??= run(candidate);
     },
@@ -67,7 +67,10 @@ export function createElector(settings: ElectionSettings, world: World, tell: (e
   };
 }
 
-/** The campaign, until it is stopped. A claim that a stop overtakes is still led, so that its lease is released. */
+/**
+ * Runs the campaign until it is stopped. A claim that succeeds after the stop still becomes a term, so that its lease
+ * is released.
+ */
 async function run(candidate: Candidate): Promise<void> {
   const { world, stopping } = candidate;
   const follow = follower(candidate);
@@ -85,7 +88,7 @@ async function run(candidate: Candidate): Promise<void> {
   }
 }
 
-/** Yields the leader whenever it changes, from the campaign's looks or, without one, from looks of its own. */
+/** Yields the leader whenever it changes, by the campaign's sightings or, without a campaign, by its own. */
 async function* observe(
   candidate: Candidate,
   campaigns: () => boolean,
@@ -107,7 +110,7 @@ async function* observe(
   }
 }
 
-/** One look of an instance that does not campaign. Returns how long to wait for the next one. */
+/** Reads the leader once, for an instance that does not campaign. Returns the wait before the next look. */
 async function lookOn(candidate: Candidate): Promise<Millis> {
   try {
     candidate.sightings.note(await candidate.scout.leader());

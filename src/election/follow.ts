@@ -6,10 +6,10 @@ import { orStopped, pauseAfter, pollWait } from './candidate';
 import { healthProblem } from './health';
 import { LeadershipEndedError } from './leadership';
 
-/** After a lost race the winner is read this soon. */
+/** How soon the winner is read after a lost race. */
 const READ_AFTER_RACE_MS = 500;
 
-/** A follower's turn: one look, and one try to lead if nobody does. */
+/** A follower's turn: one look, and one attempt to lead if nobody does. */
 export type Follow = () => Promise<{ readonly won: Won } | { readonly waitMs: Millis }>;
 
 export function follower(candidate: Candidate): Follow {
@@ -22,7 +22,7 @@ export function follower(candidate: Candidate): Follow {
       if (seen === undefined) return { waitMs: 0 };
       trouble.over();
       sightings.note(seen.leader);
-      // A task that ignores its signal keeps this instance out, and no other one.
+      // A task that ignores its signal keeps only its own instance from leading.
       const mayLead = candidate.term?.taskRuns !== true;
       if (!seen.free || !mayLead || !(await orStopped(candidate, isFit()))) return { waitMs: pollWait(candidate) };
       const won = await claim(settings, world, seen, stopping.signal);
@@ -32,7 +32,7 @@ export function follower(candidate: Candidate): Follow {
     }
   };
 
-  /** Reports that it is not fit once, until it is fit again. */
+  /** Checks the instance's health. Reports a failure once, until the check succeeds again. */
   async function isFit(): Promise<boolean> {
     const problem = await healthProblem(settings, world.clock);
     if (problem !== undefined && !isUnfit) {

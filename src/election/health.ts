@@ -4,11 +4,11 @@ import type { ElectionSettings } from './options';
 
 export interface HealthProblem {
   readonly message: string;
-  /** What the check threw, if it did. */
+  /** The error that the check threw, if it did. */
   readonly cause?: unknown;
 }
 
-/** Asks the health check once. Never rejects: a check that throws, or takes too long, has failed. */
+/** Calls the health check once. Never rejects: a check that throws or takes too long has failed. */
 export async function healthProblem(settings: ElectionSettings, clock: Clock): Promise<HealthProblem | undefined> {
   const { healthCheck, healthTimeoutMs } = settings;
   if (healthCheck === undefined) return undefined;

@@ -5,12 +5,12 @@ import { TaskNotEndedError } from './leadership';
 import type { Term, TermOver } from './term';
 import { startTerm } from './term';
 
-/** A leader's term, from its claim to the release of its lease. Resolves to how long this instance then waits. */
+/** A leader's term, from the claim to the release of the lease. Resolves to this instance's wait after it. */
 export type Lead = (won: Won) => Promise<Millis>;
 
 export function leader(candidate: Candidate): Lead {
   const { settings, world, sightings, stopping, tell } = candidate;
-  /** Terms in a row whose task failed soon. */
+  /** How many terms in a row failed early. */
   let failures = 0;
 
   return async (won) => {
@@ -48,7 +48,7 @@ export function leader(candidate: Candidate): Lead {
     }
   }
 
-  /** Longer than a poll interval: after a release, every other candidate looks first. */
+  /** Longer than a poll interval, so that after a release every other candidate looks first. */
   function holdOff(): Millis {
     return settings.pollMs * (1.25 + 0.25 * world.random());
   }
@@ -62,7 +62,10 @@ function isError({ reason }: TermOver): boolean {
   return reason === 'failed' || reason === 'leaseLost' || reason === 'stalled' || reason === 'unhealthy';
 }
 
-/** Reports a task that outlives its grace. It begins with the loss of a lease; after any other end it is over. */
+/**
+ * Reports a task that outlives its grace. After the loss of a lease, the grace begins now; after any other end, it is
+ * over.
+ */
 function watchTask({ settings, world, tell }: Candidate, term: Term, { reason }: TermOver): void {
   if (!term.taskRuns) return;
   const { name, graceMs } = settings;

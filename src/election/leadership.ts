@@ -2,8 +2,8 @@ import type { Fence } from '../lease/fence';
 
 /**
  * Why a term ended. `completed`: its task returned; `failed`: it threw; `leaseLost`: the lease could not be renewed in
- * time, or somebody else has it; `stalled`: no progress for `stallAfter`; `unhealthy`: the health check failed;
- * `resigned`, `draining`: by `resign()`, by `stop()`.
+ * time, or another instance has it; `stalled`: no progress for `stallAfter`; `unhealthy`: the health check failed;
+ * `resigned`: `resign()` was called; `draining`: `stop()` was called.
  */
 export type TermEnd = 'completed' | 'failed' | 'leaseLost' | 'stalled' | 'unhealthy' | 'resigned' | 'draining';
 
@@ -21,31 +21,31 @@ export class LeadershipEndedError extends Error {
 }
 
 /**
- * The task did not end within its grace. Its fence is shut and its lease let go, so that others can lead; this instance
- * does not, until the task has ended.
+ * The task did not end within its grace. Its fence is closed and its lease released, so that others can lead. This
+ * instance cannot lead until the task has ended.
  */
 export class TaskNotEndedError extends Error {
   readonly code = 'TaskNotEnded';
   override readonly name = 'TaskNotEndedError';
 }
 
-/** Who leads, as the row says. */
+/** The leader named by the row. */
 export interface Leader {
   readonly id: string;
-  /** Fencing token of its term: grows by one with every term, for ever. */
+  /** The fencing token of the term. It grows by one with every term, and never falls. */
   readonly token: number;
   /** When its term began, by the storage service's clock. */
   readonly since: Date;
 }
 
-/** What a task gets to know and to use in its term. */
+/** The context of a task in its term. */
 export interface Leadership extends Leader {
-  /** Of the election. */
+  /** The election's name. */
   readonly name: string;
-  /** Aborted when the term is to end; its `reason` is a {@link LeadershipEndedError}. */
+  /** Aborted when the term must end; its `reason` is a {@link LeadershipEndedError}. */
   readonly signal: AbortSignal;
-  /** Refuses writes of a leader that leads no more. */
+  /** Rejects writes of a leader that no longer leads. */
   readonly fence: Fence;
-  /** Says that the task is getting on: with `stallAfter`, silence for that long ends the term. */
+  /** Reports progress. With `stallAfter`, a term without a report for that long ends. */
   progress(note?: string): void;
 }

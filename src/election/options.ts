@@ -10,40 +10,43 @@ import type { Leadership } from './leadership';
 /** `45s`, `10m`, `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;
 
-/** What {@link LeaderElection} takes. Every member is checked by its constructor. */
+/** The options of {@link LeaderElection}. Its constructor checks every member. */
 export interface LeaderElectionOptions {
-  /** A `ContainerClient` of `@azure/storage-blob`. It is created if it is missing and may be. */
+  /** A `ContainerClient` of `@azure/storage-blob`. A missing container is created if permissions allow it. */
   readonly container: RowContainer;
-  /** Names the election: 1 to 63 of `a-z 0-9 -`. Its row is the blob `elections/<name>/lease`. */
+  /** The election's name: 1 to 63 of `a-z 0-9 -`. Its row is the blob `elections/<name>/lease`. */
   readonly name: string;
   /**
-   * What the leader does. Called once a term, while this instance leads; the term ends when it returns, throws, or its
+   * The leader's task, called once in each term of this instance. The term ends when the task returns or throws, or its
    * signal is aborted.
    */
   readonly task: (leadership: Leadership) => unknown;
-  /** How long a leader that died stays leader at most: 15 s to 60 s. Default: `30s`. */
+  /** The lease length, 15 s to 60 s: a dead leader stays leader for at most this long. Default: `30s`. */
   readonly lease?: Duration;
-  /** Who this instance is, for those who ask who leads. Default: host name, process id, and something random. */
+  /** The id of this instance, as others see it. Default: host name, process id and a random part. */
   readonly id?: string;
-  /** How often an instance that does not lead looks, give or take a fifth. Default: a third of the lease. */
+  /** How often a follower reads the row, give or take a fifth. Default: a third of the lease. */
   readonly pollInterval?: Duration;
-  /** How long a task may take to obey its signal before the lease is let go without it. Default: `5s`. */
+  /** How long a task may take to obey its signal before the lease is released anyway. Default: `5s`. */
   readonly grace?: Duration;
-  /** No `progress()` for this long: the leader has stalled, and steps down. Default: never. */
+  /** A leader that calls no `progress()` for this long has stalled, and steps down. Default: never. */
   readonly stallAfter?: Duration;
-  /** Whether this instance is fit to lead. A leader whose check fails steps down, a candidate does not claim. */
+  /** Returns whether this instance is fit to lead. If it fails, a leader steps down and a candidate does not claim. */
   readonly healthCheck?: () => boolean | Promise<boolean>;
-  /** How long after one check of a leader the next one follows. Default: `5s`. */
+  /** The pause between two health checks of a leader. Default: `5s`. */
   readonly healthInterval?: Duration;
-  /** A check that takes longer has failed. Default: `5s`. */
+  /** A health check that takes longer has failed. Default: `5s`. */
   readonly healthTimeout?: Duration;
-  /** What follows when the task returns: `campaign` for the next term, or `stop`. Default: `campaign`. */
+  /** What to do after the task has returned: `campaign` for the next term, or `stop`. Default: `campaign`. */
   readonly afterTask?: 'campaign' | 'stop';
-  /** How long to stay out after a task that threw; doubled with each one in a row, with jitter. Default: `5s`. */
+  /**
+   * How long this instance does not campaign after its task threw, with jitter. Doubles with each failure in a row.
+   * Default: `5s`.
+   */
   readonly backoff?: Duration;
-  /** Most that {@link backoff} grows to. Default: `1m`. */
+  /** The longest {@link backoff}. Default: `1m`. */
   readonly maxBackoff?: Duration;
-  /** Told of what goes wrong, once for each trouble. Default: `console.error`, unless there is a listener for `error`. */
+  /** Called once for each trouble. Default: `console.error`, unless there is a listener for `error`. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -64,7 +67,7 @@ export interface ElectionSettings {
   readonly maxBackoffMs: Millis;
 }
 
-/** The options cannot be used. The message has a line for each of them that is wrong. */
+/** The options cannot be used. The message has a line for each error. */
 export class ElectionOptionsError extends Error {
   readonly code = 'ElectionOptions';
   override readonly name = 'ElectionOptionsError';
@@ -95,12 +98,12 @@ const KNOWN = [
 const SECOND = 1_000;
 const DAY = 86_400_000;
 
-/** Everything that callers without types may pass. */
+/** The options as callers without types may pass them. */
 type Given = Readonly<Record<string, unknown>>;
 
 /**
  * @param leases the lengths that the store's leases may have
- * @throws ElectionOptionsError with every problem at once
+ * @throws ElectionOptionsError with every error at once
  */
 export function checkOptions(
   options: LeaderElectionOptions,
@@ -121,13 +124,13 @@ export function checkOptions(
   const leaseMs = read('lease', 30 * SECOND, leases.least, leases.most);
   const pollMs = read('pollInterval', leaseMs / 3, SECOND / 2, leaseMs);
   const graceMs = read('grace', 5 * SECOND, 0, DAY);
-  // While a task winds down its lease is still renewed, at a third of its length: two thirds are sure.
+  // The lease is renewed at every third of its length, also while a task winds down: two thirds always remain.
   const graceLimit = (leaseMs * 2) / 3 - marginOf(leaseMs);
   if (graceMs >= graceLimit) {
     const limit = formatDuration(Math.floor(graceLimit));
     wrong(
       'grace',
-      `is ${formatDuration(graceMs)}, with which a task could outlive its lease of ${formatDuration(leaseMs)}: use ` +
+      `is ${formatDuration(graceMs)}, so a task could outlive its lease of ${formatDuration(leaseMs)}: use ` +
         `less than ${limit} (two thirds of the lease, less its margin), or a longer lease`,
     );
   }
@@ -168,7 +171,7 @@ function checkNames({ name, id, afterTask }: Given, wrong: Wrong): void {
   if (typeof name !== 'string' || !/^[a-z0-9-]{1,63}$/.test(name)) {
     wrong('name', `is ${show(name)}: use 1 to 63 of a-z, 0-9 and hyphens`);
   }
-  // It goes into the row's metadata, which is trimmed and has a limit.
+  // The row's metadata holds the id. Metadata is trimmed and limited in size.
   if (id !== undefined && (typeof id !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(id))) {
     wrong('id', `is ${show(id)}: use 1 to 200 printable ASCII characters without spaces`);
   }
@@ -179,7 +182,7 @@ function checkNames({ name, id, afterTask }: Given, wrong: Wrong): void {
 
 function checkFunctions(given: Given, wrong: Wrong): void {
   const { container } = given;
-  // A client is an object of a class, so that its methods are not its own members.
+  // A client is an instance of a class, so its methods are not own members.
   const members: Given = typeof container === 'object' && container !== null ? { ...readMembers(container) } : {};
   if (typeof members['url'] !== 'string' || typeof members['getBlockBlobClient'] !== 'function') {
     wrong('container', `is ${show(container)}: use a ContainerClient of @azure/storage-blob`);

@@ -5,13 +5,13 @@ import type { Metadata } from '../lease/store';
 /** An election's row: the metadata of `elections/<name>/lease`, which only the lease holder writes. */
 export interface ElectionRow {
   readonly token: Token;
-  /** The leader of the last term; undefined: there was none yet. */
+  /** The leader of the last term; undefined before the first term. */
   readonly leader: string | undefined;
-  /** The service's Date of the acquisition that the last term began with. */
+  /** The service's Date of the acquisition at the start of the last term. */
   readonly since: EpochMs | undefined;
-  /** Id of the last term: tells whose write it was when an answer is lost. */
+  /** The id of the last term. A candidate whose answer was lost recognises its own write by it. */
   readonly term: string | undefined;
-  /** Length of the last leader's lease: those who have another one must know. */
+  /** The length of the last leader's lease, for candidates with another length. */
   readonly leaseMs: Millis | undefined;
 }
 
@@ -32,7 +32,7 @@ export function encodeElectionRow({ token, leader, since, term, leaseMs }: Elect
   });
 }
 
-/** @throws ForeignMetadataError when somebody else has written there */
+/** @throws ForeignMetadataError if something else has written the row */
 export function decodeElectionRow(metadata: Metadata): ElectionRow {
   const read = new MetadataReader(metadata);
   if (read.whole('format') !== FORMAT) throw new ForeignMetadataError('format', metadata['format'], String(FORMAT));

@@ -1,11 +1,11 @@
 import type { Leader } from './leadership';
 
-/** Who leads, as this instance last saw it. */
+/** The leader, as this instance last saw it. */
 export interface Sightings {
-  /** Undefined: nobody has looked yet. */
+  /** Undefined before the first look. */
   readonly last: { readonly leader: Leader | undefined } | undefined;
   note(leader: Leader | undefined): void;
-  /** Aborted with the next change of the leader. */
+  /** Returns a signal that is aborted at the next change of the leader. */
   changed(): AbortSignal;
 }
 

@@ -14,26 +14,26 @@ import type { ElectionSettings } from './options';
 
 const RELEASE_LIMIT_MS = 2_000;
 
-/** How a term ended; the first thing that happened counts. */
+/** The end of a term. The first event counts. */
 export interface TermOver {
   readonly reason: TermEnd;
-  /** What the task threw, or the reason of its signal. */
+  /** The error that the task threw, or the reason of its signal. */
   readonly error?: unknown;
 }
 
 /** A term of this instance. */
 export interface Term {
   readonly leader: Leader;
-  /** Whether it may still believe that it leads. */
+  /** Whether this instance may still believe that it leads. */
   readonly leads: boolean;
-  /** Whether the task is still at work: one that ignores its signal outlives its term. */
+  /** Whether the task is still running. A task that ignores its signal outlives its term. */
   readonly taskRuns: boolean;
   end(code: LeadershipEndedError['code'], message: string, cause?: unknown): void;
-  /** The lease is let go, or lost. */
+  /** Resolves once the lease is released or lost. */
   readonly over: Promise<TermOver>;
 }
 
-/** Runs the task while the lease is kept alive. Called in the same turn as the claim's answer. */
+/** Runs the task while the lease is kept alive. Call it in the same turn as the claim's answer. */
 export function startTerm(settings: ElectionSettings, world: World, won: Won, report: (error: unknown) => void): Term {
   const { leader, trust } = won;
   const aborter = new AbortController();
@@ -78,16 +78,16 @@ export function startTerm(settings: ElectionSettings, world: World, won: Won, re
 
 type End = Term['end'];
 
-/** Never rejects: what the task throws is an answer. */
+/** Calls the task. Never rejects: an error of the task is a result. */
 async function callTask(
   settings: ElectionSettings,
   { trust }: Won,
   leadership: Leadership,
   end: End,
 ): Promise<TermOver> {
-  // The election says first that it has won.
+  // Waits until the election has reported its victory.
   await Promise.resolve();
-  if (!trust.holds) end('leaseLost', `the lease of election "${settings.name}" ran out before the task was called`);
+  if (!trust.holds) end('leaseLost', `the lease of election "${settings.name}" expired before the task was called`);
   if (leadership.signal.aborted) return { reason: 'completed' };
   try {
     await settings.task(leadership);
@@ -97,7 +97,7 @@ async function callTask(
   }
 }
 
-/** Gives a task whose signal was aborted its grace; after that its fence is shut, whatever it does. */
+/** Gives a task whose signal was aborted its grace. Then its fence is closed, even if it continues. */
 async function windDown(
   { graceMs }: ElectionSettings,
   clock: Clock,
@@ -121,7 +121,7 @@ async function windDown(
   fence.close();
 }
 
-/** What a task throws because of its signal is no news. */
+/** Whether a task's error is only the effect of its aborted signal. */
 function isEcho(error: unknown, { reason }: AbortSignal): boolean {
   if (error === reason || error instanceof StaleLeaderError) return true;
   return error instanceof Error && (error.name === 'AbortError' || error.cause === reason);
@@ -151,7 +151,7 @@ function keepLease(
       troubled = false;
     },
     onTrouble: (problem) => {
-      // It is asked again and again: one report until it gets through.
+      // Renewals are repeated. Report only the first failure until one succeeds.
       if (!troubled) report(problem);
       troubled = true;
     },
@@ -209,7 +209,10 @@ function watchHealth(settings: ElectionSettings, clock: Clock, end: End): { stop
   };
 }
 
-/** The trust ends first: somebody else may lead before the answer is here. What cannot be let go runs out. */
+/**
+ * Ends the trust first, because another instance may lead before the answer arrives. A lease that cannot be released
+ * expires.
+ */
 async function letGo(
   { name }: ElectionSettings,
   { store, clock }: World,

@@ -4,13 +4,14 @@ import { isWell } from '../coordinator/reachability';
 import { within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 
-/** How long one answer of storage is good for: this endpoint is open to everybody. */
+/** How long an answer of storage is reused. The endpoint is public, so callers must not cause a call each. */
 const FRESH_MS = 30_000;
 const ANSWER_WITHIN_MS = 5_000;
 
 /**
- * `GET manage/health`, for availability tests: 200 or 503, and no details, since anybody may ask. An instance on which
- * no tick runs knows nothing of storage, so storage is asked, once in 30 s at most: callers in between get that answer.
+ * `GET manage/health`, for availability tests. It answers 200 or 503 without details, since the endpoint is public. An
+ * instance on which no tick runs has no news of storage, so this asks storage, at most once in 30 s. Callers in between
+ * get the same answer.
  */
 export function healthCheck(coordinator: () => Coordinator): HttpHandler {
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
@@ -35,7 +36,7 @@ async function askStorage({ clock, store, jobs }: Coordinator): Promise<boolean>
   const [job] = jobs.keys();
   try {
     await within(clock, ANSWER_WITHIN_MS, async (signal) => {
-      // Before the first tick there may be no container yet.
+      // Before the first tick the container may not exist yet.
       await store.list(job === undefined ? { signal } : { job, signal }).catch(() => store.prepare({ signal }));
     });
     return true;

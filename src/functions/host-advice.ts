@@ -4,7 +4,7 @@ import type { Environment } from './app-settings';
 import { hostMember } from './settings';
 
 const MINUTE_MS = 60_000;
-/** Durable's own, for either queue. */
+/** Durable's default, for either queue. */
 const PRESET = '00:05:00';
 const PROVIDER = ['extensions', 'durableTask', 'storageProvider'] as const;
 
@@ -12,9 +12,9 @@ interface Rule {
   readonly member: string;
   readonly hidden: string;
   readonly best: string;
-  /** Longer than this is advised against. */
+  /** Warn of longer values. */
   readonly mostMs: number;
-  /** What the host takes. Outside of it, it does not start. */
+  /** The values that the host accepts. It does not start with any other. */
   readonly range: readonly [number, number] | undefined;
 }
 
@@ -35,16 +35,16 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** What host.json, or an app setting in its place, says of Durable's queues that keeps the host or a run from going on. */
+/** Settings of Durable's queues, in host.json or app settings, that stop the host or delay a run. */
 export interface HostAdvice {
-  /** The host would not start. */
+  /** Settings with which the host would not start. */
   readonly errors: readonly ConfigIssue[];
   readonly warnings: readonly ConfigIssue[];
 }
 
 /**
- * Looks at how long Durable hides messages that a killed host had taken. Says nothing where host.json does not set up
- * Durable, or where its queues are not in Azure Storage.
+ * Checks how long Durable hides messages that a killed host had taken. Returns nothing if host.json does not set up
+ * Durable, or its queues are not in Azure Storage.
  */
 export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
   const durable = hostMember(appFolder, 'extensions', 'durableTask');
@@ -59,10 +59,10 @@ export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
     const ms = parseTimeSpan(value ?? PRESET);
     const issue = { path: `host.json: ${[...PROVIDER, member].join('.')}`, value: value ?? null };
     const remedy = `set it to "${best}"`;
-    if (ms === undefined) errors.push({ ...issue, message: 'this is no time span', remedy });
+    if (ms === undefined) errors.push({ ...issue, message: 'this is not a time span', remedy });
     else if (range !== undefined && (ms < range[0] || ms > range[1])) {
       const limits = `${formatDuration(range[0])} to ${formatDuration(range[1])}`;
-      errors.push({ ...issue, message: `the host takes ${limits}, and does not start with another value`, remedy });
+      errors.push({ ...issue, message: `the host accepts ${limits}, and does not start with another value`, remedy });
     } else if (ms > mostMs) {
       const message = `${hidden} that a killed host had taken stay hidden for ${formatDuration(ms)}, and a fan-out waits for them`;
       warnings.push({ ...issue, message, remedy });

@@ -9,13 +9,13 @@ const FINISHED = [
   OrchestrationRuntimeStatus.Terminated,
 ];
 
-/** A tick's way to this app's task hub. */
+/** This app's task hub, for the tick. */
 export function durableHub(client: DurableClient): Hub {
   const runtimeStatus = async (id: string): Promise<OrchestrationRuntimeStatus | undefined> => {
     try {
       return (await client.getStatus(id)).runtimeStatus;
     } catch (error) {
-      // The client says "not found" by an error with the status in its text alone.
+      // The client reports "not found" by an error that has the status only in its text.
       if (error instanceof Error && error.message.includes('404')) return undefined;
       throw error;
     }
@@ -26,7 +26,7 @@ export function durableHub(client: DurableClient): Hub {
       try {
         await client.startNew(RUN, { instanceId: id, input });
       } catch (error) {
-        // Asked again after a lost answer: the first start is there, which is what was wanted.
+        // After a lost answer, the first start may have succeeded. A repeat is then no error.
         if ((await runtimeStatus(id)) === undefined) throw error;
       }
     },

@@ -2,20 +2,20 @@ import type { OrchestrationContext } from 'durable-functions';
 import type { AttemptInput, AttemptResult, ItemInput, Lane } from '../coordinator/message';
 import type { LedgerRecord } from '../core/record';
 
-/** The orchestrator's name. From its second version on it carries a version, and the old one stays for a release. */
+/** The orchestrator's name. A second version gets a new name, and the old one stays registered for a release. */
 export const RUN = 'cronleaseRun';
 export const ITEMS = 'cronleaseItems';
 export const ATTEMPT = 'cronleaseAttempt';
 
-/** Durable replays an orchestration's whole history with each answer: a lane that is longer is worked on in parts. */
+/** Durable replays an orchestration's whole history with each answer, so a longer lane is split into parts. */
 const ITEMS_AT_ONCE = 100;
 
 type Yielded = ReturnType<OrchestrationContext['df']['callActivity']>;
 
 /**
- * One run: attempt, durable timer, next attempt. Deterministic and thin: everything is decided inside the attempts.
+ * One run: attempt, durable timer, next attempt. It is deterministic and thin: the attempts decide everything.
  *
- * @returns the ledger record, or why this orchestration has nothing more to do with the run
+ * @returns the ledger record, or the reason why this orchestration is done with the run
  */
 export function* orchestrateRun(
   context: OrchestrationContext,
@@ -39,7 +39,7 @@ export function* orchestrateRun(
         input = result.next;
         break;
       case 'item':
-        throw new Error('an item is no attempt of a run');
+        throw new Error('an attempt of a run returned the result of an item');
     }
   }
 }
@@ -48,8 +48,8 @@ type LaneEnd = 'done' | 'stopped';
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
 
 /**
- * Items of one run, one after another; one that is to be tried again waits behind the others. Lanes side by side keep
- * to the limit of how many items run at once, over all instances.
+ * Works on items of one run, one after another. An item that must be retried waits behind the others. The number of
+ * lanes side by side is the limit of items at once, over all instances.
  */
 export function* orchestrateItems(context: OrchestrationContext): Generator<Yielded, LaneEnd, ItemResult | LaneEnd> {
   const lane = context.df.getInput<Lane>();
@@ -76,7 +76,7 @@ function* workThrough(
     if (next === undefined) return 'done';
     const { notBefore, ...item } = next;
     waiting = waiting.filter((other) => other !== next);
-    // The last call that was lost is told, so that it can be written down; one more is nobody's business here.
+    // The last lost call is passed on to one more call, which records it. An item has no further calls.
     if (item.attempt > attempts + 1) continue;
     const callAt = Math.min(notBefore, beatBy);
     if (notBefore > 0) yield context.df.createTimer(new Date(callAt));
@@ -86,11 +86,11 @@ function* workThrough(
       if (typeof result === 'string' || result.state === 'stopped') return 'stopped';
       if (result.state === 'again') {
         waiting.push({ ...item, attempt: result.attempt, notBefore: result.notBefore });
-        // What an older version has answered does not say.
+        // An answer of an older version has no `beatBy`.
         beatBy = result.beatBy ?? Infinity;
       }
     } catch {
-      // An item's call answers whatever happens in it: its process has died, which counts as an attempt of the item.
+      // An item's call always answers, unless its process died. That counts as an attempt of the item.
       waiting.push({ ...item, attempt: item.attempt + 1, notBefore: 0 });
     }
   }

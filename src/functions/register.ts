@@ -25,7 +25,7 @@ import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchest
 import { VERSION } from '../version';
 import { containerName, deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
 
-/** What {@link registerCoordinator} takes. */
+/** The options of {@link registerCoordinator}. */
 export interface CoordinatorOptions {
   /** The jobs file: a path, absolute or relative to `process.cwd()`, or an object of its shape. */
   readonly jobs: string | object;
@@ -35,10 +35,11 @@ export interface CoordinatorOptions {
 
 /**
  * Makes this function app a coordinator of the jobs: registers `cronleaseTick`, `cronleaseRun`, `cronleaseItems`,
- * `cronleaseAttempt` and `cronleaseHealth`. To be called once, while the app loads; reads the file and the app settings there and then.
+ * `cronleaseAttempt` and `cronleaseHealth`. Call it once, while the app loads. It reads the file and the app settings
+ * at once.
  *
  * @throws ConfigError (code `InvalidJobs`) with every error of the file, so that the host refuses to start
- * @throws SettingError, StorageSettingsError when an app setting cannot be used
+ * @throws SettingError, StorageSettingsError if an app setting cannot be used
  */
 export function registerCoordinator(options: CoordinatorOptions): void {
   const setUp: { coordinator?: Coordinator } = {};
@@ -46,8 +47,8 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     if (setUp.coordinator === undefined) throw new Error('the app did not load: see the error at its start');
     return setUp.coordinator;
   };
-  // First of all: only a host that knows of one function reports an error while the app loads as a failure. Without
-  // any it would look for functions in the old form, and find none.
+  // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
+  // functions of the old model and finds none.
   app.http('cronleaseHealth', {
     route: 'manage/health',
     methods: ['GET'],
@@ -61,7 +62,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
 
   app.timer('cronleaseTick', {
     schedule: tick.text,
-    // On a developer's machine nobody waits for the first fire. On Azure each start of an instance would be a tick.
+    // A developer should not have to wait for the first fire. On Azure, each start of an instance would be a tick.
     runOnStartup: process.env['AZURE_FUNCTIONS_ENVIRONMENT'] === 'Development',
     extraInputs: [df.input.durableClient()],
     handler: async (_timer: Timer, context: InvocationContext) => {
@@ -81,7 +82,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   const env = process.env;
   const appFolder = process.cwd();
   const functionTimeoutMs = functionTimeout(env, appFolder);
-  // Empty is unset, as for every setting.
+  // An empty setting counts as unset, as everywhere.
   const source = env['CRONLEASE_JOBS_FILE'] || jobs;
   const { jobsFile, warnings, inputs } = loadJobs(source, {
     ...{ baseFolder: appFolder, functionTimeoutMs, handlers },
@@ -119,7 +120,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   };
 }
 
-/** Events and logs of one invocation go to its own log. */
+/** Writes events and logs of an invocation to that invocation's log. */
 function reportTo(context: InvocationContext, { deployment }: Coordinator): Report {
   const levels = {
     debug: context.debug.bind(context),

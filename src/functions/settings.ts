@@ -11,11 +11,11 @@ import { zoneOf } from '../core/schedule/zone';
 import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName } from '../stores/open';
 
-/** The tick timer, unless `CRONLEASE_TICK` says otherwise: six fields, as Azure's timers have them. */
+/** The default of `CRONLEASE_TICK`: six fields, as in Azure's timers. */
 export const DEFAULT_TICK = '10,25,40,55 * * * * *';
 const DEFAULT_FUNCTION_TIMEOUT_MS = 30 * 60_000;
 
-/** An app setting that cannot be used. The message names it, its value, and what would be right. */
+/** An app setting that cannot be used. The message has its name, its value and the remedy. */
 export class SettingError extends Error {
   readonly code = 'InvalidSetting';
   override readonly name = 'SettingError';
@@ -49,7 +49,7 @@ export function tickSchedule(env: Environment): { text: string; nextFire: (after
   };
 }
 
-/** A setting that is a duration. Throws {@link SettingError}. */
+/** Reads a setting that is a duration. Throws {@link SettingError}. */
 export function durationSetting(
   env: Environment,
   setting: string,
@@ -68,8 +68,8 @@ export function durationSetting(
 }
 
 /**
- * The name of this function app among those that share the jobs: what the platform or the host calls it. Two
- * deployments must never share one.
+ * The name of this function app among those that share the jobs, from the platform or the host. No two deployments may
+ * have the same one.
  */
 export function deploymentName(env: Environment): string {
   const site = env['WEBSITE_SITE_NAME'];
@@ -89,7 +89,7 @@ export function containerName(env: Environment): string | undefined {
   throw new SettingError('CRONLEASE_CONTAINER', name, CONTAINER_NAME_RULE);
 }
 
-/** host.json's functionTimeout, as the host will enforce it; 30 minutes where it says nothing, or "unlimited". */
+/** host.json's functionTimeout, as the host enforces it; 30 minutes if it is missing or unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
   if (text === undefined || isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
@@ -101,9 +101,9 @@ export function functionTimeout(env: Environment, appFolder: string): Millis {
 }
 
 /**
- * Which storage account the task hub is in, without secrets; undefined where it cannot be told.
+ * The storage account of the task hub, without secrets; undefined if it is unknown.
  *
- * @param machine this one's name: an emulator's account has the same name everywhere
+ * @param machine the name of this machine, since an emulator's account has the same name everywhere
  */
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
   const provider = ['extensions', 'durableTask', 'storageProvider'];
@@ -132,20 +132,20 @@ function fromHostJson(appFolder: string, ...members: readonly string[]): string 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A member of host.json; undefined where there is none. Throws {@link SettingError} where the file cannot be read. */
+/** A member of host.json; undefined if there is none. Throws {@link SettingError} if the file cannot be read. */
 export function hostMember(appFolder: string, ...members: readonly string[]): unknown {
   const file = path.join(appFolder, 'host.json');
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    // No host.json: the host itself says so better than we could.
+    // A missing host.json is left to the host, which reports it better.
     if (isObject(error) && error['code'] === 'ENOENT') return undefined;
     throw error;
   }
   let value: unknown;
   try {
-    // The host takes comments in this file.
+    // The host allows comments in this file.
     value = JSON5.parse(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
     throw new SettingError(`${members.join('.')} (host.json)`, file, `the file cannot be read: ${String(cause)}`);

@@ -404,7 +404,7 @@ describe('doctor', () => {
     };
     const denied = await look(`BlobEndpoint=${endpoint};SharedAccessSignature=${sas}`, 'denied');
     expect(denied).toEqual([
-      expect.stringMatching(/^permissions: may not delete blobs; the blob doctor\/\S+ is left: .*403/),
+      expect.stringMatching(/^permissions: may not delete blobs; the blob doctor\/\S+ remains: .*403/),
     ]);
     expect(denied.join('')).not.toContain('sig=');
     expect(await look(azurite.connectionString, 'nothing-here')).toEqual([

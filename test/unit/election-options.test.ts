@@ -54,7 +54,7 @@ describe('the options of an election', () => {
     [{ lease: Number.NaN }, /lease is NaN/],
     [{ lease: '15s', pollInterval: '16s' }, /pollInterval is "16s": use a duration from 0\.5s to 15s/],
     [{ pollInterval: 10 }, /pollInterval is 10/],
-    [{ lease: '15s', grace: '8s' }, /grace is 8s, with which a task could outlive its lease of 15s: use less than 8s/],
+    [{ lease: '15s', grace: '8s' }, /grace is 8s, so a task could outlive its lease of 15s: use less than 8s/],
     [{ stallAfter: 0 }, /stallAfter is 0/],
     [{ healthInterval: '1s' }, /healthInterval has no effect without healthCheck/],
     [{ healthCheck: true }, /healthCheck is true: use a function/],

@@ -320,7 +320,7 @@ describe('stopping', () => {
     expect(first.terms[0]?.signal.reason).toMatchObject({ code: 'draining' });
     expect(ends(first)).toEqual(['draining']);
     await world.until(() => other.elector.isLeader, POLL + 500);
-    expect(() => first.elector.start()).toThrow(/make a new LeaderElection/);
+    expect(() => first.elector.start()).toThrow(/create a new LeaderElection/);
   });
 
   it('does not wait longer than the grace', async () => {

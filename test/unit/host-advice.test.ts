@@ -46,7 +46,7 @@ describe('the advice on host.json', () => {
     'finds the host unable to start with %s',
     (controlQueueVisibilityTimeout) => {
       const { errors, warnings } = adviceOn({ ...GOOD, controlQueueVisibilityTimeout });
-      expect(errors).toEqual([expect.stringMatching(/does not start|no time span/)]);
+      expect(errors).toEqual([expect.stringMatching(/does not start|not a time span/)]);
       expect(warnings).toEqual([]);
     },
   );
