@@ -78,7 +78,7 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
     case 'scheduleChanged':
       return record?.through === undefined
         ? 'Another schedule was in force. A changed schedule counts from the tick that first sees it.'
-        : `The schedule was changed. Undecided due times between ${show(Date.parse(record.scheduledFor))} and ${show(Date.parse(record.through))} were not run.`;
+        : `The schedule was changed. Undecided due times from ${show(Date.parse(record.scheduledFor))} to ${show(Date.parse(record.through))} were not run.`;
     default:
       return `Its outcome is ${fate}.`;
   }

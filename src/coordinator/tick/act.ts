@@ -18,7 +18,7 @@ interface Due extends Looked {
   readonly lease: 'available' | 'expired';
 }
 
-/** Begins the claim or the record that a look found due, if nothing stands against it. Looks continue meanwhile. */
+/** Starts the claim or the record that a look found due, unless something forbids it. Looks continue meanwhile. */
 export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Looked): void {
   const notes = state.board.notes(job.spec.name);
   if (notes.next.kind !== 'ready' || !isDue(looked) || state.coordinator.stopping) return;
@@ -42,7 +42,7 @@ function isDue(looked: Looked): looked is Due {
   return (looked.decision.kind === 'claim' || looked.decision.kind === 'record') && looked.lease !== 'held';
 }
 
-/** Nobody has worked on the items for a while: it may be this deployment's own task hub that runs none. */
+/** Logs silent items once. This deployment's own task hub may be the one that runs none, so it must be proven. */
 function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fire, job: RunnableJob, due: Due): void {
   const notes = board.notes(job.spec.name);
   if (notes.version === undefined || notes.version.silenceTold === true) return;
@@ -51,7 +51,7 @@ function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fi
   if (due.row.incumbent === coordinator.deployment) hubWatch.lookAtHub();
 }
 
-/** Whether to race for the claim now; if not, the notes hold what it waits for. */
+/** Whether to race for the claim now. Otherwise the notes hold the state that it waits for. */
 function mayClaim(
   { coordinator, board, hubWatch }: TickState,
   fire: Fire,
@@ -68,7 +68,7 @@ function mayClaim(
     return false;
   }
   if (claim.run.kind === 'term') {
-    // A term is due once a tick: each tick looks, and a handler that returns at once is not called without end.
+    // A term is due once a tick, so that a handler that returns at once is not called without end.
     notes.inFlight = true;
     if (notes.termOfFire === fire.number) return false;
     notes.termOfFire = fire.number;
@@ -76,7 +76,7 @@ function mayClaim(
   return true;
 }
 
-/** Returns false where somebody else was faster. */
+/** Returns false if somebody else was faster. */
 async function write(
   { coordinator, board, overdue }: TickState,
   { hub, report }: Fire,
@@ -90,7 +90,7 @@ async function write(
   return handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
 }
 
-/** A new id, but for a row whose last acquisition got no answer: asked again under its id, that is a renewal. */
+/** A new id, unless the row's last acquisition got no answer: repeated under the same id, that is a renewal. */
 function leaseIdFor(
   notes: JobNotes,
   { etag, lease }: { readonly etag: ETag; readonly lease: 'available' | 'expired' },
@@ -105,12 +105,12 @@ function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unk
     storageTroubled(state.coordinator, 'writing', error, report);
     return;
   }
-  // An orchestration may have been started with this lease.
+  // An orchestration may have started with this lease.
   state.board.notes(job.spec.name).unanswered = undefined;
   state.hubWatch.failed(job, error, report);
 }
 
-/** @param won undefined: nobody knows */
+/** @param won undefined if unknown */
 function over(
   { coordinator, board }: TickState,
   { report }: Fire,
@@ -130,14 +130,14 @@ function over(
   notes.next = { kind: 'rest', at: lookAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }) };
 }
 
-/** When to look again after a claim, won or lost: each tick looks at what is in flight, whatever this returns. */
+/** When to look again after a claim, won or lost. Ticks also look at every job in flight, regardless of this. */
 function lookAfter(
   { spec }: RunnableJob,
   decision: Due['decision'],
   { won, now, lookAheadMs }: { readonly won: boolean | undefined; readonly now: EpochMs; readonly lookAheadMs: number },
 ): EpochMs {
   if (decision.kind === 'record' && won === true) return now;
-  // A backlog goes on as soon as the run that was claimed now may be over.
+  // A backlog continues as soon as the run that was just claimed may be over.
   const soon = now + (won === true ? WATCH_FIRST_MS : HOLD_BACK_MS);
   if (won === undefined || decision.kind !== 'claim' || decision.claim.run.kind === 'term') return soon;
   const next = spec.timetable.next(decision.claim.row.cursor);

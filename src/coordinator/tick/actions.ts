@@ -3,21 +3,21 @@ import type { Clock } from '../../core/clock';
 import { sleep } from '../../core/clock';
 
 /**
- * The work that ticks have begun and do not wait for between two looks. A tick does not return before it is over,
- * since its logs and events belong to that invocation.
+ * Work that ticks have started and do not await between two looks. A tick returns only after it is over, since its logs
+ * and events belong to that invocation.
  */
 export interface Actions {
   readonly any: boolean;
   /** @param action never rejects */
   start(action: Promise<unknown>): void;
-  /** Aborted when an action that runs now, or one that starts later, is over; or by {@link Actions.wake}. */
+  /** Returns a signal that is aborted when any action ends, running or started later, or by {@link Actions.wake}. */
   nextEnd(): AbortSignal;
   /** Ends every wait for an action, but not the action. */
   wake(): void;
   allOver(): Promise<void>;
 }
 
-/** A wait for the end of all actions looks this often whether one was missed. */
+/** How often a wait for all actions checks whether it missed an end. */
 const LOOK_EVERY_MS: Millis = 2_000;
 
 export function createActions(clock: Clock): Actions {

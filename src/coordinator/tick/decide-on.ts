@@ -11,11 +11,11 @@ import { afterLook, lookStarted, lookTime, SWEEP } from './notes';
 /** A listing, or the part of one that has been read. */
 export interface Shown {
   readonly listing: Listing;
-  /** On the monotonic clock: what happened later may be missing from it. */
+  /** When it was requested, on the monotonic clock. Later changes may be missing. */
   readonly askedAt: Millis;
 }
 
-/** Decides about each of the jobs from what a listing showed, and begins what is due. */
+/** Decides about each job from a listing, and starts due work. */
 export async function decideOnAll(
   state: TickState,
   fire: Fire,
@@ -39,7 +39,7 @@ async function decideOn(state: TickState, fire: Fire, { listing, askedAt }: Show
   const seen = listing.jobs.get(name);
   if (isActing(notes)) return;
   if (seen?.row === undefined) {
-    // Somebody removed the row: the next sweep creates it anew.
+    // Somebody removed the row. The next sweep creates it again.
     notes.next = SWEEP;
     return;
   }
@@ -72,7 +72,7 @@ function isActing({ next }: JobNotes): boolean {
 }
 
 function isInFlight({ decision, row, lease }: Looked): boolean {
-  // An expired row that wants nothing is settled.
+  // An expired row without anything to do is settled.
   const isExpired = lease === 'expired' && decision.kind !== 'nothing';
   return lease === 'held' || isExpired || row.phase === 'retrying' || row.phase === 'fanning';
 }

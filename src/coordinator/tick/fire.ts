@@ -4,7 +4,7 @@ import type { Board } from './board';
 import type { HubWatch } from './hub-watch';
 import type { OverdueWatch } from './overdue';
 
-/** One fire of the tick timer, as the steps that serve it see it. */
+/** One fire of the tick timer, for the steps that serve it. */
 export interface Fire {
   /** Counts from 1 in this process. */
   readonly number: number;
@@ -12,12 +12,12 @@ export interface Fire {
   readonly report: Report;
 }
 
-/** What all ticks of one process share. */
+/** The state that all ticks of one process share. */
 export interface TickState {
   readonly coordinator: Coordinator;
   readonly board: Board;
   readonly actions: Actions;
-  /** Bounds how many storage calls of looks and claims run side by side. */
+  /** Limits how many storage calls of looks and claims run side by side. */
   readonly gate: <T>(task: () => Promise<T>) => Promise<T>;
   readonly hubWatch: HubWatch;
   readonly overdue: OverdueWatch;

@@ -13,37 +13,41 @@ import { storageTroubled, troubled } from '../reachability';
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
 const PROBE_AGAIN_MS = 30_000;
-/** A host that does not answer must not hold the tick for ever. */
+/** A host that does not answer must not block the tick for ever. */
 const HUB_ANSWERS_WITHIN_MS = 10_000;
 
 /**
  * Keeps a deployment whose task hub is dead out of the race: after a start, and after each hand-over whose claim was
- * not seen by the end of its lease, a no-op orchestration must come through first. Otherwise deployments with dead
- * hubs could win every race and shut out the healthy one for ever.
+ * not seen by the end of its lease, a no-op orchestration must come through first. Otherwise deployments with dead hubs
+ * could win every race and keep out the healthy one for ever.
  */
 export interface HubWatch {
   /**
-   * Seeks the proof as long as there is time, or until it is stopped. Looks and records need no hub and continue
-   * meanwhile. Resolves to whether this deployment may race; undefined: it may already, or the proof is being sought.
+   * Seeks the proof until the time is up or `stopped` is aborted. Looks and records need no hub and continue meanwhile.
+   * Resolves to whether this deployment may race; undefined if it already may, or the proof is already being sought.
    */
   prove(hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean> | undefined;
   /**
-   * A listing that was asked for at `askedAt` (monotonic) showed the row: has the claim been made?
+   * Checks whether a handed-over claim has been made, by a listing requested at `askedAt` (monotonic) that showed the
+   * row.
    *
-   * @returns what it does about one that is late; never rejects
+   * @returns the work on a late hand-over; never rejects
    */
   sawRow(name: JobName, row: ListedRow, askedAt: Millis, report: Report): Promise<void> | undefined;
-  /** Whether this deployment has given this back, and leaves it to the others for now. */
+  /** Whether this deployment has given this turn back, and leaves it to the others for now. */
   isLeft(job: JobSpec, turn: string): boolean;
-  /** The items that were left to this hub are silent: it must be proven before this deployment races again. */
+  /** Demands a new proof before this deployment races again, because items that were left to this hub are silent. */
   lookAtHub(): void;
-  /** Whether a claim may be raced for now: a look may have raised a doubt. */
+  /** Whether this deployment may race now. A look may have raised a doubt. */
   readonly mayRace: boolean;
-  /** An orchestration could not even be started. */
+  /** Raises a doubt, because an orchestration could not be started. */
   failed(job: RunnableJob, error: unknown, report: Report): void;
 }
 
-/** One call to the hub, cut off. Rejects with `StoreUnavailableError`: nobody knows whether it took effect. */
+/**
+ * Makes one call to the hub with a time limit. Rejects with `StoreUnavailableError`: the call may or may not have taken
+ * effect.
+ */
 export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
   return within(clock, HUB_ANSWERS_WITHIN_MS, call, 'the task hub');
 }
@@ -53,7 +57,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   let isProven = false;
   let isSought = false;
   let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
-  /** What was given back last, by job, and when, on the monotonic clock. */
+  /** The turn that was last given back, by job, with its time on the monotonic clock. */
   const givenBack = new Map<JobName, { readonly turn: string; readonly at: Millis }>();
 
   const doubt = (reason: string, report: Report): void => {
@@ -62,13 +66,13 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     troubled(coordinator, 'hub', { reason }, report);
   };
 
-  /** Nothing is claimed before the hub has proved well, and nobody is told unless it does not. */
+  /** Stops claims until the hub is proven. Only a failed proof is reported. */
   const lookAtHub = (): void => {
     isProven = false;
     probe = undefined;
   };
 
-  /** A slow hub would give the same back for ever: the second time it keeps the lease, and its attempt comes. */
+  /** A slow hub would give the same turn back for ever. The second time it keeps the lease, until its attempt comes. */
   const isLate = async (name: JobName, handOver: HandOver, report: Report): Promise<void> => {
     handOvers.set(name, { ...handOver, isLate: true });
     if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;
@@ -81,13 +85,13 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     }
   };
 
-  /** Where one hand-over is late, the others may be: nobody need look before they are given back. */
+  /** If one hand-over is late, others may be too. They are given back without waiting for a look. */
   const giveBackLate = async (report: Report): Promise<void> => {
     const late = [...handOvers].filter(([, one]) => !one.isLate && clock.monotonic() - one.at > LATE_MS);
     await Promise.all(late.map(([name, handOver]) => isLate(name, handOver, report)));
   };
 
-  /** One question to the hub: has the probe come through? */
+  /** Asks the hub once whether the probe has come through. */
   const ask = async (hub: Hub): Promise<boolean> => {
     if (probe === undefined) {
       const id = `cronlease-probe-${coordinator.newId()}`;
@@ -96,9 +100,9 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     }
     const { id, sentAt } = probe;
     const status = await withinHub(clock, () => hub.status(id));
-    // A doubt that was raised while the hub was asked wants a probe of its own.
+    // A doubt that was raised during the call needs its own probe.
     if (status === 'completed') return probe?.id === id;
-    // A message of it may be lost for good: then the next one shows whether the hub is well.
+    // A message of the probe may be lost for good. The next probe then shows whether the hub works.
     if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
     return false;
   };
@@ -147,15 +151,15 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       if (handOver === undefined || askedAt < handOver.at) return undefined;
       if (handOver.etag !== etag) {
         handOvers.delete(name);
-        // Somebody else's claim hides whether ours was made: a quiet look at the hub tells.
+        // Somebody else's claim hides whether ours was made. A new proof of the hub shows it, without a report.
         if (metadata['incumbent'] !== coordinator.deployment) lookAtHub();
       } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > LATE_MS) {
-        // A host that is being shut down takes orchestrations and runs none: nothing more is given to it meanwhile.
+        // A host that is being shut down accepts orchestrations and runs none, so it gets no more of them.
         lookAtHub();
         return isLate(name, handOver, report);
       } else if (lease !== 'leased') {
         handOvers.delete(name);
-        doubt('a claim was handed over to the task hub and not made: the hub must be proven again', report);
+        doubt('the task hub was given a claim and did not make it: the hub must be proven again', report);
       }
       return undefined;
     },

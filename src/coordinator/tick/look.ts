@@ -19,15 +19,15 @@ import { readRecord } from '../ledger';
 import { troubled } from '../reachability';
 import type { JobNotes, RowVersion } from './notes';
 
-/** What a listing showed of one job. */
+/** One job in a listing. */
 export interface Seen {
   readonly row: ListedRow;
   readonly control: ListedControl | undefined;
-  /** The Date of the page on which the row lay. */
+  /** The Date of the page that showed the row. */
   readonly listedAt: EpochMs;
 }
 
-/** A decision, and the row it was made on. */
+/** A decision with its row. */
 export interface Looked {
   readonly decision: Decision;
   readonly row: Row;
@@ -36,9 +36,9 @@ export interface Looked {
 }
 
 /**
- * Decides about one job from what a listing showed. The ledger is asked only where a holder seems to have died.
+ * Decides about one job from a listing. Reads the ledger only if a holder seems to have died.
  *
- * @returns undefined when row or control are not ours: that job is left alone, and the others go on
+ * @returns undefined if row or control are not ours: that job is left alone, and the others continue
  */
 export async function look(
   coordinator: Coordinator,
@@ -67,7 +67,7 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   const { etag } = seen.row;
   const row = decodeRow(seen.row.metadata);
   checkAhead(row, seen.listedAt);
-  // Its holder's jobs file may have another length than ours.
+  // The holder's jobs file may have another length than ours.
   const leaseMs = Math.max(job.spec.leaseMs, row.leaseMs ?? 0);
   let version = versionOf(notes.version, seen, coordinator.clock);
   const learn = (news: Partial<RowVersion>): void => {
@@ -93,13 +93,13 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   return { decision, row, etag, lease };
 }
 
-/** What is known of the listed version, and whether its lease is still broken. */
+/** The facts of the listed version, with whether its lease is still broken. */
 function versionOf(known: RowVersion | undefined, { row: { etag, lease }, listedAt }: Seen, clock: Clock): RowVersion {
   const version = known?.etag === etag ? known : { etag, firstSeenAt: listedAt };
   return { ...version, brokenSince: lease === 'broken' ? (version.brokenSince ?? clock.monotonic()) : undefined };
 }
 
-/** Everything that the decision goes by. */
+/** Everything that the decision depends on. */
 function situationOf(
   coordinator: Coordinator,
   { spec, handler }: RunnableJob,
@@ -131,7 +131,7 @@ function situationOf(
   };
 }
 
-/** Undefined once this listing shows the items silent for long: they may have been heard of since. */
+/** Undefined once this listing shows the items silent for too long, since a beat may have come after the last read. */
 function knownBeat({ beat }: RowVersion, listedAt: EpochMs): LastBeat | 'none' | undefined {
   if (beat === undefined || beat === 'none') return beat;
   return isSilent(beat) || listedAt < silentFrom(beat.writtenAt) ? beat : undefined;
@@ -143,7 +143,7 @@ async function readBeat(coordinator: Coordinator, job: JobName, row: Row): Promi
   );
 }
 
-/** A record that cannot be read is there: who wrote over it may have written over the end of the run. */
+/** An unreadable record counts as existing: it may have replaced the end of the run. */
 async function runRecord(
   coordinator: Coordinator,
   job: JobName,
@@ -164,12 +164,12 @@ function endOf({ endedAt }: LedgerRecord): EpochMs {
   return endedAt === null ? 0 : Date.parse(endedAt);
 }
 
-/** A holder whose last row write was refused could not write there when its run ended; its record has that time. */
+/** If a holder's last row write was refused, the row lacks the end of the run. The record has it. */
 function endedRow(row: Row, endedAt: EpochMs): Row {
   return { ...row, busyUntil: Math.max(row.busyUntil ?? 0, endedAt) };
 }
 
-/** A broken lease counts as held until it has been seen so for as long as the old holder may still trust it. */
+/** A broken lease counts as held until it has been seen broken for as long as the old holder may trust it. */
 function leaseOf(
   { clock }: Coordinator,
   leaseMs: Millis,
@@ -177,7 +177,7 @@ function leaseOf(
   { lease, etag, isEnding = false }: ListedRow,
 ): Situation['lease'] {
   if (lease === 'leased') {
-    // It may be our own acquisition, served late: a renewal under its id finds out.
+    // This may be our own acquisition, served late. A renewal under its id finds out.
     return unanswered?.etag === etag ? unanswered.lease : 'held';
   }
   if (brokenSince === undefined) return lease === 'expired' ? 'expired' : 'available';
@@ -185,7 +185,7 @@ function leaseOf(
   return !isEnding && seenFor >= leaseMs + marginOf(leaseMs) ? 'expired' : 'held';
 }
 
-/** A schedule that differs from the row's without a higher revision is somebody's mistake: say so, once. */
+/** Warns once of a schedule that differs from the row's without a higher revision, which is a mistake. */
 function warnOfOtherSchedule(
   coordinator: Coordinator,
   { spec }: RunnableJob,
@@ -209,7 +209,7 @@ function warnOfOtherSchedule(
   health.over(what);
   if (spec.scheduleHash === row.scheduleHash || revision > row.revision || row.forgotten !== undefined) return;
   const reason =
-    `job "${spec.name}" has another schedule than before, and both say revision ${String(revision)}: ` +
+    `job "${spec.name}" has another schedule than before, with the same revision ${String(revision)}: ` +
     'raise "revision" in the jobs file with each change';
   if (notes.warned === reason + row.scheduleHash) return;
   notes.warned = reason + row.scheduleHash;

@@ -18,32 +18,32 @@ export const WATCH_AT_MOST_MS: Millis = 2_000;
  * ```
  */
 export type NextLook =
-  /** With the next sweep, or the next tick where something is in flight: nothing known needs a look before that. */
+  /** Look with the next sweep, or with the next tick if something is in flight. */
   | { readonly kind: 'sweep' }
   /** Nothing is to be done before `at`, unless the row changes. */
   | { readonly kind: 'rest'; readonly at: EpochMs }
-  /** Somebody holds the row; the look after next comes `delayMs` after the next one. */
+  /** Somebody holds the row. The look after the next one follows it by `delayMs`. */
   | { readonly kind: 'watch'; readonly at: EpochMs; readonly delayMs: Millis }
   /** Others go first. At `until` this deployment may act at once. */
   | { readonly kind: 'holdBack'; readonly until: EpochMs }
-  /** A claim or a record is due, and this process may write it; or a leader job's term, once a tick. */
+  /** A claim, a record or a leader job's term is due, and this process may write it. A term waits for the next tick. */
   | { readonly kind: 'ready' }
   /** A claim is due and may be made as soon as the task hub is proven. */
   | { readonly kind: 'waitsForHub' }
-  /** This process writes a claim or a record; its end says when to look again. */
+  /** This process writes a claim or a record. The next look is set at its end. */
   | { readonly kind: 'acting' };
 
 export const SWEEP: NextLook = { kind: 'sweep' };
 export const READY: NextLook = { kind: 'ready' };
 
-/** The facts of one version of a row that this process has seen. Another version begins without any. */
+/** The facts that this process has learned about one version of a row. A new version starts without any. */
 export interface RowVersion {
   readonly etag: ETag;
   /** The Date of the first listing that showed it. */
   readonly firstSeenAt: EpochMs;
-  /** When its run ended, if that is known to have a final record. */
+  /** When its run ended, if the run is known to have a final record. */
   readonly endedAt?: EpochMs;
-  /** When its items were heard of last; `none`: nobody beats for them. */
+  /** The last beat of its items; `none`: they have no heartbeat. */
   readonly beat?: LastBeat | 'none' | undefined;
   /** When its lease was first seen broken, on the monotonic clock. */
   readonly brokenSince?: Millis | undefined;
@@ -54,14 +54,14 @@ export interface RowVersion {
 /** What this process remembers of one job between looks, so that an idle tick makes no call. */
 export interface JobNotes {
   next: NextLook;
-  /** The job may need somebody before the next sweep: the first look of each tick includes it. */
+  /** Whether the job may need a look before the next sweep. If so, the first look of each tick includes it. */
   inFlight: boolean;
-  /** ETags and lease as they were when last decided upon. */
+  /** ETags and lease at the last decision. */
   decidedOn: string | undefined;
   version: RowVersion | undefined;
   /**
-   * An acquisition without an answer. It may take effect late, and no other process knows the id of that lease.
-   * The row's version and its lease before the acquisition.
+   * An acquisition without an answer, with the row's version and lease before it. It may take effect late, and no other
+   * process has the id of that lease.
    */
   unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired'; readonly leaseId: LeaseId } | undefined;
   /** The fire in which this process last claimed a term of a leader job. */
@@ -82,7 +82,7 @@ export function newNotes(): JobNotes {
   };
 }
 
-/** Undefined: no time of its own. */
+/** The time of the next look; undefined if the state has none. */
 export function lookTime(next: NextLook): EpochMs | undefined {
   switch (next.kind) {
     case 'rest':
@@ -98,12 +98,12 @@ export function lookTime(next: NextLook): EpochMs | undefined {
   }
 }
 
-/** Before a look: should it fail, the next step begins with this job and does not wait for a sweep. */
+/** The state during a look. If the look fails, the next step begins with this job and does not wait for a sweep. */
 export function lookStarted(next: NextLook, now: EpochMs): NextLook {
   return (lookTime(next) ?? Infinity) <= now ? next : { kind: 'rest', at: now };
 }
 
-/** Instants that were noted by a wrong clock may lie too early, or much too late. */
+/** Discards the noted instant: one that was noted by a wrong clock may be too early, or much too late. */
 export function clockCorrected(next: NextLook): NextLook {
   return lookTime(next) === undefined ? next : { kind: 'rest', at: 0 };
 }
@@ -127,7 +127,7 @@ export function afterLook(
       return watchAgain(before, now, decision.until);
     case 'claim':
     case 'record': {
-      // Where the items of a run are silent, the incumbent is the one in doubt.
+      // If the items of a run are silent, the incumbent is in doubt, so the others go first.
       const goesFirst = isSilent(decision) ? isForeign : !isForeign;
       return goesFirst ? READY : heldBack(before, now);
     }
@@ -138,14 +138,14 @@ export function afterLook(
   }
 }
 
-/** A hold-back that was noted for a later due time does not delay a claim that comes up before it. */
+/** A hold-back that was noted for a later due time does not delay an earlier claim. */
 function heldBack(before: NextLook, now: EpochMs): NextLook {
   if (before.kind === 'ready' || before.kind === 'waitsForHub') return READY;
   const until = Math.min(before.kind === 'holdBack' ? before.until : Infinity, now + HOLD_BACK_MS);
   return until > now ? { kind: 'holdBack', until } : READY;
 }
 
-/** Looks at a held row come closer together as its due time approaches, and ever more seldom after it. */
+/** Looks at a held row become more frequent as its due time approaches, and less frequent after it. */
 function watchAgain(before: NextLook, now: EpochMs, until: EpochMs | 'tickEnds'): NextLook {
   const beforeDue = until === 'tickEnds' ? 0 : until - HELD_WATCH_MS - now;
   if (beforeDue > 0) {
@@ -157,7 +157,7 @@ function watchAgain(before: NextLook, now: EpochMs, until: EpochMs | 'tickEnds')
   return { kind: 'watch', at, delayMs: Math.min(WATCH_AT_MOST_MS, delay * 2) };
 }
 
-/** A claim before the deadline of items that are silent. */
+/** Whether the decision claims a run before the deadline of its items, because they are silent. */
 export function isSilent(decision: Decision): boolean {
   return decision.kind === 'claim' && decision.claim.isSilent === true;
 }

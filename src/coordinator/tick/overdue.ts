@@ -13,18 +13,18 @@ import type { Coordinator, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { lastSuccess } from '../ledger';
 
-/** Sweeps do not come to the millisecond. */
+/** Sweeps are not punctual to the millisecond. */
 const SWEEP_SHARE = 0.9;
-/** Beside the claims, which are more urgent. */
+/** Few at a time, because claims are more urgent. */
 const LOOKS_AT_ONCE = 4;
-/** How far a process looks back in the ledger when it first meets a job; from then on it looks at one page. */
+/** How many pages of the ledger a process reads when it first sees a job. Later it reads one. */
 const PAGES_AT_FIRST = 4;
 
-/** What this process knows of one job with `alertAfter`. */
+/** The knowledge of this process about one job with `alertAfter`. */
 interface Known {
-  /** When it last succeeded, or was excused from it, or was first seen. */
+  /** When the job last succeeded, or was excused, or was first seen. */
   readonly from: EpochMs;
-  /** The row as it was when the ledger was last asked: while it stays so, nothing new has ended. */
+  /** The row at the last read of the ledger. While the row is the same, no further run has ended. */
   readonly version: string;
 }
 
@@ -33,31 +33,31 @@ interface Seen {
   readonly row: Row;
   readonly control: Control;
   readonly version: string;
-  /** Its lease is. */
+  /** Whether its lease is held. */
   readonly isHeld: boolean;
 }
 
 export interface OverdueWatch {
   /**
-   * Says which jobs are overdue, once each sweep interval.
+   * Reports overdue jobs, once each sweep interval.
    *
-   * @returns what goes on, where the ledger had to be asked. Never rejects
+   * @returns the work in progress, if the ledger must be read; never rejects
    */
   check(listing: Listing, report: Report): Promise<void> | undefined;
-  /** The row that a claim is to write, with what is known of the last success. */
+  /** The row for a claim, with the last success that this process knows. */
   told(job: JobName, row: Row): Row;
 }
 
 /**
- * Watches the jobs that have `alertAfter`. Rows are told of successes only by writes that are made anyway, so that a
- * row may be behind. Where it says that its job may be overdue, the ledger has the last word: one page of summaries a
- * job, and no more than one while its row stays as it is.
+ * Watches the jobs that have `alertAfter`. A row gets a success only with writes that are made anyway, so it may be
+ * behind. If by its row a job may be overdue, the ledger decides: that takes one page of summaries, once for each
+ * version of the row.
  */
 export function overdueWatch(coordinator: Coordinator): OverdueWatch {
   const { clock, settings, serviceTime, revision } = coordinator;
   const alerted = [...coordinator.jobs.values()].filter(({ spec }) => spec.alertAfterMs !== undefined);
   const known = new Map<JobName, Known>();
-  /** So that rows are not read again while they stay as they are. */
+  /** Saves decoding rows that have not changed. */
   const read = new Map<JobName, Seen>();
   const gate = createGate(LOOKS_AT_ONCE);
   let checkedAt: Millis | undefined;
@@ -72,7 +72,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
         const seen = seenIn(listing, spec);
         return seen !== undefined && mayBeOverdue(seen) ? [seen] : [];
       });
-      // A lease that is held may be another one than before: a run may have ended in between, and the row not show it.
+      // A held lease may be a new one: a run may have ended in between without a change of the row.
       const looks = unsure.flatMap((seen) =>
         !seen.isHeld && tell(seen, report) ? [] : [gate(() => look(seen, report))],
       );
@@ -84,7 +84,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
     },
   };
 
-  /** Undefined: not ours, forgotten, or given to a newer file; whoever has that one tells. */
+  /** Undefined if the row is not ours, is forgotten, or follows a newer file, whose deployments report on it. */
   function seenIn({ jobs }: Listing, spec: JobSpec): Seen | undefined {
     const { row: listed, control } = jobs.get(spec.name) ?? {};
     if (listed === undefined) return undefined;
@@ -99,7 +99,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
       read.set(spec.name, seen);
       return seen;
     } catch (error) {
-      // The tick has said so.
+      // The tick has reported it.
       if (error instanceof ForeignMetadataError) return undefined;
       throw error;
     }
@@ -110,7 +110,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
     return overdueBy(spec, control, from, serviceTime.now()) !== undefined;
   }
 
-  /** Returns whether what is known is enough to tell. */
+  /** Returns whether the known facts decide. */
   function tell({ spec, control, version }: Seen, report: Report): boolean {
     const current = known.get(spec.name);
     if (current?.version !== version) return false;
@@ -134,7 +134,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
       tell(seen, report);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      report.log('warn', `job "${spec.name}": whether it is overdue could not be seen:`, error);
+      report.log('warn', `job "${spec.name}": the check for an overdue job failed:`, error);
     }
   }
 }

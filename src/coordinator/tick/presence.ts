@@ -5,15 +5,15 @@ import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
 import { storageAnswers } from '../reachability';
 
-/** What could not be written is tried again after this long. */
+/** The wait after a write that failed. */
 const AGAIN_MS = 60_000;
-/** A process that has not ticked for this long may have been stood in for, by right. */
+/** After this long without a tick, another process may rightly have written for the deployment. */
 const STANDS_STILL_MS = 60_000;
 
 /**
- * Says in storage that this deployment is there, for `cronlease doctor`: one write with the first tick and one every
- * five minutes, and two calls more where another process has spoken for the deployment meanwhile. No tick waits for it,
- * and nothing but a warning, once, comes of its failing. As often the log is told of a clock that is wrong.
+ * Writes this deployment's presence for `cronlease doctor`: once with the first tick and then every five minutes, with
+ * two more calls if another process has written it meanwhile. No tick waits for it, and a failure causes one warning. A
+ * wrong clock is logged as often.
  */
 export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) => void {
   const { clock, presence: facts } = coordinator;
@@ -21,7 +21,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
   const jobs = jobsHash([...coordinator.jobs.values()].map(({ spec }) => spec));
   let writeAt = 0;
   let tickedAt: Millis | undefined;
-  /** Of this process's own last write, while it has ticked ever since. */
+  /** The ETag of this process's own last write, if it has ticked ever since. */
   let etag: ETag | undefined;
   let warned = false;
 
@@ -40,7 +40,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
       (written) => {
         etag = written;
         warned = false;
-        // The next claim of a daily job, which would tell as well, may be a day away.
+        // The next claim would show this too, but for a daily job it may be a day away.
         if (written !== undefined) storageAnswers(coordinator, 'writing', report);
       },
       (error: unknown) => {
@@ -48,7 +48,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
         writeAt = clock.monotonic() + AGAIN_MS;
         if (warned) return;
         warned = true;
-        const reason = `this deployment could not say that it is there: ${String(error)}`;
+        const reason = `this deployment could not write its presence: ${String(error)}`;
         report.event({ event: 'warning', at: coordinator.serviceTime.now(), reason });
       },
     );
@@ -60,7 +60,7 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
   const { instance, version, hubAccount } = facts;
   return {
     instance,
-    // Task hubs are called the same in whatever case.
+    // Names of task hubs are not case-sensitive.
     hub: hub.name === undefined || hubAccount === undefined ? undefined : `${hub.name.toLowerCase()} in ${hubAccount}`,
     version,
     revision,
@@ -89,7 +89,7 @@ async function write(
   return told.kind === 'written' ? told.etag : undefined;
 }
 
-/** Whoever wrote last, if that was another process. It may be that only the answer to our own write was lost. */
+/** The last writer, if that was another process. If not, only the answer to our own write was lost. */
 function rivalIn(metadata: Readonly<Record<string, string>>, instance: string): Rival | undefined {
   const other = decodePresence(metadata);
   return other.instance === instance ? undefined : { instance: other.instance, hub: other.hub };

@@ -4,10 +4,10 @@ import type { Coordinator, Hub, Report } from '../coordinator';
 
 const PURGE_EVERY_MS = 3_600_000;
 const PURGE_AFTER_MS = 24 * 3_600_000;
-/** A fan-out's orchestration may last a week, and is found by when it began. */
+/** The purge selects orchestrations by their start, and a fan-out's may last a week. */
 const PURGE_BACK_MS = 8 * 24 * 3_600_000;
 
-/** Durable never drops finished histories by itself. What is returned does, once an hour however often it is called. */
+/** Durable never deletes finished histories by itself. The returned function purges them at most once an hour. */
 export function purger({ clock }: Coordinator): (hub: Hub, report: Report) => void {
   let lastPurge: Millis | undefined;
   return (hub, report) => {

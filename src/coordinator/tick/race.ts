@@ -11,29 +11,29 @@ import type { AttemptInput } from '../message';
 import { packRow } from '../message';
 import { withinHub } from './hub-watch';
 
-/** How long the tick goes on asking for a lease, and for its orchestration to be started. */
+/** How long the tick repeats the acquisition, and the start of its orchestration. */
 const HAND_OVER_LIMIT_MS = 5_000;
-/** The task hub did not take an orchestration. */
+/** The task hub did not accept an orchestration. */
 class HandOverError extends Error {
   readonly code = 'HandOver';
   override readonly name = 'HandOverError';
 }
 
-/** A claim that a look found due, and the row as that look saw it. */
+/** A claim that a look found due, with the row that the look saw. */
 export interface Race {
   readonly claim: Claim;
   readonly etag: ETag;
   readonly lease: 'available' | 'expired';
-  /** New, or of an acquisition of this very row that got no answer. */
+  /** A new id, or that of an unanswered acquisition of the same row version. */
   readonly leaseId: LeaseId;
 }
 
 /**
- * The race: acquires the job's lease, if the row is still what was decided on, and hands it to an orchestration.
- * From there on the lease id travels with the orchestration's input.
+ * The race: acquires the job's lease, if the row has not changed since the decision, and hands it over to an
+ * orchestration. From then on the lease id travels in the orchestration's input.
  *
- * @returns false when another instance was faster, or nothing is claimed after all
- * @throws HandOverError when the task hub does not take the orchestration
+ * @returns false if another instance was faster, or nothing is claimed after all
+ * @throws HandOverError if the task hub does not accept the orchestration
  */
 export async function handOver(coordinator: Coordinator, hub: Hub, job: RunnableJob, race: Race): Promise<boolean> {
   const { clock, serviceTime, store } = coordinator;
@@ -42,7 +42,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
   let sent = moment(clock);
-  // The id is ours, so asking again after a lost answer is a renewal.
+  // The id is ours, so a repeat after a lost answer is a renewal.
   const acquired = await untilAnswered(coordinator, remaining, (signal) => {
     sent = moment(clock);
     return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
@@ -53,7 +53,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
     coordinator.stopping ||
     (claim.isSilent === true && !(await itemsAreSilent(coordinator, name, claim.row, remaining)));
   if (isOff) {
-    // Nothing was started under this lease yet, so that an available row may be put back as it was.
+    // Nothing has started under this lease, so an available row may be released unchanged.
     if (lease === 'available') {
       await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
     }
@@ -63,7 +63,9 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
   return true;
 }
 
-/** Should this fail, the lease is left to expire: the occurrence is not claimed, and still due. */
+/**
+ * Starts the orchestration. If that fails, the lease is left to expire: the occurrence is not claimed, and still due.
+ */
 async function start(
   coordinator: Coordinator,
   hub: Hub,
@@ -87,7 +89,7 @@ async function start(
   };
   const orchestration = orchestrationId(name, row.run?.scheduledFor ?? acquiredAt, leaseId);
   const handedOver = { leaseId, etag, lease, turn: turnOf(claim, etag), isLate: false } as const;
-  // Before the start too: the attempt may begin, and a shutdown may come, before the hub has answered.
+  // Noted before the start: the attempt may begin, and a shutdown may come, before the hub has answered.
   const pending: HandOver = { ...handedOver, at: clock.monotonic() };
   handOvers.set(name, pending);
   try {
@@ -99,7 +101,7 @@ async function start(
   if (handOvers.get(name) === pending) handOvers.set(name, { ...handedOver, at: clock.monotonic() });
 }
 
-/** What only the acquisition knows. */
+/** Adds the values that exist only after the acquisition. */
 function completeRow(claim: Claim, acquiredAt: EpochMs, incumbent: string): Row {
   const { row } = claim;
   if (claim.what !== 'first') return { ...row, incumbent };
@@ -110,7 +112,10 @@ function completeRow(claim: Claim, acquiredAt: EpochMs, incumbent: string): Row 
   return { ...row, incumbent, run: { ...run, trigger: claim.trigger, since: acquiredAt } };
 }
 
-/** The service's time has a resolution of 1 s: two terms in one second, or a stretch and a term, share no record. */
+/**
+ * The service's time has a resolution of 1 s. Two terms in one second, or a stretch and a term, must not share a
+ * record.
+ */
 function termRun(acquiredAt: EpochMs, last: EpochMs): { key: string; scheduledFor: EpochMs } {
   const scheduledFor = Math.max(acquiredAt, last + 1);
   return { key: recordKey(scheduledFor), scheduledFor };

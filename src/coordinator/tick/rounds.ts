@@ -2,28 +2,28 @@ import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import type { ListedJob, Listing, ListOptions, Strays } from '../../lease/store';
 
-/** Shorter than the time limit of the whole call: what a part has shown by then is kept. */
+/** Shorter than the time limit of the whole call, so that the pages read by then are kept. */
 const PART_MS = 8_000;
 const PART_AT_LEAST_MS = 1_000;
 const STRAYS_NAMED = 10;
 
 export interface Rounds {
-  /** Whether the current listing, or else the last whole one, came in several parts. */
+  /** Whether the current listing, or otherwise the last whole one, came in several parts. */
   readonly slow: boolean;
-  /** Whether a listing was cut off, and waits for its next part. */
+  /** Whether a listing was cut off and waits for its next part. */
   readonly going: boolean;
   /**
-   * Lists on from where the last part ended.
+   * Continues the listing after its last part.
    *
-   * @param limitMs when something else is due
-   * @returns `whole` once the end is reached: what all parts have shown
+   * @param limitMs the time until something else is due
+   * @returns `whole` at the end: all parts together
    */
   next(limitMs: Millis): Promise<{ readonly part: Listing; readonly whole: Listing | undefined }>;
 }
 
 /**
- * Listings of all jobs, in as many parts as it takes: however many blobs somebody has put between the jobs, each part
- * shows some of them, and the jobs that were seen are served meanwhile.
+ * Listings of all jobs, in as many parts as needed. Even if foreign blobs make a listing long, each part shows some
+ * jobs, which are served meanwhile.
  */
 export function listingRounds(
   clock: Clock,
@@ -53,7 +53,7 @@ export function listingRounds(
         parts = [];
         return { part, whole };
       } catch (error) {
-        // The place may be the reason: the next listing begins anew.
+        // The continuation may be the reason, so the next listing starts from the beginning.
         parts = [];
         throw error;
       } finally {

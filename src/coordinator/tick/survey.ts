@@ -10,19 +10,22 @@ import { listingRounds } from './rounds';
 import { tellSlowListing, tellStrays } from './strays';
 
 const LISTING_LIMIT_MS = 10_000;
-/** Wake-ups that were noted by a clock this far off are discarded. */
+/** If the clock correction changes by more than this, looks noted under the old one are discarded. */
 const TIME_MOVED_MS = 2_000;
-/** Rows and controls in one page of a listing: below this many pages a listing of all is cheaper than one a job. */
+/**
+ * How many jobs one page of a listing shows. Calls for single jobs are cheaper if these are fewer than the pages of a
+ * listing of all.
+ */
 const JOBS_PER_PAGE = 250;
 
-/** Looks at jobs, and begins what is due. One for each process. */
+/** Looks at jobs and starts due work. One for each process. */
 export interface Survey {
   /** Whether storage has answered once. */
   readonly prepared: boolean;
   /**
-   * Looks at the jobs whose look is due, or at all of them.
+   * Looks at the jobs whose look is due, or at all jobs.
    *
-   * @returns how long no other look is due
+   * @returns the time until the next look is due
    * @throws StoreError
    */
   step(fire: Fire, options: { readonly isFirst: boolean }): Promise<Millis>;
@@ -35,7 +38,7 @@ export function createSurvey(state: TickState): Survey {
   const clockWasSet = clockSteps(clock);
   let prepared = false;
   let lastSweep: Millis | undefined;
-  /** The clock correction under which the board's instants were noted. */
+  /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
 
   return {
@@ -46,14 +49,14 @@ export function createSurvey(state: TickState): Survey {
       if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
       prepared = true;
       if (clockWasSet()) {
-        // A listing brings the correction, and looks noted meanwhile may lie as far ahead as the clock was.
+        // A listing corrects the clock. Looks noted before may be as far ahead as the clock was.
         lastSweep = undefined;
         board.clockCorrected();
       }
       const due = board.due(serviceTime.now());
       const sweepIsDue = sinceSweep() >= settings.sweepIntervalMs || (isFirst && board.anyInFlight);
       const all = sweepIsDue || rounds.going || !isFew(due);
-      // Jobs that are due do not wait for a listing of all that takes long.
+      // Due jobs do not wait for a long listing of all.
       if (!all || rounds.slow) await lookAtEach(fire, due);
       if (all) await lookAtAll(fire);
       return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
@@ -119,7 +122,7 @@ export function createSurvey(state: TickState): Survey {
     await decideOnAll(state, fire, { listing: await list({}), askedAt }, names);
   }
 
-  /** A job seen for the first time owes nothing before now; an `@at` that is seen late is still due. */
+  /** Creates the row of a new job. It owes nothing before now, but an `@at` job that is seen late is still due. */
   async function createRow(name: JobName, date: EpochMs): Promise<void> {
     const { spec } = runnable(coordinator, name);
     const row = newRow(firstCursor(spec, date), coordinator.revision, spec.scheduleHash);
@@ -127,7 +130,7 @@ export function createSurvey(state: TickState): Survey {
   }
 }
 
-/** The returned function tells whether, since its last call, somebody set the wall clock or the machine slept. */
+/** The returned function returns whether somebody set the wall clock, or the machine slept, since its last call. */
 function clockSteps(clock: Clock): () => boolean {
   let ahead: Millis | undefined;
   return () => {

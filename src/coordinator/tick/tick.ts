@@ -16,16 +16,16 @@ import { announcer } from './presence';
 import { purger } from './purge';
 import { createSurvey } from './survey';
 
-/** Claims side by side. */
+/** How many claims run side by side. */
 const CLAIMS_AT_ONCE = 32;
-/** A tick returns this long before its next fire: a timer skips the fires that it outlives. */
+/** A tick returns this long before its next fire, because a timer skips fires during a call. */
 const RETURN_BEFORE_MS = 300;
-/** A timer may fire this much early: the fire that comes within it is the one that called. */
+/** A timer may fire this much early. A fire within this time is the current one. */
 const FIRES_EARLY_MS = 500;
 const STORE_AGAIN_FIRST_MS = 500;
 const STORE_AGAIN_MS = 2_000;
 
-/** The tick timer's side of the coordinator: one for each process, called once a fire. */
+/** The tick timer's side of the coordinator. One for each process, called at each fire. */
 export interface Ticker {
   /** @param nextFire the timer's next fire after an instant of this machine's clock */
   tick(hub: Hub, nextFire: NextFire, report: Report): Promise<void>;
@@ -79,13 +79,13 @@ export function createTicker(coordinator: Coordinator): Ticker {
       if (left() <= 0) {
         await actions.allOver();
         if (untilFire() > 0) break;
-        // This tick has outlived a fire, which the timer skips: it serves that one's stretch as well.
+        // This tick has outlived a fire, which the timer skips, so it serves that fire's time as well.
         untilFire = countdown(clock, nextFire(clock.now()));
         fire = newFire();
         isFirst = true;
       }
       try {
-        // Before the step: what ends during it may have set an earlier look than the step saw.
+        // Taken before the step: an action that ends during it may set an earlier look than the step returns.
         const actionOver = actions.nextEnd();
         proveHub(fire, left, stopped);
         const wait = await survey.step(fire, { isFirst });
@@ -112,7 +112,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     if (survey.prepared) announce(hub, report);
   }
 
-  /** A doubt about the task hub stops claims, and nothing else: its proof is sought beside the looks. */
+  /** Seeks the proof of the task hub beside the looks. A doubt stops only claims. */
   function proveHub({ hub, report }: Fire, left: () => Millis, stopped: AbortSignal): void {
     const proof = state.hubWatch.prove(hub, left, stopped, report);
     if (proof === undefined) return;
@@ -129,8 +129,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
 }
 
 /**
- * How long it is until an instant, by whichever clock gives less: a wall clock that is set back must not make a tick
- * outlast its host.
+ * The time until an instant, by the clock that gives less. A wall clock that is set back must not make a tick outlast
+ * its host.
  */
 function countdown(clock: Clock, instant: EpochMs): () => Millis {
   const start = moment(clock);

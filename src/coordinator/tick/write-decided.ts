@@ -5,18 +5,18 @@ import { moment, Trust } from '../../lease/trust';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { holdRow } from '../held';
 
-/** A decision by which due times get their fates and nothing runs. */
+/** A decision that gives due times their fates and runs nothing. */
 export interface Decided {
   readonly row: Row;
-  /** Of the row that was decided on. */
+  /** The ETag of the row that the decision was made on. */
   readonly etag: ETag;
   readonly leaseId: LeaseId;
 }
 
 /**
- * Carries the decision out in the order of a claim: acquire, row, records, release.
+ * Carries out the decision in the order of a claim: acquire, row, records, release.
  *
- * @returns false when another instance was faster
+ * @returns false if another instance was faster
  */
 export async function writeDecided(
   coordinator: Coordinator,
@@ -26,7 +26,7 @@ export async function writeDecided(
 ): Promise<boolean> {
   const { clock, store } = coordinator;
   const { name, leaseMs } = job.spec;
-  // Nothing renews this lease: the tick stops asking after half of it.
+  // Nothing renews this lease, so the tick stops after half of it.
   const trust = new Trust(clock, moment(clock), leaseMs / 2);
   const remaining = (): number => trust.remaining();
   const acquired = await untilAnswered(coordinator, remaining, (signal) =>
