@@ -1,22 +1,22 @@
 import { createInterface } from 'node:readline/promises';
 import { CliError } from './cli-error';
 
-/** Where a person is asked: not on standard output, which may be one JSON document. */
+/** The terminal for questions: not standard output, which may be one JSON document. */
 export interface Terminal {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly output: NodeJS.WritableStream;
 }
 
 /**
- * Lets a person type the job's name before something is done that cannot be undone.
+ * Asks a person to type the job's name before an action that cannot be undone.
  *
- * @param yes they have said so already
- * @throws CliError `NotConfirmed` when they type something else, or nobody can be asked
+ * @param yes the action is confirmed already
+ * @throws CliError `NotConfirmed` when the name is not typed, or standard input is no terminal
  */
 export async function confirm(job: string, yes: boolean, terminal: Terminal = TERMINAL): Promise<void> {
   if (yes) return;
   if (terminal.input.isTTY !== true) {
-    throw new CliError('NotConfirmed', 'nothing was done: nobody can be asked here, so say --yes if it is to be done');
+    throw new CliError('NotConfirmed', 'nothing was done: this is no terminal to confirm on. Add --yes to go ahead');
   }
   const lines = createInterface({ input: terminal.input, output: terminal.output });
   try {
@@ -25,7 +25,7 @@ export async function confirm(job: string, yes: boolean, terminal: Terminal = TE
         resolve('');
       });
     });
-    const typed = await Promise.race([lines.question(`Type the name of the job to go on: `), ended]);
+    const typed = await Promise.race([lines.question(`Type the name of the job to confirm: `), ended]);
     if (typed.trim() === job) return;
   } finally {
     lines.close();

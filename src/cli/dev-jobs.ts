@@ -24,26 +24,26 @@ export interface DevJobsOptions {
 
 interface Loaded {
   readonly jobsFile: JobsFile;
-  /** As they are written. */
+  /** The settings as written in the file. */
   readonly settings: Settings;
 }
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** As the app checks them, but for its handlers. */
+/** The checks of the app, except for its handlers. */
 const CHECKS = { leaseMs: STORE_LIMITS.leaseMs };
 
-/** The jobs of the file, as they are written there. */
+/** The jobs of the file, as written there. */
 function jobsIn(file: string): Settings {
   const jobs = valueAt(readJsonFile(file, '').value, ['jobs']);
   return isRecord(jobs) ? jobs : {};
 }
 
 /**
- * The jobs that `cronlease dev` runs: those of the app's file, and those of `more`. Together they are written to
+ * The jobs that `cronlease dev` runs: those of the app's file, and those of `more`. With `more`, both go into
  * `.cronlease/jobs.json`, which the instances and the other commands then read.
  *
- * @throws UsageError when a file that was named is not there
+ * @throws UsageError when a named file does not exist
  */
 export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
   const own = path.resolve(app, file ?? DEFAULT_FILE);
@@ -55,7 +55,7 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
     if (named !== undefined && !fs.existsSync(named)) throw new UsageError(`${option}: there is no file ${named}`);
   }
   if (extra !== undefined && !fs.existsSync(own)) {
-    throw new UsageError(`--more-jobs adds jobs to ${own}, and there is no such file`);
+    throw new UsageError(`--more-jobs adds jobs to ${own}, which does not exist`);
   }
   const merged = extra === undefined ? undefined : path.join(devFolder(app), DEFAULT_FILE);
   const used = merged ?? (file === undefined ? undefined : own);
@@ -64,7 +64,7 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
     const { jobsFile } = loadJobs(own, CHECKS);
     const settings = jobsIn(own);
     if (extra === undefined) return { jobsFile, settings };
-    // The app's own job stands where both files have the name.
+    // Where both files have the name, the app's own job counts.
     const both = { ...jobsIn(extra), ...settings };
     return { jobsFile: loadJobs({ revision: jobsFile.revision, jobs: both }, CHECKS).jobsFile, settings: both };
   };
@@ -124,7 +124,7 @@ function changesOf(before: Loaded, after: Loaded): readonly string[] {
   ];
 }
 
-/** What is different in a file of jobs, one job a line. */
+/** The differences between two versions of a jobs file, one job a line. */
 export function changesBetween(before: Settings, after: Settings): readonly string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names.flatMap((name) => {

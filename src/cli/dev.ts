@@ -19,9 +19,9 @@ export interface DevArguments
   readonly duration?: string;
   /** The app's jobs file. */
   readonly file?: string;
-  /** A file of jobs that run beside those of the app. */
+  /** A file whose jobs run beside those of the app. */
   readonly moreJobs?: string;
-  /** A folder whose files go into the container of its name. */
+  /** A folder whose files are uploaded to the container of the same name. */
   readonly samples?: string;
 }
 
@@ -43,13 +43,13 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   });
 }
 
-/** The coordination container is there before anybody asks for it. */
+/** Opens the storage of `dev`. Its `prepare` creates the coordination container before anybody needs it. */
 function openDevStorage(storage: string, container: string, samples: Samples | undefined): DevStorage {
   const store = openStore({ storage, container });
   let since = 0;
   return {
     async prepare() {
-      // The service's time, which presences have, may be a little behind.
+      // Presences have the service's time, which may be a little behind.
       since = Date.now() - CLOCKS_DIFFER_MS;
       await Promise.all([store.prepare(), samples === undefined ? undefined : putSamples(storage, samples)]);
     },

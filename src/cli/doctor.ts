@@ -19,7 +19,7 @@ export interface DoctorOptions extends FileOptions, StorageOptions {
 
 const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const satisfies Record<Severity, string>;
 
-/** `cronlease doctor`: what may keep the jobs from running. A problem is a no; a warning is not. */
+/** `cronlease doctor`: looks for anything that may keep the jobs from running. Only a problem makes the exit code 1. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const store = openStore(options);
   const found = await diagnose(store, await tryStorage(options), readFile(options));
@@ -41,14 +41,14 @@ function readFile(options: FileOptions): FileSeen {
     return { kind: 'read', source, file: loadFile(options).jobsFile };
   } catch (error) {
     if (isNoJobsFile(error)) {
-      return { kind: 'none', reason: `there is no ${source} here: what depends on it is not looked at` };
+      return { kind: 'none', reason: `there is no ${source} here: checks that need it are left out` };
     }
     if (!(error instanceof ConfigError)) throw error;
     return { kind: 'wrong', reason: `${source} cannot be used: ${error.message.split('\n', 1)[0] ?? ''}` };
   }
 }
 
-/** How Durable's queues are set up. Without a host.json above the jobs file this is no app's folder. */
+/** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is no app's folder. */
 function hostFindings({ file = DEFAULT_FILE }: FileOptions): readonly Finding[] {
   const folder = appFolderOf(file);
   if (!existsSync(path.join(folder, 'host.json'))) return [];
@@ -59,7 +59,7 @@ function hostFindings({ file = DEFAULT_FILE }: FileOptions): readonly Finding[] 
     ...errors.map((issue) => problem('host', null, said(issue), issue.remedy)),
     ...warnings.map((issue) => warning('host', null, said(issue), issue.remedy)),
   ];
-  return orOk(found, 'host', 'host.json hides what a killed host had taken for a minute at most');
+  return orOk(found, 'host', 'by host.json, messages of a killed host stay hidden for a minute at most');
 }
 
 function line({ check, status, subject, message, remedy }: Finding): string {

@@ -27,13 +27,13 @@ interface InterruptedRun {
   readonly outcome: string | null;
 }
 
-/** What was due in the span, and what became of it. */
+/** A due time of the span, with its outcome. */
 interface DueTime {
   readonly scheduledFor: string;
   readonly outcome: string | null;
   readonly reason: string | null;
   readonly latenessMs: Millis | null;
-  /** Who made the attempts, in order. */
+  /** The attempts, in order. */
   readonly attempts: readonly {
     readonly deployment: string;
     readonly outcome: string;
@@ -53,12 +53,12 @@ export interface Verdict {
   readonly checks: readonly Check[];
   readonly interrupted: readonly InterruptedRun[];
   readonly jobs: readonly { readonly job: string; readonly dueTimes: readonly DueTime[] }[];
-  /** What ran twice, and what has no fate, in words. */
+  /** Runs that ran twice, and due times without an outcome, in words. */
   readonly duplicates: readonly string[];
   readonly losses: readonly string[];
 }
 
-/** What a drill has shown, against what it is to show. */
+/** Compares the results of a drill with its targets. */
 export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targetMs: Millis): Verdict {
   const { events, stopped, records, span, backAt, caughtUpAt } = drilled;
   const interrupted = goingOn(events, stopped.deployment, stopped.at)
@@ -70,7 +70,7 @@ export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targe
   const checks = [
     takeOver(interrupted, targetMs),
     {
-      name: 'what was interrupted ended',
+      name: 'interrupted runs ended',
       target: 'every run',
       measured: `${interrupted.filter(({ outcome }) => outcome !== null).length} of ${interrupted.length}`,
       ok: interrupted.every(({ outcome }) => outcome !== null),
@@ -103,7 +103,7 @@ function takeOver(interrupted: readonly InterruptedRun[], targetMs: Millis): Che
   return { name, target, measured, ok: longest <= targetMs };
 }
 
-/** Its last word was lost with it, but not its record. */
+/** The killed deployment had written the run's final record, though its last event was lost with it. */
 function settledItself(records: Records, { runId, token }: ClusterEvent): boolean {
   return records.some((record) => record.runId === runId && record.state === 'final' && record.token === token);
 }
@@ -138,7 +138,7 @@ function dueTimesIn(spec: JobSpec, span: Span, records: Records): readonly DueTi
   });
 }
 
-/** Nominal due times whose actual ones lie in the span. */
+/** The nominal due times whose actual due times lie in the span. */
 function dueIn(spec: JobSpec, { from, until }: Span): readonly EpochMs[] {
   const found: EpochMs[] = [];
   if (!spec.enabled) return found;
@@ -161,12 +161,12 @@ function fatesAt(records: Records, { name }: JobSpec, due: EpochMs): Records {
   );
 }
 
-/** Due times without a fate, in words. */
+/** Due times without an outcome, in words. */
 export function undecided(jobs: readonly JobSpec[], span: Span, records: Records): readonly string[] {
   return jobs.flatMap((spec) =>
     dueIn(spec, span)
       .filter((due) => fatesAt(records, spec, due).length === 0)
-      .map((due) => `${spec.name} at ${new Date(due).toISOString()} has no fate`),
+      .map((due) => `${spec.name} at ${new Date(due).toISOString()} has no outcome`),
   );
 }
 
@@ -176,18 +176,18 @@ function twoFates(jobs: readonly JobSpec[], span: Span, records: Records): reado
       const fates = fatesAt(records, spec, due);
       if (fates.length < 2) return [];
       const names = fates.map(({ outcome }) => outcome ?? 'none').join(' and ');
-      return [`${spec.name} at ${new Date(due).toISOString()} has two fates: ${names}`];
+      return [`${spec.name} at ${new Date(due).toISOString()} has two outcomes: ${names}`];
     }),
   );
 }
 
-/** Attempts that were started twice, runs that ended twice, and handlers that were called when all was over. */
+/** Attempts that started twice, runs that ended twice, and handlers that were called after their run had ended. */
 function ranTwice(events: readonly ClusterEvent[]): readonly string[] {
   const ends: readonly string[] = RUN_FATES;
   const started = new Set<string>();
   const ended = new Set<string>();
   const found: string[] = [];
-  // What two processes say may arrive in another order than it happened.
+  // The events of two processes may arrive out of order.
   const inOrder = events.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
   for (const { event, runId, attempt = 0, deployment } of inOrder) {
     if (runId === undefined) continue;

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** The job whose run is interrupted: its lease outlives it, and it is due again meanwhile. */
+/** The job whose run the drill interrupts. It is due again before its lease expires. */
 export const LONG_JOB = 'drill-long';
 
 const JOBS = {

@@ -2,11 +2,11 @@ import { formatDuration } from '../core/duration';
 import type { Step } from '../local/cluster/drill';
 import type { Verdict } from './drill-judge';
 
-/** All that is to be told of a drill: what `--json` prints. Times are ISO 8601 in UTC. */
+/** The whole report of a drill, which `--json` prints. Times are ISO 8601 in UTC. */
 export interface DrillReport extends Omit<Verdict, 'checks'> {
-  /** Where the text for people was written. */
+  /** The file of the report for people. */
   readonly report: string;
-  /** What was run: the app's folder, or the probe jobs that come with cronlease. */
+  /** The app whose jobs ran: its folder, or the probe jobs that come with cronlease. */
   readonly app: string;
   readonly machine: string;
   readonly versions: { readonly cronlease: string; readonly node: string };
@@ -42,34 +42,34 @@ export function reportText(report: DrillReport): string {
     ),
     ...(duplicates.length === 0 ? [] : ['Duplicates:', list(duplicates)]),
     ...(losses.length === 0 ? [] : ['Losses:', list(losses)]),
-    '## What was done, and seen',
+    '## Steps',
     table(
       ['when', 'what'],
       report.steps.map(({ at, what }) => [at, what]),
     ),
-    '## What was interrupted',
+    '## Interrupted runs',
     interruptedTable(report),
-    '## What became of every due time',
-    'As the ledger has it.',
+    '## Every due time',
+    'From the ledger.',
     ...report.jobs.flatMap(({ job, dueTimes }) => [`### ${job}`, dueTimesTable(dueTimes)]),
     '## How to read this',
     list([
-      'take-over: from the kill until another deployment had claimed the run. Its target is the lease of the job, one ' +
+      'take-over: from the kill until another deployment claimed the run. Its target is the lease of the job, one ' +
         'gap between two ticks, and 2 s.',
-      'catch-up: from the kill until every due time that came before the end of the interrupted run had its fate.',
+      'catch-up: from the kill until every due time before the end of the interrupted run had an outcome.',
       "gap: from the kill until the run's handler worked again.",
-      'duplicate: an attempt that was started twice, a run that was started again after its end, or ended twice, or a ' +
-        'due time with two fates. An interrupted run is tried again, as its next attempt: that is no duplicate.',
-      'loss: a due time without a fate. One that did not run because the last run was going on, or a newer one came, ' +
-        'has a fate that says so.',
-      'The drill was held on one machine: it shows the coordination, and nothing of the network or of Azure itself.',
+      'duplicate: an attempt that started twice, a run that started again after its end or ended twice, or a due ' +
+        'time with two outcomes. An interrupted run continues with its next attempt, which is no duplicate.',
+      'loss: a due time without an outcome. A due time that did not run, because the last run was still in progress ' +
+        'or a newer due time came, has an outcome with that reason.',
+      'The drill ran on one machine: it tests the coordination, but neither a network nor Azure itself.',
     ]),
   ];
   return `${paragraphs.join('\n\n')}\n`;
 }
 
 function interruptedTable({ interrupted }: DrillReport): string {
-  if (interrupted.length === 0) return 'Nothing was.';
+  if (interrupted.length === 0) return 'None.';
   return table(
     ['run', 'taken over by', 'take-over', 'gap', 'outcome'],
     interrupted.map(({ runId, takenOverBy, takeOverMs, gapMs, outcome }) => [
@@ -106,7 +106,7 @@ function table(heading: readonly string[], rows: readonly (readonly string[])[])
   return [line(heading), line(heading.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** What would end a cell or begin something else. */
+/** Escapes characters that would end a table cell. */
 function escape(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ');
 }

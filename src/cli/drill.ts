@@ -33,7 +33,7 @@ export interface DrillArguments {
   readonly json?: boolean | undefined;
 }
 
-/** What is to be drilled. */
+/** The app of a drill. */
 interface Subject {
   readonly folder: string;
   readonly jobs: JobsFile;
@@ -44,13 +44,13 @@ interface Subject {
   readonly temporary: readonly string[];
 }
 
-/** What a take-over may take beyond the lease and a tick: calls, and a busy machine. */
+/** The time for calls, on a busy machine, that a take-over may need beyond the lease and a tick. */
 const SPARE_MS = 2_000;
-/** Watched for this long beyond the target, so that what comes late is seen as such. */
+/** The drill watches this much longer than the target, so that it can measure a late take-over. */
 const PATIENCE_MS = 60_000;
 const RECORDS_AT_MOST = 20_000;
 
-/** `cronlease drill`: kills a deployment of a local cluster while it works, and reports what came of it. */
+/** `cronlease drill`: kills a deployment of a local cluster while it works, and reports the consequences. */
 export async function drill(options: DrillArguments): Promise<number> {
   const waitMs = span(options.wait, '--wait');
   const target = options.target === undefined ? undefined : span(options.target, '--target');
@@ -58,7 +58,7 @@ export async function drill(options: DrillArguments): Promise<number> {
   if (!fs.existsSync(path.dirname(report)))
     throw new UsageError(`--report: there is no folder ${path.dirname(report)}`);
   if (options.withJobs !== true && (options.app ?? options.file) !== undefined) {
-    throw new UsageError('--app and --file name jobs of your own: say --with-jobs if they are to be run');
+    throw new UsageError('--app and --file name jobs of your own: add --with-jobs to run them');
   }
   const subject = options.withJobs === true ? ownApp(options) : probeApp();
   const interrupt = watchSignals();
@@ -163,7 +163,7 @@ function tell(file: string, subject: Subject, drilled: Drilled<Records>, targetM
   return verdict.ok ? OK : NO;
 }
 
-/** Ctrl+C ends the drill, and all that it has started. */
+/** Ctrl+C ends the drill, and every process that it has started. */
 function watchSignals(): { readonly signal: AbortSignal; dispose(): void } {
   const controller = new AbortController();
   const abort = (): void => controller.abort();

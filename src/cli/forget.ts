@@ -19,14 +19,14 @@ export interface ForgetOptions extends FileOptions, StorageOptions, TimeOptions 
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease forget`: drops what is left of a job that is in the file no more. */
+/** `cronlease forget`: removes what remains of a job that was deleted from jobs.json. */
 export async function forget(job: string, options: ForgetOptions): Promise<number> {
   const name = job as JobName;
   const file = loadFile(options);
   if (file.jobsFile.jobs.some((spec) => spec.name === name)) {
     throw new OperatorError(
       'StillInFile',
-      `job "${job}" is in ${options.file ?? DEFAULT_FILE}: remove it there, deploy that file everywhere, then ask again`,
+      `job "${job}" is in ${options.file ?? DEFAULT_FILE}: remove it there, deploy that file everywhere, and repeat this command`,
     );
   }
   const desk = openDesk(options);
@@ -43,17 +43,17 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
   }
   const ended = endedRun === undefined ? '' : ` Run ${endedRun} is recorded as cancelled.`;
   const since = already ? `was forgotten at ${timesOf(options)(forgottenAt)} already` : 'is forgotten';
-  print(`${job} ${since}. Its ledger stays, and so does its token: a job of this name is seen as a new one.${ended}`);
+  print(`${job} ${since}. Its ledger and its token stay. If a file has the job again, it counts as a new one.${ended}`);
   return OK;
 }
 
-/** Another file that is deployed may have the job: it is seen anew there, at once. */
+/** Another deployed file may still have the job, which then counts as a new one there, at once. */
 async function warnOfOthers(store: LeaseStore, { jobsFile }: LoadedJobs, job: string): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences());
   const hash = jobsHash(jobsFile.jobs);
   const others = deployments.filter(({ live, jobs }) => live && jobs !== hash).map(({ name }) => name);
   if (others.length === 0) return;
   warn(
-    `${others.join(' and ')} ticked lately with another jobs file: if that has "${job}", it is seen as a new job there`,
+    `${others.join(' and ')} ticked lately with another jobs file: if that has "${job}", it counts as a new job there`,
   );
 }

@@ -17,18 +17,18 @@ import { warn } from './output';
 export const DEFAULT_FILE = 'jobs.json';
 
 export interface FileOptions {
-  /** Undefined: {@link DEFAULT_FILE}, and a command that can do without it does. */
+  /** Undefined: {@link DEFAULT_FILE}, which may be missing for a command that can work without it. */
   readonly file?: string | undefined;
 }
 
-/** Reads the jobs, without handlers. Throws `ConfigError`, or `CliError` `NoJobsFile` if no file was named and none is here. */
+/** Reads the jobs without handlers. Throws `ConfigError`, or `CliError` `NoJobsFile` if no file is named or found. */
 export function loadFile({ file }: FileOptions): LoadedJobs {
   try {
     const source = file ?? readDevFile('.')?.jobs ?? DEFAULT_FILE;
     return loadJobs(source, { leaseMs: STORE_LIMITS.leaseMs, now: Date.now() });
   } catch (error) {
     if (file !== undefined || !(error instanceof ConfigError) || !isMissing(error)) throw error;
-    const message = `there is no ${DEFAULT_FILE} in ${process.cwd()}, and this command reads the jobs file: add --file FILE`;
+    const message = `there is no ${DEFAULT_FILE} in ${process.cwd()}, and this command needs the jobs file: add --file FILE`;
     throw new CliError('NoJobsFile', message, { cause: error });
   }
 }
@@ -42,14 +42,14 @@ export function appFolderOf(file: string): string {
   }
 }
 
-/** The jobs, for a command that needs no file: undefined if it was not asked for and is missing or wrong. */
+/** The jobs, for a command that needs no file: undefined if the default file is missing or invalid. */
 export function loadFileIfAny(options: FileOptions): LoadedJobs | undefined {
   try {
     return loadFile(options);
   } catch (error) {
     if (isNoJobsFile(error)) return undefined;
     if (!(error instanceof ConfigError) || options.file !== undefined) throw error;
-    warn(`${DEFAULT_FILE} cannot be used, and is passed over: "cronlease validate" says why`);
+    warn(`${DEFAULT_FILE} is not valid, and is ignored: "cronlease validate" lists its errors`);
     return undefined;
   }
 }
@@ -64,7 +64,7 @@ export function atHand({ jobsFile }: LoadedJobs, { file = DEFAULT_FILE }: FileOp
   return { source: file, jobs: jobsFile.jobs };
 }
 
-/** Whether {@link loadFile} found no file where none was named. */
+/** Whether {@link loadFile} failed because no file was named and the default one is missing. */
 export function isNoJobsFile(error: unknown): boolean {
   return error instanceof CliError && error.code === 'NoJobsFile';
 }

@@ -18,7 +18,7 @@ async function main(): Promise<number> {
   });
   program.hook('preAction', (_program, command) => {
     json = command.opts<{ json?: boolean }>().json === true;
-    // `dev` stops its cluster when nobody reads any more.
+    // `dev` stops its cluster when nobody reads its output any longer.
     if (command.name() !== 'dev') process.stdout.on('error', endQuietly);
   });
   try {
@@ -34,13 +34,13 @@ async function main(): Promise<number> {
   }
 }
 
-/** A reader that has seen enough, such as `head`, is no error. */
+/** A reader that closes the pipe, such as `head`, is no error. */
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit(OK);
 }
 
-/** What a command could not do. Errors that say what to do have a code; any other one is a fault of ours. */
+/** Prints the error of a command. Errors with a code were written for people; any other error is a fault of ours. */
 function refuse(error: unknown, json: boolean): number {
   const known = error instanceof Error && 'code' in error && typeof error.code === 'string';
   const message = error instanceof Error ? error.message : String(error);
@@ -50,7 +50,7 @@ function refuse(error: unknown, json: boolean): number {
 }
 
 void main().then((code) => {
-  // Connections that are kept alive would hold the process up; what is printed must be out before it ends.
+  // Open connections would delay the end of the process, and its output must be written before it ends.
   process.stdout.write('', () => {
     process.stderr.write('', () => process.exit(code));
   });

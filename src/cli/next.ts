@@ -27,7 +27,7 @@ interface Upcoming {
 /** `cronlease next`: due times strictly after an instant. */
 export function next(job: string | undefined, options: NextOptions): number {
   if (job !== undefined && options.tag !== undefined)
-    throw new UsageError('JOB and --tag name jobs in two ways: leave one out');
+    throw new UsageError('JOB and --tag both name jobs: leave one out');
   const from = options.from === undefined ? undefined : parseTime(options.from, '--from');
   const loaded = loadFile(options);
   const specs = specsOf(loaded, job, options);
@@ -79,7 +79,7 @@ function paragraph({ spec, occurrences }: Upcoming, show: ShowTime): string {
   return [head, ...occurrences.map((occurrence) => `  ${row(spec, occurrence, show)}`)].join('\n');
 }
 
-/** The due time, and what a clock in the job's zone shows then. */
+/** The due time, also by a clock in the job's zone. */
 function row(spec: JobSpec, occurrence: EpochMs, show: ShowTime): string {
   const { timeZone, offsetMs } = spec;
   const zone = isUtc(timeZone) ? '' : `  ${wallClock(occurrence, timeZone)}`;
@@ -93,6 +93,6 @@ function nothing({ kind }: JobSpec): string {
     case 'manual':
       return 'no due times: it runs on request only';
     case 'timed':
-      return 'never due within the 5 years that are looked at';
+      return 'never due within the next 5 years';
   }
 }

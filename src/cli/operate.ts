@@ -21,7 +21,7 @@ export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions
   readonly json?: boolean | undefined;
 }
 
-/** Of a command that may be about several jobs. */
+/** The options of a command that may act on several jobs. */
 export interface ManyOptions extends OperateOptions {
   readonly tag?: string | undefined;
 }
@@ -30,28 +30,25 @@ export interface ManyOptions extends OperateOptions {
 export async function run(job: string, options: OperateOptions): Promise<number> {
   const spec = jobIn(loadFile(options), job, options);
   const { runId, requestedAt, ahead, seen, paused } = await requestRun(openStore(options), spec, shortId());
-  if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits until one does`);
+  if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
   if (options.json) {
     printJson({ job, runId, requestedAt: iso(requestedAt) });
     return OK;
   }
-  const when = ahead === 0 ? `It starts ${soon(options)}` : `${ahead} requests are before it`;
-  const all = paused
-    ? '; the pause does not hold it back'
-    : spec.enabled
-      ? ''
-      : '; it runs although the job is disabled';
+  const when =
+    ahead === 0
+      ? `It starts ${soon(options)}`
+      : `${ahead} ${ahead === 1 ? 'request comes' : 'requests come'} before it`;
+  const all = paused ? ', although the job is paused' : spec.enabled ? '' : ', although the job is disabled';
   const show = timesOf(options);
   print(`Requested run ${runId}.\n${when}${all}. To follow it:\n  cronlease why ${job} ${show(requestedAt)}`);
   return OK;
 }
 
-/** How soon a request is seen. */
+/** How soon a request starts. */
 function soon(options: StorageOptions): string {
   const sweepInterval = devStorage(options)?.sweepInterval;
-  return sweepInterval === undefined
-    ? 'as soon as a deployment sees it: within CRONLEASE_SWEEP_INTERVAL, which is 60 s unless set'
-    : `within ${sweepInterval}`;
+  return sweepInterval === undefined ? 'within CRONLEASE_SWEEP_INTERVAL (60 s by default)' : `within ${sweepInterval}`;
 }
 
 /** `cronlease cancel`: asks for the end of the run that is in progress. */
@@ -77,7 +74,7 @@ export interface PauseOptions extends ManyOptions {
   readonly by?: string | undefined;
 }
 
-/** `cronlease pause`: nothing new is claimed from now on. */
+/** `cronlease pause`: starts nothing new from now on. */
 export async function pause(job: string | undefined, options: PauseOptions): Promise<number> {
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
@@ -128,14 +125,14 @@ interface Target {
   readonly subject: Subject;
 }
 
-/** Does something with one job, or with all jobs of a tag; a refusal of one of these does not keep the others. */
+/** Acts on one job, or on all jobs with a tag; a refusal for one job does not stop the others. */
 async function forEach(
   job: string | undefined,
   options: ManyOptions,
   act: (target: Target) => Promise<{ readonly json: object; readonly text: string }>,
 ): Promise<number> {
   if ((job === undefined) === (options.tag === undefined)) {
-    throw new UsageError('name the job, or the jobs with --tag, and not both');
+    throw new UsageError('name one job, or several with --tag, but not both');
   }
   if (job !== undefined) {
     const { json, text } = await act(await targetOf(job, options));
@@ -162,7 +159,7 @@ async function forEach(
   return code;
 }
 
-/** The job and the store that has it, or will have it. */
+/** The job and its store. */
 async function targetOf(job: string, options: OperateOptions): Promise<Target> {
   const file = fileAtHand(options);
   const store = openStore(options);
@@ -173,7 +170,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // In a container the user may have no name.
+    // In a container, the user may have no name.
     return 'unknown';
   }
 }

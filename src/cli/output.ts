@@ -6,39 +6,39 @@ import { oneLine, printable, printableJson } from '../core/text';
 export const OK = 0;
 export const NO = 1;
 export const USAGE = 2;
-/** The exit codes of every command: the help and docs/reference/exit-codes.md are made from this. */
+/** The exit codes of every command, in the help and in docs/reference/exit-codes.md. */
 export const EXIT_CODES: readonly { readonly code: number; readonly meaning: string }[] = [
   { code: OK, meaning: 'success; warnings, if any, are on standard error' },
   {
     code: NO,
-    meaning: 'failure or refusal: an invalid file, an unknown job, a refused request, storage that does not answer',
+    meaning: 'failure or refusal, such as an invalid file or storage that does not answer',
   },
   { code: USAGE, meaning: 'the command line is wrong' },
 ];
 
-/** The folder of this package: of the clone, or in the app's `node_modules`. */
+/** The folder of this package: the clone, or a folder in the app's `node_modules`. */
 export const OWN = path.join(__dirname, '../../..');
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Stands for the escape character of our own colours: no text from storage can hold it. */
+/** Stands for the escape character of our own colours. It is random, so no text from storage can contain it. */
 const ESCAPE = randomUUID();
 
 export function print(text: string): void {
   process.stdout.write(`${shown(text)}\n`);
 }
 
-/** Beside the output: for who reads along. */
+/** Prints to standard error, for people. */
 export function say(text: string): void {
   process.stderr.write(`${shown(text)}\n`);
 }
 
-/** Control characters of what was read are shown and not sent: they could rewrite what a terminal has printed. */
+/** Makes control characters of foreign text visible: sent to a terminal, they could rewrite its earlier lines. */
 function shown(text: string): string {
   return printable(text).replaceAll(ESCAPE, '\u001b');
 }
 
-/** The one document that a command prints with `--json`. */
+/** Prints the one document of a command with `--json`. */
 export function printJson(value: unknown): void {
   print(printableJson(value, 2));
 }
@@ -51,7 +51,7 @@ export function printError(text: string): void {
   say(`${style('red', 'error:', process.stderr)} ${text}`);
 }
 
-/** Coloured on a terminal only; NO_COLOR and FORCE_COLOR are heeded. */
+/** Colours text on a terminal only; respects NO_COLOR and FORCE_COLOR. */
 export function style(format: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(format, text, { stream }).replaceAll('\u001b', ESCAPE);
 }

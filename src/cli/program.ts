@@ -18,27 +18,30 @@ type Done = (code: number) => void;
 
 const MAIN_HELP = `
 Examples:
-  cronlease dev                                three deployments on this machine race for the jobs of this folder
-  cronlease next nightly-report --count 3      when it is due
+  cronlease dev                                run this folder's jobs locally
+  cronlease next nightly-report --count 3      its next three due times
   cronlease why nightly-report 2026-03-29T02:30:00+01:00
-                                               what became of that due time
+                                               the outcome of that due time
 
-Storage: --storage (a connection string, or https://ACCOUNT.blob.core.windows.net, for whoever is signed in with "az
-login"), or else CRONLEASE_STORAGE (a connection string) or CRONLEASE_STORAGE__blobServiceUri (a URL, for an identity),
-or else that of "cronlease dev" where it runs in the current folder. Container: --container, or else
-CRONLEASE_CONTAINER, or else "cronlease". local.settings.json is not read.
+Storage, the first of these that is set:
+  1. --storage: a connection string, or https://ACCOUNT.blob.core.windows.net
+     if you are signed in with "az login"
+  2. CRONLEASE_STORAGE (a connection string) or
+     CRONLEASE_STORAGE__blobServiceUri (a URL, for an identity)
+  3. the storage of "cronlease dev", while it runs in the current folder
+Container: --container, or else CRONLEASE_CONTAINER, or else "cronlease".
+The commands do not read local.settings.json.
 
-With --json standard output is one JSON document; a command that says no prints {"error": {"code", "message"}}.
+With --json, standard output is one JSON document. A command that fails prints
+{"error": {"code", "message"}}.
 
 Exit codes:
 ${EXIT_CODES.map(({ code, meaning }) => `  ${code}  ${meaning}`).join('\n')}`;
 
-/** The commands. What one needs is loaded when it runs: the help of all is there at once. */
+/** The commands. Each loads its modules only when it runs, so that the help appears at once. */
 export function createProgram(done: Done): Command {
   const program = new Command('cronlease')
-    .description(
-      'Scheduled jobs on Azure Functions: every due time is run once, and the ledger says what became of it.',
-    )
+    .description('Scheduled jobs on Azure Functions: every due time runs once, and a ledger keeps its outcome.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [COMMAND]', 'print help for a command')
@@ -66,7 +69,7 @@ function addReading(program: Command, done: Done): void {
     'validate',
     '',
     'check the jobs file',
-    'Checks the jobs file as the start of an app does, handlers apart: every error at once.',
+    "Makes all checks of an app's start, except for the handlers, and prints every error at once.",
   )
     .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
     .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
@@ -77,12 +80,12 @@ function addReading(program: Command, done: Done): void {
     'next',
     '[JOB]',
     'list the next due times',
-    'Lists the next due times of a job, or of all jobs. A "spread" is added to each when it starts.',
+    'Lists the next due times of a job, or of all jobs. A job with "spread" starts that much later.',
   )
     .argument('[JOB]', 'name of a job, or all (default: all)')
     .option('--tag <TAG>', 'the jobs with this tag')
-    .option('--from <TIME>', 'due times strictly after this; it may be past (default: now)')
-    .option('--count <N>', 'how many due times, 1 to 1000', wholeNumber(1, 1000), 5)
+    .option('--from <TIME>', 'list due times after this, which may be in the past (default: now)')
+    .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
     .option('--json', 'print [{job, timeZone, occurrences: [TIME, …]}]')
     .addHelpText('after', examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1'))
     .action(async (job: string | undefined, options: NextOptions) =>
@@ -97,13 +100,13 @@ function addHistory(program: Command, done: Done): void {
       program,
       'runs',
       '[JOB]',
-      'list what runs and what has run, newest first',
-      'Lists the runs in progress, and then the ledger, newest first: what became of each due time.',
+      'list runs, newest first',
+      'Lists the runs in progress, and then the ledger with the outcome of each due time, newest first.',
     ),
   )
     .argument('[JOB]', 'name of a job (default: all)')
     .option('--tag <TAG>', 'the jobs with this tag')
-    .option('--limit <N>', 'how many records, 1 to 1000', wholeNumber(1, 1000), 20)
+    .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
     .option('--json', 'print [ledger record, …]')
     .addHelpText('after', examples('cronlease runs', 'cronlease runs nightly-report --limit 100 --json'))
     .action(async (job: string | undefined, options: RunsOptions) =>
@@ -115,13 +118,13 @@ function addHistory(program: Command, done: Done): void {
       program,
       'why',
       'JOB TIME',
-      'explain what became of a due time',
-      'Explains what became of a due time, or will, from the ledger, the row and the schedule.',
+      'explain the outcome of a due time',
+      'Explains the outcome of a due time, past or future, from the ledger, the row and the schedule.',
     ),
   )
     .argument('<JOB>', 'name of a job')
-    .argument('<TIME>', "a due time: ISO 8601 with Z or an offset, or without either in the job's time zone")
-    .option('--verbose', 'tokens and whole stack traces too')
+    .argument('<TIME>', "a due time in ISO 8601: with Z or an offset, or else in the job's time zone")
+    .option('--verbose', 'print tokens and whole stack traces too')
     .option('--json', 'print {job, time, due, fate, reason, record}')
     .addHelpText(
       'after',
@@ -132,15 +135,15 @@ function addHistory(program: Command, done: Done): void {
     );
 }
 
-/** Commands that write what people want of a job. */
+/** Commands that write requests and pauses. */
 function addActing(program: Command, done: Done): void {
   const load = () => import('./operate.js');
 
   acting(
     program,
     'run',
-    'run it now',
-    'Asks for a run now. The schedule does not move, and neither a pause nor "enabled": false holds it back. Refused for a leader job (@always), and while a run goes on if "overlap" is "skip".',
+    'run a job now',
+    'Requests a run now, also of a job that is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
   )
     .option('--json', 'print {job, runId, requestedAt}')
     .addHelpText('after', examples('cronlease run nightly-report'))
@@ -149,8 +152,8 @@ function addActing(program: Command, done: Done): void {
   acting(
     program,
     'cancel',
-    'end the run that goes on',
-    'Asks for the end of the run that goes on. Its holder ends it at its next renewal, at most a third of the lease later.',
+    'cancel the run in progress',
+    'Cancels the run in progress. Its holder aborts it at the next renewal of its lease, at most a third of the lease later.',
   )
     .option('--json', 'print {job, runId, requestedAt}')
     .addHelpText('after', examples('cronlease cancel nightly-report'))
@@ -159,11 +162,11 @@ function addActing(program: Command, done: Done): void {
   actingOnMany(
     program,
     'pause',
-    'claim nothing new',
-    'Pauses a job from now on, everywhere. A run that goes on is not ended, and requests are run.',
+    'pause a job',
+    'Pauses a job on all deployments: its due times no longer run. A run in progress continues, and "cronlease run" still works.',
   )
-    .requiredOption('--note <TEXT>', 'why, for whoever finds the job paused: up to 200 characters')
-    .option('--by <NAME>', 'who pauses it (default: the user of this machine)')
+    .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
+    .option('--by <NAME>', 'name of the person who pauses it (default: your user name)')
     .option('--json', 'print {job, by, note, since, until}')
     .addHelpText('after', examples('cronlease pause nightly-report --note "the warehouse is being moved"'))
     .action(async (job: string | undefined, options: PauseOptions) => done(await (await load()).pause(job, options)));
@@ -172,22 +175,22 @@ function addActing(program: Command, done: Done): void {
     program,
     'resume',
     'end a pause',
-    'Ends the pause of a job, now. What was due in it is recorded as paused, and not run.',
+    'Ends the pause of a job now. The due times of the pause do not run, and are recorded as paused.',
   )
     .option('--json', 'print {job, by, note, since, until}')
     .addHelpText('after', examples('cronlease resume nightly-report'))
     .action(async (job: string | undefined, options: ManyOptions) => done(await (await load()).resume(job, options)));
 }
 
-/** Commands for when something has gone wrong, or is over. */
+/** Commands for when something has gone wrong, and for a deleted job. */
 function addMending(program: Command, done: Done): void {
   withStorage(
     command(
       program,
       'doctor',
       '',
-      'look for what may keep the jobs from running',
-      `Looks at storage, rows, leases and deployments: one line for each check, ok, warning or problem, and what to do. Exit code ${NO} when there is a problem; warnings are no problem.`,
+      'find problems that keep jobs from running',
+      `Checks storage, rows, leases and deployments. Prints ok, warning or problem for each check, with the remedy. Exit code ${NO} if there is a problem; a warning does not change the exit code.`,
     ),
   )
     .option('--json', 'print {ok, problems, warnings, findings: [{check, status, subject, message, remedy}]}')
@@ -198,9 +201,9 @@ function addMending(program: Command, done: Done): void {
     program,
     'unlock',
     'break the lease of a job',
-    "Breaks a lease that is held, for what remains of it. Its holder is told at its next renewal; the run is tried again. Asks for the job's name before.",
+    "Breaks the lease of a job, so that it cannot be renewed. The holder finds out at its next renewal, and the run is retried elsewhere. Asks for the job's name first.",
   )
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print {job, runId, holder, endsInMs}')
     .addHelpText('after', examples('cronlease unlock nightly-report'))
     .action(async (job: string, options: UnlockOptions) =>
@@ -210,8 +213,8 @@ function addMending(program: Command, done: Done): void {
   acting(
     program,
     'forget',
-    'drop what is left of a job that is in the file no more',
-    'Forgets a job that was removed from the jobs file. Its ledger stays, and its token: a job of the same name is seen as a new one. Refused while the file has the job, its lease is held, or its run is not over.',
+    'remove what remains of a job that was deleted from jobs.json',
+    'Forgets a job that was deleted from the jobs file. Its ledger and its token stay. A later job of the same name counts as a new one. Refused while the file has the job, its lease is held, or its run is not over.',
   )
     .option('--end-run', 'record a run that is not over as cancelled')
     .option('--json', 'print {job, forgottenAt, already, endedRun}')
@@ -227,17 +230,17 @@ function addRecover(program: Command, done: Done): void {
       program,
       'recover',
       '--after-failover',
-      'put the jobs right after their storage account has failed over',
-      'After an asynchronous failover of the storage account rows may be older than what was done. Raises every token and cursor, and settles the rows against the ledger. A dry run, unless --apply is given. No deployment may run meanwhile.',
+      'repair the jobs after a failover of their storage account',
+      'Repairs the jobs after an asynchronous failover of the storage account, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
     ),
   )
-    .requiredOption('--after-failover', 'yes, the storage account has failed over')
-    .option('--apply', 'do it')
+    .requiredOption('--after-failover', 'confirm that the storage account has failed over')
+    .option('--apply', 'write the changes (default: only print them)')
     .option('--yes', 'the same as --apply')
-    .option('--until <TIME>', 'what was due until then may have run, in UTC unless it says otherwise (default: now)')
-    .option('--raise-by <N>', 'by how much tokens grow, 1 to 999999999', wholeNumber(1, 999_999_999), 1_000_000)
-    .option('--rerun', 'run an interrupted run again, also if its attempts are used up')
-    .option('--fail', 'end an interrupted run as failed (default: its next attempt follows, if it has one)')
+    .option('--until <TIME>', 'treat everything due before TIME (UTC by default) as possibly run (default: now)')
+    .option('--raise-by <N>', 'raise tokens by N, 1 to 999999999', wholeNumber(1, 999_999_999), 1_000_000)
+    .option('--rerun', 'retry an interrupted run even if its attempts are used up')
+    .option('--fail', 'end an interrupted run as failed (default: retry it while it has attempts left)')
     .option(
       '--json',
       'print {applied, until, jobs: [{job, token, cursor, run, dueTimes, requests, abandoned}], elections: [{election, token}]}',
@@ -257,19 +260,19 @@ function addDev(program: Command, done: Done): void {
     .usage('[options]')
     .summary('run the jobs of an app on this machine')
     .description(
-      'Runs an app as several deployments that race for its jobs, over a storage emulator, until Ctrl+C. Starts them again when the jobs, the built code or the settings change.',
+      'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
     )
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
     .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
     .option('--more-jobs <PATH>', 'run the jobs of this file too')
-    .option('--instances <N>', 'how many deployments, 1 to 20', wholeNumber(1, 20), 3)
-    .option('--port <N>', 'port of the first one, the others count up; 0: any free ones', wholeNumber(0, 65_535), 7071)
+    .option('--instances <N>', 'number of deployments, 1 to 20', wholeNumber(1, 20), 3)
+    .option('--port <N>', 'port of the first one, others count up; 0: any free ports', wholeNumber(0, 65_535), 7071)
     .option('--storage <WHERE>', '"embedded", or a connection string', 'embedded')
     .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)')
-    .option('--data <DIR>', 'where the embedded storage keeps its data (default: in memory)')
-    .option('--samples <DIR>', 'put the files of this folder into the container of its name')
+    .option('--data <DIR>', 'folder for the data of the embedded storage (default: in memory)')
+    .option('--samples <DIR>', 'upload the files of this folder to the container of its name')
     .option('--duration <SPAN>', 'stop after this long, such as 30s')
-    .option('--no-restart', 'do not start an instance again that ended')
+    .option('--no-restart', 'do not restart an instance that has ended')
     .option('--strict', 'refuse an app with a function that cannot run here (default: skip that function)')
     .option('--inspect', 'let a debugger attach to each instance')
     .option('--verbose', 'print claims, tokens, first attempts and whole stack traces too')
@@ -282,17 +285,17 @@ function addDrill(program: Command, done: Done): void {
   program
     .command('drill')
     .usage('[options]')
-    .summary('kill a deployment on this machine, and report what came of it')
+    .summary('test fail-over on this machine, and write a report')
     .description(
-      `Starts deployments on this machine, on storage of their own, kills the one that runs a job, watches until its work is done elsewhere, starts it again, and writes a report. None of your jobs is run, unless you ask for it. Takes about two minutes. Exit code ${NO} when a target was missed.`,
+      `Starts deployments on this machine with storage of their own, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about two minutes. Exit code ${NO} when a target was missed.`,
     )
-    .option('--report <FILE>', 'where the report goes; what is there is replaced', 'drill-report.md')
-    .option('--instances <N>', 'how many deployments, 2 to 20', wholeNumber(2, 20), 3)
-    .option('--target <SPAN>', 'what the take-over may take (default: the longest lease, a tick and 2s)')
-    .option('--with-jobs', 'run the jobs of an app instead: what its handlers do is done')
+    .option('--report <FILE>', 'file of the report; an older one is replaced', 'drill-report.md')
+    .option('--instances <N>', 'number of deployments, 2 to 20', wholeNumber(2, 20), 3)
+    .option('--target <SPAN>', 'longest time for the take-over (default: the longest lease, a tick and 2s)')
+    .option('--with-jobs', 'run the jobs of an app instead, with the real effects of its handlers')
     .option('--app <DIR>', 'with --with-jobs: folder of that app (default: this one)')
     .option('--file <PATH>', 'with --with-jobs: its jobs file (default: jobs.json in that folder)')
-    .option('--wait <SPAN>', 'how long to wait for a run to interrupt, and for its end', '2m')
+    .option('--wait <SPAN>', 'longest wait for a run to interrupt, and for its end', '2m')
     .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
     .addHelpText('after', examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md'))
     .action(async (options: DrillArguments) => done(await (await import('./drill.js')).drill(options)));

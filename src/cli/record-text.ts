@@ -31,14 +31,14 @@ export function took({ startedAt, endedAt }: ShownRecord): string {
   return startedAt === null || endedAt === null ? '' : showSpan(Date.parse(endedAt) - Date.parse(startedAt));
 }
 
-/** Where one record stands for several due times: how many, and up to which. */
+/** For a record of several due times: their number, and the last one. */
 export function stretch({ count, through }: ShownRecord, show: ShowTime): string {
   if (through === undefined) return '';
   const until = show(Date.parse(through));
   return count === undefined ? `all due times through ${until}` : `${count} due times through ${until}`;
 }
 
-/** How many attempts were made. One that only planned the items of a fan-out was no second try. */
+/** The number of attempts. An attempt that only planned the items of a fan-out does not count. */
 export function attemptsMade({ attempts }: ShownRecord): number {
   return attempts.filter(({ outcome }) => outcome !== 'planned').length;
 }
@@ -48,7 +48,7 @@ export function deployment({ attempts }: ShownRecord): string {
   return oneLine(attempts.at(-1)?.deployment ?? '');
 }
 
-/** What the last attempt threw, on one line. */
+/** The error of the last attempt, on one line. */
 export function lastError({ attempts }: ShownRecord): string | undefined {
   const error = attempts.at(-1)?.error;
   return error ? oneLine(`${error.name}: ${error.message.split('\n', 1)[0] ?? ''}`) : undefined;

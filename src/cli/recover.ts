@@ -25,7 +25,7 @@ export interface RecoverOptions extends FileOptions, StorageOptions {
 
 type Recovered = Extract<JobRecovery, { kind: 'recovered' }>;
 
-/** `cronlease recover`: puts the jobs right after their storage account has failed over. */
+/** `cronlease recover`: repairs the jobs after their storage account has failed over. */
 export async function recover(options: RecoverOptions): Promise<number> {
   if (options.rerun === true && options.fail === true) throw new UsageError('--rerun and --fail exclude each other');
   const runs = options.rerun === true ? 'rerun' : options.fail === true ? 'fail' : 'goOn';
@@ -46,14 +46,14 @@ export async function recover(options: RecoverOptions): Promise<number> {
   return refused === 0 ? OK : NO;
 }
 
-/** After a failover this may be as old as everything else, but it costs nothing to say. */
+/** Warns of deployments that ticked lately. After a failover, this may be out of date like everything else. */
 async function warnOfLive(store: LeaseStore): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences());
   const live = deployments.filter((deployment) => deployment.live);
   if (live.length === 0) return;
   const when = live.map(({ name, tickedAt }) => `${name} at ${utc(tickedAt)}`).join(', ');
   warn(
-    `these have ticked lately: ${when}. No deployment may run until the jobs are recovered: see that they are stopped`,
+    `these deployments ticked lately: ${when}. None may run until the jobs are recovered: make sure they are stopped`,
   );
 }
 
@@ -67,10 +67,10 @@ function text(
   const end = applied
     ? refused === 0
       ? 'Done: start the deployments again.'
-      : `Not done for ${refused} of ${jobs.length + elections.length}: put that right, and ask again before any deployment starts.`
-    : 'Dry run: nothing was written. Stop every deployment, then ask again with --apply.';
+      : `Not done for ${refused} of ${jobs.length + elections.length}: correct the cause, and repeat this command before any deployment starts.`
+    : 'Dry run: nothing was written. Stop every deployment, then repeat this command with --apply.';
   return [
-    `What was due until ${utc(until)} and has no record is lost.`,
+    `Due times until ${utc(until)} without a record may have run, and do not run again.`,
     '',
     ...jobs.flatMap(lines),
     ...elections.map(electionLine),
@@ -85,13 +85,13 @@ function lines(job: JobRecovery): readonly string[] {
   const moved = cursor.from === cursor.to ? utc(cursor.to) : `${utc(cursor.from)} -> ${utc(cursor.to)}`;
   return [
     `${style('bold', job.job)}  token ${token.from} -> ${token.to}, cursor ${moved}`,
-    ...(isNew ? ['  its row was lost: it is made anew'] : []),
+    ...(isNew ? ['  its row was lost: a new one is created'] : []),
     ...(inFile
       ? []
-      : ['  not in the jobs file: when it was due is not known, so only its token and its run are put right']),
+      : ['  not in the jobs file, so its due times are not known: only its token and its run are corrected']),
     ...(run === undefined ? [] : [`  run ${run.runId} ${becomes(run)}`]),
     ...stretches.map((stretch) => `  ${stretchText(stretch)}`),
-    ...abandoned.map((runId) => `  run ${runId} was begun, and how it ended is lost: failed (failedOver)`),
+    ...abandoned.map((runId) => `  run ${runId} had begun, and its end is lost: failed (failedOver)`),
   ];
 }
 
@@ -110,7 +110,7 @@ function electionShape(recovery: ElectionRecovery): object {
 function becomes(run: NonNullable<Recovered['run']>): string {
   switch (run.kind) {
     case 'settled':
-      return 'is over, as the ledger says';
+      return 'has ended, by its ledger record';
     case 'goesOn':
       return 'was interrupted: its next attempt follows with the next tick';
     case 'waits':
@@ -126,7 +126,7 @@ function stretchText({ fate, reason, from, through, count, request }: Stretch): 
   return `${what}: ${fate} (${reason})`;
 }
 
-/** Times as all JSON of this command line has them. */
+/** The JSON of one job. */
 function shape(job: JobRecovery): object {
   if (job.kind === 'refused') return { job: job.job, error: { code: job.code, message: job.problem } };
   const { inFile, isNew, token, cursor, run, stretches, abandoned } = job;

@@ -26,12 +26,11 @@ export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease runs`: what runs now, and the ledger, newest first. */
+/** `cronlease runs`: the runs in progress, and the ledger, newest first. */
 export async function runs(job: string | undefined, options: RunsOptions): Promise<number> {
   const file = loadFileIfAny(options);
   const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
-  if (job !== undefined && tagged !== undefined)
-    throw new UsageError('JOB and --tag name jobs in two ways: leave one out');
+  if (job !== undefined && tagged !== undefined) throw new UsageError('JOB and --tag both name jobs: leave one out');
   const store = openStore(options);
   const listing = await store.list(job === undefined ? {} : { job: job as JobName });
   const jobs = job === undefined ? [...listing.jobs.keys()].filter(isIn(tagged)) : [job as JobName];
@@ -88,7 +87,7 @@ function cells(record: ShownRecord, show: ShowTime): readonly string[] {
   ];
 }
 
-/** What is not as usual. */
+/** Anything unusual about the run. */
 function notes(record: ShownRecord, show: ShowTime): string {
   const { reason, trigger, overlappedRunId } = record;
   const attempts = attemptsMade(record);
@@ -103,7 +102,7 @@ function notes(record: ShownRecord, show: ShowTime): string {
     .join(', ');
 }
 
-/** The outcome in its colour, and below it what went wrong. */
+/** The line with its outcome in colour, and below it the error. */
 function withError(line: string, record: ShownRecord): string {
   const painted = line.replace(`  ${record.outcome}`, `  ${paintOutcome(record.outcome)}`);
   const error = record.outcome === 'succeeded' ? undefined : lastError(record);

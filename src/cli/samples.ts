@@ -9,14 +9,14 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.csv': 'text/csv; charset=utf-8',
 };
 
-/** Files of a folder, by the blob names that they get in the container of the folder's own name. */
+/** The files of a folder, by their blob names. The container has the folder's name. */
 export interface Samples {
   readonly container: string;
   readonly files: readonly { readonly name: string; readonly file: string }[];
 }
 
 /**
- * @param except a file of the folder that is none of the samples
+ * @param except a file of the folder that is no sample
  * @throws {@link UsageError} when there is no such folder, or its name cannot be a container's
  */
 export function readSamples(folder: string, except?: string): Samples {
@@ -38,7 +38,7 @@ export function readSamples(folder: string, except?: string): Samples {
   return { container, files };
 }
 
-/** Puts the files into storage; those that are there already are written anew. */
+/** Uploads the files, over those that exist. */
 export async function putSamples(connectionString: string, { container, files }: Samples): Promise<void> {
   const client = connectService(
     { CRONLEASE_STORAGE: connectionString },

@@ -13,27 +13,27 @@ import { CliError, UsageError } from './cli-error';
 import { warn } from './output';
 
 export interface StorageOptions {
-  /** Connection string, or the URL of a blob service, for whoever is signed in. */
+  /** A connection string, or the URL of a blob service for a signed-in user. */
   readonly storage?: string | undefined;
   readonly container?: string | undefined;
 }
 
-/** A person waits. */
+/** Short, since a person waits. */
 const CALL_TIMEOUT_MS = 8_000;
-/** The first call of an identity waits for its token, which the Azure CLI takes some seconds to tell. */
+/** An identity's first call waits for its token, for which the Azure CLI needs some seconds. */
 const IDENTITY_TIMEOUT_MS = 20_000;
 const SETTING = 'CRONLEASE_STORAGE';
 const SERVICE_URI = `${SETTING}__blobServiceUri`;
 
 /**
- * The coordination container that the command line names, or else the environment, or else a cluster of
- * `cronlease dev` that runs in the current folder. Makes no call.
+ * Opens the coordination container that is named on the command line, or else in the environment, or else by a cluster
+ * of `cronlease dev` that runs in the current folder. Makes no call.
  */
 export function openStore(options: StorageOptions): LeaseStore {
   return opened(options, stores.openStore);
 }
 
-/** Tries out what whoever calls may do there. */
+/** Tries out the caller's rights on the storage. */
 export function tryStorage(options: StorageOptions): Promise<Trial> {
   return opened(options, (connection) => stores.tryStorage(connection, randomUUID()));
 }
@@ -51,7 +51,7 @@ export function openElections(options: StorageOptions): Desk<ElectionStore> {
 
 type TimedConnection = Connection & { readonly callTimeoutMs: number };
 
-/** What `open` makes of the storage that the command line names; its errors name the option. */
+/** Calls `open` with the storage that the command line names; its errors name the option. */
 function opened<T>(options: StorageOptions, open: (connection: TimedConnection) => T): T {
   const { settings, container } = whichStorage(options);
   const callTimeoutMs = settings[SERVICE_URI] ? IDENTITY_TIMEOUT_MS : CALL_TIMEOUT_MS;
@@ -69,10 +69,10 @@ function opened<T>(options: StorageOptions, open: (connection: TimedConnection) 
   }
 }
 
-/** What `--storage` says. An identity's further settings in the environment are an app's, and not for whoever asks. */
+/** The settings for `--storage`. An app's identity settings in the environment do not apply to a person. */
 function named(storage: string): Settings {
   if (!/=|^https?:\/\//i.test(storage.trim())) {
-    // What was written is not repeated: it may be a key.
+    // The message does not repeat the value, which may be a key.
     throw new UsageError(
       '--storage: this is neither a connection string, such as "UseDevelopmentStorage=true", nor the URL of a blob ' +
         'service, such as https://ACCOUNT.blob.core.windows.net',
@@ -114,6 +114,6 @@ function whichStorage(options: StorageOptions): { readonly settings: Settings; r
     'no storage is named. Name it in one of three ways: --storage with a connection string, or with the URL of a ' +
       'blob service if you are signed in to Azure; the environment variable ' +
       `${SETTING} (a connection string) or ${SETTING}__blobServiceUri (a URL, for an identity); or run "cronlease dev" ` +
-      'in this folder, whose storage is then used.',
+      'in this folder, and its storage is used.',
   );
 }

@@ -29,7 +29,7 @@ export function parseTime(text: string, option: string): Moment {
   }
 }
 
-/** In the way that the jobs file has it. */
+/** Rewrites the text in the form of the jobs file. */
 function normalize(text: string): string {
   const match = FORMS.map((form) => form.exec(text)).find((found) => found !== null);
   if (match === undefined) return text;
@@ -38,25 +38,25 @@ function normalize(text: string): string {
   return `${year}-${month}-${day}T${hour}:${minute}:${seconds}${offset(zone)}`;
 }
 
-/** `+02`, `+0200` and `+02:00` are one. */
+/** Rewrites `+02` and `+0200` as `+02:00`. */
 function offset(zone: string): string {
   if (zone === '' || /^z$/i.test(zone)) return zone;
   return `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}`;
 }
 
-/** When a TIME is, for a job in this zone. */
+/** The instant of a TIME, for a job in this zone. */
 export function timeIn(moment: Moment, timeZone: string): EpochMs {
   return instantOf(moment, zoneOf(timeZone));
 }
 
-/** In which zone a command prints times. */
+/** The zone in which a command prints times. */
 export interface TimeOptions {
   readonly local?: boolean | undefined;
-  /** As without either. */
+  /** The default. */
   readonly utc?: boolean | undefined;
 }
 
-/** An instant, in UTC or in the zone of this machine, to be copied into a command. */
+/** Shows an instant, in UTC or in the zone of this machine, in a form that fits into a command. */
 export type ShowTime = (instant: EpochMs) => string;
 
 export function timesOf({ local }: TimeOptions): ShowTime {
@@ -67,13 +67,13 @@ export function timesOf({ local }: TimeOptions): ShowTime {
 /** An instant in UTC: `2026-01-31T03:00:00Z`. */
 export const utc: ShowTime = timesOf({});
 
-/** As shown, and in brackets what a clock in the job's zone shows, where that differs. */
+/** The instant, and in brackets the time on a clock in the job's zone, where that differs. */
 export function bothTimes(show: ShowTime, instant: EpochMs, timeZone: string): string {
   const own = showTime(instant, timeZone);
   return isUtc(timeZone) || own === show(instant) ? show(instant) : `${show(instant)} (${own} ${timeZone})`;
 }
 
-/** What a clock in this zone shows: `Sat 2026-01-31 04:00:00 +01:00`. */
+/** The time on a clock in this zone: `Sat 2026-01-31 04:00:00 +01:00`. */
 export function wallClock(instant: EpochMs, timeZone: string): string {
   const [day = '', rest = ''] = showTime(instant, timeZone).split('T');
   const weekday = new Intl.DateTimeFormat('en-US', { weekday: 'short', timeZone }).format(instant);

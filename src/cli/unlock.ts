@@ -36,13 +36,13 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
   const patience =
     spec === undefined ? 'a lease and its margin' : formatDuration(spec.leaseMs + marginOf(spec.leaseMs));
   print(
-    `Broke the lease of ${job}: it cannot be renewed any more, and ends at ${show(Math.ceil(until / 1000) * 1000)}. ` +
-      `A tick takes the job once it has seen it broken for ${patience}.`,
+    `Broke the lease of ${job}: it cannot be renewed any longer, and ends at ${show(Math.ceil(until / 1000) * 1000)}. ` +
+      `A tick takes the job over once it has seen the broken lease for ${patience}.`,
   );
   return OK;
 }
 
-/** What a person should know before. */
+/** The consequences of an unlock, to read before the confirmation. */
 function consequences(
   { job, runId, holder, attempt, since }: HeldLease,
   leaseMs: number | undefined,
@@ -54,8 +54,9 @@ function consequences(
   const third = leaseMs === undefined ? 'a third of the lease' : `a third of the lease (${showSpan(leaseMs / 3)})`;
   return [
     `${who} holds the lease of ${job}${what}${when}.`,
-    `Breaking it ends what runs: its holder is told when it next renews, at most ${third} from now, and its handler's`,
-    'signal is aborted. One that is cut off from storage may go on until it trusts the lease no more. Nobody else takes',
-    'the job before that, and then the run is tried again: what its handler did without asking its fence may be done twice.',
+    `Breaking it interrupts the run: the holder finds out at its next renewal, at most ${third} from now, and aborts`,
+    "its handler's signal. A holder that is cut off from storage may continue until its trust in the lease ends. Only",
+    'after that does another instance take the job over and retry the run. Work that the handler did without its fence',
+    'may then be done twice.',
   ].join('\n');
 }

@@ -11,13 +11,13 @@ import { STORE_LIMITS } from '../stores/limits';
 
 interface Findings {
   readonly jobs: number;
-  /** Of which `errors` are the first. */
+  /** The number of all errors: `errors` has only the first. */
   readonly errorCount: number;
   readonly errors: readonly ConfigIssue[];
   readonly warnings: readonly ConfigIssue[];
 }
 
-/** `cronlease validate`: everything that the start of an app checks, but for the handlers. */
+/** `cronlease validate`: makes all checks of an app's start, except for the handlers. */
 export function validate(options: FileOptions & { readonly json?: boolean | undefined }): number {
   const { file = DEFAULT_FILE } = options;
   const { jobs, errorCount, errors, warnings } = check(file);

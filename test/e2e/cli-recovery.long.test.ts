@@ -211,8 +211,8 @@ describe('recover', () => {
     expect(first.code).toBe(1);
     expect(first.stdout).toMatch(/^old-job {2}token 7 -> 1000007, cursor \S+\n {2}not in the jobs file/m);
     expect(first.stdout).toContain('second  not done: the lease of job "second" is held');
-    expect(first.stdout).toContain('Not done for 1 of 2: put that right');
-    expect(first.stderr).toContain('these have ticked lately: east at');
+    expect(first.stdout).toContain('Not done for 1 of 2: correct the cause');
+    expect(first.stderr).toContain('these deployments ticked lately: east at');
     await at.store.release('second' as JobName, leaseId);
     const elections = azureBlobElections(at.container, systemClock);
     await elections.createRow('board' as JobName, encodeElectionRow(newElectionRow(5 as Token)));
@@ -287,7 +287,7 @@ describe('unlock', () => {
       }),
     );
     const { stdout } = await at.run('unlock', 'second', '--yes');
-    expect(stdout).toContain('A tick takes the job once it has seen it broken for 17s.');
+    expect(stdout).toContain('A tick takes the job over once it has seen the broken lease for 17s.');
     expect(await at.store.readRow('second' as JobName)).toMatchObject({ lease: 'broken', isEnding: true });
   });
 });

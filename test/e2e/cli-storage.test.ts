@@ -264,7 +264,7 @@ describe('pause, resume, run and cancel', () => {
     expect(paused).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Paused asked since \S+Z\./) as unknown });
     expect((await controlOf('asked'))?.pauses).toMatchObject([{ by: os.userInfo().username }]);
     const run = await onStorage('run', 'asked');
-    expect(run.stdout).toMatch(/^Requested run asked-\S+-m-[0-9a-z]{8}\.\n.*the pause does not hold it back/);
+    expect(run.stdout).toMatch(/^Requested run asked-\S+-m-[0-9a-z]{8}\.\n.*although the job is paused/);
     expect(await onStorage('resume', 'asked')).toMatchObject({ code: 0 });
   });
 

@@ -49,7 +49,7 @@ describe('cronlease drill', () => {
     const report = JSON.parse(run.printed.out) as DrillReport;
     expect(report).toMatchObject({ ok: true, duplicates: [], losses: [], revision: 1 });
     expect(report.checks.map(({ name, ok }) => [name, ok])).toEqual([
-      ...['take-over', 'what was interrupted ended', 'catch-up', 'duplicates', 'losses'].map((name) => [name, true]),
+      ...['take-over', 'interrupted runs ended', 'catch-up', 'duplicates', 'losses'].map((name) => [name, true]),
       ['the deployment came back', true],
     ]);
     const { stopped, interrupted, jobs } = report;

@@ -84,7 +84,7 @@ describe('the judge of a drill', () => {
     expect(missed({}, 15_000)).toEqual([]);
     const alone = drilled().events.slice(0, 2);
     const records = drilled().records.map((one) => (one.runId === 'run-10' ? { ...one, state: 'open' as const } : one));
-    expect(missed({ events: alone, records })).toEqual(['take-over', 'what was interrupted ended', 'losses']);
+    expect(missed({ events: alone, records })).toEqual(['take-over', 'interrupted runs ended', 'losses']);
   });
 
   it('fails one that interrupted nothing: it has shown nothing', () => {
@@ -98,11 +98,11 @@ describe('the judge of a drill', () => {
     const { records } = drilled();
     const losses = judged({ records: records.filter(({ scheduledFor }) => scheduledFor !== iso(40)) });
     expect(losses.ok).toBe(false);
-    expect(losses.losses).toEqual(['long at 2026-01-01T00:00:40.000Z has no fate']);
+    expect(losses.losses).toEqual(['long at 2026-01-01T00:00:40.000Z has no outcome']);
     const open = records.map((one) => (one.scheduledFor === iso(40) ? { ...one, state: 'open' as const } : one));
     expect(missed({ records: open })).toEqual(['losses']);
     const twice = judged({ records: [...records, record(30)] });
-    expect(twice.duplicates).toEqual(['long at 2026-01-01T00:00:30.000Z has two fates: overlapped and succeeded']);
+    expect(twice.duplicates).toEqual(['long at 2026-01-01T00:00:30.000Z has two outcomes: overlapped and succeeded']);
     expect(missed({ records: [...records, record(30)] })).toEqual(['duplicates']);
     // One that a person asked for is not of the schedule.
     expect(missed({ records: [...records, record(30, { trigger: 'manual' })] })).toEqual([]);
@@ -173,7 +173,7 @@ describe('the report of a drill', () => {
     const report = text({ records: [], events: [] });
     expect(report).toMatch(/^# Fail-over drill: failed\n/);
     expect(report).toContain('| take-over | within 32s | nothing was interrupted | **missed** |');
-    expect(report).toContain('- long at 2026-01-01T00:00:10.000Z has no fate');
+    expect(report).toContain('- long at 2026-01-01T00:00:10.000Z has no outcome');
     expect(report).toContain('| 2026-01-01T00:00:10.000Z | **none** |');
   });
 });

@@ -6,13 +6,13 @@ import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
 import { ATTEMPT_ENDS } from './event-line';
 
-/** What the drill asks storage, which this room does not know. */
+/** The drill's view of storage, which this room does not import. */
 export interface DrillLedger<Records> {
-  /** Before anything is asked. */
+  /** Called first. */
   prepare(): Promise<void>;
-  /** The deployments that have said that they tick, each with the process that said so. */
+  /** The deployments whose ticks are recorded, each with the process that ticked. */
   ticking(): Promise<ReadonlyMap<string, string>>;
-  /** How many due times of a span have no fate yet. */
+  /** The number of due times in a span without a fate. */
   undecided(span: Span): Promise<number>;
   read(): Promise<Records>;
 }
@@ -25,50 +25,50 @@ export interface Span {
 export interface DrillOptions<Records> {
   /** Absolute path of the app's folder. */
   readonly app: string;
-  /** As `startCluster` takes them. */
+  /** For `startCluster`. */
   readonly temporary: readonly string[];
   readonly instances: number;
   readonly container: string;
-  /** The job whose run is to be interrupted; undefined: any. */
+  /** The job whose run the drill interrupts; undefined: any. */
   readonly job: string | undefined;
-  /** How long to wait for a run that can be interrupted, and for the end of what was interrupted. */
+  /** The longest wait for a run that can be interrupted, and for the end of the interrupted runs. */
   readonly waitMs: Millis;
-  /** How long to watch for a take-over: more than it may take. */
+  /** The longest wait for a take-over: more than its target. */
   readonly patienceMs: Millis;
   readonly ledger: (storage: string) => DrillLedger<Records>;
-  /** Said as it is done. */
+  /** Called at each step. */
   readonly onStep: (step: Step) => void;
   /** Gives up the drill. */
   readonly signal: AbortSignal;
 }
 
-/** What was done, or seen, and when by this machine's clock. */
+/** A step of the drill, with its time by this machine's clock. */
 export interface Step {
   readonly at: EpochMs;
   readonly what: string;
 }
 
-/** All that a drill has left behind. */
+/** The results of a drill. */
 export interface Drilled<Records> {
   readonly deployments: readonly string[];
   readonly steps: readonly Step[];
   readonly events: readonly ClusterEvent[];
   readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: EpochMs };
-  /** When every due time that came before the end of what was interrupted had its fate; undefined: never. */
+  /** When every due time before the end of the interrupted runs had its fate; undefined: never. */
   readonly caughtUpAt: EpochMs | undefined;
-  /** When the deployment that was stopped ticked again; undefined: it did not. */
+  /** When the killed deployment ticked again; undefined: it did not. */
   readonly backAt: EpochMs | undefined;
-  /** Due times in it are judged. */
+  /** The span whose due times are judged. */
   readonly span: Span;
   readonly records: Records;
 }
 
-/** A run that lasts for less is over before it can be interrupted. */
+/** A shorter run would be over before the kill. */
 const GOES_ON_MS = 300;
 const POLL_EVERY_MS = 100;
-/** From the start of an instance to its first word, on a busy machine. */
+/** From the start of an instance to its first tick, on a busy machine. */
 const TICKS_WITHIN_MS = 120_000;
-/** How long everything is watched once the deployment is back. */
+/** The drill keeps watching for this long after the deployment's return. */
 const AFTERWARDS_MS = 5_000;
 const KILLED_WITHIN_MS = 30_000;
 const RUN_ENDS: readonly string[] = RUN_FATES;
@@ -128,15 +128,15 @@ export async function playDrill<Records>(options: DrillOptions<Records>): Promis
   }
 }
 
-/** What every part of a drill needs. */
+/** The objects that every part of a drill needs. */
 interface Scene<Records> {
   readonly options: DrillOptions<Records>;
   readonly cluster: Cluster;
   readonly events: readonly ClusterEvent[];
   readonly ledger: DrillLedger<Records>;
-  /** Notes a step, and returns when that was. */
+  /** Notes a step, and returns its time. */
   readonly say: (what: string) => EpochMs;
-  /** Polls until there is something, or the time is over. */
+  /** Polls until `seen` returns a value, or the time is over. */
   readonly waitFor: <T>(limit: Millis, seen: () => T | undefined | Promise<T | undefined>) => Promise<T | undefined>;
 }
 
@@ -157,7 +157,7 @@ async function play<Records>(
     async waitFor(limit, seen) {
       const deadline = performance.now() + limit;
       for (;;) {
-        if (options.signal.aborted) throw new ClusterError('The drill was given up.');
+        if (options.signal.aborted) throw new ClusterError('The drill was stopped.');
         const found = await seen();
         if (found !== undefined || performance.now() > deadline) return found;
         await sleep(POLL_EVERY_MS);
@@ -171,7 +171,7 @@ async function play<Records>(
   const backAt = await startAgain(scene, stopped.deployment, ticking.get(stopped.deployment));
   const span: Span = { from, until: Date.now() + AFTERWARDS_MS };
   await waitFor(AFTERWARDS_MS, () => undefined);
-  say((await decided(scene, span)) === undefined ? 'some due times have no fate' : 'every due time has its fate');
+  say((await decided(scene, span)) === undefined ? 'some due times have no outcome' : 'every due time has its outcome');
   return { deployments, steps, events, stopped, caughtUpAt, backAt, span, records: await ledger.read() };
 }
 
@@ -186,8 +186,8 @@ async function untilAllTick<Records>({ cluster, ledger, say, waitFor }: Scene<Re
     const found = await ledger.ticking();
     return deployments.every((name) => found.has(name)) ? found : undefined;
   });
-  if (ticking === undefined) throw new ClusterError('The deployments started, and not all of them tick.');
-  return { deployments, ticking, from: say('all deployments tick, and their task hubs are proven') };
+  if (ticking === undefined) throw new ClusterError('The deployments started, but not all of them tick.');
+  return { deployments, ticking, from: say('all deployments tick, and their task hubs work') };
 }
 
 /** Kills the deployment that runs a job. */
@@ -198,18 +198,18 @@ async function interrupt<Records>(
   const run = await waitFor(waitMs, () => runToInterrupt(events, job, from));
   if (run === undefined) {
     throw new ClusterError(
-      `No run that can be interrupted was seen within ${waitMs / 1000} s: one that lasts for ${GOES_ON_MS} ms at least.`,
+      `No run lasted long enough to be interrupted within ${waitMs / 1000} s: it must last ${GOES_ON_MS} ms at least.`,
     );
   }
   const { deployment, pid, runId = '' } = run;
   process.kill(pid, 'SIGKILL');
   const at = say(`${deployment} was killed (SIGKILL, process ${pid}) while it held run ${runId}`);
-  // What it had still to say is said by then.
+  // Its last events have arrived by then.
   await waitFor(KILLED_WITHIN_MS, () => events.find((event) => event.event === 'instanceExited' && event.pid === pid));
   return { deployment, pid, at };
 }
 
-/** Until what was interrupted has ended, and what came due meanwhile is decided. Returns when that was. */
+/** Waits until the interrupted runs have ended and the due times meanwhile are decided. Returns when they were. */
 async function watchTakeOver<Records>(
   scene: Scene<Records>,
   stopped: Drilled<Records>['stopped'],
@@ -227,13 +227,15 @@ async function watchTakeOver<Records>(
   const isOver = ({ runId }: ClusterEvent): boolean =>
     events.some((event) => event.runId === runId && RUN_ENDS.includes(event.event));
   const over = await waitFor(waitMs, () => (claims.every(isOver) ? true : undefined));
-  const had = over === true ? 'has ended' : `had not ended after ${waitMs / 1000} s`;
-  const caughtUpAt = await decided(scene, { from, until: say(`what was interrupted ${had}`) });
-  say(`what was due until then ${caughtUpAt === undefined ? 'has not got all its fates' : 'has its fate'}`);
+  const had = over === true ? 'have ended' : `had not ended after ${waitMs / 1000} s`;
+  const caughtUpAt = await decided(scene, { from, until: say(`the interrupted runs ${had}`) });
+  say(
+    caughtUpAt === undefined ? 'some due times until then have no outcome' : 'each due time until then has its outcome',
+  );
   return caughtUpAt;
 }
 
-/** When everything that was due in a span has its fate; undefined: not in time. */
+/** Waits until every due time of a span has its fate, and returns when that was; undefined: not in time. */
 function decided<Records>(
   { options: { patienceMs }, ledger, waitFor }: Scene<Records>,
   span: Span,
@@ -241,7 +243,7 @@ function decided<Records>(
   return waitFor(patienceMs, async () => ((await ledger.undecided(span)) === 0 ? Date.now() : undefined));
 }
 
-/** A run that has gone on for a moment. */
+/** A run that has lasted for a moment. */
 function runToInterrupt(
   events: readonly ClusterEvent[],
   job: string | undefined,
@@ -258,7 +260,7 @@ function runToInterrupt(
   );
 }
 
-/** Returns when it ticked again; undefined: it does not. */
+/** Restarts the deployment. Returns when it ticked again; undefined: it does not. */
 async function startAgain<Records>(
   { cluster, ledger, say, waitFor }: Scene<Records>,
   deployment: string,
@@ -268,10 +270,10 @@ async function startAgain<Records>(
     await cluster.start(deployment);
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
-    say(`${deployment} could not be started again: ${error.message}`);
+    say(`${deployment} could not be restarted: ${error.message}`);
     return undefined;
   }
-  say(`${deployment} was started again`);
+  say(`${deployment} was restarted`);
   const ticks = await waitFor(TICKS_WITHIN_MS, async () => {
     const instance = (await ledger.ticking()).get(deployment);
     return instance === before ? undefined : instance;
