@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fileSchema } from './schema';
 
-/** The JSON Schema of jobs.json, as text: draft 7, which editors know best. */
+/** The JSON Schema of jobs.json, as text: draft 7, which editors support best. */
 export function jobsJsonSchema(): string {
   const schema = z.toJSONSchema(fileSchema, {
     target: 'draft-7',

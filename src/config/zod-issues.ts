@@ -8,7 +8,7 @@ type JobMember = keyof typeof jobSchema.shape;
 /** The remedy for a missing value, or one of the wrong kind, by setting. */
 const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string>> &
   Readonly<Partial<Record<string, string>>> = {
-  $schema: 'write where the schema lies, such as "./schema/jobs.schema.json"',
+  $schema: 'write the path of the schema, such as "./schema/jobs.schema.json"',
   revision: 'write a whole number from 0, or leave it out',
   jobs: 'write an object of jobs by name: {"nightly-report": {"schedule": "0 3 * * *"}}',
   schedule: 'write a cron expression such as "0 3 * * *", or @every 90s, @at 2026-12-31T23:00:00Z, @always, @manual',

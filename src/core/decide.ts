@@ -29,13 +29,13 @@ export const HELD_WATCH_MS = 2_000;
 /** Only a listing younger than this proves that a record is absent. */
 const ABSENT_SINCE_MS = 60_000;
 
-/** Everything that a tick knows of one job when it decides. */
+/** The inputs of a decision about one job. */
 export interface Situation {
   readonly job: JobSpec;
   /** The revision of this deployment's jobs file. */
   readonly revision: number;
   readonly row: Row;
-  /** `held` also stands for a lease seen broken for too short a time. */
+  /** `held` includes a lease that has not been seen broken for long enough. */
   readonly lease: 'available' | 'held' | 'expired';
   readonly control: Control;
   /** The service's Date when it showed the row. */

@@ -68,8 +68,8 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
 }
 
 /**
- * A hash of all jobs with their defaults. Two files with the same settings have the same hash, whatever their
- * revisions.
+ * A hash of all jobs with their defaults. Two files with the same settings have the same hash, even if their revisions
+ * differ.
  */
 export function jobsHash(jobs: readonly JobSpec[]): string {
   const sorted = [...jobs].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -88,7 +88,7 @@ export interface JobRowStore extends RowStore, Partial<LeaseBreaking> {
   list(options?: ListOptions): Promise<Listing>;
 }
 
-/** Controls of jobs: one record each, which operators write. */
+/** Controls of jobs, one record for each. */
 export interface ControlStore {
   readControl(
     job: JobName,

@@ -128,10 +128,10 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
       return 'A person requested it. It runs as soon as a tick finds the job free.';
     case 'paused':
       return explanation.fate === 'future'
-        ? `It lies in the future. The job is paused${pausedBy(control, show)}. Unless the job is resumed before, this due time will not run.`
+        ? `It is in the future, and the job is paused${pausedBy(control, show)}. Unless the job is resumed before, this due time will not run.`
         : `The job is paused${pausedBy(control, show)}. This due time is decided when the job is resumed.`;
     case 'disabled':
-      return 'It lies in the future, and will not run: the job is disabled in the jobs file.';
+      return 'It is in the future, and will not run: the job is disabled in the jobs file.';
     case 'notYetDue':
       return `It is due in ${formatDuration(actualTime(job, time) - now)}.`;
     case 'manualOnly':

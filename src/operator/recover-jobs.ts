@@ -69,7 +69,7 @@ export async function recoverJobs(
   if (until > listing.date) {
     throw new OperatorError(
       'FutureTime',
-      `${new Date(until).toISOString()} lies in the future of the storage service's clock: name a time that has passed`,
+      `${new Date(until).toISOString()} is in the future by the storage service's clock: name a time that has passed`,
     );
   }
   const specs = new Map(request.file.jobs.map((spec) => [spec.name, spec]));

@@ -129,7 +129,7 @@ describe('doctor, with the login of whoever asks', () => {
   it.each<[string, string, RegExp, RegExp]>([
     ['a firewall', '403 AuthorizationFailure', /because of the network that the call comes from/, /virtual network/],
     ['another tenant', '401 InvalidAuthenticationInfo', new RegExp(`of tenant ${TENANT}`), /az login --tenant/],
-    ['a token that is refused', '403 AuthenticationFailed', /does not know/, /az login --tenant/],
+    ['a token that is refused', '403 AuthenticationFailed', /does not accept/, /az login --tenant/],
   ])('tells %s from a missing role', async (_, refusal, message, remedy) => {
     service.refuses = () => refusal;
     const findings = await found();

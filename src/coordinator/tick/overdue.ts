@@ -44,7 +44,7 @@ export interface OverdueWatch {
    * @returns the work in progress, if the ledger must be read; never rejects
    */
   check(listing: Listing, report: Report): Promise<void> | undefined;
-  /** The row for a claim, with the last success that this process knows. */
+  /** Adds the last success that this process has seen to the row of a claim. */
   told(job: JobName, row: Row): Row;
 }
 

@@ -58,6 +58,6 @@ function parsePeriod(text: string): Millis {
 
 function parseOnce(text: string): EpochMs {
   const at = parseInstant(text);
-  if (at < 0) throw new ScheduleError('lies before 1970, when nothing is ever due', 'write a later time');
+  if (at < 0) throw new ScheduleError('is before 1970, when nothing is ever due', 'write a later time');
   return at;
 }

@@ -63,7 +63,7 @@ function lockedOut(location: string, { failures, caller, remedies }: Trial): Fin
     return problem(
       'storage',
       null,
-      `${location} does not know ${caller.name} of ${caller.realm}`,
+      `${location} does not accept ${caller.name} of ${caller.realm}`,
       remedies.credentials,
     );
   }
