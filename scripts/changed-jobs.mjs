@@ -21,7 +21,7 @@ const { ConfigError, formatIssue } = load('./config/config-error.js');
 const { functionTimeout } = load('./functions/settings.js');
 const { handlers } = load('./jobs/index.js');
 const { actualTime } = load('./core/job.js');
-const { local, utc } = load('./cli/time.js');
+const { bothTimes, utc } = load('./cli/time.js');
 
 /** Fences the text with more backticks than it has in a row, so that Markdown has no effect in it. */
 function verbatim(lines) {
@@ -62,7 +62,7 @@ function dueTimes(spec, from) {
   const times = [];
   for (let due = timetable.next(from); due !== undefined && times.length < DUE_TIMES; due = timetable.next(due)) {
     const at = actualTime(spec, due);
-    times.push(timeZone === 'UTC' ? utc(at) : `${utc(at)} (${local(at, timeZone)})`);
+    times.push(bothTimes(utc, at, timeZone));
   }
   if (times.length === 0) return ['never due within the next 5 years'];
   return enabled ? times : ['disabled: none of these will run', ...times];

@@ -24,8 +24,8 @@ function compare(base: object | undefined, head: object): { code: number | null;
     return file;
   });
   const command = [path.join(root, 'scripts/changed-jobs.mjs'), ...files, '--from', '2026-03-28T00:30:00Z'];
-  const { status, stdout } = spawnSync(process.execPath, command, { encoding: 'utf8' });
-  return { code: status, text: stdout };
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+  return { code: status, text: stdout + stderr };
 }
 
 it('shows the next five due times of jobs that were added and changed', () => {
@@ -47,9 +47,9 @@ it('shows the next five due times of jobs that were added and changed', () => {
     '| `leader` | added | `@always` UTC | no due times: a leader job runs all the time |',
     // The clock skips 02:30 on the 29th.
     '| `storage-report` | changed: `schedule`, `timeZone` | `30 2 * * *` Europe/Paris | ' +
-      '2026-03-28T01:30:00Z (2026-03-28 02:30:00 +01:00)<br>2026-03-29T01:00:00Z (2026-03-29 03:00:00 +02:00)<br>' +
-      '2026-03-30T00:30:00Z (2026-03-30 02:30:00 +02:00)<br>2026-03-31T00:30:00Z (2026-03-31 02:30:00 +02:00)<br>' +
-      '2026-04-01T00:30:00Z (2026-04-01 02:30:00 +02:00) |',
+      '2026-03-28T01:30:00Z (2026-03-28T02:30:00+01:00 Europe/Paris)<br>2026-03-29T01:00:00Z (2026-03-29T03:00:00+02:00 Europe/Paris)<br>' +
+      '2026-03-30T00:30:00Z (2026-03-30T02:30:00+02:00 Europe/Paris)<br>2026-03-31T00:30:00Z (2026-03-31T02:30:00+02:00 Europe/Paris)<br>' +
+      '2026-04-01T00:30:00Z (2026-04-01T02:30:00+02:00 Europe/Paris) |',
   ]);
 });
 
