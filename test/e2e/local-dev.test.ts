@@ -195,8 +195,9 @@ describe('cronlease dev', () => {
     fs.writeFileSync(path.join(app, 'index.js'), 'throw new Error("half written")');
     await expect.poll(() => dev.stderr(), { timeout: 60_000 }).toContain('start again when a file has changed');
     fs.writeFileSync(path.join(app, 'index.js'), good);
-    await expect.poll(() => restarts().length, { timeout: 60_000 }).toBe(4);
-    expect(await echo()).toBe(200);
+    // More than two where the file was read while it was half written.
+    await expect.poll(() => restarts().length, { timeout: 60_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(echo, { timeout: 60_000 }).toBe(200);
     expect(dev.events.filter(({ event }) => event === 'instanceExited')).toEqual([]);
 
     process.kill(dev.pid, 'SIGINT');

@@ -9,7 +9,7 @@ describe('a fault that is to be planted', () => {
   it.each([
     [
       'in a decision',
-      'core/fates.ts',
+      'core/verdict.ts',
       'pause = pauseAt(control, actual)',
       'pause = pauseAt(undefined as never, actual)',
     ],
