@@ -193,7 +193,7 @@ describe('cronlease dev', () => {
 
     const good = fs.readFileSync(path.join(app, 'index.js'), 'utf8');
     fs.writeFileSync(path.join(app, 'index.js'), 'throw new Error("half written")');
-    await expect.poll(() => dev.stderr(), { timeout: 60_000 }).toContain('start again when a file has changed');
+    await expect.poll(() => dev.stderr(), { timeout: 60_000 }).toContain('restart when a file changes');
     fs.writeFileSync(path.join(app, 'index.js'), good);
     // More than two where the file was read while it was half written.
     await expect.poll(() => restarts().length, { timeout: 60_000 }).toBeGreaterThanOrEqual(4);

@@ -1,13 +1,13 @@
 /**
  * Entry of the Azurite process: the blob service alone, on a free port of loopback. It ignores the signals that a
- * terminal sends to the whole process group: the cluster stops it last, when all instances have let go.
+ * terminal sends to the whole process group, since the cluster stops it last, after all instances.
  */
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { FromAzurite, ToAzurite } from './messages';
 
-/** What is used of Azurite's classes; they have no public types. */
+/** The used part of Azurite's classes, which have no public types. */
 interface BlobServer {
   readonly httpServer: { address(): AddressInfo | string | null };
   start(): Promise<void>;
@@ -41,7 +41,7 @@ function createServer({ azurite, data }: Extract<ToAzurite, { kind: 'start' }>):
       undefined,
       false, // no debug log
       undefined,
-      false, // not loose: what Azure refuses is refused
+      false, // not loose: it refuses requests that Azure refuses
       true, // any API version, since the SDK may be newer than Azurite
       '',
       '',
@@ -74,7 +74,7 @@ async function stop(): Promise<void> {
 }
 
 process.on('message', (message: ToAzurite) => void (message.kind === 'start' ? start(message) : stop()));
-// The cluster is gone, also by kill -9.
+// The cluster has ended, perhaps by kill -9.
 process.on('disconnect', () => void stop());
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);

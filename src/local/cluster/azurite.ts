@@ -9,12 +9,12 @@ export interface Azurite {
   readonly pid: number;
   readonly connectionString: string;
   readonly exited: Promise<Exit>;
-  /** Ends it, after writing what is to be kept. */
+  /** Writes the data that is to be kept, and ends the process. */
   stop(): Promise<Exit>;
   kill(): Promise<Exit>;
 }
 
-/** Account and key of every storage emulator, published by Microsoft. */
+/** The account and key of every storage emulator, published by Microsoft. */
 const ACCOUNT = 'devstoreaccount1';
 const KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
 
@@ -52,7 +52,7 @@ export async function startAzurite(app: string, data: string | undefined): Promi
   });
   child.send({ kind: 'start', azurite, data });
   void child.exited.then((exit) => {
-    ready.reject(new ClusterError(`Azurite ended at its start (${describeExit(exit)}).\n${errors.join('\n')}`));
+    ready.reject(new ClusterError(`Azurite ended during its start (${describeExit(exit)}).\n${errors.join('\n')}`));
   });
   const port = await ready.promise;
   return {

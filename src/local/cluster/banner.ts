@@ -5,7 +5,7 @@ import { withoutSecrets } from './secrets';
 
 export type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'instances'>;
 
-/** What the first lines of `cronlease dev` tell. */
+/** The contents of the first lines of `cronlease dev`. */
 export interface About {
   readonly app: string;
   readonly container: string;
@@ -20,13 +20,13 @@ export interface BannerStyle {
   readonly deployment: (name: string, width: number) => string;
 }
 
-/** More routes of one instance than this are counted and not listed. */
+/** The most routes of one instance to list; others are counted. */
 const ROUTES = 6;
-/** So many jobs that come next are named. */
+/** The most jobs to name as next. */
 const NEXT_JOBS = 4;
 const LABEL = 10;
 
-/** What runs, where, what comes next, and what to try. */
+/** The first lines: the deployments, their storage, the next jobs, and commands to try. */
 export function banner(cluster: Started, about: About, style: BannerStyle): string {
   const instances = cluster.instances();
   const { app, container, data } = about;
@@ -53,8 +53,8 @@ export function banner(cluster: Started, about: About, style: BannerStyle): stri
 }
 
 const TRY = [
-  ['npx cronlease runs', 'list what runs and what has run, newest first'],
-  ['npx cronlease why JOB TIME', 'explain what became of one due time'],
+  ['npx cronlease runs', 'list runs, newest first'],
+  ['npx cronlease why JOB TIME', 'explain the outcome of a due time'],
   ['npx cronlease run JOB', 'run a job now'],
   ['npx cronlease doctor', 'check storage, jobs and deployments'],
 ] as const;
@@ -75,7 +75,7 @@ function instanceLines(
   return [`  ${style.deployment(deployment, LABEL)} ${url}  pid ${pid}`, ...debug, ...listed, ...more];
 }
 
-/** The jobs that come next, those of one due time on one line. */
+/** The next jobs, with the jobs of one due time on one line. */
 function nextLines({ jobs }: About, timeZone: string): readonly string[] {
   const coming = jobs
     .flatMap(({ name, next }) => (next === undefined ? [] : [{ name, next }]))

@@ -7,7 +7,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** As an event's `reason`. */
+/** An exit in words, for an event's `reason`. */
 export function describeExit({ code, signal }: Exit): string {
   return signal ?? `exit code ${code ?? 'unknown'}`;
 }
@@ -15,14 +15,14 @@ export function describeExit({ code, signal }: Exit): string {
 /** A process of the cluster, started from one of its entry files. */
 export interface Child<In> {
   readonly pid: number;
-  /** Resolves once the process has ended and everything that it sent has been seen. Never rejects. */
+  /** Resolves once the process has ended and all its messages have arrived. Never rejects. */
   readonly exited: Promise<Exit>;
   send(message: In): void;
   kill(signal: NodeJS.Signals): void;
 }
 
 interface ChildOptions<Out> {
-  /** File beside this one, without its extension. */
+  /** Name of a file beside this one, without its extension. */
   readonly entry: string;
   readonly execArgv?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
@@ -31,7 +31,7 @@ interface ChildOptions<Out> {
   readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
 }
 
-/** What is left in the pipes of a process that was killed is read within this time, or given up. */
+/** The longest wait for the rest of a dead process's output. */
 const DRAIN_MS = 500;
 
 function forEachLine(stream: NodeJS.ReadableStream | null, onLine: (line: string) => void): void {
@@ -67,7 +67,7 @@ function exitOf(child: ChildProcess): Promise<Exit> {
 
 export function startChild<In extends object, Out>(options: ChildOptions<Out>): Child<In> {
   const child = fork(path.join(__dirname, `${options.entry}.js`), [], {
-    // Nothing of how this process was started is for the child: no debugger, no loaders.
+    // The child inherits no options of this process: no debugger, no loaders.
     execArgv: [...(options.execArgv ?? [])],
     env: options.env ?? process.env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -80,7 +80,7 @@ export function startChild<In extends object, Out>(options: ChildOptions<Out>): 
     pid: child.pid ?? 0,
     exited: exitOf(child),
     send(message) {
-      // It may have ended just now: `exited` says so.
+      // The child may have just ended: `exited` reports that.
       if (child.connected) child.send(message, () => undefined);
     },
     kill: (signal) => void child.kill(signal),

@@ -1,4 +1,4 @@
-/** The cluster cannot start, or cannot go on. The message says why and what to do. */
+/** The cluster cannot start or continue. The message gives the reason and the remedy. */
 export class ClusterError extends Error {
   readonly code = 'Cluster';
   override readonly name = 'ClusterError';

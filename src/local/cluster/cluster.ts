@@ -11,11 +11,11 @@ import { startGuard } from './guard';
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
   readonly app: string;
-  /** How many deployments, each with one instance. */
+  /** The number of deployments, each with one instance. */
   readonly instances: number;
-  /** Of the first instance; the others count up from there. 0: any free ones. */
+  /** The port of the first instance; the others count up from it. 0: any free ports. */
   readonly port: number;
-  /** A connection string; undefined: Azurite is started. */
+  /** A connection string; undefined: the cluster starts Azurite. */
   readonly storage: string | undefined;
   /** Coordination container. */
   readonly container: string;
@@ -23,7 +23,7 @@ export interface ClusterOptions {
   readonly data: string | undefined;
   /** Folders that are removed if this process dies before the cluster ends. */
   readonly temporary?: readonly string[];
-  /** Whether an instance that ended is started again, after 5 s. */
+  /** Whether the cluster restarts an instance that has ended, after 5 s. */
   readonly restart: boolean;
   /** Whether instances listen for a debugger: on 9229 and up, or on any free port if `port` is 0. */
   readonly inspect: boolean;
@@ -45,32 +45,32 @@ export interface Cluster {
   readonly storage: string;
   /** The emulator's process id, if it was started here. */
   readonly azuritePid: number | undefined;
-  /** Those that answer now. */
+  /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
-  /** Starts a deployment again whose instance has ended. Rejects with {@link ClusterError}. */
+  /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
   start(deployment: string): Promise<void>;
-  /** Drains all instances and starts them again. Rejects with {@link ClusterError} if one cannot start. */
+  /** Drains all instances and restarts them. Rejects with {@link ClusterError} if one cannot start. */
   restart(): Promise<void>;
   /** Drains all instances, then ends Azurite. */
   stop(): Promise<void>;
   /** Ends everything at once. */
   kill(): Promise<void>;
-  /** Rejects with {@link ClusterError} when the cluster cannot go on. Never resolves. */
+  /** Rejects with {@link ClusterError} when the cluster cannot continue. Never resolves. */
   readonly failed: Promise<never>;
 }
 
-/** Unless a setting names another one. */
+/** The default of `CRONLEASE_SWEEP_INTERVAL` in a cluster. */
 export const SWEEP_INTERVAL = '2s';
 
 function nameOf(index: number): string {
   return `local-${index + 1}`;
 }
 
-/** Settings by which each instance is a deployment of its own, on the shared storage. */
+/** The settings that make each instance a deployment of its own, on the shared storage. */
 function settingsOf(name: string, storage: string, container: string): Record<string, string> {
   return {
     CRONLEASE_STORAGE: storage,
-    // An identity's settings, in local.settings.json say, would name a second storage.
+    // An identity's settings, such as in local.settings.json, would name a second storage.
     CRONLEASE_STORAGE__blobServiceUri: '',
     CRONLEASE_CONTAINER: container,
     CRONLEASE_DEPLOYMENT: name,
@@ -84,15 +84,15 @@ function settingsOf(name: string, storage: string, container: string): Record<st
 /** Rejects when `signal` is aborted. */
 function givenUp(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
-    const abort = (): void => reject(new ClusterError('The start was given up.'));
+    const abort = (): void => reject(new ClusterError('The start was interrupted.'));
     if (signal?.aborted === true) abort();
     else signal?.addEventListener('abort', abort, { once: true });
   });
 }
 
 /**
- * Starts deployments that race for one set of jobs: Azurite unless there is a storage account, and a host process
- * for each deployment. Resolves once all of them answer. If one cannot start, everything is ended.
+ * Starts deployments that race for one set of jobs: Azurite unless `storage` names an account, and a host process for
+ * each deployment. Resolves once all of them answer. If one cannot start, this ends them all.
  * @throws {@link ClusterError}
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
@@ -120,7 +120,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       port: anyPort ? 0 : options.port + index,
       inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
       settings: { ...settingsOf(name, storage, options.container), ...options.settings },
-      // So that a holder that died is noticed soon.
+      // Short, so that the others soon notice a dead holder.
       defaults: { CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL },
       strict: options.strict,
       hubFolder: path.join(hubs, name),
@@ -168,10 +168,10 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   return cluster;
 }
 
-/** Rejects when Azurite ends although nobody asked for it. */
+/** Rejects when Azurite ends unexpectedly. */
 function watchAzurite(azurite: Azurite | undefined, isStopping: () => boolean): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
-  // Nobody has to listen.
+  // A caller need not listen.
   promise.catch(() => undefined);
   void azurite?.exited.then((exit) => {
     if (!isStopping()) reject(new ClusterError(`Azurite ended unexpectedly (${describeExit(exit)}).`));

@@ -4,7 +4,7 @@ import { describeExit } from './child';
 import type { Guard } from './guard';
 import { type InstanceFacts, type InstanceOptions, type RunningInstance, startInstance } from './instance';
 
-/** What happened, as one line of `cronlease dev --json`. Members that an event does not have are absent. */
+/** An event, as one line of `cronlease dev --json`. */
 export interface ClusterEvent {
   readonly event: string;
   /** ISO 8601. */
@@ -31,7 +31,7 @@ export interface ClusterInstance extends InstanceFacts {
 
 export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
   readonly name: string;
-  /** Whether its instance is started again, 5 s after it ended. */
+  /** Whether its instance is restarted 5 s after it ended. */
   readonly restart: boolean;
   readonly guard: Guard;
   readonly onEvent: (event: ClusterEvent) => void;
@@ -41,11 +41,11 @@ export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
 
 /** One deployment of the cluster, with one instance at a time. */
 export interface Deployment {
-  /** Its instance, while that answers. */
+  /** Its instance, while the instance answers. */
   answering(): ClusterInstance | undefined;
-  /** Starts its first instance. Rejects with `ClusterError` if that fails; nothing is tried again then. */
+  /** Starts its first instance. Rejects with `ClusterError` if that fails, and does not retry. */
   start(): Promise<void>;
-  /** Drains its instance, and starts it again. Rejects with `ClusterError` if that fails; nothing is tried again then. */
+  /** Drains its instance, and restarts it. Rejects with `ClusterError` if that fails, and does not retry. */
   restart(): Promise<void>;
   /** Drains its instance, and starts none again. */
   stop(): Promise<void>;
@@ -55,7 +55,7 @@ export interface Deployment {
 
 const RESTART_MS = 5000;
 
-/** Reads an event out of a line of the log; undefined: it is an ordinary line. */
+/** Parses an event from a line of the log; undefined: it is an ordinary line. */
 export function parseEvent(message: string, deployment: string, pid: number): ClusterEvent | undefined {
   if (!message.startsWith(EVENT_PREFIX)) return undefined;
   let json: unknown;
@@ -77,7 +77,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
   let answering: ClusterInstance | undefined;
   let restart: NodeJS.Timeout | undefined;
   let stopped = false;
-  /** Counts the restarts that were asked for: what belongs to an earlier start is of no interest any more. */
+  /** Counts the requested restarts: news of an earlier start is out of date. */
   let round = 0;
 
   const emit = (event: string, pid: number, reason?: string): void => {
@@ -103,13 +103,13 @@ export function createDeployment(options: DeploymentOptions): Deployment {
       const answered = answering !== undefined;
       running = undefined;
       answering = undefined;
-      // An end that was asked for is no event, and a start that failed is told by `ready`.
+      // A requested end is no event, and `ready` reports a start that failed.
       if (stopped || ofRound !== round || !answered) return;
       emit('instanceExited', instance.pid, describeExit(exit));
       if (options.restart) relaunchLater();
     });
     const ready = await instance.ready;
-    // The same port again next time.
+    // The next start uses the same port.
     port = ready.port;
     return (answering = { ...ready, pid: instance.pid, deployment: name });
   };
@@ -124,7 +124,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
       emit('instanceStarted', pid);
     } catch (error) {
       if (stopped || ofRound !== round) return;
-      const message = `${(error as Error).message}\nIt is tried again in ${RESTART_MS / 1000} s.`;
+      const message = `${(error as Error).message}\nThe next try follows in ${RESTART_MS / 1000} s.`;
       options.onLog({ level: 'error', message }, name);
       relaunchLater();
     }

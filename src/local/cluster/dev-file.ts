@@ -2,20 +2,20 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { ClusterError } from './cluster-error';
 
-/** What `cronlease dev` leaves for the other commands while it runs. */
+/** The file that `cronlease dev` keeps for the other commands while it runs. */
 export interface DevFile {
   /** Connection string. */
   readonly storage: string;
   readonly container: string;
-  /** Of `cronlease dev` itself. */
+  /** The process id of `cronlease dev` itself. */
   readonly pid: number;
   /** The jobs file that its instances use, where that is not `jobs.json`. */
   readonly jobs?: string | undefined;
-  /** How soon a request is seen: a duration. */
+  /** The longest time until a deployment sees a request: a duration. */
   readonly sweepInterval?: string | undefined;
 }
 
-/** Where `cronlease dev` keeps its files. */
+/** The folder of the files of `cronlease dev`. */
 export function devFolder(app: string): string {
   return path.join(app, '.cronlease');
 }
@@ -29,14 +29,14 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process: alive all the same.
+    // Another user's process, which is alive all the same.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
 /**
- * Reads `.cronlease/dev.json` of an app's folder: where its running cluster keeps its data. Undefined if there is
- * none, also when the file was left behind by a cluster that was killed.
+ * Reads `.cronlease/dev.json` of an app's folder, which names the storage of its running cluster. Undefined if no
+ * cluster runs, also if a killed one left its file behind.
  */
 export function readDevFile(app: string): DevFile | undefined {
   let json: unknown;
@@ -57,8 +57,8 @@ export function readDevFile(app: string): DevFile | undefined {
 }
 
 /**
- * @throws {@link ClusterError} if another cluster runs in this folder: two would take each other's file, and a
- * command could not tell which one is meant.
+ * @throws {@link ClusterError} if another cluster runs in this folder: two would overwrite each other's file, and a
+ * command could not choose between them.
  */
 export function refuseSecondCluster(app: string): void {
   const other = readDevFile(app);
@@ -69,11 +69,11 @@ export function refuseSecondCluster(app: string): void {
   );
 }
 
-/** Writes the file, for this user only: it holds the account's key. Returns what removes it. */
+/** Writes the file, for this user only, since it contains the account's key. Returns a function that removes it. */
 export function writeDevFile(app: string, content: DevFile): () => void {
   const file = fileOf(app);
   fs.mkdirSync(path.dirname(file), { recursive: true });
-  // Written whole or not at all: a command may read it at any time.
+  // The file appears whole or not at all, since a command may read it at any time.
   const temporary = `${file}.${process.pid}`;
   fs.writeFileSync(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600 });
   fs.renameSync(temporary, file);
@@ -83,7 +83,7 @@ export function writeDevFile(app: string, content: DevFile): () => void {
   };
 }
 
-/** Removes the folder of `cronlease dev`, unless something is left in it. */
+/** Removes the folder of `cronlease dev`, if it is empty. */
 export function removeDevFolder(app: string): void {
   try {
     fs.rmdirSync(devFolder(app));

@@ -13,13 +13,13 @@ import { warnedOnce } from './news';
 import { reloadOnChange, watchApp } from './reload';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
 
-/** Options of `cronlease dev`, with the defaults that apply where one is absent. */
+/** The options of `cronlease dev`, with their defaults. */
 export interface DevOptions {
   /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
   readonly app?: string;
   /** Number of deployments, each with one instance. Default: 3. */
   readonly instances?: number;
-  /** Port of the first one; the others count up. 0: any free ones. Default: 7071. */
+  /** Port of the first one; the others count up. 0: any free ports. Default: 7071. */
   readonly port?: number;
   /** `embedded` (Azurite, the default) or a connection string. */
   readonly storage?: string;
@@ -27,48 +27,48 @@ export interface DevOptions {
   readonly container?: string;
   /** Folder for Azurite's data. Default: in memory. */
   readonly data?: string;
-  /** How long to run, in milliseconds, from when everything answers. Default: until it is stopped. */
+  /** How long to run, in milliseconds, once everything answers. Default: until a signal. */
   readonly durationMs?: number;
-  /** Whether an instance that ended is started again after 5 s. Default: true. */
+  /** Whether an instance that has ended is restarted after 5 s. Default: true. */
   readonly restart?: boolean;
   /** Whether instances listen for a debugger. Default: false. */
   readonly inspect?: boolean;
   /** Whether a function that the embedded host cannot run is an error. Default: it is skipped. */
   readonly strict?: boolean;
-  /** Opens the storage that the deployments use, once its connection string is there. */
+  /** Opens the storage of the deployments, once its connection string is known. */
   readonly openStorage?: (storage: string, container: string) => DevStorage;
-  /** The app's jobs. Default: nothing is known of them. */
+  /** The app's jobs. Default: unknown. */
   readonly jobs?: DevJobs | undefined;
-  /** IANA name of the zone that times are printed in. Default: UTC. */
+  /** IANA name of the time zone for printed times. Default: UTC. */
   readonly timeZone?: string;
-  /** Claims, tokens, first attempts and whole stack traces too. Default: false. */
+  /** Whether to print claims, tokens, first attempts and whole stack traces too. Default: false. */
   readonly verbose?: boolean;
-  /** JSON lines on standard output. Default: lines for people. */
+  /** Whether to print JSON lines. Default: lines for people. */
   readonly json?: boolean;
 }
 
-/** What is asked of storage, which this room does not know. */
+/** This room's view of storage, which it does not import. */
 export interface DevStorage {
-  /** Makes what the deployments and the commands expect. Called before the deployments start. */
+  /** Creates the containers that the deployments and the commands expect. Called before the deployments start. */
   prepare(): Promise<void>;
-  /** The deployments that have reported since {@link prepare} that they tick. */
+  /** The deployments that have recorded a tick since {@link prepare}. */
   ticking(): Promise<ReadonlySet<string>>;
 }
 
 /** The function of the coordinator that ticks. */
 const TICK = 'cronleaseTick';
-/** A tick proves its task hub first. One that takes longer is not waited for. */
+/** The longest wait for the ticks at the start: a tick proves its task hub first. */
 const TICKS_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 50;
 
-/** Exit codes, as everywhere in `cronlease`. */
+/** The exit codes of every command. */
 const OK = 0;
 const NO = 1;
 const USAGE = 2;
 /** Stopped by force. */
 const FORCED = 130;
 
-/** Signals closer together than this are one: Ctrl+C arrives from the terminal, and again from npm. */
+/** Signals closer together than this count as one: Ctrl+C arrives from the terminal, and again from npm. */
 const SAME_SIGNAL_MS = 500;
 
 function usageError({ instances = 3, port = 7071, storage = 'embedded', data }: DevOptions): string | undefined {
@@ -79,11 +79,11 @@ function usageError({ instances = 3, port = 7071, storage = 'embedded', data }: 
     return `--port ${port}: it must be a whole number from 0 (any free port) to ${65_536 - instances}.`;
   }
   if (storage !== 'embedded' && !storage.includes('=')) {
-    // It may be a key.
+    // The message does not repeat the value, which may be a key.
     return '--storage: it must be "embedded" or a connection string.';
   }
   if (storage !== 'embedded' && data !== undefined) {
-    return '--data is for the embedded storage; leave it out, or leave out --storage.';
+    return '--data is for the embedded storage: leave out --data or --storage.';
   }
   return undefined;
 }
@@ -95,16 +95,16 @@ function useColor(): boolean {
   return process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '';
 }
 
-/** What ends the command, and what forces its end. */
+/** The end of the command, by a signal or a call. */
 interface Ending {
-  /** Aborted once the command is to end. */
+  /** Aborted once the command must end. */
   readonly signal: AbortSignal;
   /** Ends the command, as by Ctrl+C. */
   end(): void;
   dispose(): void;
 }
 
-/** Ends at SIGINT, SIGTERM, a closed terminal, or a standard output that nobody reads; a second signal forces. */
+/** Ends at SIGINT, SIGTERM, a closed terminal, or a closed standard output; a second signal forces the end. */
 function watchSignals(force: () => void): Ending {
   const controller = new AbortController();
   let first = 0;
@@ -127,7 +127,7 @@ function watchSignals(force: () => void): Ending {
   };
 }
 
-/** Resolves when the command is to end; rejects when the cluster cannot go on. */
+/** Resolves when the command must end; rejects when the cluster cannot continue. */
 function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefined): Promise<void> {
   const timer = durationMs === undefined ? undefined : setTimeout(ending.end, durationMs);
   const asked = new Promise<void>((resolve) => {
@@ -137,7 +137,7 @@ function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefin
   return Promise.race([asked, cluster.failed]).finally(() => clearTimeout(timer));
 }
 
-/** Events before everything answers wait: the first line is `ready`. */
+/** Holds events back until everything answers, so that the first line is `ready`. */
 function holdBack(print: (event: ClusterEvent) => void): {
   readonly emit: (event: ClusterEvent) => void;
   readonly release: () => void;
@@ -153,7 +153,7 @@ function holdBack(print: (event: ClusterEvent) => void): {
   };
 }
 
-/** Where a cluster of these options keeps its rows, ledger and data, and how soon its requests are seen. */
+/** The container, the data folder and the sweep interval of a cluster with these options. */
 function placeOf(
   options: DevOptions,
   app: string,
@@ -168,7 +168,7 @@ function placeOf(
   };
 }
 
-/** Passes on what the cluster reports: events once everything answers, warnings once, and one hint. */
+/** Prints the reports of the cluster: events once everything answers, each warning once, and one hint. */
 function reportsTo(
   printer: Printer,
   others: boolean,
@@ -189,13 +189,13 @@ function reportsTo(
   };
 }
 
-/** What the other commands read while this one runs. */
+/** The contents of the file for the other commands. */
 function devFile(cluster: Cluster, container: string, sweepInterval: string, jobs: DevJobs | undefined): DevFile {
   const file = { storage: cluster.storage, container, pid: process.pid, sweepInterval };
   return jobs?.file === undefined ? file : { ...file, jobs: jobs.file };
 }
 
-/** Waits until all deployments with a tick have ticked, so that every command finds them from the first second. */
+/** Waits until all deployments that have a tick have ticked: then every command finds them from the first second. */
 async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], ending: Ending): Promise<void> {
   const names = cluster
     .instances()
@@ -228,14 +228,14 @@ function clusterOptions({
 }
 
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
-  // An app that is not there, or not built, is told before anything starts.
+  // An app that is missing or not built is refused before anything starts.
   readPackage(app);
   refuseSecondCluster(app);
   const { durationMs, jobs } = options;
   const { container, data, sweepInterval } = placeOf(options, app);
   let cluster: Cluster | undefined;
   let removeDevFile = (): void => undefined;
-  // Also when an exception ends this process: nothing is left behind.
+  // Leaves nothing behind, even when an exception ends this process.
   const killAll = (): void => {
     void cluster?.kill();
     removeDevFile();
@@ -275,7 +275,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     await cluster.stop();
   } catch (error) {
     await cluster?.kill();
-    // Stopped while it started: that is no failure.
+    // A stop during the start is no failure.
     if (cluster === undefined && ending.signal.aborted) return;
     throw error;
   } finally {
@@ -289,8 +289,8 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
 }
 
 /**
- * `cronlease dev`: runs an app as several deployments on this machine until it is stopped, and prints what happens.
- * @returns the exit code: 0 stopped, 1 could not start or go on (standard error says why), 2 wrong options
+ * `cronlease dev`: runs an app as several deployments on this machine until a signal, and prints their events.
+ * @returns the exit code: 0 stopped, 1 could not start or continue (with the reason on standard error), 2 wrong options
  */
 export async function runDev(options: DevOptions): Promise<number> {
   const output = {

@@ -5,11 +5,11 @@ import type { ClusterEvent } from './deployment';
 
 export interface LineOptions {
   readonly timeZone: string;
-  /** Tokens, first attempts, claims and the reasons of successes too. */
+  /** Whether to print tokens, first attempts, claims and the reasons of successes too. */
   readonly verbose: boolean;
 }
 
-/** What an event is called on a terminal, where that is not its own name. */
+/** The terminal's names of events that do not keep their own. */
 const NAMES: Readonly<Record<string, string>> = {
   instanceExited: 'exited',
   instanceStarted: 'restarted',
@@ -18,7 +18,7 @@ const NAMES: Readonly<Record<string, string>> = {
   fannedOut: 'fanned out',
   clockSkew: 'clock skew',
 };
-/** What is said of a start that is later than this. */
+/** A start later than this is marked as late. */
 const LATE_MS = 1000;
 /** The events that end an attempt. */
 export const ATTEMPT_ENDS: readonly string[] = [...RUN_FATES, 'retrying', 'fannedOut', 'superseded'];
@@ -28,9 +28,9 @@ export function eventName(event: string): string {
   return NAMES[event] ?? event;
 }
 
-/** Tells of each event what people want to read, from what went before. */
+/** Describes each event for people, with the help of the events before it. */
 export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterEvent) => string {
-  /** When the handlers that are running were called, and how many attempts of each run only planned it. */
+  /** When each running handler was called, and how many attempts of each run only planned it. */
   const started = new Map<string, number>();
   const planned = new Map<string, number>();
 

@@ -1,7 +1,7 @@
 /**
- * Entry of the guard: it ends the cluster's processes when the cluster itself is gone, by whatever means, even those
- * whose event loop is blocked and cannot see it. Then it removes the cluster's temporary folders. One small process for all: a thread in each instance to the same
- * end would take 12 MB of each.
+ * Entry of the guard: when the cluster has ended, by whatever means, the guard ends its processes, even those with a
+ * blocked event loop that cannot notice the end. Then it removes the cluster's temporary folders. It is one small
+ * process for all: a thread in each instance for the same purpose would take 12 MB each.
  */
 import { rmSync } from 'node:fs';
 import type { ToGuard } from './messages';
@@ -19,14 +19,14 @@ process.on('disconnect', () => {
     try {
       process.kill(pid, 'SIGKILL');
     } catch (error) {
-      // It has seen for itself that the cluster is gone.
+      // The process has ended by itself.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
-  // A process may write until its signal arrives: a folder that is filled again meanwhile is tried again, for 5 s.
+  // A process may write until its signal arrives, so a folder that fills again is retried for 5 s.
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
-// A terminal sends them to the whole process group; the guard ends last.
+// A terminal signals the whole process group, but the guard must end last.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('SIGHUP', () => undefined);

@@ -4,9 +4,9 @@ import type { ToGuard } from './messages';
 /** Ends processes and removes folders that would outlive this process. */
 export interface Guard {
   watch(child: Pick<Child<never>, 'pid' | 'exited'>): void;
-  /** Removes the folder when this process dies before {@link Guard.end}. Otherwise its owner removes it. */
+  /** Removes the folder if this process dies before {@link Guard.end}. Otherwise its owner removes it. */
   remove(folder: string): void;
-  /** No longer needed: all that it watched has ended. */
+  /** Ends the guard, once all the processes that it watched have ended. */
   end(): Promise<Exit>;
 }
 
@@ -15,7 +15,7 @@ export function startGuard(): Guard {
   return {
     watch({ pid, exited }) {
       child.send({ kind: 'watch', pid });
-      // Its number may be given to another process.
+      // Another process may get its id.
       void exited.then(() => child.send({ kind: 'forget', pid }));
     },
     remove(folder) {

@@ -1,13 +1,13 @@
 import type { ClusterEvent } from './deployment';
 import { ATTEMPT_ENDS } from './event-line';
 
-/** A handler that runs for longer than this can be killed by a person who reads of it. */
+/** A handler that runs for longer than this leaves a person enough time to kill it. */
 const LONG_MS = 2_000;
 
 /**
- * Suggests once which process to kill, when an attempt has run for long enough to be killed in mid-run.
+ * Suggests once which process to kill, when an attempt runs for long enough.
  *
- * @param others whether there are other instances that take over
+ * @param others whether other instances can take the run over
  */
 export function killHint(
   others: boolean,

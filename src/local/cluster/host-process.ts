@@ -1,6 +1,6 @@
 /**
- * Entry of a host process: one instance of one deployment. Started by the cluster, which tells it over IPC what to
- * run. It never outlives the cluster's process, however that one ends.
+ * Entry of a host process: one instance of one deployment. The cluster starts it, and sends it the options over IPC. It
+ * never outlives the cluster's process, however that one ends.
  */
 import inspector from 'node:inspector';
 import { AppLoadError } from '../host/app-folder';
@@ -14,12 +14,12 @@ const CANNOT_START = 3;
 const TIMED_OUT = 4;
 const PARENT_GONE = 5;
 
-// Stack traces then show the sources that people wrote, also where their build is one file.
+// Stack traces then show the original sources, even if the build is one file.
 process.setSourceMapsEnabled(true);
 
 let host: Promise<Host> | undefined;
 let stopping = false;
-/** Aborted when the cluster itself ends: nobody is left to carry on with what this host does. */
+/** Aborted when the cluster itself ends: then no other instance could continue the work of this host. */
 const hurry = new AbortController();
 
 function send(message: FromHost, sent?: () => void): void {
@@ -27,7 +27,7 @@ function send(message: FromHost, sent?: () => void): void {
   else sent?.();
 }
 
-/** Ends the process once everything sent before has left it. */
+/** Ends the process once all earlier messages have left it. */
 function exit(code: number): void {
   send({ kind: 'ending' }, () => process.exit(code));
 }
@@ -62,7 +62,7 @@ async function stop(): Promise<void> {
   try {
     await (await host)?.stop(hurry.signal);
   } catch {
-    // It did not start: start() has said so, and ends the process.
+    // start() has reported that the host did not start, and ends the process.
     return;
   }
   exit(0);
@@ -77,8 +77,8 @@ process.on('message', (message: ToHost) => (message.kind === 'start' ? void star
 process.on('disconnect', () => process.exit(PARENT_GONE));
 // Ctrl+C reaches the whole process group.
 process.on('SIGINT', stopNow);
-// As Azure ends an instance.
+// Azure ends an instance with this signal.
 process.on('SIGTERM', () => void stop());
-// What an app prints has nowhere to go once the parent is gone; the IPC channel's end is what ends this process.
+// When the parent has ended, nobody reads the app's output. The end of the IPC channel ends this process.
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);

@@ -4,25 +4,25 @@ import { ClusterError } from './cluster-error';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
 
 export interface InstanceOptions {
-  /** Name of the deployment that it is the instance of. */
+  /** Name of its deployment. */
   readonly name: string;
   readonly app: string;
   readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
   readonly defaults: Readonly<Record<string, string>>;
   readonly strict: boolean;
-  /** Where its task hub keeps what has not ended. */
+  /** The folder in which its task hub keeps unfinished work. */
   readonly hubFolder: string;
   /** Port for a debugger (0: any free one); undefined: none. */
   readonly inspectPort: number | undefined;
-  /** A line that the app wrote, by whatever means. */
+  /** Called for each line that the app wrote, by whatever means. */
   readonly onLog: (line: LogLine) => void;
 }
 
-/** What an instance tells of itself when it has started. */
+/** The facts that an instance reports when it has started. */
 export interface InstanceFacts {
   readonly port: number;
-  /** Where a debugger can attach, if asked for. */
+  /** The URL for a debugger, if one was requested. */
   readonly inspectorUrl: string | undefined;
   readonly functions: readonly FunctionSeen[];
 }
@@ -30,10 +30,10 @@ export interface InstanceFacts {
 /** One host process. */
 export interface RunningInstance {
   readonly pid: number;
-  /** Loaded and listening. Rejects with {@link ClusterError} if it cannot start. */
+  /** Resolves once the app is loaded and the host listens. Rejects with {@link ClusterError} if it cannot start. */
   readonly ready: Promise<InstanceFacts>;
   readonly exited: Promise<Exit>;
-  /** Drains it and ends it; after 7 s by force. */
+  /** Drains the process and ends it, after 7 s by force. */
   stop(): Promise<Exit>;
   kill(): void;
 }
@@ -48,11 +48,11 @@ const STOP_MS = 7000;
 const EXEC_ARGV = ['--max-semi-space-size=2', '--v8-pool-size=1', '--optimize-for-size'];
 const MEMORY_ENV = { MALLOC_ARENA_MAX: '2' };
 
-/** What Node itself prints when it is started for a debugger, and with its own warnings. */
+/** Node's own lines about a debugger, and those around its warnings. */
 const NODE_CHATTER =
   /^(Debugger (listening|attached|ending)|For help, see: https:\/\/nodejs\.org|Waiting for the debugger|\(Use `node --trace-)/;
 
-/** A line that the process printed. As the real host has it: standard error is for errors, but for what says "warn". */
+/** A line of the process. As in the real host, standard error means an error, except for lines with "warn". */
 function printedLine(message: string, stream: 'stdout' | 'stderr'): LogLine {
   if (stream === 'stdout') return { level: 'information', message };
   return { level: /^\(node:\d+\) |warn/i.test(message) ? 'warning' : 'error', message };
@@ -68,7 +68,7 @@ async function stopWithin(child: Child<ToHost>): Promise<Exit> {
 
 export function startInstance(options: InstanceOptions): RunningInstance {
   const ready = Promise.withResolvers<InstanceFacts>();
-  // Whoever does not wait for it learns of a failed start by `exited`.
+  // A caller that does not wait for `ready` sees a failed start by `exited`.
   ready.promise.catch(() => undefined);
   const child = startChild<ToHost, FromHost>({
     entry: 'host-process',
@@ -100,7 +100,7 @@ export function startInstance(options: InstanceOptions): RunningInstance {
     },
   });
   void child.exited.then((exit) => {
-    ready.reject(new ClusterError(`${options.name} ended at its start (${describeExit(exit)}).`));
+    ready.reject(new ClusterError(`${options.name} ended during its start (${describeExit(exit)}).`));
   });
   return {
     pid: child.pid,

@@ -1,10 +1,10 @@
 import type { LogLine } from '../host/core-api';
 import type { HostOptions } from '../host/host';
 
-/** A function of the app, as people see it. */
+/** A function of the app, for people. */
 export interface FunctionSeen {
   readonly name: string;
-  /** Of an HTTP function: `GET /api/orders/{id}`, without a method where it takes any. */
+  /** The route of an HTTP function: `GET /api/orders/{id}`, without a method if it accepts any. */
   readonly route?: string;
 }
 
@@ -25,7 +25,7 @@ export type FromHost =
       readonly functions: readonly FunctionSeen[];
     }
   | { readonly kind: 'log'; readonly line: LogLine }
-  /** It could not start: the app does not load, the port is taken, or something unforeseen. */
+  /** The process could not start: the app does not load, the port is taken, or another error occurred. */
   | { readonly kind: 'failed'; readonly cause: 'load' | 'port' | 'other'; readonly message: string }
   /** The last message before it ends by itself. */
   | { readonly kind: 'ending' };

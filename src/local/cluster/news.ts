@@ -1,23 +1,23 @@
 import type { LogLine } from '../host/core-api';
 import type { ClusterEvent } from './deployment';
 
-/** Longer than the time between two sweeps: what is reported again within it has lasted. */
+/** Longer than the time between two sweeps: a trouble that is reported again within it has lasted. */
 const LASTS_MS = 180_000;
-/** What the instances of one cluster report while they start, they report within this time. */
+/** The instances of one cluster start within this time of each other. */
 const SAME_START_MS = 60_000;
 
-/** Texts that differ in numbers alone, such as ports and process ids, are one. */
+/** Texts that differ only in numbers, such as ports and process ids, are the same. */
 function withoutNumbers(text: string): string {
   return text.replaceAll(/\d+/g, '#');
 }
 
 /**
- * Every deployment reports at each sweep that a job is overdue. People read it once, and then that it is over.
+ * Every deployment reports an overdue job at each sweep. People read it once, and later that it is over.
  *
- * @returns what to print of an event: nothing, it, or it and more
+ * @returns the events to print for an event: none, the event, or the event and more
  */
 export function overdueNews(): (event: ClusterEvent) => readonly ClusterEvent[] {
-  /** By job: since when it has had no success, as last reported. One that looked before a success may report late. */
+  /** By job: the time of its last success, as last reported. A deployment may report late, from before a success. */
   const told = new Map<string, number>();
   const overdue = new Set<string>();
   return (event) => {
@@ -37,13 +37,13 @@ export function overdueNews(): (event: ClusterEvent) => readonly ClusterEvent[] 
 }
 
 /**
- * An instance reports at each sweep what is still wrong, and every instance warns of the same thing. People read
+ * An instance repeats a lasting trouble at each sweep, and every instance gives the same warnings. People read a
  * trouble once for each instance, and a warning once for the cluster.
  *
  * @returns whether to print an event
  */
 export function troubleNews(): (event: ClusterEvent) => boolean {
-  /** By process, or 0 for the cluster, and by what was reported: when that was last. */
+  /** The time of the last report, by process, or 0 for the cluster, and by text. */
   const told = new Map<number, Map<string, number>>();
   return ({ event, at, pid, job, reason }) => {
     if (event === 'healthy') told.delete(pid);
@@ -60,7 +60,7 @@ export function troubleNews(): (event: ClusterEvent) => boolean {
 }
 
 /**
- * All instances load the same code, and warn of the same. A line that is no function's is passed on once.
+ * All instances load the same code, and print the same warnings. A line outside of functions is printed once.
  *
  * @param now milliseconds of a monotonic clock
  * @returns whether to print a line

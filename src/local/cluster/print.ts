@@ -10,15 +10,15 @@ import { eventLines, eventName } from './event-line';
 import { overdueNews, troubleNews } from './news';
 import { withoutSecrets } from './secrets';
 
-/** Prints what happens: for people, a line for each event that is news; for programs, a JSON line for each event. */
+/** Prints events: for people, a line for each event that is news; for programs, a JSON line for each event. */
 export interface Printer {
-  /** Everything runs. */
+  /** Prints the first lines, once everything runs. */
   ready(cluster: Started, about: About): void;
   event(event: ClusterEvent): void;
   log(line: LogLine, deployment: string): void;
-  /** Word from the command itself. */
+  /** A message of the command itself. */
   note(text: string): void;
-  /** A suggestion, for people alone. */
+  /** A suggestion, for people only. */
   hint(text: string): void;
   error(text: string): void;
 }
@@ -59,14 +59,14 @@ const STYLES: Readonly<Record<string, Style>> = {
   instanceStarted: 'green',
 };
 const DEPLOYMENT_STYLES: readonly Style[] = ['blue', 'magenta', 'cyan', 'yellow', 'green'];
-/** A longer name of a job moves the columns of its own lines. */
+/** A longer job name moves the columns of its own lines only. */
 const JOB_WIDTH_AT_MOST = 24;
 const EVENT_WIDTH = 10;
 
-/** The folder of this package: of the clone, or in the app's `node_modules`. */
+/** The folder of this package: the clone, or a folder in the app's `node_modules`. */
 const OWN = path.join(__dirname, '../../../..');
 
-/** The connection string, for programs. The emulator's key is published, and opens nothing else. */
+/** The connection string, for programs. The emulator's key is public, and opens nothing else. */
 function shownStorage({ storage, azuritePid }: Started): string {
   return azuritePid === undefined ? withoutSecrets(storage) : storage;
 }
@@ -113,7 +113,7 @@ export function humanPrinter({ out, err, color, timeZone = 'UTC', verbose = fals
   const details = eventLines({ timeZone, verbose });
   const print = (event: ClusterEvent): void => {
     const text = details(event);
-    // The line of its start follows, and names the instance as well.
+    // The line of the start follows, and names the instance too.
     if (event.event === 'claimed' && !verbose) return;
     const style = STYLES[event.event] ?? 'reset';
     const line = `${paint(style, eventName(event.event).padEnd(EVENT_WIDTH))}  ${text}`;

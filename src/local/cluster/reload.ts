@@ -7,7 +7,7 @@ import { codeFiles, type FileWatch, watchFiles } from './watch-files';
 
 /** Files of an app beside its code that an instance reads when it starts. */
 const SETTINGS = ['host.json', 'local.settings.json', 'package.json'];
-/** More names than this are counted. */
+/** The most names to print; others are counted. */
 const NAMES = 3;
 
 export interface ReloadOptions {
@@ -28,12 +28,12 @@ export function watchApp(app: string, jobs: DevJobs | undefined): FileWatch {
   });
 }
 
-/** Drains the instances and starts them again when the app has changed. Jobs that are not valid restart nothing. */
+/** Drains the instances and restarts them when the app has changed. Invalid jobs restart nothing. */
 export function reloadOnChange(watch: FileWatch, { app, cluster, jobs, printer, isEnding }: ReloadOptions): void {
   watch.start(async (files) => {
     const news = whatChanged(app, files, jobs);
     if (news.kind === 'invalid') {
-      printer.error(`${news.message}\nThe instances go on with the jobs as they were.`);
+      printer.error(`${news.message}\nThe instances continue with the old jobs.`);
       return;
     }
     if (news.changes.length === 0 || isEnding()) return;
@@ -42,14 +42,14 @@ export function reloadOnChange(watch: FileWatch, { app, cluster, jobs, printer, 
       await cluster.restart();
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
-      if (!isEnding()) printer.error(`${error.message}\nThe instances start again when a file has changed.`);
+      if (!isEnding()) printer.error(`${error.message}\nThe instances restart when a file changes.`);
     }
   });
 }
 
 type News =
   | { readonly kind: 'invalid'; readonly message: string }
-  /** What to tell, a line each; none: nothing that an instance would notice. */
+  /** The changes, one a line; none: no change that an instance would notice. */
   | { readonly kind: 'valid'; readonly changes: readonly string[] };
 
 function whatChanged(app: string, files: readonly string[], jobs: DevJobs | undefined): News {

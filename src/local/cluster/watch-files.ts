@@ -2,14 +2,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { AppLoadError, readPackage } from '../host/app-folder';
 
-/** Files are looked at this often: no file system fails to show a change that way. */
+/** Files are polled this often: unlike events, polling misses no change on any file system. */
 const LOOK_EVERY_MS = 500;
 const CODE = /\.[cm]?js$/;
 /** A folder with more code than this is not an app's build. */
 const FILES_AT_MOST = 5_000;
 
 /**
- * The built code of an app: all in the folders of what `main` names, which may import each other.
+ * The built code of an app: all code in the folders of the files that `main` names, which may import each other.
  * Undefined while there is none, as in the middle of a build.
  */
 export function codeFiles(app: string): readonly string[] | undefined {
@@ -44,7 +44,7 @@ function entriesOf(folder: string): readonly fs.Dirent[] {
   try {
     return fs.readdirSync(folder, { withFileTypes: true });
   } catch (error) {
-    // A build has just removed it.
+    // A build has just removed the folder.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
@@ -63,17 +63,17 @@ function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<str
   return [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file));
 }
 
-/** Looks for changes of files, and reports those that have lasted from one look to the next. */
+/** Polls files, and reports changes that have lasted from one look to the next. */
 export interface FileWatch {
-  /** @param onChange no look is made until it is done */
+  /** @param onChange polling waits until it is done */
   start(onChange: (files: readonly string[]) => Promise<void>): void;
   stop(): void;
 }
 
 /**
- * Changes count from this call on, also those that come before the start.
+ * Changes count from this call on, even before `start`.
  *
- * @param list the files; undefined: not to be looked at now
+ * @param list the files; undefined: not to be polled now
  */
 export function watchFiles(list: () => readonly string[] | undefined): FileWatch {
   const look = (): ReadonlyMap<string, string> | undefined => {

@@ -40,7 +40,7 @@ export interface Action {
   };
 }
 
-/** What an orchestration has asked for, with the number by which `durable-functions` knows it. */
+/** A task that an orchestration requests, with its number in `durable-functions`. */
 export type Command =
   | { readonly kind: 'activity'; readonly id: number; readonly name: string; readonly input: unknown }
   | {
@@ -48,14 +48,14 @@ export type Command =
       readonly id: number;
       readonly name: string;
       readonly input: unknown;
-      /** Undefined: one is made up. */
+      /** Undefined: the hub creates one. */
       readonly instanceId: string | undefined;
     }
   | { readonly kind: 'timer'; readonly id: number; readonly fireAt: number; readonly canceled: boolean };
 
 export interface Plan {
   readonly commands: readonly Command[];
-  /** The input to start over with. */
+  /** The input for a new start. */
   readonly continueAsNew: { readonly input: unknown } | undefined;
   /** Raised events that nothing has waited for so far. */
   readonly unseen: readonly HistoryEvent[];
@@ -63,7 +63,7 @@ export interface Plan {
 
 type Ended = (failed: boolean) => void;
 
-/** Calls `run` the first time only. */
+/** Passes on only the first call. */
 function once(run: Ended): Ended {
   let called = false;
   return (failed) => {
@@ -75,12 +75,12 @@ function once(run: Ended): Ended {
 
 /** The tasks of one orchestration while its history is played. */
 interface Play {
-  /** Instant of the episode that is played. */
+  /** The instant of the current episode. */
   now: number;
   readonly commands: Command[];
-  /** What the end of a task leads to, by its number. */
+  /** The continuation after each open task, by the task's number. */
   readonly open: Map<number, Ended>;
-  /** Who waits for an external event, by its name. */
+  /** The waiting tasks of each external event, by its name. */
   readonly waiting: Map<string, Ended[]>;
   unseen: HistoryEvent[];
   continueAsNew: Plan['continueAsNew'];
@@ -108,14 +108,14 @@ function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ende
   const options = action.retryOptions;
   if (options === undefined) throw new Error('callActivityWithRetry needs retry options.');
   if (options.retryTimeoutInMilliseconds !== undefined) {
-    // durable-functions itself waits for ever once this has run out.
+    // durable-functions itself waits for ever once this time is over.
     throw new Error('The retry option retryTimeoutInMilliseconds is not supported by the embedded host.');
   }
   beginActivity(play, action, (failed) => {
     if (!failed) return ended(false);
     const isLast = attempt >= options.maxNumberOfAttempts;
     const backoff = options.firstRetryIntervalInMilliseconds * (options.backoffCoefficient ?? 1) ** (attempt - 1);
-    // A timer follows the last failure, too: durable-functions fails the task when that one fires.
+    // A timer follows the last failure too: durable-functions fails the task when that timer fires.
     const delay = isLast ? 0 : Math.min(backoff, options.maxRetryIntervalInMilliseconds ?? Infinity);
     const fired = (): void => (isLast ? ended(true) : beginWithRetry(play, action, attempt + 1, ended));
     beginTimer(play, play.now + delay, false, fired);
@@ -165,12 +165,12 @@ function begin(play: Play, action: Action, ended: Ended): void {
 }
 
 /**
- * Works out what an orchestration has asked for, over its whole history.
+ * Finds the tasks that an orchestration requests, over its whole history.
  *
- * `durable-functions` returns all its actions each time, without numbers, and matches results by numbers that it
- * gives out in the order in which tasks come up: a retry and its timer take theirs at the moment of the failure.
- * So the history is played again here: an action begins when the one before it has ended.
- * @throws an error that names an action which the embedded host does not run.
+ * `durable-functions` returns all its actions each time, without numbers. It matches results by numbers that it gives
+ * to tasks in their order of appearance: a retry and its timer get theirs at the moment of the failure. So this replays
+ * the history: an action begins when the one before it has ended.
+ * @throws an error that names an action which the embedded host does not run
  */
 export function planActions(actions: readonly Action[], history: readonly HistoryEvent[]): Plan {
   const play: Play = {

@@ -10,14 +10,14 @@ export interface ActivityOptions {
   readonly activities: readonly ActivityFunction[];
   readonly invoke: Invoke;
   readonly maxConcurrentActivities: number;
-  /** Says why a function failed. */
+  /** Called with the error of a function that failed. */
   readonly onError: (functionName: string, message: string) => void;
 }
 
-/** Runs activities, so many at once. */
+/** Runs activities, with a limit on how many run at once. */
 export interface Activities {
   /**
-   * @param on.begun - its message is taken
+   * @param on.begun - called when the host takes the activity's message
    * @throws an error if there is no such activity function
    */
   run(
@@ -25,11 +25,11 @@ export interface Activities {
     command: ActivityCommand,
     on: { readonly begun: () => void; readonly done: (event: HistoryEvent) => void },
   ): void;
-  /** Begins no more of them. */
+  /** Begins no more activities. */
   stop(): void;
 }
 
-/** What a function returned, as JSON. */
+/** A function's return value as JSON. */
 export function toJson(data: TypedData | null | undefined): string | null {
   if (data === null || data === undefined) return null;
   if (typeof data.string === 'string') return JSON.stringify(data.string);

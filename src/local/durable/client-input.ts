@@ -1,7 +1,7 @@
 /** Path of the Durable extension's HTTP API on the host. */
 export const DURABLE_PATH = '/runtime/webhooks/durabletask';
 
-/** Links by which one orchestration instance is looked after over HTTP. */
+/** The links to manage one orchestration instance over HTTP. */
 export function managementUrls(baseUrl: string, instanceId: string, hubName: string): Record<string, string> {
   const instance = `${baseUrl}/instances/${encodeURIComponent(instanceId)}`;
   const query = `taskHub=${encodeURIComponent(hubName)}&connection=Storage`;
@@ -15,7 +15,7 @@ export function managementUrls(baseUrl: string, instanceId: string, hubName: str
 }
 
 /**
- * What a durable client input holds: where the client of `durable-functions` finds the hub.
+ * The content of a durable client input: the addresses at which the client of `durable-functions` finds the hub.
  * @param origin - the host's own, such as `http://127.0.0.1:7071`
  */
 export function durableClientInput(origin: string, hubName: string): string {
@@ -30,7 +30,7 @@ export function durableClientInput(origin: string, hubName: string): string {
     managementUrls: managementUrls(baseUrl, 'INSTANCEID', hubName),
     baseUrl,
     requiredQueryStringParameters: '',
-    // The slash at the end matters: the client resolves its paths against this.
+    // The final slash matters: the client resolves its paths against this URL.
     rpcBaseUrl: `${baseUrl}/`,
     httpBaseUrl: baseUrl,
   });

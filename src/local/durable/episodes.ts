@@ -9,7 +9,7 @@ import { executionStarted } from './new-instance';
 import { checkReplay } from './replay';
 import { createTasks, type TaskEnds } from './tasks';
 
-/** What an orchestrator function returns. */
+/** The return value of an orchestrator function. */
 interface OrchestratorState {
   readonly isDone?: boolean;
   readonly actions?: readonly (readonly Action[])[];
@@ -18,7 +18,7 @@ interface OrchestratorState {
   readonly customStatus?: unknown;
 }
 
-/** Before the state that `durable-functions` hides in the message of what an orchestrator function threw. */
+/** Precedes the state that `durable-functions` hides in the message of an orchestrator function's error. */
 const STATE_LABEL = '\n\n$OutOfProcData$:';
 
 function stateOf(error: unknown): OrchestratorState {
@@ -79,7 +79,7 @@ export function createEpisodes(state: HubState): Episodes {
     setImmediate(() => void runEpisode(instance));
   };
 
-  /** Plays the orchestrator function once, over all that has happened. */
+  /** Plays the orchestrator function once, over the whole history. */
   const runEpisode = async (instance: LiveInstance): Promise<void> => {
     const { execution } = instance;
     instance.status = 'Running';
@@ -88,7 +88,7 @@ export function createEpisodes(state: HubState): Episodes {
     const outcome = await play(state, instance);
     instance.busy = false;
     instance.episodeAt = undefined;
-    // Terminated meanwhile: what came of it is of no interest.
+    // An instance that was terminated meanwhile drops the outcome.
     if (instance.execution === execution) {
       try {
         apply(instance, outcome);
@@ -100,7 +100,7 @@ export function createEpisodes(state: HubState): Episodes {
     wake(instance);
   };
 
-  /** Takes over what an episode has come to. */
+  /** Applies the outcome of an episode to its instance. */
   const apply = (instance: LiveInstance, outcome: OrchestratorState): void => {
     if (outcome.customStatus !== undefined) instance.customStatus = JSON.stringify(outcome.customStatus);
     if (outcome.error !== undefined) return fail(instance, outcome.error);
@@ -159,7 +159,7 @@ async function play({ options, orchestrators }: HubState, instance: LiveInstance
   }
 }
 
-/** A sub-orchestration's end, as its parent's history has it. */
+/** The event of a sub-orchestration's end, for its parent's history. */
 function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndStatus, output: string): HistoryEvent {
   if (status === 'Completed') {
     return historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output });

@@ -1,4 +1,4 @@
-/** Numbers of the history events, as the Durable extension sends them to `durable-functions`. */
+/** The numbers of history events that the Durable extension sends to `durable-functions`. */
 export const EventType = {
   ExecutionStarted: 0,
   TaskScheduled: 4,
@@ -15,7 +15,7 @@ export const EventType = {
 } as const;
 
 interface Common {
-  /** Number of the task or timer that the event creates; -1 for all other events. */
+  /** The number of the task or timer that the event creates; -1 for other events. */
   readonly EventId: number;
   /** Whether an earlier episode has seen it. */
   IsPlayed: boolean;
@@ -66,12 +66,12 @@ export type HistoryEvent = Common &
 
 type Own<E> = E extends HistoryEvent ? Omit<E, keyof Common> & Partial<Pick<Common, 'EventId' | 'IsPlayed'>> : never;
 
-/** A new event, of now. */
+/** A new event with the current time. */
 export function historyEvent(event: Own<HistoryEvent>): HistoryEvent {
   return { EventId: -1, IsPlayed: false, Timestamp: new Date().toISOString(), ...event };
 }
 
-/** What the orchestration trigger's binding passes to the orchestrator function. */
+/** The input of an orchestrator function, from its trigger's binding. */
 export function orchestratorPayload(
   instance: { readonly id: string; readonly input: string; readonly parent: { readonly id: string } | undefined },
   history: readonly HistoryEvent[],
@@ -85,7 +85,7 @@ export function orchestratorPayload(
     upperSchemaVersion: 1,
     upperSchemaVersionNew: 2,
     longRunningTimerIntervalDuration: '3.00:00:00',
-    // Without end, where Azure Storage allows 6 days: timers here are of any length, so none needs splitting.
+    // Unlimited, where Azure Storage allows 6 days: timers here may have any length, so none needs splitting.
     maximumShortTimerDuration: '10675199.02:48:05.4775807',
     defaultHttpAsyncRequestSleepTimeMillseconds: 30_000,
   });

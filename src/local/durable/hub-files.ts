@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { HistoryEvent } from './history';
 import type { Instance, LiveInstance, Pending } from './instances';
 
-/** An instance that has not ended, as a file keeps it. */
+/** An unfinished instance, in the form of its file. */
 interface Saved extends Instance {
   readonly inbox: readonly HistoryEvent[];
   readonly execution: number;
@@ -12,18 +12,18 @@ interface Saved extends Instance {
   readonly episodeAt: number | undefined;
 }
 
-/** Where a hub keeps what has not ended, so that the next host of its deployment continues with it. */
+/** The files of a hub's unfinished instances, with which the next host of its deployment continues. */
 export interface HubFiles {
   save(instance: LiveInstance): void;
-  /** It has ended. */
+  /** Removes the file of an instance that has ended. */
   remove(id: string): void;
   load(): LiveInstance[];
 }
 
-/** A hub that ends with its process. */
+/** For a hub that ends with its process. */
 export const NO_FILES: HubFiles = { save: () => undefined, remove: () => undefined, load: () => [] };
 
-/** @param folder - made here if it is missing; of one deployment, one host at a time */
+/** @param folder - created if it is missing; for one deployment, and one host at a time */
 export function hubFiles(folder: string): HubFiles {
   fs.mkdirSync(folder, { recursive: true });
   const fileOf = (id: string): string => path.join(folder, `${createHash('sha1').update(id).digest('hex')}.json`);
@@ -31,7 +31,7 @@ export function hubFiles(folder: string): HubFiles {
     save({ timers: _timers, busy: _busy, ...instance }) {
       const saved: Saved = { ...instance, pending: [...instance.pending] };
       const file = fileOf(instance.id);
-      // The process may be killed at any time: a file is whole or not there.
+      // The process may be killed at any time, so a file must appear whole or not at all.
       fs.writeFileSync(`${file}.new`, JSON.stringify(saved));
       fs.renameSync(`${file}.new`, file);
     },
@@ -59,7 +59,7 @@ export interface Visibility {
   readonly controlMs: number;
 }
 
-/** Until when a message is hidden that a host took and died with: a living host renews that at half its length. */
+/** The end of the time for which a dead host's message stays hidden. A living host renews it at half its length. */
 export function hiddenUntil(takenAt: number, visibilityMs: number, now: number): number {
   const renewals = Math.max(0, Math.floor((now - takenAt) / (visibilityMs / 2)));
   return takenAt + (renewals * visibilityMs) / 2 + visibilityMs;

@@ -9,7 +9,7 @@ export interface HubOptions extends ActivityOptions {
   readonly visibility: Visibility;
 }
 
-/** What the parts of one hub share. */
+/** The state that the parts of one hub share. */
 export interface HubState {
   readonly options: HubOptions;
   /** By name in lower case. */
@@ -30,7 +30,7 @@ export function createHubState(options: HubOptions): HubState {
   };
 }
 
-/** The instance of that id, if it has not ended. */
+/** The instance with this id, if it has not ended. */
 export function underWay({ instances }: HubState, instanceId: string): LiveInstance | undefined {
   const instance = instances.get(instanceId);
   return instance === undefined || isFinished(instance.status) ? undefined : instance;

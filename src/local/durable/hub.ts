@@ -6,35 +6,35 @@ import { createHubState, type HubOptions, underWay } from './hub-state';
 import { cancelTimers, type Instance } from './instances';
 import { checkInstanceId, InvalidRequestError, newInstance } from './new-instance';
 
-/** An orchestration with that id is under way. */
+/** An orchestration with this id has not ended yet. */
 export class InstanceExistsError extends Error {
   readonly code = 'InstanceExists';
   override readonly name = 'InstanceExistsError';
 }
 
 /**
- * A Durable task hub in this process: what the Durable extension is to a function app. What has not ended is kept in
- * files. The next host of the deployment continues with it; what a host had taken when it died stays hidden for a while.
+ * A Durable task hub in this process, in place of the Durable extension. It keeps unfinished instances in files, and
+ * the deployment's next host continues with them. Messages that a dead host had taken stay hidden for a while.
  */
 export interface Hub {
   /**
-   * Starts an orchestration. An id whose instance has ended is used again, one that is under way is an error: the
-   * extension's default (`overridableExistingInstanceStates: NonRunningStates`).
+   * Starts an orchestration. The id of an ended instance may be used again; the id of a running one is an error. This
+   * is the extension's default (`overridableExistingInstanceStates: NonRunningStates`).
    * @param input - JSON
    * @throws {@link InvalidRequestError}, {@link InstanceExistsError}
    */
   start(functionName: string, instanceId: string | undefined, input: string): Instance;
   get(instanceId: string): Instance | undefined;
   list(): Iterable<Instance>;
-  /** Nothing happens if the instance has ended. */
+  /** Has no effect if the instance has ended. */
   raiseEvent(instanceId: string, eventName: string, input: string): void;
-  /** Nothing happens if the instance has ended. */
+  /** Has no effect if the instance has ended. */
   terminate(instanceId: string, reason: string): void;
   /** Forgets an instance that has ended; false if there is none. */
   purge(instanceId: string): boolean;
   /**
-   * The host is shutting down: orchestrations are still taken, and stay pending. No episode and no activity begins any
-   * more; those under way continue.
+   * Called when the host shuts down. The hub still accepts orchestrations, which stay pending. No new episode and no
+   * new activity begins; running ones continue.
    */
   stop(): void;
 }

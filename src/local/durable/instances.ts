@@ -1,7 +1,7 @@
 import type { Command } from './actions';
 import type { HistoryEvent } from './history';
 
-/** As the extension calls them. `Canceled`, `ContinuedAsNew` and `Suspended` do not come about here. */
+/** The extension's names. `Canceled`, `ContinuedAsNew` and `Suspended` do not occur here. */
 export type RuntimeStatus = 'Pending' | 'Running' | 'Completed' | 'Failed' | 'Terminated';
 
 /** One orchestration instance. Payloads are JSON texts. */
@@ -10,7 +10,7 @@ export interface Instance {
   readonly name: string;
   readonly status: RuntimeStatus;
   readonly input: string;
-  /** Whose sub-orchestration it is, and as which of its tasks. */
+  /** The parent of a sub-orchestration, and the parent's task. */
   readonly parent: { readonly id: string; readonly execution: number; readonly task: number } | undefined;
   readonly output: string | undefined;
   readonly customStatus: string | undefined;
@@ -25,9 +25,9 @@ export type LiveInstance = { -readonly [K in keyof Instance]: Instance[K] } & {
   history: HistoryEvent[];
   /** Events that no episode has seen yet. */
   inbox: HistoryEvent[];
-  /** Grows with each start over, and at the end: what comes of an earlier execution is dropped. */
+  /** Grows with each new start, and at the end: the outcome of an earlier execution is dropped. */
   execution: number;
-  /** Timers under way, by number: each is cancelled by calling it. */
+  /** Running timers, by number: a call of the function cancels the timer. */
   readonly timers: Map<number, () => void>;
   /** Activities and timers that have not ended, by number. */
   readonly pending: Map<number, Pending>;
@@ -44,7 +44,7 @@ export interface Pending {
   readonly takenAt?: number;
 }
 
-/** Instances that have ended are kept up to this number and size, the newest ones. */
+/** The newest ended instances are kept, up to this number and size. */
 const KEEP_FINISHED = 1000;
 const KEEP_FINISHED_CHARACTERS = 8 * 1024 * 1024;
 
@@ -61,17 +61,17 @@ export function cancelTimers(instance: LiveInstance): void {
 export interface Instances {
   get(id: string): LiveInstance | undefined;
   list(): Iterable<LiveInstance>;
-  /** In place of one with the same id. */
+  /** Adds an instance, in place of one with the same id. */
   add(instance: LiveInstance): void;
-  /** Ends an instance. The oldest that have ended may be forgotten. */
+  /** Ends an instance. This may forget the oldest ended ones. */
   finish(instance: LiveInstance, status: RuntimeStatus, output: string): void;
-  /** False if there is none that has ended. */
+  /** Forgets an instance that has ended; false if there is none. */
   purge(id: string): boolean;
 }
 
 export function createInstances(): Instances {
   const instances = new Map<string, LiveInstance>();
-  /** Those that have ended, oldest first, with the size of each. */
+  /** The ended instances, oldest first, with their sizes. */
   const finished = new Map<string, number>();
   let characters = 0;
 

@@ -5,14 +5,14 @@ import { type Hub, InstanceExistsError } from './hub';
 import { InvalidRequestError } from './new-instance';
 import { type Instance, isFinished } from './instances';
 
-/** The extension's HTTP API, as far as it is served here. */
+/** One call of the served part of the extension's HTTP API. */
 interface Call {
   readonly request: http.IncomingMessage;
   readonly response: http.ServerResponse;
   readonly url: URL;
 }
 
-/** Seconds, as the extension has it. */
+/** ISO 8601 to the second, as in the extension. */
 function isoSeconds(at: number): string {
   return new Date(at).toISOString().replace(/\.\d+/, '');
 }
@@ -131,7 +131,7 @@ async function one(hub: Hub, { request, response, url }: Call, names: readonly s
   }
 }
 
-/** A page whose name was made to point here sends that name as its host. */
+/** Rejects a web page whose host name was pointed at this machine: it sends that name as its host. */
 function isLoopback(host: string | undefined): boolean {
   return /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '');
 }
@@ -144,7 +144,7 @@ function pathSegment(text: string): string {
   }
 }
 
-/** Serves what the client of `durable-functions` asks of the hub: start, status, purge, terminate, events. */
+/** Serves the hub to the client of `durable-functions`: start, status, purge, terminate, events. */
 export function serveHub(hub: Hub, hubName: string): RequestHandler {
   return async (request, response, url) => {
     if (!url.pathname.startsWith(`${DURABLE_PATH}/`)) return false;

@@ -1,7 +1,7 @@
 import { EventType, historyEvent, type HistoryEvent } from './history';
 import { type Instance, type LiveInstance } from './instances';
 
-/** What is asked of the hub makes no sense: an unknown function, an id that is not allowed. */
+/** The request is not valid: an unknown function, or an id that is not allowed. */
 export class InvalidRequestError extends Error {
   readonly code = 'InvalidRequest';
   override readonly name = 'InvalidRequestError';

@@ -13,13 +13,13 @@ function commandText(command: Command): string {
   return command.kind === 'subOrchestration' ? `the sub-orchestration '${command.name}'` : 'a timer';
 }
 
-/** An orchestrator must ask for the same things each time it is played. */
+/** Checks that an orchestrator requests the same tasks in each replay. */
 export function checkReplay(event: HistoryEvent, command: Command): void {
   const was = eventText(event);
   const is = commandText(command);
   if (was.toLowerCase() === is.toLowerCase()) return;
   throw new Error(
     `Non-deterministic orchestrator: as its task number ${command.id} it first asked for ${was}, now for ${is}. ` +
-      'An orchestrator function must do the same each time it is played: no clock, no random numbers, no I/O of its own.',
+      'An orchestrator function must do the same in each replay: no clock, no random numbers, no I/O of its own.',
   );
 }

@@ -7,7 +7,7 @@ import { type HubState, underWay } from './hub-state';
 import type { LiveInstance } from './instances';
 import { checkInstanceId, newInstance } from './new-instance';
 
-/** Where the tasks of an instance report, and the instances that they start. */
+/** Receives the ends of tasks, and the instances that they start. */
 export interface TaskEnds {
   /** Adds an event to an instance's inbox, unless that execution has been started over or terminated. */
   deliver(instance: LiveInstance, execution: number, event: HistoryEvent): void;
@@ -15,9 +15,9 @@ export interface TaskEnds {
   fail(instance: LiveInstance, message: string): void;
 }
 
-/** The tasks that orchestrators ask for: activities, timers, sub-orchestrations. */
+/** The tasks of orchestrators: activities, timers, sub-orchestrations. */
 export interface Tasks {
-  /** Begins a task that the orchestrator has asked for the first time. */
+  /** Begins a task at its first request. */
   perform(instance: LiveInstance, command: Command): void;
   /** Continues with the tasks that an earlier host of the deployment left unfinished. */
   resume(instance: LiveInstance): void;

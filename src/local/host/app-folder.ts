@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Visibility } from '../durable/hub-files';
 import { isUnlimited, parseTimeSpan } from '../../core/duration';
 
-/** The app cannot be loaded: its files are wrong, or its code threw. The message says which and why. */
+/** The app cannot be loaded: its files are wrong, or its code threw. The message names the place and the reason. */
 export class AppLoadError extends Error {
   readonly code = 'AppLoad';
   override readonly name = 'AppLoadError';
@@ -12,14 +12,14 @@ export class AppLoadError extends Error {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the host reads in `package.json`. */
+/** The part of `package.json` that the host reads. */
 export interface AppPackage {
   readonly esm: boolean;
-  /** Absolute paths of what `main` names, in order. */
+  /** Absolute paths of the files that `main` names, in order. */
   readonly entryPoints: readonly string[];
 }
 
-/** What the host reads in `host.json`; everything else in there is for the real one. */
+/** The part of `host.json` that this host reads; the rest is for the real host. */
 export interface HostSettings {
   /** How long an invocation may take. Undefined: without a limit. */
   readonly functionTimeoutMs: number | undefined;
@@ -45,13 +45,12 @@ function readJson(file: string): Json | undefined {
   }
   let value: unknown;
   try {
-    // A byte order mark is what some editors on Windows leave; the real host accepts it.
-    // The real host takes comments in these files.
+    // The real host accepts comments in these files, and the byte order mark that some editors on Windows write.
     value = JSON5.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     throw new AppLoadError(`${file} is not valid JSON: ${(error as Error).message}`, { cause: error });
   }
-  if (!isObject(value)) throw new AppLoadError(`${file} must hold a JSON object.`);
+  if (!isObject(value)) throw new AppLoadError(`${file} must contain a JSON object.`);
   return value;
 }
 
@@ -59,7 +58,7 @@ function member(value: unknown, ...names: string[]): unknown {
   return names.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), value);
 }
 
-/** Reads `package.json` and finds the files that `main`, a path or a glob, stands for. */
+/** Reads `package.json` and finds the files that `main`, a path or a glob, names. */
 export function readPackage(app: string): AppPackage {
   const file = path.join(app, 'package.json');
   const json = readJson(file);
@@ -95,7 +94,7 @@ export function readLocalSettings(app: string): Readonly<Record<string, string>>
   if (!isObject(values)) throw new AppLoadError(`"Values" in ${file} must be an object of strings.`);
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => {
-      // The real host takes numbers and booleans for what they look like.
+      // The real host accepts numbers and booleans as text.
       if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
         return [name, String(value)];
       throw new AppLoadError(`"Values"."${name}" in ${file} must be a string.`);
@@ -103,7 +102,7 @@ export function readLocalSettings(app: string): Readonly<Record<string, string>>
   );
 }
 
-/** Replaces each `%NAME%` by that setting, as the real host does in bindings and hub names. */
+/** Replaces each `%NAME%` with that setting, as the real host does in bindings and hub names. */
 export function resolveSettings(text: string, where: string, env: NodeJS.ProcessEnv = process.env): string {
   return text.replace(/%([^%]+)%/g, (_, name: string) => {
     const value = env[name];
@@ -115,7 +114,7 @@ export function resolveSettings(text: string, where: string, env: NodeJS.Process
 }
 
 function functionTimeout(value: unknown, file: string): number | undefined {
-  // Core Tools and Flex Consumption: 30 minutes unless said otherwise.
+  // The default of Core Tools and Flex Consumption.
   if (value === undefined) return 30 * 60_000;
   if (isUnlimited(value)) return undefined;
   const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
@@ -129,7 +128,7 @@ function functionTimeout(value: unknown, file: string): number | undefined {
 
 /**
  * Reads `host.json`.
- * @param cores - how many processor cores there are: the default number of concurrent activities is 10 for each.
+ * @param cores - number of processor cores: the default number of concurrent activities is 10 for each.
  */
 export function readHostJson(app: string, cores: number): HostSettings {
   const file = path.join(app, 'host.json');
@@ -161,7 +160,7 @@ export function readHostJson(app: string, cores: number): HostSettings {
   };
 }
 
-/** With less than a minute, or more than an hour, the real host never starts. */
+/** With less than a minute, or more than an hour, the real host does not start. */
 const CONTROL_AT_LEAST_MS = 60_000;
 const VISIBILITY_AT_MOST_MS = 3_600_000;
 const DEFAULT_VISIBILITY_MS = 300_000;

@@ -1,7 +1,7 @@
 import Module from 'node:module';
 import type { FunctionCallback, FunctionMetadata, LogLevel, ProgrammingModel } from './rpc';
 
-/** A line of the log: what an app wrote, or the host itself. */
+/** A line of the log, from the app or from the host itself. */
 export interface LogLine {
   readonly level: LogLevel;
   readonly message: string;
@@ -17,20 +17,20 @@ export interface RegisteredFunction {
   readonly callback: FunctionCallback;
 }
 
-/** What an app has registered while it loaded, and what its hooks share. */
+/** The functions and hooks that an app has registered during its load, and the hooks' shared data. */
 export interface AppRegistry {
   readonly functions: Map<string, RegisteredFunction>;
   readonly hooks: Record<HookName, HookCallback[]>;
-  /** Seen by all hooks. */
+  /** Shared by all hooks. */
   readonly appHookData: object;
-  /** Seen by `appStart` and `appTerminate` only. */
+  /** Shared by `appStart` and `appTerminate` hooks only. */
   readonly appLevelHookData: object;
   programmingModel: ProgrammingModel | undefined;
-  /** Functions may be registered while the app loads, and not later. */
+  /** Set after the load: no function may be registered later. */
   locked: boolean;
 }
 
-/** What the real worker marks its own errors with; `@azure/functions` looks at it. */
+/** Marks an error as the real worker marks its own; `@azure/functions` checks the mark. */
 function systemError<E extends Error>(error: E): E {
   return Object.assign(error, { isAzureFunctionsSystemError: true });
 }
@@ -58,12 +58,12 @@ export function createRegistry(): AppRegistry {
   };
 }
 
-/** Runs hooks in the order in which they were registered; one that throws ends it. */
+/** Runs hooks in the order of their registration, until one throws. */
 export async function runHooks(registry: AppRegistry, name: HookName, context: object): Promise<void> {
   for (const hook of registry.hooks[name]) await hook(context);
 }
 
-/** Writes a line as an app's code asked for it: `log` hooks may change its level and message. */
+/** Writes a line of an app's code. `log` hooks may change its level and message. */
 export function logAsApp(
   registry: AppRegistry,
   sink: (line: LogLine) => void,
@@ -71,12 +71,12 @@ export function logAsApp(
   functionName?: string,
 ): void {
   if (line.category === 'user') for (const hook of registry.hooks.log) hook(line);
-  // What the real host shows unless host.json says otherwise.
+  // The real host shows these levels by default.
   if (line.level === 'trace' || line.level === 'debug' || line.level === 'none') return;
   sink({ level: line.level, message: line.message, ...(functionName === undefined ? {} : { functionName }) });
 }
 
-/** The module `@azure/functions-core`, which exists in a Functions worker only. */
+/** The module `@azure/functions-core`, which exists only in a Functions worker. */
 function createCoreApi(registry: AppRegistry, sink: (line: LogLine) => void): object {
   return {
     version: '3.12.0',
@@ -113,9 +113,9 @@ function createCoreApi(registry: AppRegistry, sink: (line: LogLine) => void): ob
 let installed = false;
 
 /**
- * Answers `require('@azure/functions-core')` in this process, as the real worker does, so that the real
- * `@azure/functions` package runs here, also out of a bundle that left the module external.
- * The package keeps what it was answered, so a process can be one host only, and once.
+ * Answers `require('@azure/functions-core')` in this process, as the real worker does. Then the real `@azure/functions`
+ * package runs here, even from a bundle that left the module external. The package keeps the answer, so a process can
+ * be only one host, and only once.
  */
 export function installCoreApi(registry: AppRegistry, sink: (line: LogLine) => void): void {
   if (installed)

@@ -42,7 +42,7 @@ const SUPPORTED =
   'The embedded host runs timerTrigger, httpTrigger, orchestrationTrigger and activityTrigger, ' +
   'with durableClient inputs; run the app with Azure Functions Core Tools ("func start") for anything else.';
 
-/** A function that the real host may well run, and the embedded one cannot. */
+/** The real host may run this function, but the embedded host cannot. */
 class UnsupportedError extends AppLoadError {
   constructor(
     functionName: string,
@@ -56,7 +56,7 @@ function refuse(name: string, what: string): UnsupportedError {
   return new UnsupportedError(name, what);
 }
 
-/** Splits a function's bindings into its trigger and its durable client inputs; any other is refused. */
+/** Splits a function's bindings into its trigger and its durable client inputs, and refuses any other. */
 function readBindings(name: string, bindings: Readonly<Record<string, Binding>>) {
   let trigger: { readonly name: string; readonly type: string; readonly binding: Binding } | undefined;
   const clientInputs: string[] = [];
@@ -74,7 +74,7 @@ function readBindings(name: string, bindings: Readonly<Record<string, Binding>>)
   return { trigger, clientInputs };
 }
 
-/** What the host needs to know of a function; what it cannot run is an error that names the function. */
+/** The host's view of a function. A function that it cannot run is an error with the function's name. */
 function toHosted(registered: RegisteredFunction, routePrefix: string): HostedFunction {
   const { name, bindings, retryOptions } = registered.metadata;
   if (!/^[A-Za-z][\w-]{0,126}$/.test(name)) {
@@ -116,13 +116,13 @@ function isDisabled(name: string, env: NodeJS.ProcessEnv): boolean {
 
 export interface CheckedFunctions {
   readonly hosted: readonly HostedFunction[];
-  /** For each function that the embedded host cannot run, which one and why. */
+  /** A message for each function that the embedded host cannot run, with its name and the reason. */
   readonly skipped: readonly string[];
 }
 
 /**
  * Checks all registered functions. An app without any is an error: the real host would start, and do nothing.
- * @param strict - a function that the embedded host cannot run is an error, and not skipped
+ * @param strict - refuses a function that the embedded host cannot run, and does not skip it
  * @throws {@link AppLoadError}
  */
 export function checkFunctions(

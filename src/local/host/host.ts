@@ -17,18 +17,18 @@ import { startTimer } from './timer';
 export interface HostOptions {
   /** Absolute path of the app's folder. It becomes the process's working directory, as in the real worker. */
   readonly app: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Settings for this host, whatever the environment and `local.settings.json` say. */
+  /** Settings for this host, which override the environment and `local.settings.json`. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Settings used where neither the environment nor `local.settings.json` has them. */
+  /** Settings for names that neither the environment nor `local.settings.json` has. */
   readonly defaults: Readonly<Record<string, string>>;
   /** Whether a function that this host cannot run is an error. Otherwise it is skipped, with a warning. */
   readonly strict: boolean;
-  /** Where the task hub keeps what has not ended, for the deployment's next host; undefined: nowhere. */
+  /** The folder of the task hub's unfinished instances, for the deployment's next host; undefined: none. */
   readonly hubFolder: string | undefined;
   readonly log: (line: LogLine) => void;
-  /** An invocation went on for longer than `functionTimeout`: the process must end now. */
+  /** Called when an invocation has lasted longer than `functionTimeout`: the process must end now. */
   readonly onTimeout: () => void;
 }
 
@@ -36,17 +36,17 @@ export interface Host {
   readonly port: number;
   readonly functions: readonly HostedFunction[];
   /**
-   * Ends the host as the real one ends at SIGTERM. Timers fire no more, and its hub takes orchestrations and runs none.
-   * It waits up to 10 s for invocations under way, of which the app hears nothing; then the app's `appTerminate` hooks
+   * Ends the host as the real one ends at SIGTERM. Timers stop, and the hub accepts orchestrations but runs none. The
+   * host waits up to 10 s for running invocations, without a signal to the app. Then the app's `appTerminate` hooks
    * run, for up to 5 s.
-   * @param hurry - once aborted, invocations are not waited for
+   * @param hurry - once aborted, the host does not wait for invocations
    */
   stop(hurry: AbortSignal): Promise<void>;
 }
 
-/** How long the real host waits for invocations under way. */
+/** The time for which the real host waits for running invocations. */
 const IDLE_MS = 10_000;
-/** How long the real host gives to `appTerminate` hooks. */
+/** The time that the real host gives to `appTerminate` hooks. */
 const TERMINATE_MS = 5000;
 
 function applySettings(options: HostOptions): void {
@@ -57,7 +57,7 @@ function applySettings(options: HostOptions): void {
     AZURE_FUNCTIONS_ENVIRONMENT: process.env['AZURE_FUNCTIONS_ENVIRONMENT'] ?? 'Development',
     ...options.settings,
   });
-  // The Durable client honours proxy settings, even for its own host.
+  // The Durable client would use a proxy even for its own host.
   for (const name of ['NO_PROXY', 'no_proxy']) {
     process.env[name] = [process.env[name], '127.0.0.1', 'localhost'].filter(Boolean).join(',');
   }
@@ -69,7 +69,7 @@ async function loadEntryPoint(file: string, { esm }: AppPackage): Promise<void> 
   else createRequire(file)(file);
 }
 
-/** What to show of an exception while the app loads: a message that was written for people, or the whole stack. */
+/** The text for an exception during the app's load: a message that was written for people, or else the whole stack. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return `it threw ${String(error)}`;
   const forPeople = error instanceof AppLoadError || 'code' in error;
@@ -134,10 +134,9 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Runs a function app in this process, as one instance of one deployment: what `func start` does for an app of
- * timer, HTTP, orchestration and activity functions with durable clients, without Core Tools.
- * A process can be one host only, and once.
- * @throws {@link AppLoadError} if the app cannot be loaded, `PortInUseError` if the port is taken.
+ * Runs a function app in this process, as one instance of one deployment. It replaces `func start` for apps of timer,
+ * HTTP, orchestration and activity functions with durable clients. A process can be only one host, and only once.
+ * @throws {@link AppLoadError} if the app cannot be loaded, `PortInUseError` if the port is taken
  */
 export async function startHost(options: HostOptions): Promise<Host> {
   applySettings(options);
@@ -150,7 +149,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     log({ level: 'error', message: text, functionName });
   };
 
-  // Listening comes first, so that the app sees its own address while it loads.
+  // Listening comes first, so that the app finds its own address while it loads.
   const handlers: RequestHandler[] = [];
   const onRequestError = (error: unknown): void =>
     log({ level: 'error', message: `HTTP request failed: ${String(error)}` });

@@ -4,25 +4,25 @@ import type { HttpFunction } from './functions';
 import type { Invoke } from './invoke';
 import type { HttpCookie, HttpData, TypedData } from './rpc';
 
-/** The port is taken. The message says which and what to do. */
+/** The port is taken. The message names the port and the remedy. */
 export class PortInUseError extends Error {
   readonly code = 'PortInUse';
   override readonly name = 'PortInUseError';
 }
 
-/** Answers a request; `false`: not for this handler. */
+/** Answers a request; `false`: the request is not for this handler. */
 export type RequestHandler = (
   request: http.IncomingMessage,
   response: http.ServerResponse,
   url: URL,
 ) => Promise<boolean>;
 
-/** As large as the real host allows a request's body to be. */
+/** The real host's limit for the body of a request. */
 const MAX_BODY_BYTES = 100 * 1024 * 1024;
 
 class BodyTooLargeError extends Error {}
 
-/** @throws an error if the body is larger than the real host would take, or breaks off. */
+/** @throws an error if the body is larger than the real host would accept, or is cut off */
 export async function readBody(request: http.IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -46,9 +46,9 @@ export function sendJson(
 }
 
 /**
- * Listens on loopback. Requests are answered by the first handler that does not refuse; 404 if all do.
- * @param port - 0: any free one
- * @param onError - what a handler threw; the caller is answered 500 (413 for a body that is too large)
+ * Listens on loopback. The first handler that accepts a request answers it; the answer is 404 if none does.
+ * @param port - 0: any free port
+ * @param onError - receives the error of a handler; the caller gets 500 (413 for a body that is too large)
  * @throws {@link PortInUseError}
  */
 export async function listen(
@@ -96,9 +96,9 @@ async function answer(
 }
 
 /**
- * Serves an app's HTTP functions. Keys (`authLevel`) are not asked for, as under Core Tools. Of the routes that
- * match, the most special one wins.
- * @param onError - what a function threw; the caller of the URL sees 500 without a body, as on Azure.
+ * Serves an app's HTTP functions, without keys (`authLevel`), as under Core Tools. If several routes match, the most
+ * specific one answers.
+ * @param onError - receives the error of a function; the caller gets 500 without a body, as on Azure
  */
 export function serveFunctions(
   functions: readonly HttpFunction[],

@@ -1,9 +1,9 @@
 import type { Invoke } from './invoke';
 
-/** Invocations of a host, counted. */
+/** Counts the invocations of a host. */
 export interface Invocations {
   readonly invoke: Invoke;
-  /** Resolves once none is under way. */
+  /** Resolves once none is running. */
   idle(): Promise<void>;
 }
 

@@ -3,22 +3,22 @@ import { type AppRegistry, logAsApp, type LogLine, runHooks } from './core-api';
 import type { HostedFunction } from './functions';
 import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc';
 
-/** What an invocation is made with. */
+/** The input of an invocation. */
 interface InvocationInput {
   readonly trigger: TypedData;
   readonly triggerMetadata?: Readonly<Record<string, TypedData>>;
 }
 
-/** Calls a function of the app as the real worker does. Rejects with what the function (or a hook) threw. */
+/** Calls a function of the app as the real worker does. Rejects with the error of the function or of a hook. */
 export type Invoke = (fn: HostedFunction, input: InvocationInput) => Promise<InvocationResponse>;
 
 export interface InvokeOptions {
   readonly registry: AppRegistry;
   readonly sink: (line: LogLine) => void;
-  /** What a durable client input holds. */
+  /** The content of a durable client input. */
   readonly clientInput: () => TypedData;
   readonly timeoutMs: number | undefined;
-  /** An invocation went on for longer than `functionTimeout`: the host must end. */
+  /** Called when an invocation has lasted longer than `functionTimeout`: the host must end. */
   readonly onTimeout: (message: string) => void;
 }
 
@@ -37,7 +37,7 @@ export function createInvoke(options: InvokeOptions): Invoke {
         : setTimeout(() => {
             options.onTimeout(
               `Timeout value of ${timeSpan(timeoutMs)} exceeded by function '${fn.name}' (Id: '${invocationId}'). ` +
-                'As on Azure, the process ends, and all that ran in it with it. Raise "functionTimeout" in host.json.',
+                'As on Azure, the process ends with everything that ran in it. Raise "functionTimeout" in host.json.',
             );
           }, timeoutMs);
     try {
@@ -75,7 +75,7 @@ async function invokeOnce(
   if (model === undefined) throw new Error('No programming model: @azure/functions was not loaded.');
   const invocation = await model.getInvocationModel(core);
   const { context, inputs } = await invocation.getArguments();
-  // Read-only for hooks, as in the worker: setting what has only a getter throws in strict mode.
+  // Read-only for hooks, as in the worker: in strict mode, an assignment to a member that has only a getter throws.
   const hookData = {};
   const shared = {
     get hookData() {

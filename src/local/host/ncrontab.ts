@@ -4,13 +4,13 @@ import { AppLoadError, resolveSettings } from './app-folder';
 /** The first fire strictly after an instant; both in milliseconds since 1970. */
 export type NextFire = (after: number) => number;
 
-/** What an NCRONTAB field may hold; `L`, `#`, `?` and the like are other dialects'. */
+/** The syntax of an NCRONTAB field; `L`, `#`, `?` and the like belong to other dialects. */
 const FIELD =
   /^(?:\*|[a-z]{3}|\d+)(?:-(?:[a-z]{3}|\d+))?(?:\/\d+)?(?:,(?:\*|[a-z]{3}|\d+)(?:-(?:[a-z]{3}|\d+))?(?:\/\d+)?)*$/i;
 
 /**
- * Compiles the schedule of a timer trigger: NCRONTAB with 6 fields (seconds first), in UTC, or `%SETTING%` that
- * holds one. Unlike in Vixie cron, day of month and day of week must both match.
+ * Compiles the schedule of a timer trigger: NCRONTAB with 6 fields (seconds first), in UTC, or a `%SETTING%` that
+ * contains one. Unlike in Vixie cron, day of month and day of week must both match.
  * @throws {@link AppLoadError}
  * @see https://learn.microsoft.com/azure/azure-functions/functions-bindings-timer#ncrontab-expressions
  */
@@ -37,7 +37,7 @@ export function parseNcrontab(schedule: string, functionName: string): NextFire 
         const date = found.next().toDate();
         if (weekdays.has(date.getUTCDay())) return date.getTime();
         if (date.getTime() > limit) throw refuse('it never fires.');
-        // Not on that day at all: go on at its end, and not through its every second.
+        // The whole day is out: continue at its end, and not through every second of it.
         found.reset(new Date(date.setUTCHours(23, 59, 59, 999)));
       }
     };

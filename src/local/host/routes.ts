@@ -3,9 +3,9 @@ import { AppLoadError } from './app-folder';
 /** A compiled route template. */
 export interface Route {
   readonly template: string;
-  /** Orders routes that match the same path: the smaller is the more special. */
+  /** Orders routes that match the same path: the smaller rank is more specific. */
   readonly rank: string;
-  /** The values of the template's parameters; undefined if the path is another one. */
+  /** The values of the template's parameters; undefined if the path does not match. */
   match(path: string): Readonly<Record<string, string>> | undefined;
 }
 
@@ -46,7 +46,7 @@ function compileSegment(segment: string, isLast: boolean, refuse: (why: string) 
 
 /**
  * Compiles the route of an HTTP function. Matching ignores case, as on Azure.
- * @param prefix - of `host.json`; may be empty.
+ * @param prefix - from `host.json`; may be empty
  * @throws {@link AppLoadError}
  */
 export function compileRoute(prefix: string, route: string, functionName: string): Route {
@@ -81,7 +81,7 @@ function safeDecode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not an encoding of anything: then it is meant as it stands.
+    // The text is no valid encoding, so it stands for itself.
     return text;
   }
 }

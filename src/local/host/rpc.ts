@@ -1,6 +1,6 @@
 /**
- * What passes between a Functions host and the `@azure/functions` package: the parts of the virtual module
- * `@azure/functions-core` that a cronlease app makes use of.
+ * The interface between a Functions host and the `@azure/functions` package: the parts of the virtual module
+ * `@azure/functions-core` that a cronlease app uses.
  */
 
 export type LogLevel = 'trace' | 'debug' | 'information' | 'warning' | 'error' | 'critical' | 'none';
@@ -72,7 +72,7 @@ export interface CoreInvocationContext {
   readonly invocationId: string;
   readonly request: InvocationRequest;
   readonly metadata: FunctionMetadata;
-  /** Looked at by the model: logging is allowed in the hooks after an invocation, and not later. */
+  /** The model checks this: logging is allowed up to the hooks after an invocation, and not later. */
   state: 'preInvocationHooks' | 'invocation' | 'postInvocationHooks' | undefined;
   log(level: LogLevel, category: string, message: string): void;
 }

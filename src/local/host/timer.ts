@@ -1,16 +1,16 @@
 import type { TimerFunction } from './functions';
 
-/** What a timer function is called with, before `@azure/functions` puts the names into camel case. */
+/** The argument of a timer function, before `@azure/functions` changes the names to camel case. */
 export interface TimerInfo {
   readonly Schedule: { readonly AdjustForDST: boolean };
   readonly ScheduleStatus: { readonly Last: string; readonly Next: string; readonly LastUpdated: string } | null;
   readonly IsPastDue: boolean;
 }
 
-/** The clock is looked at again after this long: the machine may have slept, or the clock may have been set. */
+/** The longest wait before another look at the clock: the machine may sleep, or the clock may be set. */
 const MAX_DELAY_MS = 60_000;
 
-/** Calls `run` at `at` (milliseconds since 1970, by the wall clock), never before. Returns what cancels it. */
+/** Calls `run` at `at` (milliseconds since 1970, by the wall clock), never before. Returns a cancel function. */
 export function callAt(at: number, run: () => void): () => void {
   let timer: NodeJS.Timeout;
   const arm = (): void => {
@@ -28,11 +28,11 @@ function isMonitored(fn: TimerFunction, now: number): boolean {
 }
 
 /**
- * Starts a timer function's schedule. As in the real host, it never runs twice at once: of the fires that an
- * invocation outlives, the first runs as soon as it has ended, and the others are skipped.
- * Nothing is past due here, since no status outlives the process.
- * @param invoke - one invocation; must not reject.
- * @returns what stops it; an invocation that goes on is left alone.
+ * Starts a timer function's schedule. As in the real host, it never runs twice at once: if it fires several times
+ * during an invocation, the first fire runs as soon as that has ended, and the others are skipped. Nothing is past due
+ * here, since no status outlives the process.
+ * @param invoke - makes one invocation; must not reject
+ * @returns stops the schedule, but not a running invocation
  */
 export function startTimer(fn: TimerFunction, invoke: (info: TimerInfo) => Promise<void>): () => void {
   const monitored = isMonitored(fn, Date.now());
