@@ -37,7 +37,7 @@ export interface Coordinator {
   readonly newId: () => string;
   /** The function app that this process belongs to: a region, a slot, a blue or green side. */
   readonly deployment: string;
-  /** Of the jobs file. */
+  /** The revision of the jobs file that this process has loaded. */
   readonly revision: number;
   readonly jobs: ReadonlyMap<JobName, RunnableJob>;
   readonly settings: Settings;
@@ -56,14 +56,14 @@ export interface Coordinator {
   tickedAt?: Millis;
 }
 
-/** A lease that was handed to an orchestration, and whose claim has not been seen. */
+/** A lease that was handed to an orchestration, under which nobody has been seen to claim yet. */
 export interface HandOver {
   readonly leaseId: LeaseId;
   /** Of the row before its claim. */
   readonly etag: ETag;
   /** The row's lease before it was acquired. Only an available row may be released as it is. */
   readonly lease: 'available' | 'expired';
-  /** {@link turnOf} the claim. */
+  /** The name of the run that the claim is for: {@link turnOf}. */
   readonly turn: string;
   /** When the hub had taken it, on the monotonic clock. */
   readonly at: Millis;
@@ -103,7 +103,7 @@ export interface Report {
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', ...message: unknown[]) => void;
 }
 
-/** Why this instance is not well, in words. */
+/** One cause for which this instance is not well. */
 export interface Trouble {
   readonly reason: string;
   /** The job that has the trouble, if it concerns one job alone. */
@@ -117,11 +117,12 @@ interface LastingTrouble extends Trouble {
   readonly saidAt: Millis;
 }
 
-/** Why this instance is not well. Empty: healthy. */
+/** The troubles of this instance, each under a name of its own. An instance without any is healthy. */
 export class Health {
   readonly #troubles = new Map<string, LastingTrouble>();
 
   /**
+   * @param what the trouble's name: its end is noted by the same one
    * @param now monotonic
    * @returns whether to report it: the trouble is new, or its reason is
    */

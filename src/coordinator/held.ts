@@ -24,7 +24,10 @@ export const CLOCK_RATE_ERROR = 0.01;
 export interface Guard {
   readonly job: RunnableJob;
   readonly leaseId: LeaseId;
-  /** As it was acquired: the instance that did so may have another jobs file. The service renews it for this long. */
+  /**
+   * The length with which the lease was acquired, perhaps by an instance with another jobs file. The service renews it
+   * for this long.
+   */
   readonly leaseMs: Millis;
   /** Of the row that was decided on. */
   readonly etag: ETag;
@@ -40,9 +43,10 @@ export type AnytimeStore = Pick<ControlStore, 'readControl'> &
 
 /**
  * A row that this process has written under its lease. A release before the records would make the run look settled,
- * and records before the row would let a slower clock run what is recorded as not run. So nobody else can write or
- * release this row: `settle`, `settleFound`, `suspend` and `finishDecided` keep the order, and one of them is called,
- * once. Where none is, or one fails, the lease expires, and the next holder continues from what was written.
+ * and records before the row would let a slower clock run a due time that is recorded as not run. So only `settle`,
+ * `settleFound`, `suspend` and `finishDecided` write or release this row, and keep the order. The holder calls one of
+ * them, once. If it calls none, or the call fails, the lease expires, and the next holder continues from what was
+ * written.
  */
 export interface HeldRow {
   readonly coordinator: Omit<Coordinator, 'store'> & { readonly store: AnytimeStore };
@@ -99,7 +103,7 @@ export interface FirstWrite {
  * Writes a row for the first time under a lease, which another instance may have acquired, with the ETag of the row
  * that was decided on.
  *
- * @returns undefined when another execution has written the row, or the lease has passed on
+ * @returns undefined when another execution has written the row, or holds the lease by now
  * @throws StoreError when storage does not answer: the write may have taken effect
  */
 export async function holdRow(

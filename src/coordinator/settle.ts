@@ -59,8 +59,8 @@ export type MarkAnswer =
   | { readonly kind: 'superseded' };
 
 /**
- * Writes the open record of a claim that may not be the first for its occurrence. Without it a paused leader that had
- * finished could write its record between a successor's look and the successor's handler.
+ * Writes the open record of a claim that may not be the first for its occurrence. Without it, a leader that was paused
+ * after its handler could write its record between a successor's look and the successor's handler.
  */
 export async function writeMark(writer: RowWriter, attempts: readonly AttemptRecord[]): Promise<MarkAnswer> {
   const { row, job } = writer;
@@ -87,8 +87,8 @@ export async function writeMark(writer: RowWriter, attempts: readonly AttemptRec
 
 /**
  * Ends a run while its lease is still renewed: the row's news, the run's own record, the owed records, release. A crash
- * before the own record is a holder's death; after it, the next holder finishes the rest without the handler. Once the
- * row has passed on, only the own record is written: the lease is not ours to release.
+ * before the own record is a holder's death; after it, the next holder finishes the rest without the handler. If
+ * another holder has the row by now, only the own record is written: the lease is not ours to release.
  *
  * @param beforeRelease uses the lease once more, after the records
  * @returns the run's record; undefined where a successor's record stands
@@ -124,7 +124,7 @@ export async function settleFound(writer: RowWriter, record: LedgerRecord): Prom
 /**
  * Leaves the run to a later attempt, or to its items: the waiting row, the owed records, release.
  *
- * @returns false when the row had passed on: nothing was written
+ * @returns false when another holder had the row: nothing was written
  */
 export async function suspend(
   writer: RowWriter,

@@ -19,7 +19,7 @@ export class ElectionStoppedError extends Error {
 export interface Elector {
   readonly isLeader: boolean;
   start(): void;
-  /** Settles once the campaign has ended. */
+  /** Resolves once the campaign has ended. */
   over(): Promise<void>;
   stop(): Promise<void>;
   resign(): Promise<boolean>;

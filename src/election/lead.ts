@@ -5,7 +5,7 @@ import { TaskNotEndedError } from './leadership';
 import type { Term, TermOver } from './term';
 import { startTerm } from './term';
 
-/** A leader's term, from the claim to the release of the lease. Resolves to this instance's wait after it. */
+/** A leader's term, from the claim to the release of the lease. Resolves to the wait before the next look. */
 export type Lead = (won: Won) => Promise<Millis>;
 
 export function leader(candidate: Candidate): Lead {

@@ -31,8 +31,8 @@ const KNOWN_ATTEMPTS = 100;
 const KNOWN_LIMIT = 500;
 
 /**
- * One attempt: claims, keeps the lease alive, calls the handler, and settles what becomes of the run. Of two
- * executions of one attempt only one gets past the claim; the other returns `lost` at once.
+ * One attempt: claims, keeps the lease alive, calls the handler, and ends the run or leaves it to a later attempt. Of
+ * two executions of one attempt only one gets past the claim; the other returns `lost` at once.
  */
 export async function runAttempt(
   coordinator: Coordinator,
@@ -108,6 +108,7 @@ async function underLease(
       return { kind: 'ended', record: mark.record };
     }
     const end = input.kind === 'handedOver' ? input.end : null;
+    // A fan-out whose items ran out of time still looks at its pieces: all items may be done by now.
     const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
     const stage: Stage = isOver
       ? { execution: undefined, items: [] }
@@ -225,7 +226,7 @@ async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<Atte
 }
 
 /**
- * Leaves the run to another attempt. Where the row has passed on, nothing is written, and this attempt is lost.
+ * Leaves the run to another attempt. If another holder has the row, nothing is written, and this attempt is lost.
  *
  * @param then makes the answer of this attempt from the input of the next one
  */

@@ -16,7 +16,7 @@ import { unpackRow } from '../message';
 const DURABLE_TIMER_EARLY_MS = 1_000;
 /** After a hand-over that took more than this share of the lease, the attempt acquires it anew. */
 const FRESH_SHARE = 1 / 3;
-/** A hand-over that took longer may have been given back. Two clocks measure its age: 1 s is kept off for that. */
+/** A hand-over that took longer may have been given back. Two clocks measure its age, so 1 s is subtracted. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
 
 /** A claim that was made. */

@@ -46,6 +46,7 @@ async function decideOn(state: TickState, fire: Fire, { listing, askedAt }: Show
   const givesBack = hubWatch.sawRow(name, seen.row, askedAt, fire.report);
   if (givesBack !== undefined) actions.start(givesBack);
   const version = `${seen.row.etag} ${seen.row.lease} ${seen.control?.etag ?? ''}`;
+  // While the version is the same, the decision on an available row stands until the noted time.
   const isCalm = seen.row.lease === 'available' && (lookTime(notes.next) ?? Infinity) > serviceTime.now();
   if (isCalm && notes.decidedOn === version) return;
   const before = notes.next;

@@ -12,9 +12,9 @@ export const WATCH_AT_MOST_MS: Millis = 2_000;
  * When this process looks at a job next, and what it waits for until then.
  *
  * ```text
- *   sweep, rest, watch ── a look: due ──▶ holdBack ── over ──▶ ready ──▶ acting ── over ──▶ rest
- *          ▲                │ not due        (not by the incumbent)  └──▶ waitsForHub ── proven ──▶ holdBack
- *          └────────────────┘
+ *   sweep, rest, watch ── due, and others go first ──▶ holdBack ── over ──▶ ready ──▶ acting ── over ──▶ rest
+ *      ▲      │      └─── due, and this deployment goes first ───────────────▶│
+ *      └──────┘ not due                                                       └──▶ waitsForHub ── proven ──▶ holdBack
  * ```
  */
 export type NextLook =

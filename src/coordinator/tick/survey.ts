@@ -18,7 +18,7 @@ const TIME_MOVED_MS = 2_000;
  */
 const JOBS_PER_PAGE = 250;
 
-/** Looks at jobs and starts due work. One for each process. */
+/** Looks at jobs and starts due work: one call of `step` after another. One for each process. */
 export interface Survey {
   /** Whether storage has answered once. */
   readonly prepared: boolean;

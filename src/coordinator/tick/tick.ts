@@ -94,6 +94,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         isFirst = false;
         storageAnswers(coordinator, 'storage', report);
         again = newBackOff();
+        // While the hub is in doubt, the tick stays: a claim may be waiting for the proof.
         if (wait <= left() || !state.hubWatch.mayRace) {
           await sleep(clock, Math.max(0, Math.min(wait, left())), actionOver);
         } else {
