@@ -8,7 +8,7 @@ export interface Azurite {
   stop(): Promise<void>;
 }
 
-/** What is used of Azurite, which has no types. */
+/** The used part of Azurite, which has no types. */
 interface BlobServer {
   readonly httpServer: { address(): AddressInfo | string | null; closeAllConnections(): void };
   start(): Promise<void>;
@@ -21,10 +21,10 @@ export const ACCOUNT = 'devstoreaccount1';
 export const ACCOUNT_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
 
 /**
- * A blob emulator in this process, on loopback and a free port, in memory, without telemetry. Requiring it takes 1 s
- * and 120 MB, starting it some 20 ms: have one for a test file, and a fresh container for each test.
+ * A blob emulator in this process, on loopback and a free port, in memory, without telemetry. Its import takes 1 s and
+ * 120 MB, its start some 20 ms: use one for a test file, and a fresh container for each test.
  *
- * @param folder keeps its data there instead, for one that is started anew
+ * @param folder for its data in place of memory, so that it can be restarted
  */
 export async function startAzurite(folder?: string): Promise<Azurite> {
   const server = makeServer(folder);
@@ -36,7 +36,7 @@ export async function startAzurite(folder?: string): Promise<Azurite> {
     port,
     connectionString: connectionStringOf(port, ACCOUNT_KEY),
     async stop() {
-      // Kept-alive connections of clients that are still there would hold it up.
+      // Kept-alive connections of clients would delay the end.
       server.httpServer.closeAllConnections();
       await server.close();
     },

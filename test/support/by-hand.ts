@@ -5,7 +5,7 @@ import type { Hub, RunnableJob } from '../../src/coordinator/coordinator';
 import type { ListedRow } from '../../src/lease/store';
 import type { Instance, RivalTicks } from './rival-ticks';
 
-/** A task hub that works, and does nothing with what it is given. */
+/** A task hub that accepts orchestrations, and never runs them. */
 export const quietHub: Hub = {
   start: async () => undefined,
   status: async () => 'completed',
@@ -19,7 +19,7 @@ export function firstInstance({ instances }: RivalTicks): Instance {
   return instance;
 }
 
-/** The same one, with rows made and its ticks over: from here on the test calls what these would call. */
+/** The same one, with its rows created and its ticks ended: from now on the test makes their calls. */
 export async function withoutTicks(sim: RivalTicks): Promise<Instance> {
   const instance = firstInstance(sim);
   await sim.clock.advance(20_000);
@@ -41,7 +41,7 @@ export async function listedRow({ store }: RivalTicks, job: JobName): Promise<Li
   return row;
 }
 
-/** Writes the row as a holder that let go of it, or died, would have left it. */
+/** Writes the row in the state in which a holder that released it, or died, would have left it. */
 export async function leaveRow(sim: RivalTicks, job: JobName, row: Row, how: 'letGo' | 'died'): Promise<ETag> {
   const { store } = sim;
   const { etag: ifMatch } = await listedRow(sim, job);

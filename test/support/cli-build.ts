@@ -20,14 +20,14 @@ export interface CliFolder {
   readonly path: string;
   /** Runs `cronlease` as a process of its own, here or in another folder. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Promise<Ended>;
-  /** The one document that a command printed, which ended with this code. */
+  /** Checks the exit code of a command, and returns the JSON document that it printed. */
   json<Value>(running: Promise<Ended>, code?: number): Promise<Value>;
   /** Writes a file: text as it is, anything else as JSON. */
   write(name: string, content: unknown): void;
   remove(): void;
 }
 
-/** Of these handlers none exists: the command line does without. */
+/** None of these handlers exists: the command line does not need them. */
 const JOBS = {
   minutely: { schedule: '* * * * *' },
   nightly: { schedule: '30 2 * * *', timeZone: 'Europe/Paris', overlap: 'queue' },

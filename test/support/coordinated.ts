@@ -5,7 +5,7 @@ import { scratchFolder } from './scratch';
 
 const root = path.join(__dirname, '../..');
 
-/** What one handler call noted. */
+/** The note of one handler call. */
 export interface Note {
   readonly what: string;
   readonly job: string;
@@ -21,7 +21,7 @@ export interface Note {
 
 export interface CoordinatedApp {
   readonly folder: string;
-  /** For the environment of the cluster. */
+  /** Variables for the environment of the cluster. */
   readonly env: Readonly<Record<string, string>>;
   notes(): Note[];
 }

@@ -1,7 +1,7 @@
 import type { LeaseStore } from '../../src/lease/store';
 import { StoreUnavailableError } from '../../src/lease/store';
 
-/** A store whose calls fail after so many, as if the process that makes them had been killed there. */
+/** A store whose calls fail after a number of calls, as if its process had been killed there. */
 export function cutOffAfter(store: LeaseStore, calls: number): LeaseStore {
   let left = calls;
   return new Proxy(store, {

@@ -17,7 +17,7 @@ export interface Ready extends DevEvent {
 /** A running `cronlease dev --json`, the leader of a process group of its own. */
 export interface DevRun {
   readonly pid: number;
-  /** What it has printed on standard output so far. */
+  /** Its standard output so far. */
   readonly events: readonly DevEvent[];
   stderr(): string;
   ready(): Promise<Ready>;
@@ -30,7 +30,7 @@ export interface DevRun {
 
 const running = new Set<ChildProcess>();
 
-/** Ends what a failed test left behind. */
+/** Ends the processes that a failed test left behind. */
 export function endAll(): void {
   for (const child of running) {
     try {
@@ -47,7 +47,7 @@ export function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
-  // One that has ended stays in the list of processes until its new parent takes notice.
+  // A dead process stays in the list of processes until its new parent collects it.
   return !(process.platform === 'linux' && /\) Z/.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')));
 }
 

@@ -16,7 +16,7 @@ import { memoryService } from '../../src/stores/memory/store';
 import type { SettableClock } from './clock';
 import { settableClock } from './clock';
 
-/** What becomes of one call to storage. */
+/** The fault of one call to storage. */
 export type Luck = 'fine' | 'lostBefore' | 'lostAfter' | 'hangs';
 
 export interface Candidate {
@@ -24,12 +24,12 @@ export interface Candidate {
   readonly events: ElectionEvent[];
   /** The terms that its task was called with. */
   readonly terms: Leadership[];
-  /** How many calls of each kind its store got. */
+  /** The number of calls of each kind to its store. */
   readonly calls: Map<string, number>;
   luck: (call: string) => Luck;
-  /** As `kill -9`. */
+  /** Kills it, as by `kill -9`. */
   kill(): void;
-  /** As SIGSTOP and SIGCONT: nothing of it gets on in between. */
+  /** Stops and continues it, as by SIGSTOP and SIGCONT. */
   pause(): void;
   wake(): void;
   /** Of its wall clock. */
@@ -41,7 +41,7 @@ export interface ElectionWorld {
   readonly service: MemoryService;
   candidate(id: string, changes?: Partial<LeaderElectionOptions>): Candidate;
   row(): Promise<ElectionRow>;
-  /** What it comes to, in a second of the settable clock, or in `withinMs`. */
+  /** Waits for a promise, for a second of the settable clock or for `withinMs`. */
   settled<T>(work: Promise<T>, withinMs?: number): Promise<T>;
   /** Waits until the condition holds, on the settable clock. */
   until(condition: () => boolean, withinMs: number): Promise<void>;
@@ -149,14 +149,14 @@ function never(): never {
 /** The lengths that leases may have. */
 export const LEASES = { least: 15_000, most: 60_000 };
 
-/** What every election needs; a container that no call reaches. */
+/** The settings of every election. No call reaches its container. */
 export const OPTIONS: LeaderElectionOptions = {
   container: { url: '', create: never, getBlockBlobClient: never },
   name: NAME,
   task: () => undefined,
 };
 
-/** What a task does that only waits for its end. */
+/** A task that only waits for its end. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -190,7 +190,7 @@ function ownClock(clock: Clock, life: Life, skew: () => number): Clock {
   };
 }
 
-/** A call takes its way there and back by the candidate's clock, so that a paused one gets no answer. */
+/** Calls travel by the candidate's clock in both directions, so that a paused candidate gets no answer. */
 function ownStore(store: RowStore, clock: Clock, latencyMs: number, luckOf: (call: string) => Luck): RowStore {
   return new Proxy(store, {
     get(target, property: keyof RowStore) {

@@ -1,11 +1,11 @@
 import type { LeaseStore } from '../../src/lease/store';
 import type { Instance } from './rival-ticks';
 
-/** What can be called of a store. */
+/** The methods of a store. */
 type Method = Exclude<keyof LeaseStore, 'location'>;
 type Wrap<Name extends Method> = (call: LeaseStore[Name]) => LeaseStore[Name];
 
-/** The store with one of its methods made anew from what it was. */
+/** The store with one method replaced by a wrapper. */
 export function intercepted<Name extends Method>(store: LeaseStore, method: Name, wrap: Wrap<Name>): LeaseStore {
   return { ...store, [method]: wrap(store[method]) };
 }

@@ -4,7 +4,7 @@ import { compileSchedule } from '../../src/core/schedule/compile';
 import { parseSchedule } from '../../src/core/schedule/parse';
 import { zoneOf } from '../../src/core/schedule/zone';
 
-/** A job with every default of the jobs file, and what the test says otherwise. */
+/** A job with every default of the jobs file, except for the test's own settings. */
 export function jobSpec(name: string, schedule: string, settings: Partial<JobSpec> = {}): JobSpec {
   const { kind, at, timetable } = compileSchedule(
     parseSchedule(schedule),

@@ -7,7 +7,7 @@ const root = path.join(__dirname, '../..');
 
 /**
  * Compiles `cronlease dev` from its sources, with the processes that it starts, into a folder of its own.
- * @returns the file to run with Node; it takes the options of `runDev` as JSON.
+ * @returns the file to run with Node, with the options of `runDev` as JSON
  */
 export function buildLocal(): string {
   const folder = scratchFolder('local');
@@ -24,7 +24,7 @@ export function buildLocal(): string {
     logLevel: 'warning',
   });
   const main = path.join(folder, 'main.js');
-  // No process.exit: a handle that is left open would keep the process alive, and be seen.
+  // No process.exit: an open handle must keep the process alive, so that a test notices it.
   fs.writeFileSync(
     main,
     "require('./dev').runDev(JSON.parse(process.argv[2])).then((code) => (process.exitCode = code));\n",
@@ -33,7 +33,7 @@ export function buildLocal(): string {
 }
 
 /**
- * Copies a sample app into a folder of its own, inside the repository so that it finds its packages.
+ * Copies a sample app into a folder of its own, inside the repository, where it finds its packages.
  * @param files - further files to write there, or to replace: name and text
  */
 export function copyApp(name: string, files: Readonly<Record<string, string>> = {}): string {

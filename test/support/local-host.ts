@@ -12,7 +12,7 @@ import { createInvoke } from '../../src/local/host/invoke';
 export interface RealPackages {
   readonly functions: typeof Functions;
   readonly durable: typeof Durable;
-  /** A hub with everything that was registered so far. */
+  /** A hub with all functions that were registered so far. */
   hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'files' | 'visibility'>>): Hub;
   readonly errors: string[];
   readonly log: LogLine[];
@@ -20,7 +20,7 @@ export interface RealPackages {
 
 const VISIBILITY = { workItemMs: 60_000, controlMs: 60_000 };
 
-/** Once in a process. */
+/** May be called only once in a process. */
 export function loadRealPackages(): RealPackages {
   const registry = createRegistry();
   const log: LogLine[] = [];

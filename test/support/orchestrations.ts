@@ -1,7 +1,7 @@
 import type { AttemptInput, AttemptResult, Lane } from '../../src/coordinator/message';
 import { orchestrateItems, orchestrateRun } from '../../src/functions/orchestrator';
 
-/** What an orchestrator asks for, as {@link playOrchestration} knows it. */
+/** The requests of an orchestrator that {@link playOrchestration} supports. */
 type Action =
   | { readonly kind: 'activity'; readonly input: AttemptInput }
   | { readonly kind: 'timer'; readonly at: Date }
@@ -15,7 +15,7 @@ export interface Durable {
   lane?(lane: Lane): Promise<unknown>;
 }
 
-/** Plays a run's orchestration with the real orchestrators; what goes through Durable is JSON. */
+/** Plays a run's orchestration with the real orchestrators. Messages pass through JSON, as in Durable. */
 export async function playOrchestration(durable: Durable, input: AttemptInput): Promise<unknown> {
   return play(durable, orchestrateRun as never, input);
 }

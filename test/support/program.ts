@@ -14,7 +14,7 @@ export interface Program {
 
 const running = new Set<ChildProcess>();
 
-/** Ends what is still there, whatever became of the test. Processes that such a one has started end with it. */
+/** Ends the programs that still run, whether the test passed or not. Their child processes end with them. */
 export function endPrograms(): void {
   for (const child of running) {
     child.kill('SIGCONT');
@@ -51,7 +51,7 @@ export function startProgram(
   return { pid: child.pid ?? 0, lines, exited, signal: (name) => void child.kill(name) };
 }
 
-/** What `find` finds, as soon as it does. */
+/** Waits until `find` finds a value, and returns it. */
 export function eventually<T>(what: string, find: () => T | undefined, withinMs = 90_000): Promise<T> {
   return vi.waitFor(
     () => {

@@ -30,13 +30,13 @@ export type SimulatedHandler = (context: JobContext, on: Instance) => unknown;
 export interface SimulationOptions {
   readonly jobs: readonly JobSpec[];
   readonly handler?: SimulatedHandler;
-  /** Jobs that fan out, by name, made anew for each instance. */
+  /** Jobs that fan out, by name, created anew for each instance. */
   readonly fanOut?: Readonly<Record<string, (on: Instance) => FanOutHandler>>;
   readonly deployments?: number;
   readonly start?: number;
   readonly revision?: number;
   readonly sweepIntervalMs?: number;
-  /** How long each call to storage takes. */
+  /** The duration of each call to storage. */
   readonly latencyMs?: number;
   /** The tick timer fires this long before its time. */
   readonly ticksEarlyMs?: number;
@@ -58,21 +58,21 @@ export interface Instance {
   readonly coordinator: Coordinator;
   readonly report: Report;
   readonly dead: boolean;
-  /** How often its tick was called. */
+  /** The number of calls of its tick. */
   ticks(): number;
-  /** How many calls of each kind its store got. */
+  /** The number of calls of each kind to its store. */
   readonly calls: Map<string, number>;
-  /** As `kill -9`: nothing of it goes on. */
+  /** Kills it, as by `kill -9`. */
   kill(): void;
   drain(): Promise<void>;
-  /** Its machine's clock is this far ahead. */
+  /** Puts its machine's clock ahead by this much. */
   skewMs: number;
-  /** Nothing of it gets on until it is woken. */
+  /** Pauses it until it is woken. */
   pause(): void;
   wake(): void;
-  /** Its task hub swallows what is started. */
+  /** Makes its task hub lose all new orchestrations. */
   hubDead: boolean;
-  /** How long its task hub takes to deliver a message. */
+  /** Sets the time that its task hub takes to deliver a message. */
   hubLateMs: (input: AttemptInput) => number;
 }
 
@@ -254,7 +254,7 @@ async function tickLoop(
   }
 }
 
-/** A message that nobody has answered for comes back after this long, where its instance has died. */
+/** An unanswered message of a dead instance comes back after this long. */
 const REDELIVERED_AFTER_MS = 20_000;
 
 /** One deployment's task hub in memory: its instances take turns at its activities. */
@@ -316,7 +316,7 @@ function clockOf(clock: Clock, life: Life, skew: () => number): Clock {
   };
 }
 
-/** A store whose calls count, and never come back to an instance that is gone. */
+/** A store that counts its calls, and never answers a dead instance. */
 function storeOf(
   store: LeaseStore,
   life: Life,

@@ -87,7 +87,7 @@ export function sourceFiles(src: string): SourceFile[] {
     }));
 }
 
-/** Every import that goes where it may not, in words. */
+/** Every forbidden import, in words. */
 export function violations(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ file, text }) =>
     importsOf(file, text).flatMap((specifier) => {
@@ -115,7 +115,7 @@ function checkRoom(file: string, specifier: string): string | undefined {
   const targetRoom = roomOf(target);
   if (room === targetRoom) return undefined;
   const allowed = MAY_IMPORT[room];
-  if (allowed === undefined) return `"${room}" is a room that nobody has given rules`;
+  if (allowed === undefined) return `"${room}" is a room without rules`;
   const fits = allowed.some((one) =>
     one.endsWith('/*')
       ? path.posix.dirname(target) === one.slice(0, -2)
@@ -133,14 +133,14 @@ function checkPackage(file: string, specifier: string): string | undefined {
   return undefined;
 }
 
-/** The innermost room that a file lies in. */
+/** The innermost room of a file. */
 function roomOf(file: string): string {
   const parts = file.replace(/\.ts$/, '').split('/');
   const inner = parts.slice(0, 2).join('/');
   return parts.length > 2 && inner in MAY_IMPORT ? inner : (parts[0] ?? file);
 }
 
-/** Files that import each other, directly or by way of others, as one line a circle. */
+/** Files that import each other, directly or through others, one circle a line. */
 export function circles(files: readonly SourceFile[]): string[] {
   const all = new Set(files.map(({ file }) => file));
   const imports = new Map(

@@ -1,5 +1,5 @@
-// Gives a run of the tests two folders and removes them with the run: one for all that tests and the processes they
-// start put into the temporary directory, and one inside the repository for what must find its packages.
+// Gives a run of the tests two folders, and removes them with the run: one as the temporary directory of the tests and
+// their processes, and one inside the repository for programs that must find its packages.
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

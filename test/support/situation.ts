@@ -5,10 +5,10 @@ import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { newRow } from '../../src/core/row';
 
-/** When the jobs of these situations were first seen, and when {@link ranRow} was due: as simulations start. */
+/** When the jobs of these situations were first seen, and when {@link ranRow} was due: the start of simulations. */
 export const T0 = Date.UTC(2026, 0, 1);
 
-/** What a tick knows of a job that was first seen at {@link T0}: a free row, and a clock that is right. */
+/** A tick's view of a job that was first seen at {@link T0}: a free row, and a clock that is right. */
 export function situation(job: JobSpec, now: number, changes: Partial<Situation> = {}): Situation {
   return {
     ...{

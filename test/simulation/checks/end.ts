@@ -8,29 +8,29 @@ import type { World } from '../world/world';
 
 /** With clocks up to 2 s off, and other deployments' hold-back. */
 const LATENESS_MS = 4_000;
-/** What is due so near the end may still be on its way. */
+/** A due time so near the end may still be in progress. */
 const ON_ITS_WAY_MS = 20_000;
-/** A job that is due this often is late by itself. */
+/** A job that is due this often is late without any fault. */
 const BUSY_MS = 5_000;
-/** One after another, from one start of a backlog to the next. */
+/** The time from one start of a backlog to the next. */
 const CALLS_A_BACKLOG_RUN = 12;
-/** A run of a backlog, from one claim to the next, in which items are sent out and gathered. */
+/** The same for a job that fans out, whose items are sent out and gathered. */
 const BACKLOG_RUN_MS = 2_000;
 const TICK_MS = 15_000;
 const SWEEP_MS = 60_000;
-/** How long a term, or a job that is due all the time, may be away. */
+/** The longest gap between two terms, or two runs of a job that is due all the time. */
 const ALWAYS_WITHIN_MS = 2 * TICK_MS + 10_000;
 
 interface Phases {
   /** When the faults ended. */
   readonly quietFrom: number;
-  /** When all that they left was settled. */
+  /** When everything from before was settled. */
   readonly calmFrom: number;
 }
 
-/** Whether all that was claimed or due while there were faults has come to its end. */
+/** Whether every claim and every due time from before the end of the faults has ended. */
 export function isSettled(world: World, quietFrom: number): boolean {
-  // An instance that is still leaving will be gone for a while, and a probe that was lost is sent anew after another.
+  // An instance that is still stopping will be gone for a while, and a lost probe is sent again later.
   const served = world.deployments.some(({ deadSince, instances, ticking }) => {
     const there = instances.filter(({ process, leaving }) => !process.dead && !leaving);
     const proven = there.every((one) => one !== ticking || !one.coordinator.health.troubles.has('hub'));
@@ -46,8 +46,8 @@ export function isSettled(world: World, quietFrom: number): boolean {
 }
 
 /**
- * How long what waits at the end of the faults takes to run. With catchUp `all` the due times of a whole outage run one
- * after another, and a job that fans out each 2 s takes more than a second for each.
+ * The time that the backlog at the end of the faults takes. With catchUp `all`, the due times of a whole outage run one
+ * after another, and a job that fans out every 2 s takes more than a second for each.
  */
 export function backlogMs(world: World, quietFrom: number): number {
   const backlogs = world.plan.jobs.map((job) => {
@@ -68,7 +68,7 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   if (row.run !== undefined && row.run.since < quietFrom && row.phase !== 'idle' && !isFinal(facts, row.run.key)) {
     return false;
   }
-  // A holder that died before it let go keeps the next due time waiting until its lease is over.
+  // A holder that died before its release keeps the next due time waiting until its lease expires.
   const { run } = row;
   if (run !== undefined && run.since < quietFrom && facts.lease !== undefined && facts.lease.until > now) return false;
   for (const [key, { writtenAt, record }] of facts.records) {
@@ -89,7 +89,7 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   return due === undefined || due + spec.offsetMs >= quietFrom;
 }
 
-/** What must hold once the faults have ended and it was quiet for a while. */
+/** The rules for the time after the faults, once it was quiet for a while. */
 export function checkEnd(world: World, phases: Phases): void {
   const end = START + world.timeline.now();
   for (const job of world.plan.jobs) {
@@ -131,7 +131,7 @@ function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { qui
   const waiting =
     facts.controls.at(-1)?.control.requests.filter(({ number }) => number > (row?.manualTaken ?? 0)) ?? [];
   for (const { id, time } of waiting) {
-    // Nobody asks a leader job for a run: what was asked of the job before it became one stays.
+    // A leader job takes no requests: those from before it became one stay.
     if (spec.kind !== 'always' && time < quietFrom)
       observer.report('requestForgotten', name, `request ${id} of ${short(time)} was never taken`);
   }
@@ -148,11 +148,11 @@ function checkFates(world: World, facts: JobFacts, spec: JobSpec, { quietFrom }:
       observer.report('undecided', name, `due time ${short(undecided)} is not decided`);
     }
   }
-  // Two schedules of one revision pass over each other's due times.
+  // Two schedules of one revision skip each other's due times.
   if (world.plan.jobs.every(({ rival }) => rival === undefined)) checkReigns(world, facts, quietFrom);
 }
 
-/** Whatever schedule was followed at the time. */
+/** Under whatever schedule was followed at the time. */
 function checkReigns({ observer }: World, facts: JobFacts, quietFrom: number): void {
   const { name, records, reigns, row, specs } = facts;
   if (row === undefined) return;
@@ -165,7 +165,7 @@ function checkReigns({ observer }: World, facts: JobFacts, quietFrom: number): v
       if (due > until || due + spec.offsetMs >= quietFrom) break;
       const at = due;
       const fates = spans.filter(([from, through]) => from <= at && at <= through).length;
-      // What is owed since the last claim is written with the next one, or by a sweep.
+      // Records that the row owes since the last claim are written with the next one, or by a sweep.
       const owed = row.owed.some(({ from, through }) => from <= at && at <= through);
       if (fates !== 1 && !owed) {
         observer.report('notOneFate', name, `due time ${short(due)} (${recordKey(due)}) has ${String(fates)} fates`);
@@ -174,7 +174,7 @@ function checkReigns({ observer }: World, facts: JobFacts, quietFrom: number): v
   }
 }
 
-/** Nothing disturbs any more: every due time runs, and on time. */
+/** Without faults, every due time runs on time. */
 function checkPunctual(
   world: World,
   facts: JobFacts,
@@ -213,7 +213,7 @@ function checkPunctual(
   }
 }
 
-/** A settled row whose holder died before it let go is released soon, and not by the next claim, months later. */
+/** A settled row whose holder died before its release is released soon, and not by the next claim, months later. */
 function checkReleased({ observer }: World, facts: JobFacts, { quietFrom }: Phases, end: number): void {
   const { name, row, lease } = facts;
   if (row?.run === undefined || row.phase !== 'running' || row.run.since >= quietFrom || lease === undefined) return;
@@ -234,8 +234,8 @@ function isBusy({ kind, timetable }: JobSpec): boolean {
 }
 
 /**
- * What is due while a lease runs that came to nothing is late: one that a request took which was on its way when the
- * faults ended, or one that was won by a deployment which had not yet seen that its hub is dead.
+ * A due time is late while a useless lease lasts: a lease from a request that was in flight when the faults ended, or
+ * from a deployment that had not yet noticed that its hub is dead.
  */
 function excusesOf(facts: JobFacts, quietFrom: number): (instant: number) => boolean {
   const idle = [...facts.acquisitions.values()].filter(

@@ -6,36 +6,36 @@ import type { Acquisition, JobFacts, RecordFact, Report } from '../world/facts';
 import { DATE_BEHIND_MS, keyText, short } from '../world/facts';
 
 /*
- * Which fate is right for a due time, by the order of fates, from what was seen of the world: written apart from the
- * product's own rules, and with what is not known exactly (when it was decided) as a range.
+ * The right fate of a due time, by the order of fates, from the observed events. It is written apart from the product's
+ * own rules, and treats an instant that is not known exactly (the decision) as a range.
  */
 
 const LOOK_AHEAD_MS = 5_000;
 const ON_TIME_MS = 30_000;
-/** From the end of a lease to the claim after it. */
+/** The longest time from the end of a lease to the claim after it. */
 const CLAIMED_AGAIN_MS = 20_000;
-/** How much later than its row was listed a run may be taken to have ended: Dates may be behind. */
+/** A run may seem to end this much later than the listing of its row: Dates may be behind. */
 const OVER_WITHIN_MS = 2_000;
 /** A decision is made a little before it is sent. */
 const EPSILON_MS = 20;
-/** Where the machine's clock is off, the correction may have changed in between, by as much as goes uncorrected. */
+/** On a machine whose clock is off, the correction may have changed in between, by as much as stays uncorrected. */
 const CORRECTED_MS = 2_500;
-/** More due times of one decision are not looked at one by one. */
+/** The most due times of one decision to check one by one. */
 const DUE_TIMES = 500;
 
-/** What was known when a decision was made. */
+/** The facts at the time of a decision. */
 interface View {
   readonly spec: JobSpec;
-  /** By the decider's own idea of the time, but for a clock that is ahead of the listing: no earlier and no later. */
+  /** The earliest and the latest instant, by the decider's own time, except for a clock ahead of the listing. */
   readonly from: number;
   readonly to: number;
   /** The control as it was at some time in between. */
   readonly controls: readonly Control[];
-  /** The last run: from its first acquisition until when it surely went on, and until when it may have. */
+  /** The last run: from its first acquisition until when it surely lasted, and until when it may have. */
   readonly lastRun: { readonly since: number; readonly surely: number; readonly perhaps: number } | undefined;
 }
 
-/** Looks at what a row write decided. */
+/** Checks the decision of a row write. */
 export function checkDecision(facts: JobFacts, before: Row, row: Row, acquisition: Acquisition, report: Report): void {
   const { name } = facts;
   const spec = acquisition.actor.spec(name);
@@ -86,14 +86,14 @@ function viewOf(
   };
 }
 
-/** A holder with a wrong clock may say that its run ended later than it did, but not later than it was seen to be over. */
+/** A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. */
 function lastRunOf(since: number, fact: RecordFact | undefined, viewAt: number): View['lastRun'] {
   if (fact === undefined || fact.record.endedAt === null) return undefined;
   const ended = Date.parse(fact.record.endedAt);
   return { since, surely: Math.min(ended, fact.writtenAt), perhaps: Math.min(ended, viewAt + OVER_WITHIN_MS) };
 }
 
-/** Every due time up to the new cursor is accounted for. */
+/** Every due time up to the new cursor has a fate. */
 function checkCovered(
   { name }: JobFacts,
   claimed: {
@@ -107,7 +107,7 @@ function checkCovered(
   report: Report,
 ): void {
   const { from, to, spec, decided, due, lastRun } = claimed;
-  // The old schedule is gone: all that it may have had due is one stretch.
+  // The old schedule is gone: all its possible due times are one stretch.
   const change = decided.find(({ count }) => count === 0);
   if (change !== undefined) {
     // The terms of a leader job lie after the cursor, with records of their own.
@@ -188,7 +188,7 @@ function checkStretch(facts: JobFacts, view: View, stretch: Stretch, adopts: boo
 
 type Truth = 'yes' | 'perhaps' | 'no';
 
-/** Every verdict that the order of fates allows for a due time, as far as it is known what was known. */
+/** Every verdict that the order of fates allows for a due time, by the known facts. */
 function verdicts(view: View, due: number): ReadonlySet<string> {
   const { spec, lastRun } = view;
   const actual = due + spec.offsetMs;
@@ -230,7 +230,7 @@ function verdicts(view: View, due: number): ReadonlySet<string> {
   return allowed;
 }
 
-/** Whether a due time has passed, from this one on, that lies in no pause. */
+/** Whether a due time outside of pauses has passed, from this one on. */
 function newerPassed(view: View, newer: number): Truth {
   const { spec } = view;
   let known: Truth = 'no';

@@ -4,14 +4,14 @@ import { firstSpec } from '../faults/plan-job';
 import { START } from '../world/world';
 import type { World } from '../world/world';
 
-/** A sweep, a tick, and what they take. */
+/** A sweep and a tick, with their calls. */
 const SEEN_WITHIN_MS = 90_000;
-/** Rows are made, and all hubs are proven. */
+/** By then all rows exist, and all hubs are proven. */
 const WARM_UP_MS = 60_000;
-/** From a due time to its start, on time or by the tick that follows a lost look. */
+/** The longest time from a due time to its start, on time or by the tick after a lost look. */
 const STARTS_WITHIN_MS = 20_000;
 
-/** A job whose row or control is not cronlease's is said to be left alone. To be asked where storage is well. */
+/** A job whose row or control is not cronlease's is reported as left alone. Only for times when storage is well. */
 export function checkSaidForeign({ plan, observer }: World, facts: JobFacts, { what, since, until }: Spoiled): void {
   if (plan.mix !== 'foreign' || until === undefined || until - since < SEEN_WITHIN_MS) return;
   if (facts.saidUnhealthyAt >= since) return;
@@ -22,7 +22,7 @@ export function checkSaidForeign({ plan, observer }: World, facts: JobFacts, { w
   );
 }
 
-/** While the blobs of one job are spoiled all others run, and it runs again once they are put right. */
+/** While the blobs of one job are spoiled, all others run, and it runs again once they are repaired. */
 export function checkOthersRan({ plan, observer, timeline }: World): void {
   const end = START + timeline.now();
   for (const job of plan.jobs) {

@@ -5,7 +5,7 @@ import { keyText } from '../world/facts';
 /** A clock may drift a little while a run waits. */
 const EPSILON_MS = 1_500;
 
-/** Looks at a handler at the instant at which it is called. */
+/** Checks a handler at the instant of its call. */
 export function handlerStarted(facts: JobFacts, execution: Execution, key: string, now: number, report: Report): void {
   const { context, actor } = execution;
   const { name } = facts;
@@ -26,7 +26,7 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   const { before, beforeError, row } = claim;
   const spec = actor.spec(name);
   if (spec === undefined) return;
-  // A slow clock is not waited for: the claim's Date bounds the wait.
+  // Nobody waits for a slow clock: the claim's Date bounds the wait.
   const perceived = now + Math.max(0, actor.error());
   if (row.run?.trigger === 'schedule' && spec.kind === 'timed' && perceived < row.run.scheduledFor + spec.offsetMs) {
     report('startedEarly', name, `${what} started before its due time`);

@@ -6,7 +6,7 @@ import { trusts } from './trust';
 import type { ItemExecution, JobFacts, Report } from '../world/facts';
 import { keyText } from '../world/facts';
 
-/** As ARCHITECTURE.md has it: an item trusts for this long at most after its run has gone on without it. */
+/** The limit in ARCHITECTURE.md: an item trusts at most this long after its run has continued without it. */
 const TRUSTS_ON_MS = 20_000;
 /** Clocks may run slower than the service's by this share. */
 const DRIFT = 0.01;
@@ -16,7 +16,7 @@ export function leftToItems(facts: JobFacts, before: Row, row: Row, now: number,
   const waits = row.phase === 'fanning' && row.token === before.token;
   if (before.phase !== 'fanning' || waits) return;
   facts.wentOn.set(before.token, now);
-  // Claimed before the items' deadline, which it keeps.
+  // The run was claimed before its items' deadline, and keeps it.
   if (row.phase !== 'running' || row.notBefore === undefined) return;
   for (const item of facts.items) {
     const { context, process } = item;
@@ -32,7 +32,7 @@ export function pieceCreated(facts: JobFacts, key: string, name: string, piece: 
   if (name === PLAN_PIECE) facts.planned.set(key, (JSON.parse(piece.body) as readonly unknown[]).length);
 }
 
-/** No item trusts for long after its run has gone on, and no two calls for one item under two claims trust at once. */
+/** No item trusts for long after its run has continued, and no two calls for an item under two claims trust at once. */
 export function checkItems(facts: JobFacts, now: number, report: Report): void {
   if (facts.items.size === 0) return;
   const trusting = new Map<string, ItemExecution>();
@@ -53,7 +53,7 @@ export function checkItems(facts: JobFacts, now: number, report: Report): void {
   }
 }
 
-/** A run whose items were all done when it was claimed for the last time does not end for want of time. */
+/** A run whose items were all done at its last claim does not end for lack of time. */
 export function checkTimedOut(facts: JobFacts, key: string, record: LedgerRecord, report: Report): void {
   if (record.outcome !== 'timedOut' || record.reason !== 'timeout') return;
   const claim = facts.claimOf.get(record.token ?? 0);

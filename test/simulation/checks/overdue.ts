@@ -5,18 +5,18 @@ import type { Actor, JobFacts, Report } from '../world/facts';
 import { short } from '../world/facts';
 
 /*
- * Whether `alertAfter` is heard of when it should be, and never when it should not be, by what storage has seen: apart
- * from the product's own reckoning, and with what is not known exactly left out.
+ * Checks that `alertAfter` is reported when it should be, and never otherwise, from the writes to storage. It is written
+ * apart from the product's own rules, and leaves out cases that are not known exactly.
  */
 
-/** What happened so long before a job is said to be overdue was there to be seen. */
+/** Storage shows an event at the latest this long after it. */
 const SEEN_WITHIN_MS = 65_000;
-/** Clocks that are not corrected, and the resolution of the service's Date. */
+/** The uncorrected error of a clock, and the resolution of the service's Date. */
 const CLOCKS_MS = 3_500;
-/** A sweep, a tick, and what a look at the ledger takes. */
+/** A sweep, a tick, and a look at the ledger. */
 export const SAID_WITHIN_MS = 110_000;
 
-/** Looks at an event `overdue`. */
+/** Checks an event `overdue`. */
 export function saidOverdue(
   facts: JobFacts,
   actor: Actor,
@@ -43,7 +43,7 @@ export function saidOverdue(
   }
 }
 
-/** What a job cannot have been overdue right after. */
+/** The events right after which a job cannot be overdue. */
 function* excusesOf(
   facts: JobFacts,
   by: number,
@@ -65,7 +65,7 @@ function* excusesOf(
   }
 }
 
-/** Whether somebody should have said by now that a job is overdue. To be asked while storage is well. */
+/** Whether an instance should have reported by now that a job is overdue. Only for times when storage is well. */
 export function checkSaidOverdue(facts: JobFacts, spec: JobSpec, now: number, report: Report): void {
   const { row, name, records, controls } = facts;
   if (spec.alertAfterMs === undefined || !spec.enabled || row === undefined || spec.at !== undefined) return;

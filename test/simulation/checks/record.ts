@@ -5,7 +5,7 @@ import { checkTimedOut } from './items';
 import type { JobFacts, RecordFact, Report } from '../world/facts';
 import { isRequest, keyText } from '../world/facts';
 
-/** Looks at a ledger record that storage has just taken. */
+/** Checks a ledger record that storage has just accepted. */
 export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord, now: number, report: Report): void {
   const { name, records } = facts;
   const record = parseRecord(name, key, stored.body);
@@ -28,7 +28,7 @@ export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord
   records.set(key, fact);
 }
 
-/** What was deleted is written again only with the same fate, or to say that nobody knows what became of the run. */
+/** A deleted record is written again only with the same fate, or with an unknown outcome. */
 function checkUnknown(
   { name }: JobFacts,
   key: string,

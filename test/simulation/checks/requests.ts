@@ -1,7 +1,7 @@
 import type { Control } from '../../../src/core/control';
 import type { JobFacts, Report } from '../world/facts';
 
-/** One command asks for one run, also where it makes a call again. */
+/** One command requests one run, even if it repeats a call. */
 export function requestsWritten({ name, requested }: JobFacts, control: Control, report: Report): void {
   for (const { id, number } of control.requests) {
     const before = requested.get(id) ?? number;

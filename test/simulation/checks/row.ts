@@ -8,7 +8,7 @@ import { checkNotBefore } from './wait';
 import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from '../world/facts';
 import { DATE_BEHIND_MS, isFinal, keyText, short } from '../world/facts';
 
-/** Looks at a row that storage has just taken under a lease. */
+/** Checks a row that storage has just accepted under a lease. */
 export function rowWritten(
   facts: JobFacts,
   row: Row,
@@ -33,14 +33,14 @@ export function rowWritten(
   if (acquisition !== undefined) acquisition.used = true;
   if (row.token !== before.token)
     claimed(facts, { token: row.token, at: now, leaseId, before, beforeError, row }, acquisition, report);
-  // A job that was forgotten, or is back, owes nothing of before: its cursor passes over what it was due.
+  // A job that was forgotten, or is back, owes no earlier records: its cursor skips the old due times.
   const isSeenAnew = row.forgotten !== undefined || before.forgotten !== undefined;
   if (acquisition !== undefined && !isSeenAnew) checkDecision(facts, before, row, acquisition, report);
 }
 
-/** A schedule is replaced by that of a higher revision, and by no other. */
+/** Only the schedule of a higher revision replaces a schedule. */
 function checkReign(facts: JobFacts, before: Row, row: Row, actor: Actor, report: Report): void {
-  // What was due while nobody had the job has no fate.
+  // Due times while nobody had the job have no fate.
   if (row.forgotten !== undefined && before.forgotten === undefined) {
     facts.reigns.push({ hash: 'forgotten', after: row.cursor });
   }
@@ -55,7 +55,7 @@ function checkReign(facts: JobFacts, before: Row, row: Row, actor: Actor, report
   report('wronglyAdopted', facts.name, what);
 }
 
-/** What never goes back, and what is never dropped. */
+/** The fields that never fall, and those that are never dropped. */
 function checkGrowth(facts: JobFacts, before: Row, row: Row, report: Report): void {
   const { name } = facts;
   if (row.cursor < before.cursor) {
@@ -73,10 +73,10 @@ function checkGrowth(facts: JobFacts, before: Row, row: Row, report: Report): vo
   }
 }
 
-/** What a clock is off may be corrected between a look at it and what is written, by as much as goes uncorrected. */
+/** A clock may be corrected between a look at it and the write, by as much as stays uncorrected. */
 const CORRECTED_MS = 2_500;
 
-/** The instants that later decisions go by are true ones, but for what the writer's clock is off. */
+/** The instants for later decisions are true, except for the error of the writer's clock. */
 function checkTimes(facts: JobFacts, before: Row, row: Row, actor: Actor, now: number, report: Report): void {
   const { busyUntil, run } = row;
   if (busyUntil === undefined || busyUntil === before.busyUntil) return;
@@ -99,7 +99,7 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
   if (row.token !== before.token + 1) {
     report('tokenJumped', name, `token jumped from ${String(before.token)} to ${String(row.token)}`);
   }
-  // What goes on already is not held up.
+  // A run in progress is not delayed.
   const spoiled = facts.spoiled.find(({ until }) => until === undefined);
   if (row.attempt === 1 && spoiled !== undefined && (acquisition?.viewAt ?? 0) > spoiled.since) {
     report('claimedSpoiled', name, `${what} was claimed although the ${spoiled.what} is not cronlease's`);
@@ -139,7 +139,7 @@ function checkFirst(
   }
 }
 
-/** A run whose final record was there when its taker looked is settled: nothing of it is taken over. */
+/** A run whose final record existed when a tick looked is settled: nobody takes it over. */
 function checkLook(
   facts: JobFacts,
   what: string,
@@ -154,7 +154,7 @@ function checkLook(
   }
 }
 
-/** Looks at a row that has just been let go. */
+/** Checks a row that has just been released. */
 export function released(facts: JobFacts, report: Report): void {
   const { row, name } = facts;
   if (row === undefined) return;

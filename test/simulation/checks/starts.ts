@@ -6,19 +6,19 @@ import { firstSpec } from '../faults/plan-job';
 import { START } from '../world/world';
 import type { World } from '../world/world';
 
-/** Rows are made, and all hubs are proven. */
+/** By then all rows exist, and all hubs are proven. */
 const WARM_UP_MS = 60_000;
-/** Claimed, and still on its way. */
+/** A claimed run may take this long to start. */
 const ON_ITS_WAY_MS = 60_000;
-/** A job stands still for no longer beyond its period while a deployment is well: two ticks, where leases take 60 s. */
+/** While a deployment is well, a job starts at most this long after its period: two ticks, with leases of 60 s. */
 const STANDS_STILL_MS = 30_000;
 
-/** Liveness while a mix disturbs what it does: where a deployment is well, or the only one slow, jobs go on. */
+/** Liveness during the disturbances of a mix: while a deployment is well, or the only one is slow, jobs run. */
 export function checkStarts(world: World): void {
   const { plan, observer, deployments } = world;
   if (plan.mix === 'foreign' && plan.instances.length > 0) checkOthersRan(world);
   const places = new Set(plan.instances.map(({ deployment }) => deployment));
-  // A history that was made smaller may have nobody left that is well.
+  // In a shrunk history, no deployment may be well.
   const somebodyIsWell = places.size > 1;
   for (const job of plan.jobs) {
     const facts = observer.jobs.get(firstSpec(job).name);

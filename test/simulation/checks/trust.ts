@@ -1,10 +1,10 @@
 import type { Execution, ItemExecution, JobFacts, Report } from '../world/facts';
 import { marginOf } from '../world/facts';
 
-/** Clocks may run slower than the service's by this share, which the margin has to bear: here half a percent is. */
+/** Clocks may run slower than the service's by this share, which the margin must cover: here, half a percent. */
 const DRIFT = 0.01;
 
-/** Until when the holder of a lease may trust it at most, its clocks and the service's being what they are. */
+/** The end of a holder's longest possible trust, with its clocks and the service's. */
 export function trustLimit(facts: JobFacts, { leaseId }: Execution): number {
   const acquisition = leaseId === undefined ? undefined : facts.acquisitions.get(leaseId);
   if (acquisition === undefined) return -Infinity;

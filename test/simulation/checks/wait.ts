@@ -3,10 +3,10 @@ import type { Row } from '../../../src/core/row';
 import type { Actor, JobFacts, Report } from '../world/facts';
 import { keyText, short } from '../world/facts';
 
-/** What goes uncorrected of a clock, and the resolution of the service's Date. */
+/** The uncorrected error of a clock, and the resolution of the service's Date. */
 const CLOCKS_MS = 3_500;
 
-/** Looks at a run that is to be tried again: its not-before time is the true end of its attempt and the back-off. */
+/** Checks a run that waits for a retry: its not-before time is the true end of its attempt plus the back-off. */
 export function checkNotBefore(
   facts: JobFacts,
   row: Row,
@@ -16,7 +16,7 @@ export function checkNotBefore(
   report: Report,
 ): void {
   const { notBefore = 0, run } = row;
-  // A drained attempt is tried again at once.
+  // A drained attempt is retried at once.
   if (row.phase !== 'retrying' || notBefore === 0 || run === undefined) return;
   const { backoffMs, factor, maxBackoffMs, jitter } = spec.retry;
   const most = Math.min(maxBackoffMs, backoffMs * factor ** Math.max(0, row.attempt - row.uncountedAttempts - 1));

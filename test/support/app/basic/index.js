@@ -1,4 +1,4 @@
-// A function app that stands for a coordinator: a tick that starts an orchestration, an attempt that says so.
+// A function app in place of a coordinator: its tick starts an orchestration, and its attempt logs a line.
 const { app } = require('@azure/functions');
 const df = require('durable-functions');
 

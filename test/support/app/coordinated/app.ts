@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import type { ItemContext, JobContext } from '../../../../src/index';
 import { defineFanOut, defineJob, NonRetryableError, registerCoordinator } from '../../../../src/index';
 
-/** What handlers did, one JSON object a line, in a file that all instances append to. */
+/** The notes of handlers, one JSON object a line, in a file to which all instances append. */
 function note(what: string, context: JobContext): void {
   const { job, scheduledFor, attempt, trigger, fence } = context;
   const line = {
@@ -33,7 +33,7 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Handlers that do what a job's input says. */
+/** Handlers whose actions come from the job's input. */
 const handlers = {
   mark: defineJob({ run: (context) => note('ran', context) }),
   slow: defineJob<{ ms: number }>({

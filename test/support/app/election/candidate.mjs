@@ -1,4 +1,4 @@
-// A program that is no function app: a candidate that prints what happens to it, one JSON object a line.
+// A program that is no function app: a candidate that prints its events, one JSON object a line.
 // node candidate.mjs CONNECTION_STRING CONTAINER ID
 import { ContainerClient } from '@azure/storage-blob';
 import { LeaderElection } from 'cronlease';
@@ -7,7 +7,7 @@ const [connectionString, containerName, id] = process.argv.slice(2);
 const container = new ContainerClient(connectionString, containerName);
 const say = (what, more = {}) => console.log(JSON.stringify({ what, id, at: Date.now(), ...more }));
 
-// Notices that the process stood still: when it woke.
+// Notices, after a pause of the process, when it woke.
 let lastBeat = performance.now();
 let wokeAt;
 setInterval(() => {

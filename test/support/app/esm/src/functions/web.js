@@ -14,7 +14,7 @@ app.hook.postInvocation((context) => {
   context.result = { ...context.result, headers: { 'x-hooks': context.hookData.by } };
 });
 
-// In one file, the parameter comes first: the more special route must win all the same.
+// The route with a parameter is registered first, but the more specific route must still win.
 app.http('any', { route: 'things/{id}', handler: (request) => ({ body: `thing ${request.params.id}` }) });
 app.http('all', { route: 'things/all', handler: () => ({ body: 'all of them' }) });
 app.deleteRequest('drop', { route: 'things/{id}', handler: () => ({ status: 204 }) });
