@@ -10,15 +10,15 @@ import { catchPlanted, searchHistories, WITHIN, withWorker } from './search/sear
 
 export const ROOT = path.join(__dirname, '../..');
 
-/** The mixes of which tests play histories. */
+/** The mixes whose histories the tests play. */
 export const PLAYED_MIXES = MIX_NAMES.filter((mix) => MIXES[mix].share > 0);
 
-/** How many histories of a mix `npm test` plays: a tenth. */
+/** The number of a mix's histories in `npm test`: a tenth. */
 export function everydayHistories(mix: MixName): number {
   return Math.ceil(MIXES[mix].share / 10);
 }
 
-/** How many more `npm run test:all` plays. */
+/** The number of further histories in `npm run test:all`. */
 export function longHistories(mix: MixName): number {
   return MIXES[mix].share - everydayHistories(mix);
 }

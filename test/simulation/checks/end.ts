@@ -12,9 +12,9 @@ const LATENESS_MS = 4_000;
 const ON_ITS_WAY_MS = 20_000;
 /** A job that is due this often is late without any fault. */
 const BUSY_MS = 5_000;
-/** The time from one start of a backlog to the next. */
+/** The calls, one after another, from one start in a backlog to the next. */
 const CALLS_A_BACKLOG_RUN = 12;
-/** The same for a job that fans out, whose items are sent out and gathered. */
+/** The time of one run in a backlog, from its claim to the next, in which items are sent out and gathered. */
 const BACKLOG_RUN_MS = 2_000;
 const TICK_MS = 15_000;
 const SWEEP_MS = 60_000;

@@ -5,11 +5,11 @@ import type { Actor, JobFacts, Report } from '../world/facts';
 import { short } from '../world/facts';
 
 /*
- * Checks that `alertAfter` is reported when it should be, and never otherwise, from the writes to storage. It is written
- * apart from the product's own rules, and leaves out cases that are not known exactly.
+ * Checks that `alertAfter` is reported when it should be, and never otherwise, from the writes to storage. It is
+ * written apart from the product's own rules, and leaves out cases that are not known exactly.
  */
 
-/** Storage shows an event at the latest this long after it. */
+/** An instance that reports a job as overdue must have seen every older event. */
 const SEEN_WITHIN_MS = 65_000;
 /** The uncorrected error of a clock, and the resolution of the service's Date. */
 const CLOCKS_MS = 3_500;

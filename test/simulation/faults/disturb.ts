@@ -16,10 +16,10 @@ import { kill, leave, pause, START } from '../world/world';
 import type { World } from '../world/world';
 
 const FADES_FOR_MS = 20_000;
-/** How often it is looked whether something is so. */
+/** The time between two looks for a condition. */
 const LOOKED_MS = 300;
 
-/** Does to the world what was planned. What it would be done to may have been left out of the plan. */
+/** Applies the planned disturbances to the world. A shrunk plan may lack the target of one. */
 export function disturb(world: World, what: Disturbance): void {
   world.trace?.add('', `disturbance ${JSON.stringify(what)}`);
   if (what.kind === 'leap') leap(world, what);

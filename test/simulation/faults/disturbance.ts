@@ -2,13 +2,13 @@ import type { RowSpoil } from '../world/foreign';
 import type { Random } from './random';
 import type { Theme } from './themes';
 
-/** What is done to the whole of it at one instant, each by itself: leaving one out changes no other. */
+/** A disturbance of the world at one instant. Each is independent: leaving one out changes no other. */
 export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'kill'; readonly instance: number; readonly back: number }
   | { readonly kind: 'drain'; readonly instance: number; readonly back: number }
   | { readonly kind: 'pause'; readonly instance: number; readonly lasts: number; readonly asleep: boolean }
   | { readonly kind: 'setClock'; readonly instance: number; readonly skewMs: number }
-  /** All wall clocks are set, as soon as a handler is held back, or is at work; and set right again after a while. */
+  /** All wall clocks are set once a handler is held back or at work, and corrected after a while. */
   | {
       readonly kind: 'setClocks';
       readonly skewMs: number;
@@ -26,30 +26,30 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'request'; readonly job: number }
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'breakLease'; readonly job: number; readonly period: number }
-  /** Somebody looks at a job's lease and breaks it. */
+  /** An operator looks at a job's lease and breaks it. */
   | { readonly kind: 'unlock'; readonly job: number }
-  /** Somebody forgets a job that the file has: its deployments see it as a new one. */
+  /** An operator forgets a job that the file has: for its deployments it is a new one. */
   | { readonly kind: 'forget'; readonly job: number }
-  /** Something else writes over a job's control, and somebody puts it right. */
+  /** Another program writes over a job's control, and an operator repairs it. */
   | { readonly kind: 'spoil'; readonly job: number; readonly lasts: number }
   /** The same of its row, while nobody holds it. */
   | { readonly kind: 'spoilRow'; readonly job: number; readonly lasts: number; readonly how: RowSpoil }
-  /** Time passes, to right before the next due time of a job if one is named; a share of the instances is started anew. */
+  /** Time passes, to right before the next due time of a job if one is named; a share of the instances restarts. */
   | { readonly kind: 'leap'; readonly days: number; readonly job: number | undefined; readonly restarts: number }
 );
 
-/** `fades`: it gets slow, and then hangs. */
+/** `fades`: storage gets slow, and then hangs. */
 export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
 
 export type DisturbanceKind = Disturbance['kind'];
 
-/** What is drawn for plain histories. A mix adds others by itself. */
+/** The disturbances of plain histories. A mix adds others itself. */
 export type DrawnKind = Exclude<
   DisturbanceKind,
   'leap' | 'hubRefuses' | 'setClocks' | 'unlock' | 'spoil' | 'spoilRow' | 'forget'
 >;
 
-/** How far a wall clock may be off. */
+/** The largest error of a wall clock. */
 export const SKEWS = [
   ...([0, 0, 0, 0, 150, -150, 1_900, 1_900, -1_900, -1_900, -1_900] as const),
   ...([2_500, -2_500, 30_000, -30_000, 300_000, -300_000] as const),

@@ -1,15 +1,15 @@
 import type { Random } from './random';
 import { seededAt, seedOf } from './random';
 
-/** What may happen to a storage call, each with how long it takes or lasts, in ms. */
+/** The faults of a storage call, each with its duration in ms. */
 const CALLS = {
   slowThere: [500, 40_000],
   slowBack: [500, 40_000],
-  /** It never arrives; the caller hears of it this much later. */
+  /** The call never arrives; the caller gets an error this much later. */
   lostBefore: [0, 0, 1_000, 60_000],
-  /** It took effect, and its answer is lost. */
+  /** The call takes effect, but its answer is lost. */
   lostAfter: [0, 0, 1_000, 60_000],
-  /** Something on the way asks twice at once, and passes on the second answer. */
+  /** A proxy sends the call twice at once, and passes on the second answer. */
   twice: [0],
   /** The request arrives once more, this much later. */
   echo: [100, 60_000],
@@ -17,31 +17,31 @@ const CALLS = {
   throttled: [0],
   /** 403. */
   denied: [0],
-  /** Not all of a listing is of one instant: what follows was read this much later. */
+  /** A listing is not of one instant: its later part was read this much later. */
   torn: [200, 6_000],
-  /** The process dies, and another one is there this much later. */
+  /** The process dies, and another one starts this much later. */
   crashBefore: [20_000],
   crashAfter: [20_000],
   /** The process dies, or is stopped, as soon as the request has left; it arrives this much later. */
   crashSent: [500, 60_000],
   pauseSent: [500, 60_000],
-  /** As `pauseSent`, of the record of a run, and for so long that a successor may be at it. */
+  /** As `pauseSent`, for the record of a run, and so long that a successor may have the run. */
   lastRecord: [14_000, 90_000],
-  /** As `crashBefore`, of a release: its run has its record, and its row is not let go. */
+  /** As `crashBefore`, for a release: the run has its record, but its row is not released. */
   lastRelease: [2_000, 20_000],
-  /** As `pauseAfter`, of a look whether a run has a record, or of a read of a fan-out's piece. */
+  /** As `pauseAfter`, for a look whether a run has a record, or a read of a fan-out's piece. */
   lastLook: [20_000, 40_000, 55_000],
-  /** The process stops once the call took effect, or its machine sleeps. */
+  /** The process stops, or its machine sleeps, once the call has taken effect. */
   pauseAfter: [3_000, 20_000, 40_000, 90_000],
   sleepAfter: [3_000, 20_000, 40_000, 90_000],
 } as const;
 
-/** What may happen to a message of a task hub. */
+/** The faults of a task hub's message. */
 const MESSAGES = {
   late: [500, 90_000],
   /** Delivered once more, this much later. */
   again: [0, 60_000],
-  /** As `again`, and carried out although its orchestration has moved on. */
+  /** As `again`, and carried out although its orchestration has continued. */
   afterwards: [0, 90_000],
   dropped: [0],
   startRefused: [0],
@@ -53,36 +53,36 @@ const MESSAGES = {
 
 export type CallFault = keyof typeof CALLS;
 export type HubFault = keyof typeof MESSAGES;
-/** Those that plain histories draw. */
+/** The faults of plain histories. */
 export const CALL_FAULTS = (Object.keys(CALLS) as CallFault[]).filter((kind) => kind !== 'lastRelease');
-/** Those of any call. */
+/** The faults of any call. */
 const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 'lastLook');
 const ANY_CREATE: readonly CallFault[] = ['lastRecord', ...ANY_CALL];
 const ANY_RELEASE: readonly CallFault[] = ['lastRelease', ...ANY_CALL];
 const ANY_LOOK: readonly CallFault[] = ['lastLook', ...ANY_CALL];
-/** Only themes and mixes say how often messages are hidden, or come afterwards. */
+/** Only themes and mixes set how often messages are hidden, or come afterwards. */
 export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter(
   (kind) => kind !== 'afterwards' && kind !== 'hidden',
 );
 
-/** Those whose two values are the ends of a range; all others pick one of theirs. */
+/** The faults whose two values are the ends of a range; all others pick one of their values. */
 const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
   ...(['slowThere', 'slowBack', 'echo', 'torn', 'crashSent', 'pauseSent', 'lastRecord'] as const),
   ...(['late', 'again', 'afterwards', 'startSlow'] as const),
 ]);
 
-/** What may happen to a call of this kind. */
+/** The faults of a call of this kind. */
 export function faultsOfCall(kind: string): readonly CallFault[] {
   if (kind.endsWith('createRecord')) return ANY_CREATE;
   if (kind.endsWith('release')) return ANY_RELEASE;
   return kind.endsWith('readRecord') || kind.endsWith('readPiece') ? ANY_LOOK : ANY_CALL;
 }
 
-/** One fault that struck: where, and with what. A history can be told by them alone. */
+/** One fault that struck, with its place. A list of these describes a whole history. */
 export interface Fault {
-  /** A process, by its place and how often it was started, or a hub. */
+  /** A process, by its place and its number of starts, or a hub. */
   readonly stream: string;
-  /** Which call or message of it, from 1. */
+  /** The number of its call or message, from 1. */
   readonly n: number;
   readonly kind: CallFault | HubFault;
   readonly ms: number;
@@ -90,13 +90,13 @@ export interface Fault {
 
 export type Rates = Readonly<Record<CallFault | HubFault, number>>;
 
-/** Where a history's faults come from: drawn by the seed with these probabilities, or from a list, and no others. */
+/** The source of a history's faults: the seed, with these probabilities, or a list of all faults. */
 export type FaultPlan =
   { readonly kind: 'drawn'; readonly rates: Rates } | { readonly kind: 'listed'; readonly faults: readonly Fault[] };
 
-/** The calls of one process, or the messages of one hub, each with what befalls it. */
+/** The calls of one process, or the messages of one hub, each with its fault. */
 export interface FaultStream {
-  /** The next one: what befalls it, and a source for all else about it, which no fault changes. */
+  /** The fault of the next one, and a source for its other random values, which no fault changes. */
   next<Kind extends CallFault | HubFault>(
     kinds: readonly Kind[],
   ): { readonly fault: (Fault & { readonly kind: Kind }) | undefined; readonly random: Random };
@@ -104,9 +104,9 @@ export interface FaultStream {
 
 export interface Faults {
   stream(name: string): FaultStream;
-  /** From now on nothing strikes any more. */
+  /** Ends all faults. */
   end(): void;
-  /** What has struck so far. */
+  /** The faults that have struck so far. */
   readonly struck: readonly Fault[];
 }
 

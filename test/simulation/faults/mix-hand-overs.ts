@@ -5,14 +5,14 @@ import type { PlannedJob } from './plan-job';
 import { BEHAVIOURS, REVISIONS } from './plan-job';
 import type { Random } from './random';
 
-/** One disturbance comes in each stretch of this length, and is over at its end: one deployment at a time is not well. */
+/** Each stretch of this length has one disturbance, which ends with it: only one deployment at a time is not well. */
 const STRETCH_MS = 90_000;
 const STRETCHES = 4;
-/** Long leases: a job that waits for the end of one stands out. */
+/** Leases are long, so that a job that waits for the end of one stands out. */
 const LONG_LEASE_MS = 60_000;
 const SLOW_HUB_MS = 12_000;
 
-/** Hosts are told to stop, and task hubs run nothing for a while, always beside a deployment that is well. */
+/** Hosts must stop, and task hubs run nothing for a while, but one deployment is always well. */
 export function draining(plan: Plan, random: Random): Plan {
   const deployments = random.pick([2, 2, 3]);
   const instances = random.whole(deployments, 4);

@@ -3,7 +3,7 @@ import type { Plan } from './plan';
 import type { Random } from './random';
 
 const LASTS = [1_000, 20_000, 60_000] as const;
-/** How far apart those are who act at once. */
+/** The time between two operators that act at once. */
 const AT_ONCE_MS = 60;
 const KINDS = [
   ...([

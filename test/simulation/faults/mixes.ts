@@ -35,11 +35,11 @@ export const MIX_NAMES = [
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
-/** A kind of trouble that histories have more of than the plain ones. */
+/** Histories with more of one kind of trouble than the plain ones. */
 export interface Mix {
-  /** What is different, in a phrase. */
+  /** The difference, in a phrase. */
   readonly what: string;
-  /** How many of its histories `npm run test:all` plays. `npm test` plays a tenth. */
+  /** The number of its histories in `npm run test:all`. `npm test` plays a tenth. */
   readonly share: number;
   /**
    * Changes the plain plan of a seed.
@@ -51,11 +51,11 @@ export interface Mix {
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-/** How far clocks are off in `wide`. */
+/** The error of clocks in `wide`. */
 const WIDE_SKEWS = [0, 0, 150, -1_900, 30_000, -30_000, 5 * MINUTE, -5 * MINUTE, 10 * MINUTE, -10 * MINUTE] as const;
 /** By how much Dates go back in `loss` and `clocks`. */
 const DATE_JITTERS = [0, 900] as const;
-/** How far clocks are off in `clocks`. */
+/** The error of clocks in `clocks`. */
 const LARGE_SKEWS = [
   ...([0, 0, 1_900, -1_900, 2_500, -2_500, 30_000, -30_000] as const),
   ...([10 * MINUTE, -10 * MINUTE, 60 * MINUTE, -60 * MINUTE, 60 * MINUTE, -60 * MINUTE] as const),
@@ -88,7 +88,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   slowHub: { what: 'one deployment, whose task hub delivers 12 s late', share: 100, change: slowHub },
 };
 
-/** All that a history follows from. */
+/** A history depends on these values alone. */
 export function planOf(seed: number, mix: MixName = 'plain'): Plan {
   const plan = plainPlan(seed);
   if (mix === 'plain') return plan;
@@ -119,7 +119,7 @@ function loss(plan: Plan, random: Random): Plan {
 }
 
 function clocks(plan: Plan, random: Random): Plan {
-  // Answers that took long say less of the time. Leases must outlast several of them, and backlogs would never end.
+  // Slow answers show the time less exactly. Leases must outlast several of them, and backlogs would never end.
   const slow = random.pick([0, 0, 0, 2_200, 3_000]);
   const often = random.chance(0.5);
   const skewed: Plan = {
@@ -138,7 +138,7 @@ function clocks(plan: Plan, random: Random): Plan {
   const skewMs = once === 'atWork' ? 60 * MINUTE : -60 * MINUTE;
   if (once !== undefined) steps.push({ at: random.whole(20_000, plan.troubledMs), kind: 'setClocks', skewMs, once });
   else steps.push(...setBackAndRight(plan));
-  // In half of them nothing else happens, so that nothing else explains a delay.
+  // Half of them have no other fault, so that nothing else explains a delay.
   const others = random.chance(0.5) ? [] : plan.disturbances.filter(({ kind }) => kind !== 'setClock');
   const dateJitterMs = random.pick(DATE_JITTERS);
   const calm = { ...skewed, disturbances: [...others, ...steps].sort(byTime), dateJitterMs };
@@ -146,8 +146,8 @@ function clocks(plan: Plan, random: Random): Plan {
 }
 
 /**
- * Clocks that are set back for longer than it takes to renew a lease, and right again: the correction that was seen
- * meanwhile puts an attempt's idea of the time an hour ahead until the next answer, and its trust holds.
+ * Clocks are set back for longer than the renewal of a lease takes, and corrected again. The correction that was
+ * measured meanwhile puts an attempt's time an hour ahead until the next answer, while its trust holds.
  */
 function setBackAndRight({ seed, troubledMs }: Plan): Disturbance[] {
   const random = seededBy(seed, 'mix', 'clocks', 'setBackAndRight');
@@ -157,13 +157,13 @@ function setBackAndRight({ seed, troubledMs }: Plan): Disturbance[] {
   });
 }
 
-/** Many a step comes while handlers wait for their due times. */
+/** Many clock steps come while handlers wait for their due times. */
 function stepBy(random: Random, at: number): { readonly at: number } {
   const period = random.pick([20, 45, 60] as const) * SECOND;
   return random.chance(0.5) ? { at } : { at: Math.ceil(at / period) * period - random.whole(300, 4_700) };
 }
 
-/** Attempts that take a while and are tried again: while they go on, a clock may be set. */
+/** Attempts that take a while and are retried: a clock may be set during one. */
 function oftenFailing(job: PlannedJob): PlannedJob {
   return { ...job, behaviours: { ...job.behaviours, throws: 2, throwsLate: 1 } };
 }
@@ -223,7 +223,7 @@ function hubs(plan: Plan, random: Random): Plan {
   return withRates({ ...longer, jobs, disturbances }, rates);
 }
 
-/** A job on request is paused, resumed, and asked for once the end of its pause was seen: that still excuses it. */
+/** A job on request is paused, resumed, and requested once the end of its pause was seen: that still excuses it. */
 function resumedAndAsked({ seed, jobs, troubledMs }: Plan): Disturbance[] {
   const random = seededBy(seed, 'mix', 'hubs', 'resumedAndAsked');
   const lasts = 20_000;
@@ -238,7 +238,7 @@ function resumedAndAsked({ seed, jobs, troubledMs }: Plan): Disturbance[] {
   });
 }
 
-/** Long enough for items to be silent, and for others to go on with their run, several times. */
+/** Long enough for items to be silent, and for others to continue their run, several times. */
 function fans(plan: Plan, random: Random): Plan {
   const longer: Plan = {
     ...plan,

@@ -7,16 +7,16 @@ import type { Theme } from './themes';
 export const BEHAVIOURS = ['quick', 'long', 'throws', 'throwsLate', 'ignores', 'never', 'final'] as const;
 export type Behaviour = (typeof BEHAVIOURS)[number];
 
-/** Revisions of the jobs file: what a deployment gets with its first, second and third version. */
+/** The revisions of the jobs file in a deployment's first, second and third version. */
 export const REVISIONS = 3;
 
 export interface PlannedJob {
-  /** Its place in the plan, also once others are left out. */
+  /** Its place in the plan, which stays when others are left out. */
   readonly index: number;
   /** By revision. */
   readonly specs: readonly JobSpec[];
   readonly behaviours: Readonly<Record<Behaviour, number>>;
-  /** Another one of the same revision, which some deployments have. */
+  /** A second schedule of the same revision, which some deployments have. */
   readonly rival?: JobSpec;
   /** It fans out. */
   readonly fanOut: PlannedFanOut | undefined;
@@ -30,10 +30,10 @@ export interface PlannedFanOut {
   readonly attempts: number;
   readonly backoffMs: number;
   readonly itemTimeoutMs: number;
-  /** How likely it is that a call for an item throws, and that it takes long. */
+  /** The probabilities that a call for an item throws, and that it takes long. */
   readonly throws: number;
   readonly slow: number;
-  /** How likely it is that a call for an item does not obey its signal. */
+  /** The probability that a call for an item ignores its signal. */
   readonly ignores: number;
 }
 
@@ -48,10 +48,10 @@ const SCHEDULES = [
   ...(['@every 2s', '@every 5s', '@always', '@manual', '@at'] as const),
 ] as const;
 
-/** A leader job has no timeout. One that becomes another kind of job gets this one: no handler hangs for longer. */
+/** A leader job has no timeout. If it becomes another kind of job, it gets this one: no handler hangs for longer. */
 const HANGS_AT_MOST_MS = 120_000;
 
-/** The job with other schedules or settings, by revision. What says when it is due is part of the row's hash. */
+/** The job with other schedules or settings, by revision. All that decides its due times is part of the row's hash. */
 export function rescheduled(
   job: PlannedJob,
   change: (spec: JobSpec, revision: number) => { readonly schedule: string; readonly settings: Partial<JobSpec> },
@@ -78,7 +78,7 @@ export function planJob(seed: number, index: number, theme: Theme): PlannedJob {
   const name = `j${String(index)}`;
   const settings = settingsOf(random, schedule, theme);
   const changed = schedule.startsWith('@every') && (random.chance(0.6) || theme.changing) ? '@every 15s' : schedule;
-  // What says when the job is due is part of the row's hash, `enabled` too.
+  // All that decides the due times is part of the row's hash, `enabled` too.
   const enabled = random.pick([
     [true, true, true],
     [true, true, true],

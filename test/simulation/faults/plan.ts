@@ -13,16 +13,16 @@ import type { Theme } from './themes';
 import { themeOf } from './themes';
 
 export interface PlannedInstance {
-  /** Its place in the plan, also once others are left out. */
+  /** Its place in the plan, which stays when others are left out. */
   readonly index: number;
   readonly deployment: number;
   readonly startsAt: number;
   readonly clock: ClockFault;
-  /** Its way to storage and back is long: each call takes this much longer. */
+  /** It is far from storage: each call takes this much longer. */
   readonly slowMs?: number;
 }
 
-/** All that a history follows from, with its seed. */
+/** A history depends on this and its seed alone. */
 export interface Plan {
   readonly seed: number;
   readonly mix: MixName;
@@ -37,11 +37,11 @@ export interface Plan {
   readonly dateJitterMs?: number;
   /** Operators' calls fail as others do, and their processes die. */
   readonly people?: boolean;
-  /** Programs want to lead, beside the jobs. */
+  /** Programs compete for an election, beside the jobs. */
   readonly election?: PlannedElection;
-  /** How long faults happen; then it is quiet. */
+  /** The duration of the faults; then it is quiet. */
   readonly troubledMs: number;
-  /** Storage is well, so that what is overdue is said to be. */
+  /** Storage is well, so that overdue jobs must be reported. */
   readonly alerts?: boolean;
 }
 
@@ -89,7 +89,7 @@ export function plainPlan(seed: number): Plan {
   return withinLimits(plan);
 }
 
-/** Moves what a theme wants together to one time. */
+/** Moves the disturbances that a theme wants together to one time. */
 function together(random: Random, theme: Theme, disturbances: readonly Disturbance[]): Disturbance[] {
   const outages = disturbances.filter(({ kind }) => kind === 'outage');
   const [first, ...others] = outages;
@@ -119,7 +119,7 @@ export function withinLimits(plan: Plan): Plan {
   };
 }
 
-/** More often than this, and nothing else happens. */
+/** With a higher rate, nothing but faults would happen. */
 const OFTEN = 0.2;
 
 /** Some histories have many faults of few kinds, others few of many. */

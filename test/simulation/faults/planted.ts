@@ -9,7 +9,7 @@ import { PEOPLE_FAULTS } from './planted-people';
 import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
 
-/** One text of a source file under `src`, and the text that takes its place. */
+/** One text of a source file under `src`, and its replacement. */
 export interface Edit {
   readonly file: string;
   /** The function that holds the rule, or the constant that states it. Undefined: an import that the edit needs. */
@@ -19,13 +19,13 @@ export interface Edit {
   readonly to: string;
 }
 
-/** A rule of the product, left out. */
+/** A planted fault: a rule of the product that is left out. */
 export interface Planted {
-  /** As `--plant` takes it. */
+  /** Its name for `--plant`. */
   readonly name: string;
-  /** What was changed, in a phrase. */
+  /** The change, in a phrase. */
   readonly what: string;
-  /** The histories that are to show it; the plain ones where nothing is said. */
+  /** The mix of histories that must show it. Default: the plain ones. */
   readonly mix?: MixName;
   readonly edits: readonly Edit[];
 }

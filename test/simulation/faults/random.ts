@@ -1,4 +1,4 @@
-/** A source of random numbers that a seed decides. */
+/** A source of random numbers from a seed. */
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;

@@ -9,8 +9,8 @@ import { kill, START } from '../world/world';
 import type { World } from '../world/world';
 
 /*
- * Histories of months: nobody is there for most of the time, and the lifecycle rule deletes records meanwhile, while
- * rows stay. Time leaps, mostly to right before the next due time of a job.
+ * Histories of months: most of the time no instance runs. Meanwhile the lifecycle rule deletes records, but no rows.
+ * Time leaps, mostly to right before the next due time of a job.
  */
 
 const DAY = 86_400_000;
@@ -55,7 +55,7 @@ function withLongGaps(job: PlannedJob, random: Random): PlannedJob {
   return rescheduled(job, (_, revision) => ({ schedule, settings: { keepMs: revision === 0 ? keepMs : later } }));
 }
 
-/** Nothing happens for days: whoever is not killed for it stands still. */
+/** Nothing happens for days: instances are killed or stand still. */
 export function leap(world: World, what: Extract<Disturbance, { readonly kind: 'leap' }>): void {
   const { timeline, plan } = world;
   const now = START + timeline.now();
@@ -70,7 +70,7 @@ export function leap(world: World, what: Extract<Disturbance, { readonly kind: '
   deleteOldRecords(world);
 }
 
-/** The lifecycle rule goes by the largest `keep` of all jobs, in every file that is in use. */
+/** The lifecycle rule uses the largest `keep` of all jobs, in every file that is in use. */
 function deleteOldRecords({ plan, deployments, observer, service, timeline, trace }: World): void {
   const inUse = deployments.flatMap(({ revision }) => plan.jobs.map(({ specs }) => specs[revision]?.keepMs ?? 0));
   const keepMs = Math.max(...inUse);

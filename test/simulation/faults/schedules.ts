@@ -38,7 +38,7 @@ function drawSchedule(random: Random): { readonly schedule: string; readonly set
   return { schedule: random.pick(SCHEDULES), settings: { enabled: random.chance(0.85) } };
 }
 
-/** What a deployment has of a job: one half of them have the rival, where there is one. */
+/** A deployment's versions of a job: one half of the deployments have the rival, if there is one. */
 export function specFor({ specs, rival }: PlannedJob, revision: number, deployment: number): JobSpec | undefined {
   return revision === RIVAL_REVISION && rival !== undefined && deployment % 2 === 1 ? rival : specs[revision];
 }

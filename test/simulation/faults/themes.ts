@@ -2,13 +2,13 @@ import type { DrawnKind, OutageKind } from './disturbance';
 import type { Rates } from './faults';
 
 /**
- * What a history is mostly about. Some faults only show where a few kinds come together often, and so some themes also
- * say what is otherwise drawn.
+ * The main subject of a history. Some faults show only where a few kinds come together often, so some themes also fix
+ * values that are otherwise drawn.
  */
 export interface Theme {
   readonly kinds: readonly DrawnKind[];
   readonly outages: readonly [OutageKind, ...OutageKind[]];
-  /** How often calls and messages fail, where this is not drawn. */
+  /** The rate of failing calls and messages, if it is not drawn. */
   readonly rates?: Partial<Rates>;
   /** All leases are this long. */
   readonly leaseMs?: number;
@@ -52,7 +52,7 @@ const WIDE: Theme = {
   leaseMs: 15_000,
   wide: true,
 };
-/** One history in so many is about them. */
+/** One history in this many has such a theme. */
 const WIDE_EVERY = 10;
 
 /** @param pick draws one */
@@ -73,7 +73,7 @@ const THEMES: readonly [Theme, ...Theme[]] = [
   theme('drain', 'drain', 'kill', 'appGone'),
   // Storage gets slow, then does not answer, while handlers are at work.
   { kinds: ['outage', 'outage', 'setClock'], outages: ['fades'], longRuns: true, clocksInOutages: true },
-  // What the dead and the stopped have sent arrives when a successor is about to begin, or is at it.
+  // Calls of dead and stopped instances arrive when a successor is about to begin, or has begun.
   { ...theme('kill', 'pause'), rates: { lastRecord: 0.3, crashSent: 0.01, late: 0.05 }, longRuns: true },
   ...twice({ ...theme('kill', 'pause'), rates: { lastRecord: 0.4, lastLook: 0.5, late: 0.1 }, leaseMs: 30_000 }),
   ...twice({ ...theme('deploy', 'deploy', 'deploy', 'kill'), changing: true }),

@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 import { parseSync, Visitor } from 'oxc-parser';
 import type { Edit, Planted } from '../faults/planted';
 
-/** A rule of the product has moved, and what was to be planted there no longer fits. */
+/** A rule of the product has moved, and its planted fault no longer fits. */
 export class PlantingError extends Error {
   readonly code = 'Planting';
   override readonly name = 'PlantingError';
@@ -16,7 +16,7 @@ export class PlantingError extends Error {
  * thread can run.
  *
  * @param root the project's folder
- * @throws PlantingError when a function does not have exactly once the text that is to be replaced in it
+ * @throws PlantingError when a function does not contain the text to replace exactly once
  */
 export async function bundleWorker(root: string, outfile: string, planted?: Planted): Promise<void> {
   // Before esbuild starts: its errors would hide this one.
@@ -37,7 +37,7 @@ export async function bundleWorker(root: string, outfile: string, planted?: Plan
   });
 }
 
-/** The files that a planted fault changes, as they are then. */
+/** The files that a planted fault changes, with their new texts. */
 export function plantedSources(root: string, { name, edits }: Planted): ReadonlyMap<string, string> {
   const changed = new Map<string, string>();
   for (const edit of edits) {
@@ -60,7 +60,7 @@ function whereOf({ file, in: rule }: Edit): string {
   return rule === undefined ? `src/${file}` : `${rule} in src/${file}`;
 }
 
-/** Where the text of an edit stands in its function. */
+/** The position of an edit's text in its function. */
 function placesOf(text: string, { file, in: rule, from }: Edit): number[] {
   const spans = rule === undefined ? [{ start: 0, end: text.length }] : spansOf(file, text, rule);
   const places = new Set<number>();

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Found, Request } from './worker';
 
-/** One thing to be done on any core. */
+/** One task for any core. */
 export interface Task {
   /** The bundled worker that does it. */
   readonly bundle: string;
@@ -10,7 +10,7 @@ export interface Task {
 }
 
 /**
- * Does tasks on all cores, in order as far as they are taken.
+ * Runs tasks on all cores, and starts them in order.
  *
  * @param next the next task; undefined: there are no more
  * @param done called with each answer

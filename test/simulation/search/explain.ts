@@ -11,7 +11,7 @@ import type { Budget } from './shrink';
 import { faultsOf, shrink, sizeOf } from './shrink';
 
 const BUDGET: Budget = { runs: 800, ms: 60_000 };
-/** As much of a trace as anybody reads. */
+/** The longest trace that a person would read. */
 const TRACE_LINES = 250;
 
 /** One history: of which mix, and with which fault planted in the source. */
@@ -28,7 +28,7 @@ export interface Explained {
   readonly shrunk: { readonly from: number; readonly to: number; readonly stillFails: boolean } | undefined;
 }
 
-/** Replays one history; one that fails is shrunk, and told. */
+/** Replays one history; if it fails, shrinks it and describes it. */
 export async function explain({ seed, mix, planted }: Subject, budget = BUDGET): Promise<Explained> {
   const plan = planOf(seed, mix);
   const failed = await runHistory(plan);
@@ -55,7 +55,7 @@ export async function explain({ seed, mix, planted }: Subject, budget = BUDGET):
   return { violations, text, shrunk: { ...parts, stillFails } };
 }
 
-/** What a newcomer pastes to see a failing history again. */
+/** The command that replays a failing history. */
 export function replayLine({ seed, mix, planted }: Subject): string {
   return [
     `npm run soak -- --seed ${String(seed)}`,

@@ -18,7 +18,7 @@ const EVENTS_AT_MOST = 400_000;
 /** Once the faults have ended, everything that they left is to be settled within this, backlogs apart. */
 const SETTLED_WITHIN_MS = 330_000;
 const LOOK_EVERY_MS = 15_000;
-/** For how long it must then go on as if nothing had happened. */
+/** The time for which everything must then run without any trouble. */
 export const CALM_MS = 90_000;
 
 export interface Outcome {
@@ -31,7 +31,7 @@ export interface Outcome {
   readonly lasted: number;
 }
 
-/** Lets a history happen, with the real coordinator in every instance. */
+/** Plays a history, with the real coordinator in every instance. */
 export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
   const world = createWorld(plan, traced);
   const { timeline, observer, faults, trace, counts } = world;
@@ -59,7 +59,7 @@ export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
   };
 }
 
-/** Every now and then: does somebody say which jobs are overdue? */
+/** Checks now and then that overdue jobs are reported. */
 function watchAlerts(world: World): void {
   const { timeline, plan, observer, deployments } = world;
   timeline.after(LOOK_EVERY_MS, () => {
@@ -78,7 +78,7 @@ function watchAlerts(world: World): void {
   });
 }
 
-/** Lets time pass, and looks after each event whether all promises are kept. */
+/** Lets time pass, and checks all promises after each event. */
 function until({ timeline, observer, counts, election }: World, instant: number): Promise<void> {
   return timeline.runUntil(instant, () => {
     counts.events += 1;
@@ -89,13 +89,13 @@ function until({ timeline, observer, counts, election }: World, instant: number)
   });
 }
 
-/** The faults end: all that they left is settled, and from then on everything is on time. */
+/** Ends the faults: everything that they left must be settled, and from then on everything must be on time. */
 async function quieten(world: World): Promise<void> {
   const { timeline, observer, plan } = world;
   const quiet = timeline.now();
   endFaults(world);
   const settledWithin = SETTLED_WITHIN_MS + backlogMs(world, START + quiet);
-  // What operators have sent may still be on its way.
+  // Calls of operators may still be in flight.
   if (plan.people === true) await until(world, quiet + ARRIVES_WITHIN_MS);
   while (!isSettled(world, START + quiet)) {
     if (timeline.now() - quiet > settledWithin) {
@@ -113,7 +113,7 @@ async function quieten(world: World): Promise<void> {
   if (observer.violations.length === 0) checkEnd(world, { quietFrom: START + quiet, calmFrom: START + calm });
 }
 
-/** Everybody is back, with the newest file; of several hubs, one that died for good stays dead. */
+/** Brings every instance back, with the newest file. A hub that died for good stays dead, if there are others. */
 function endFaults(world: World): void {
   const { deployments, places, plan } = world;
   world.troubled = false;

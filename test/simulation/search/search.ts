@@ -9,12 +9,12 @@ import type { Planted } from '../faults/planted';
 import { PLANTED } from '../faults/planted';
 import type { Failure, Found, Request } from './worker';
 
-/** Histories that a core does before it is asked what next. */
+/** The number of histories in one task of a core. */
 const AT_ONCE = 20;
 /** Within this many histories each planted fault must be caught. */
 export const WITHIN = 500;
 
-/** Bundles the worker and lets something be done with it. */
+/** Bundles the worker, and passes the file to `use`. */
 export async function withWorker<T>(
   root: string,
   planted: Planted | undefined,
@@ -43,7 +43,7 @@ export interface Range {
 }
 
 /**
- * Runs histories on all cores, lowest seeds first, until one fails, all are done, or nobody wants more.
+ * Runs histories on all cores, lowest seeds first, until one fails, all are done, or the caller wants no more.
  *
  * @returns failures by seed
  */
@@ -96,18 +96,18 @@ export interface Caught {
   readonly planted: Planted;
   /** The first history that shows it; undefined: none did. */
   readonly failure: Failure | undefined;
-  /** The changed source crashes, so that the failure does not show that the rule is missed. */
+  /** The changed source crashes, so its failure does not show that the rule is needed. */
   readonly refused: PlantingError | undefined;
   readonly histories: number;
 }
 
-/** Plants each fault in turn, on all cores, and lets histories happen until it is caught. */
+/** Plants each fault in turn, on all cores, and plays histories until it is caught. */
 export async function catchPlanted(
   root: string,
   caught: (result: Caught) => void,
   all: readonly Planted[] = PLANTED,
 ): Promise<readonly Caught[]> {
-  // Before anything is run: a rule that has moved is to be heard of at once.
+  // Before any run, so that a rule that has moved is reported at once.
   for (const planted of all) plantedSources(root, planted);
   const waiting = [...all];
   const results = new Map<string, Caught>();

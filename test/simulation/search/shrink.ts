@@ -6,7 +6,7 @@ import type { Behaviour } from '../faults/plan-job';
 import { BEHAVIOURS } from '../faults/plan-job';
 
 export interface Budget {
-  /** How many histories may be tried. */
+  /** The most histories to try. */
   readonly runs: number;
   readonly ms: number;
 }
@@ -17,12 +17,13 @@ export interface Shrunk {
   readonly runs: number;
 }
 
-/** Tells how long a process has worked. */
+/** Returns how long a process has worked. */
 type Elapsed = () => number;
 
 /**
- * Makes a failing history as small as it gets while it still breaks the same kind of promise: fewer disturbances,
- * faults, jobs and instances, right clocks, quick handlers, less time. Ends with what it has when the budget is spent.
+ * Makes a failing history as small as possible while it still breaks the same kind of promise: fewer disturbances,
+ * faults, jobs and instances, right clocks, quick handlers, less time. Returns the smallest one when the budget is
+ * spent.
  */
 export async function shrink(plan: Plan, failed: Outcome, budget: Budget): Promise<Shrunk> {
   const kind = failed.violations[0]?.kind;
@@ -31,7 +32,7 @@ export async function shrink(plan: Plan, failed: Outcome, budget: Budget): Promi
   let best: Shrunk = { plan, outcome: failed, runs: 0 };
   let runs = 0;
   const spent = (): boolean => runs >= budget.runs || elapsed() > until;
-  /** Takes the change over if the history still fails. */
+  /** Keeps the change if the history still fails. */
   const attempt = async (changed: Plan): Promise<boolean> => {
     if (spent()) return false;
     runs += 1;
@@ -75,13 +76,13 @@ function listed(plan: Plan, faults: readonly Fault[]): Plan {
   return { ...plan, faults: { kind: 'listed', faults } };
 }
 
-/** Of how many parts a history is told. */
+/** The number of parts of a history. */
 export function sizeOf(plan: Plan): number {
   const clocks = plan.instances.filter(({ clock }) => clock.skewMs !== 0 || clock.drift !== 0).length;
   return plan.jobs.length + plan.instances.length + plan.disturbances.length + faultsOf(plan).length + clocks;
 }
 
-/** Nothing after the end of the history matters, and neither does more trouble than it needed. */
+/** Drops everything after the end of the history, and all faults that it did not need. */
 function cutOff(plan: Plan, { lasted, struck }: Outcome): Plan {
   return {
     ...listed(plan, struck),
@@ -90,7 +91,7 @@ function cutOff(plan: Plan, { lasted, struck }: Outcome): Plan {
   };
 }
 
-/** Delta debugging: leaves out halves, then ever smaller parts, for as long as that works. */
+/** Delta debugging: leaves out halves, then smaller and smaller parts, for as long as the history still fails. */
 async function leaveOut<T>(
   current: () => readonly T[],
   attempt: (rest: readonly T[]) => Promise<boolean>,

@@ -23,7 +23,7 @@ ${MIX_NAMES.map((name) => `  ${name.padEnd(10)} ${MIXES[name].what}`).join('\n')
 Faults to plant: ${PLANTED.map(({ name }) => name).join(', ')}.
 `;
 
-/** What was asked for cannot be done. */
+/** The options of the command are wrong. */
 export class SoakOptionError extends Error {
   readonly code = 'SoakOption';
   override readonly name = 'SoakOptionError';
@@ -37,7 +37,7 @@ export type SoakOptions =
       readonly kind: 'soak';
       readonly mix: MixName;
       readonly first: number;
-      /** Undefined: as many as there is time for. */
+      /** Undefined: as many as the time allows. */
       readonly histories: number | undefined;
       /** Undefined: until all histories are done. */
       readonly minutes: number | undefined;
@@ -45,7 +45,7 @@ export type SoakOptions =
     };
 
 /**
- * @param now where the seeds begin when nobody says
+ * @param now the default first seed
  * @throws SoakOptionError
  */
 export function soakOptions(args: readonly string[], now: number): SoakOptions {

@@ -7,14 +7,14 @@ import { runHistory } from './history';
 import type { MixName } from '../faults/mixes';
 import { planOf } from '../faults/mixes';
 
-/** What a core is asked to do. */
+/** A task of a core. */
 export type Request =
   | {
       readonly kind: 'search';
       readonly mix: MixName;
       readonly first: number;
       readonly count: number;
-      /** Goes no further than the first history that fails. */
+      /** Stops at the first history that fails. */
       readonly stopAtFirst: boolean;
     }
   /** Replays one history, and shrinks it where it fails. */
@@ -27,10 +27,10 @@ export interface Failure {
 }
 
 export interface Found {
-  /** How many histories were let happen. */
+  /** The number of histories that were played. */
   readonly histories: number;
   readonly failures: readonly Failure[];
-  /** What there is to read of one history. */
+  /** The description of one history. */
   readonly text?: string | undefined;
   readonly shrunk?: Explained['shrunk'];
 }
@@ -55,13 +55,13 @@ async function answer(request: Request): Promise<Found> {
   return { histories: 1, failures: violations.length === 0 ? [] : [{ seed, mix, violations }], text, shrunk };
 }
 
-// The errors of a simulated world are many, and nobody reads their stacks.
+// A simulated world makes many errors, and nobody reads their stacks.
 Error.stackTraceLimit = 0;
 parentPort?.on('message', (request: Request) => {
   answer(request).then(
     (found) => parentPort?.postMessage(found, []),
     (error: unknown) => {
-      // Ends the worker: whoever waits for it is told.
+      // Ends the worker, and its caller gets the error.
       throw error;
     },
   );

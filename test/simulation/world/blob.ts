@@ -6,7 +6,7 @@ export interface TargetBlob {
   write(metadata: Record<string, string>, conditions: { ifMatch?: string; ifNoneMatch?: string }): Promise<void>;
 }
 
-/** What the storage SDK throws. */
+/** An error of the storage SDK. */
 class BlobError extends Error {
   constructor(readonly statusCode: number) {
     super(`status ${String(statusCode)}`);

@@ -1,13 +1,13 @@
-/** Storage calls of one process in a minute, for each job and one more: beyond this it loops hot. */
+/** The limit of a process's storage calls in a minute, for each job and one more: above it, the process loops hot. */
 const CALLS_A_MINUTE = 1_200;
-/** What one attempt, or one call for an item of a fan-out, may need on top: a backlog of fan-outs is worked on fast. */
+/** The extra calls for one attempt, or for one call for an item: a backlog of fan-outs is worked on fast. */
 const CALLS_AN_ATTEMPT = 20;
 const CALLS_AN_ITEM = 12;
 
 /** Counts the storage calls of one process, minute by minute. */
 export interface CallMeter {
   called(): void;
-  /** The process began an attempt, or a call for an item. One that it begins again and again counts once. */
+  /** The process began an attempt, or a call for an item. A repeated beginning counts once. */
   attempt(id: string): void;
   item(id: string): void;
 }
