@@ -15,7 +15,7 @@ export interface Violation {
   readonly text: string;
 }
 
-/** When a listing was made and when it came, and when the one before was made: a decision on that may still be on its way. */
+/** When a listing was made and arrived, and when the one before was made: a decision on that one may be in flight. */
 export interface ListedView {
   readonly at: number;
   /** When its row was read, which may lie on a later page. */
@@ -36,7 +36,7 @@ export interface Actor {
   readonly mostError: () => number;
   /** Its machine's wall clock is wrong. */
   readonly skewed: () => boolean;
-  /** Its task hub delivers nothing, since then and for good. */
+  /** Since then, its task hub delivers nothing, for good. */
   readonly hubDeadSince: () => number | undefined;
   /** The last listing of a job that has reached it. */
   readonly views: Map<JobName, ListedView>;
@@ -46,13 +46,13 @@ export interface Actor {
 export interface Acquisition {
   readonly actor: Actor;
   readonly leaseMs: number;
-  /** When the listing was made that it was first decided on, and that of the last decision. */
+  /** When the listings of its first and its last decision were made. */
   readonly viewAt: number;
   lastViewAt: number;
-  /** When it was sent first, and last: an attempt whose message was late asks again. */
+  /** When it was first and last sent: an attempt with a late message repeats it. */
   readonly firstSentAt: number;
   sentAt: number;
-  /** How far off its process's idea of the time was, at least and at most. */
+  /** The smallest and the largest error of its process's time. */
   errors: readonly [number, number];
   skewed: boolean;
   /** When it took effect first; undefined: not yet. */
@@ -101,14 +101,14 @@ export interface RecordFact {
   readonly isDeleted?: boolean;
 }
 
-/** Something else wrote over a row or a control, until somebody put it right. */
+/** Another program wrote over a row or a control, until an operator repaired it. */
 export interface Spoiled {
   readonly what: 'row' | 'control';
   readonly since: number;
   readonly until: number | undefined;
 }
 
-/** What the observer knows of one job. */
+/** The observed state of one job. */
 export interface JobFacts {
   readonly name: JobName;
   /** By revision. */
@@ -117,7 +117,7 @@ export interface JobFacts {
   etag: ETag | undefined;
   /** How far off the clock of the row's last writer was. */
   writerError: number;
-  /** Whose schedule the row followed, after which cursor. */
+  /** The schedules that the row followed, and the cursor after which it did. */
   readonly reigns: { readonly hash: string; readonly after: number }[];
   /** When its row was created, in the service's time: the first cursor. */
   firstCursor: number;
@@ -132,27 +132,27 @@ export interface JobFacts {
   readonly items: Set<ItemExecution>;
   /** When each piece of a run that fans out was stored, by the run's key and the piece's name. */
   readonly pieces: Map<string, Map<string, number>>;
-  /** How many items a run has, by its key. */
+  /** The number of a run's items, by the run's key. */
   readonly planned: Map<string, number>;
   /** When the row was no longer left to the items of a token. */
   readonly wentOn: Map<number, number>;
   readonly acquisitions: Map<LeaseId, Acquisition>;
-  /** Who has the lease by the service's rules, and until when. */
+  /** The holder of the lease by the service's rules, and its end. */
   lease: { readonly id: LeaseId; readonly until: number; readonly broken: boolean } | undefined;
-  /** Every version of the control, with when it was written. */
+  /** Every version of the control, with the time of its write. */
   readonly controls: { readonly at: number; readonly control: Control }[];
   /** When its row or its control was not cronlease's. One at a time. */
   readonly spoiled: Spoiled[];
-  /** When somebody last said that it is left alone, or in other trouble. */
+  /** When an instance last reported that it is left alone, or has other trouble. */
   saidUnhealthyAt: number;
   /** The numbers of requests, by their ids. */
   readonly requested: Map<string, number>;
   /** Unrun stretches that the row has ever owed, by record key. */
   readonly owed: Map<string, string>;
   fencedToken: number;
-  /** When handlers that ended by themselves did, by token. */
+  /** When handlers ended by themselves, by token. */
   readonly endedAt: Map<number, number>;
-  /** When somebody last said that it is overdue. */
+  /** When an instance last reported that it is overdue. */
   saidOverdueAt: number;
 }
 
@@ -209,7 +209,7 @@ export function isFinal({ records }: JobFacts, key: string): boolean {
 /** A Date is cut to whole seconds, and the machine that wrote it may be behind. */
 export const DATE_BEHIND_MS = 1_900;
 
-/** As the protocol has it; not the product's own reckoning, which may be what is wrong. */
+/** The protocol's value, written apart from the product's own calculation, which may be wrong. */
 export function marginOf(leaseMs: number): number {
   return Math.max(2_000, leaseMs / 10);
 }
@@ -228,7 +228,7 @@ export function keyText(key: string): string {
   return short(parts.scheduledFor) + (parts.request === undefined ? '' : `(${parts.request})`);
 }
 
-/** Its lease goes on for no longer than this. */
+/** Its lease lasts no longer than this. */
 export function leaseBroken(facts: JobFacts, periodMs: number, now: number): void {
   if (facts.lease === undefined) return;
   facts.lease = { ...facts.lease, until: Math.min(facts.lease.until, now + periodMs), broken: true };

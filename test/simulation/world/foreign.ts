@@ -6,14 +6,14 @@ import { START } from './world';
 import type { World } from './world';
 
 /*
- * Something else writes over a blob of one job, and somebody puts it right after a while. Until then the job is left
+ * Another program writes over a blob of one job, and an operator repairs it after a while. Until then the job is left
  * alone.
  */
 
-/** What no control of cronlease's holds. */
+/** Contents that no control of cronlease has. */
 const FOREIGN = 'of another program';
 
-/** What becomes of a row: a newer version's, one with a field that nobody can read, or another program's. */
+/** The ways to spoil a row: a newer format, a field that cannot be read, or another program's contents. */
 export type RowSpoil = 'format' | 'field' | 'replaced';
 
 const SPOILT: Readonly<Record<RowSpoil, (row: Metadata) => Metadata>> = {
@@ -40,7 +40,7 @@ async function putControlRight(store: LeaseStore, job: JobName, metadata: Metada
   else await store.writeControl(job, metadata, control.etag);
 }
 
-/** Storage refuses a write without the lease's id while somebody holds the row: then nothing happens. */
+/** Storage refuses a write without the lease's id while the row is held: then nothing happens. */
 export async function spoilRow(world: World, job: JobName, how: RowSpoil, lasts: Millis): Promise<void> {
   const store = world.service.open();
   const row = await store.readRow(job);

@@ -12,10 +12,10 @@ import type { Random } from '../faults/random';
 import { seededBy } from '../faults/random';
 import type { World } from './world';
 
-/** A handler that does not obey its signal still wants to get done: it writes this often, one after another. */
+/** A handler that ignores its signal still tries to finish: it writes this often, one write after another. */
 const HURRIED_WRITES = 40;
 
-/** What one handler call does: it writes through its fence as it goes on, and behaves as drawn. */
+/** One handler call: it writes through its fence meanwhile, and behaves as drawn. */
 export async function behave(
   context: JobContext,
   clock: Clock,
@@ -29,7 +29,7 @@ export async function behave(
   let hurried = 0;
   for (;;) {
     if (random.chance(hurried > 0 ? 1 : 0.5)) {
-      // A stale leader, or storage that is away: a handler that ignores its errors goes on all the same.
+      // A stale leader, or storage that is away: a handler that ignores its errors continues all the same.
       const written = context.fence.write(blob, 'x').catch((error: unknown) => error);
       const failed = await written;
       if (failed !== undefined && behaviour === 'throwsLate') throw failed;
@@ -49,7 +49,7 @@ export async function behave(
   return { by: context.fence.token };
 }
 
-/** How a fan-out's handler reaches what is around it. */
+/** A fan-out handler's access to the world. */
 interface FanOutParts {
   readonly run: (context: JobContext) => Promise<unknown>;
   /** An item begins. */
@@ -57,7 +57,7 @@ interface FanOutParts {
   readonly blob: FencedBlob;
 }
 
-/** A handler that fans out: its plan and its gathering behave as any handler does, its items as {@link behaveAsItem}. */
+/** A handler that fans out: its plan and its gathering behave as any handler, its items as {@link behaveAsItem}. */
 export function fanOutHandler(
   world: World,
   planned: PlannedFanOut,
@@ -95,7 +95,7 @@ export function fanOutHandler(
   };
 }
 
-/** An item takes a while or throws, writes through its fence as it goes on, and may ignore its signal. */
+/** An item takes a while or throws, writes through its fence meanwhile, and may ignore its signal. */
 async function behaveAsItem(
   world: World,
   planned: PlannedFanOut,
@@ -112,7 +112,7 @@ async function behaveAsItem(
     (slow ? random.whole(5_000, random.pick([40_000, 90_000])) : random.whole(0, world.troubled ? 1_500 : 100));
   for (let hurried = 0; ;) {
     if (random.chance(hurried > 0 ? 1 : 0.3)) {
-      // A stale token, others that write it too, or storage that is away: it goes on all the same.
+      // A stale token, other writers, or storage that is away: it continues all the same.
       await fence.write(blob, 'x').catch(() => undefined);
     }
     const left = ends - clock.monotonic();

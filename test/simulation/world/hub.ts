@@ -11,21 +11,21 @@ import type { Trace } from './trace';
 export interface Worker {
   readonly process: SimulatedProcess;
   run(input: AttemptInput): Promise<AttemptResult>;
-  /** It takes no new work any more. */
+  /** Whether it takes no new work any longer. */
   readonly leaving: boolean;
 }
 
 /** One deployment's task hub: it outlives its instances. */
 export interface TaskHub {
-  /** The hub as one process reaches it. */
+  /** One process's connection to the hub. */
   for(process: SimulatedProcess): Hub;
-  /** Nothing is delivered while it is so. */
+  /** While set, the hub delivers nothing. */
   dead: boolean;
-  /** How much later everything but probes is delivered. */
+  /** The delay of every message except probes. */
   lateMs: number;
-  /** It takes no orchestration while it is so. */
+  /** While set, the hub takes no orchestration. */
   refusing: boolean;
-  /** Everything in it is lost. */
+  /** Loses everything in the hub. */
   wipe(): void;
 }
 
@@ -33,11 +33,11 @@ interface Orchestration {
   readonly id: string;
   status: 'pending' | 'completed' | 'failed';
   readonly steps: Generator<unknown, unknown, unknown>;
-  /** Number of the activity that it waits for. */
+  /** The number of the activity for which it waits. */
   step: number;
   /** Whose sub-orchestration it is, and at which place among those that run side by side. */
   readonly parent: { readonly orchestration: Orchestration; readonly step: number; readonly place: number } | undefined;
-  /** What its sub-orchestrations have come to; how many are left. */
+  /** The results of its sub-orchestrations, and the number of open ones. */
   children: { readonly results: unknown[]; left: number };
 }
 
@@ -133,7 +133,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
       tellParent(orchestration, yielded.value);
       return;
     }
-    // What the orchestrator yields is what this hub's own context gave it, whatever Durable calls its type.
+    // The orchestrator yields values of this hub's own context, whatever Durable calls their type.
     const action = yielded.value as Action;
     switch (action.kind) {
       case 'activity':
@@ -184,7 +184,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     });
   }
 
-  /** How long a message to a fan-out's orchestrations stays hidden, since its host has died. */
+  /** The time for which a message to a fan-out's orchestrations stays hidden after its host died. */
   function hiddenFor({ id, parent, children }: Orchestration): number {
     if (parent === undefined && children.left === 0) return 0;
     return next(['hidden'], id).fault?.ms ?? 0;
@@ -274,7 +274,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
   }
 }
 
-/** What an orchestrator sees of Durable. */
+/** An orchestrator's view of Durable. */
 function contextOf(input: unknown): object {
   const message = copy(input);
   return {
@@ -288,7 +288,7 @@ function contextOf(input: unknown): object {
   };
 }
 
-/** What goes through Durable is JSON. */
+/** Messages pass through Durable as JSON. */
 function copy<T>(message: T): T {
   return JSON.parse(JSON.stringify(message)) as T;
 }

@@ -31,7 +31,7 @@ export interface Instance extends Worker {
   readonly deployment: Deployment;
   readonly coordinator: Coordinator;
   drain(): Promise<void>;
-  /** Its host was told to stop: its timer fires no more, and it takes no message of its hub. */
+  /** Its host is stopping: its timer does not fire, and it takes no message of its hub. */
   leaving: boolean;
   pausedSince: number | undefined;
   /** Since when its timer is the one that fires. */
@@ -52,7 +52,7 @@ export interface InstanceOptions {
   readonly said: (event: CoordinatorEvent) => void;
   /** It hands a job's lease over to its task hub. */
   readonly handedOver: (job: string, leaseId: string) => void;
-  /** What must not happen: a tick or an attempt throws, or the source is seen to be wrong in itself. */
+  /** Called for an event that must not happen: a tick or an attempt throws, or the source itself is wrong. */
   readonly broken: (kind: 'threw' | 'crashed', what: string) => void;
   /** Whether this instance's timer is the one that fires. */
   readonly mayTick: (instance: Instance) => boolean;

@@ -8,7 +8,7 @@ import { seeded } from '../faults/random';
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
 
-/** How the storage service is away: it refuses all calls or most of them, answers late, or does not answer. */
+/** The outages of the storage service: it refuses all calls or most of them, answers late, or does not answer. */
 export type Outage = 'refuses' | 'throttles' | 'slows' | 'hangs';
 /** The share of calls that are refused while it throttles. */
 const THROTTLED = 0.7;
@@ -16,7 +16,7 @@ const THROTTLED = 0.7;
 const SLOW_MS = [500, 5_500] as const;
 /** After a call that was the last one before a process was stopped, it stays so for this long: longer than most leases. */
 const STOPPED_MS = 45_000;
-/** And for this long where it must not come back in time. */
+/** The same, where it must not come back in time. */
 const STOPPED_LONG_MS = 80_000;
 
 /** The way from one process to the storage service and back. */
@@ -24,12 +24,12 @@ export interface Network {
   readonly timeline: Timeline;
   readonly trace: Trace | undefined;
   readonly calls: FaultStream;
-  /** How long each call takes, there and back, on top of what all take. */
+  /** The extra time of each call, in both directions. */
   readonly slowMs: number;
   outage(): Outage | undefined;
   /** The service refuses this process: its role is missing. */
   denied(): boolean;
-  /** The process does not survive this call, or stops for a while in it. */
+  /** Kills the process in this call, or stops it for a while. */
   crash(back: number): void;
   pause(lasts: number, asleep: boolean): void;
   called(): void;
@@ -37,7 +37,7 @@ export interface Network {
 
 interface Call<T> {
   readonly kind: string;
-  /** Runs where the service is. */
+  /** Runs at the service. */
   readonly apply: () => Promise<T>;
   /** For a listing: two that were made one after another, as one answer. */
   readonly tear?: (first: T, second: T, seed: number) => T;
@@ -71,7 +71,7 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
     };
     const leapt = timeline.leapt();
     const arrive = async (): Promise<void> => {
-      // No request is on its way for days.
+      // No request is in flight for days.
       if (timeline.leapt() > leapt) {
         unavailable('lost on its way');
         return;
@@ -142,7 +142,7 @@ function isSlowThere(kind: CallFault | undefined): boolean {
 }
 
 /**
- * A store handle whose calls go over the network. The caller giving up does not call a request back.
+ * A store handle whose calls go over the network. A caller that gives up does not recall its request.
  *
  * @param passing sees each call as it is sent, and what a listing brings as it arrives
  */

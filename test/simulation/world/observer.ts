@@ -19,13 +19,13 @@ import { endSpoil, isFinal, keyText, leaseBroken, marginOf, newFacts, short } fr
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
 
-/** From a listing to the call that follows from it, a look into the ledger included. */
+/** The longest time from a listing to its call, with a look into the ledger. */
 const DECIDES_WITHIN_MS = 1_000;
 
 export interface Observer {
   readonly violations: readonly Violation[];
   readonly jobs: ReadonlyMap<JobName, JobFacts>;
-  /** The service's store, watched: every call that is applied is looked at. */
+  /** The service's store, with a check of every call that is applied. */
   watch(store: LeaseStore & LeaseBreaking, actor: Actor): LeaseStore;
   /** A process sends a call. */
   sent(actor: Actor, method: string, parameters: readonly unknown[]): void;
@@ -38,17 +38,17 @@ export interface Observer {
   handlerEnded(execution: Execution, returned: boolean): void;
   itemStarted(item: ItemExecution): void;
   itemEnded(item: ItemExecution): void;
-  /** A process says what happens. */
+  /** A process reports an event. */
   event(actor: Actor, event: CoordinatorEvent): void;
   /** A write through a fence is sent by its process, or applied by the service. */
   fencedWriteSent(job: string, token: number): void;
   fencedWrite(job: string, token: number): void;
-  /** Whatever holds at each instant. */
+  /** Checks the rules that hold at each instant. */
   check(): void;
   report(kind: string, job: string, text: string): void;
 }
 
-/** Looks at every write that storage applies, and at every handler, independently of what the coordinator believes. */
+/** Checks every write that storage applies, and every handler, independently of the coordinator's beliefs. */
 export function createObserver(
   specs: ReadonlyMap<JobName, readonly JobSpec[]>,
   timeline: Timeline,
@@ -89,10 +89,10 @@ export function createObserver(
       const [job, { leaseId, leaseMs }] = parameters as Parameters<LeaseStore['acquire']>;
       const { acquisitions } = factsOf(job);
       const asked = acquisitions.get(leaseId);
-      // Asked again under the same id: after a lost answer, or by a later decision.
+      // Repeated under the same id: after a lost answer, or by a later decision.
       if (asked !== undefined) {
         asked.sentAt = now();
-        // An attempt asks again for what its tick has decided, by what that has seen.
+        // An attempt repeats its tick's call, from the tick's decision and listing.
         asked.lastViewAt = Math.max(asked.lastViewAt, actor.views.get(job)?.rowAt ?? now());
         asked.skewed ||= actor.skewed();
         asked.errors = [Math.min(asked.errors[0], actor.error()), Math.max(asked.errors[1], actor.error())];
@@ -125,7 +125,7 @@ export function createObserver(
       const at = madeAt.get(listing) ?? listing.date;
       for (const [job, { date }] of listing.jobs) {
         const last = actor.views.get(job);
-        // Pages that were slow may be older than what came before them.
+        // Slow pages may be older than the listings before them.
         const before = last === undefined ? at : Math.min(at, oldestView(last, now()));
         const rowAt = Math.max(at, date);
         actor.views.set(job, { at, rowAt, cameAt: now(), before });
@@ -180,7 +180,7 @@ export function createObserver(
     },
   };
 
-  /** Looks at the very instant at which the trust must be over. */
+  /** Checks the very instant at which the trust must be over. */
   function probe(facts: JobFacts, execution: Execution): void {
     const left = trustLimit(facts, execution) - now();
     if (left >= 0 && Number.isFinite(left)) timeline.after(left + 1, () => undefined);
@@ -359,7 +359,7 @@ function acquired(
   if (lease !== undefined && lease.id !== leaseId && now < lease.until) {
     report('leasedTwice', name, 'a lease was given while another one goes on');
   }
-  // One whose attempt has let the run wait, or has recorded it, does not trust any more.
+  // A holder whose attempt has suspended or recorded the run no longer trusts.
   const atWork = facts.row?.phase === 'running' && !isFinal(facts, facts.row.run?.key ?? '');
   const last = lease?.broken === true && lease.id !== leaseId ? facts.acquisitions.get(lease.id) : undefined;
   if (atWork && last?.used === true && now < last.provenAt + last.leaseMs - marginOf(last.leaseMs)) {
@@ -373,7 +373,7 @@ function acquired(
   proven(facts, acquisition);
 }
 
-/** A process whose hub is dead learns so from its first hand-over that comes to nothing, and then keeps out. */
+/** A process with a dead hub finds out by its first failed hand-over, and then claims nothing. */
 function checkHub({ acquisitions, name }: JobFacts, actor: Actor, report: Observer['report']): void {
   const deadSince = actor.hubDeadSince();
   if (deadSince === undefined) return;
@@ -387,13 +387,13 @@ function checkHub({ acquisitions, name }: JobFacts, actor: Actor, report: Observ
   }
 }
 
-/** The run's key, from what its handler is told. */
+/** The run's key, from the context of its handler. */
 function runKeyOf(context: JobContext): string {
   const request = /-m-([0-9a-z]+)$/.exec(context.runId)?.[1];
   return recordKey(context.scheduledFor.getTime(), request);
 }
 
-/** Made when, at the latest, a listing was that a decision may have been made on which is carried out now. */
+/** When the oldest listing was made whose decision may be carried out now. */
 function oldestView(view: ListedView | undefined, now: number): number {
   if (view === undefined) return now;
   return now - view.cameAt < DECIDES_WITHIN_MS ? view.before : view.at;

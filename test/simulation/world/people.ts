@@ -11,10 +11,10 @@ import type { SimulatedProcess } from './process';
 import { OPERATOR, START } from './world';
 import type { World } from './world';
 
-/** A call that was sent arrives within this, if it does. */
+/** The longest time until a call arrives, if it does. */
 export const ARRIVES_WITHIN_MS = 61_000;
 
-/** What a person does. Being refused is an answer, and so is that storage cannot be reached where it may not be. */
+/** One command of a person. A refusal is a valid answer, and so is unreachable storage where faults allow it. */
 export function operate(world: World, act: (store: LeaseStore, desk: Desk) => Promise<unknown>): void {
   const mayFail = world.troubled && world.plan.people === true;
   const desk = mayFail ? deskOfOperator(world) : deskAt(world.store, systemOf(world), 0);
@@ -26,7 +26,7 @@ export function operate(world: World, act: (store: LeaseStore, desk: Desk) => Pr
   });
 }
 
-/** What a command that takes leases needs. */
+/** The objects for a command that takes leases. */
 function deskAt(store: LeaseStore, { clock }: SimulatedProcess, operator: number): Desk {
   let ids = 0;
   return {
@@ -48,7 +48,7 @@ function systemOf({ timeline }: World): SimulatedProcess {
 const OPERATOR_SKEWS = [0, 0, 2_500, -30_000, 3_600_000, -3_600_000] as const;
 const LACKS_ROLE = 0.05;
 
-/** A command is a process of its own: one that dies is not started again. */
+/** A command is a process of its own, which is not restarted if it dies. */
 function deskOfOperator(world: World): Desk {
   const { timeline, trace, faults, counts, observer, service, plan } = world;
   world.operators += 1;
@@ -75,7 +75,7 @@ function deskOfOperator(world: World): Desk {
       counts.calls += 1;
     },
   };
-  // Nobody goes on with a command for longer than there are faults.
+  // No command continues after the end of the faults.
   const ends = world.plan.troubledMs - timeline.now();
   timeline.after(ends, process.kill);
   const store = storeOver(network, process, observer.watch(service.open(), actor), {

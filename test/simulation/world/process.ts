@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/core/clock';
 import type { Timeline } from './timeline';
 
-/** How one machine's clocks differ from true time. */
+/** The errors of one machine's clocks. */
 export interface ClockFault {
   /** Its wall clock is this far ahead. */
   readonly skewMs: number;
@@ -9,18 +9,18 @@ export interface ClockFault {
   readonly drift: number;
 }
 
-/** One operating system process: everything that it does goes through its gate. */
+/** One operating system process: all its actions pass through its gate. */
 export interface SimulatedProcess {
   readonly id: string;
   readonly clock: Clock;
-  /** As `kill -9`: nothing of it goes on. */
+  /** Kills it, as by `kill -9`. */
   kill(): void;
   readonly dead: boolean;
   /** Stops it where it is. `asleep`: its machine sleeps, and the monotonic clock stands still. */
   pause(asleep: boolean): void;
   wake(): void;
   readonly paused: boolean;
-  /** Somebody sets its machine's wall clock. */
+  /** Sets its machine's wall clock. */
   setSkew(skewMs: number): void;
   /** Runs now, or when the process wakes, or never. */
   enter(run: () => void): void;

@@ -1,17 +1,17 @@
-/** True time, in ms since the start of the history, and what is to happen in it. */
+/** True time, in ms since the start of the history, and the events to come. */
 export interface Timeline {
   now(): number;
-  /** Runs once, `delay` from now. Of several at one instant, the one that was set first. Returns what cancels it. */
+  /** Runs once, `delay` from now; several at one instant run in the order of their calls. Returns a cancel function. */
   after(delay: number, run: () => void): () => void;
   /**
-   * Lets time pass. What an event sets in motion (promises) comes to rest before the next one.
+   * Lets time pass. The promises of one event come to rest before the next event.
    *
    * @param afterEach called when an event has come to rest; false ends it
    */
   runUntil(instant: number, afterEach: () => boolean): Promise<void>;
-  /** Everything stands still for so long: all that is to happen comes that much later. */
+  /** Stops everything for this long: all coming events are that much later. */
   leap(ms: number): void;
-  /** How long everything has stood still so far. */
+  /** The total time for which everything has stood still. */
   leapt(): number;
 }
 
@@ -40,7 +40,7 @@ export function createTimeline(): Timeline {
     leap(ms) {
       now += ms;
       leapt += ms;
-      // All by the same, so that the heap's order stays.
+      // All events move by the same time, so that the heap's order stays.
       for (const event of heap) event.at += ms;
     },
     runUntil(planned, afterEach) {
@@ -79,9 +79,8 @@ export function createTimeline(): Timeline {
 const SETTLED = Promise.resolve();
 
 /**
- * Calls once every chain of promises that needs no further event has come to its end: Node runs what was put on its
- * tick queue by a promise when no promise has anything left to do. A turn of the event loop would do too, and costs
- * ten times as much.
+ * Calls once all chains of promises that need no further event have ended: Node runs a callback that a promise put on
+ * its tick queue when no promise has anything left to do. A turn of the event loop would do too, at ten times the cost.
  */
 function whenAtRest(run: () => void): void {
   void SETTLED.then(() => {

@@ -1,7 +1,7 @@
-/** What happened, in order, as a person can read it. Kept only where somebody is going to read it. */
+/** The events in order, in readable form. Kept only if a person will read them. */
 export interface Trace {
   add(who: string, what: string): void;
-  /** The last lines, of one job and of everybody where `about` names one. */
+  /** The last lines; with `about`, those of one job and those of no job. */
   lines(last: number, about?: string): string[];
 }
 

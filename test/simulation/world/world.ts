@@ -33,12 +33,12 @@ import { createTrace } from './trace';
 
 /** The history's first instant. */
 export const START = Date.UTC(2026, 0, 1);
-/** A clock that is off by less than this is right. */
+/** A clock with a smaller error than this counts as right. */
 const CLOCK_IS_RIGHT_MS = 50;
 /** The host's timer lock passes on from an instance that is stuck. */
 const TIMER_PASSES_ON_MS = 60_000;
 
-/** Everything that a history happens in. */
+/** The world of a history. */
 export interface World {
   readonly plan: Plan;
   readonly timeline: Timeline;
@@ -46,14 +46,14 @@ export interface World {
   readonly observer: Observer;
   readonly faults: Faults;
   readonly service: MemoryService;
-  /** As operators reach it whose calls do not fail. */
+  /** Storage for operators whose calls do not fail. */
   readonly store: LeaseStore;
   readonly deployments: readonly Deployment[];
-  /** Who runs in each place, by the place's index: the dead until somebody follows them. */
+  /** The instance in each place, by the place's index: a dead one until its successor starts. */
   readonly places: Map<number, Instance>;
   readonly targets: ReadonlyMap<string, TargetBlob>;
   readonly counts: { calls: number; handlers: number; events: number };
-  /** How often an instance was started in each place. */
+  /** The number of starts in each place. */
   readonly starts: Map<number, number>;
   /** Until when the service refuses the process in a place. */
   readonly deniedUntil: Map<number, number>;
@@ -289,7 +289,7 @@ async function handle(world: World, context: JobContext, on: Instance, place: Pl
   }
 }
 
-/** What a job's handlers write, as one process reaches it. */
+/** The blob of a job's handlers, through the network of one process. */
 function targetOf(
   world: World,
   job: string,
@@ -308,7 +308,7 @@ export function restart(world: World, place: PlannedInstance, back: number): voi
   });
 }
 
-/** As `kill -9`. */
+/** Kills the instance, as by `kill -9`. */
 export function kill(world: World, place: PlannedInstance, back: number): void {
   const instance = world.places.get(place.index);
   if (instance === undefined || instance.process.dead) return;
@@ -339,14 +339,14 @@ export function wake(world: World, instance: Instance): void {
   instance.pausedSince = undefined;
 }
 
-/** How long a host that is told to stop waits for what it does, and how often it looks. */
+/** How long a stopping host waits for its work, and how often it looks. */
 const INVOCATIONS_MS = 10_000;
 const LOOKS_EVERY_MS = 100;
 const HOOK_MS = 5_000;
 
 /**
- * The host is told to stop. While it has something to do, for up to 10 s, its process hears nothing of that and its hub
- * takes orchestrations and runs none. Then there are 5 s for its shutdown hook, and it is gone.
+ * Stops the host. While it has work, for up to 10 s, its process gets no signal, and its hub takes orchestrations but
+ * runs none. Then its shutdown hook has 5 s, and the process ends.
  */
 export function leave(world: World, place: PlannedInstance, back: number): void {
   const instance = world.places.get(place.index);
