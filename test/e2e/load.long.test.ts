@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { coordinatedApp } from '../support/coordinated';
+import type { DevEvent } from '../support/dev-run';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 
@@ -29,10 +30,10 @@ describe('three deployments, 20 jobs each second', () => {
     const first = await dev.event((event) => event.event === 'succeeded', 90_000);
     const from = Date.parse(String(first['scheduledFor'])) + 5_000;
     const through = from + 30_000;
-    await dev.event(
-      (event) => event.event === 'started' && Date.parse(String(event['scheduledFor'])) > through,
-      60_000,
-    );
+    // Once a job has started a later due time, all its earlier ones are decided.
+    const isLater = (event: DevEvent): boolean =>
+      event.event === 'started' && Date.parse(String(event['scheduledFor'])) > through;
+    await Promise.all(names.map((name) => dev.event((event) => event['job'] === name && isLater(event), 120_000)));
     const memory = instances.map(({ pid }) => Math.round(residentMemory(pid)));
     process.kill(dev.pid, 'SIGTERM');
     expect(await dev.exited()).toBe(0);
