@@ -27,6 +27,11 @@ export interface MemoryService {
   breakLease(job: JobName, periodMs: Millis): void;
   /** Deletes one record, as a lifecycle rule does with old ones. */
   deleteRecord(job: JobName, key: string): void;
+  /**
+   * Returns a function that puts every blob back to its present state, as a failover to a secondary that lags behind
+   * does. A held lease ends at its old time if it is kept.
+   */
+  checkpoint(): (leases: 'kept' | 'gone') => void;
 }
 
 interface Stored {
@@ -82,7 +87,31 @@ export function memoryService(clock: Clock): MemoryService {
     deleteRecord(job, key) {
       state.ledgers.get(job)?.delete(key);
     },
+    checkpoint: () => checkpointOf(state),
   };
+}
+
+function checkpointOf(state: State): (leases: 'kept' | 'gone') => void {
+  const [rows, controls, presences] = [new Map(state.rows), new Map(state.controls), new Map(state.presences)];
+  const [ledgers, pieces] = [copiesOf(state.ledgers), copiesOf(state.pieces)];
+  return (leases) => {
+    refill(state.rows, rows);
+    if (leases === 'gone') for (const [job, row] of rows) state.rows.set(job, { ...row, lease: NO_LEASE });
+    refill(state.controls, controls);
+    refill(state.presences, presences);
+    refill(state.ledgers, copiesOf(ledgers));
+    refill(state.pieces, copiesOf(pieces));
+  };
+}
+
+function copiesOf<Key, Name, Blob>(all: ReadonlyMap<Key, ReadonlyMap<Name, Blob>>): Map<Key, Map<Name, Blob>> {
+  return new Map([...all].map(([key, blobs]) => [key, new Map(blobs)]));
+}
+
+/** Handles share the maps, so that a map is never replaced. */
+function refill<Key, Blob>(map: Map<Key, Blob>, blobs: ReadonlyMap<Key, Blob>): void {
+  map.clear();
+  for (const [key, blob] of blobs) map.set(key, blob);
 }
 
 function rowsOf(state: State): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {

@@ -82,8 +82,18 @@ function viewOf(
       ...(since < 0 ? [{ pauses: [], cancel: undefined, requests: [] }] : []),
       ...known.map((at) => at.control),
     ],
-    lastRun: before.run && lastRunOf(before.run.since, records.get(before.run.key), lastViewAt),
+    lastRun:
+      before.run === undefined || wasEndedByRecovery(facts, before.run.key)
+        ? undefined
+        : lastRunOf(before.run.since, records.get(before.run.key), lastViewAt),
   };
+}
+
+/** Nobody worked on a run that `recover` ended, so no due time overlaps with it. */
+function wasEndedByRecovery({ failedOver, records }: JobFacts, key: string): boolean {
+  const { point = Infinity, recovered } = failedOver ?? {};
+  const writtenAt = records.get(key)?.writtenAt ?? 0;
+  return writtenAt > point && writtenAt <= (recovered?.at ?? 0);
 }
 
 /** A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. */

@@ -1,3 +1,4 @@
+import { checkNotAgain } from './failover';
 import { trusts } from './trust';
 import type { Execution, JobFacts, Report } from '../world/facts';
 import { keyText } from '../world/facts';
@@ -15,6 +16,7 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   if (facts.records.get(key)?.record.state === 'final') {
     report('startedAfterEnd', name, `${what} started although its final record exists`);
   }
+  checkNotAgain(facts, execution, key, report);
   if (!trusts(execution)) report('startedWithoutTrust', name, `${what} started without trust in its lease`);
   if (facts.started.has(attempt)) report('startedTwice', name, `${what} was called twice`);
   facts.started.set(attempt, { key, token, at: now });
@@ -35,7 +37,9 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
     const off = Math.abs(beforeError) + Math.abs(actor.error()) + EPSILON_MS;
     if (now + off < before.notBefore) report('retriedEarly', name, `${what} started before its not-before time`);
   }
-  if (row.attempt - row.uncountedAttempts > spec.retry.attempts) {
+  const recovered = facts.failedOver?.recovered;
+  const isRerun = recovered?.reruns === true && recovered.run === key;
+  if (row.attempt - row.uncountedAttempts > spec.retry.attempts && !isRerun) {
     report('attemptsExceeded', name, `${what} started, and ${String(spec.retry.attempts)} attempts are allowed`);
   }
 }

@@ -2,6 +2,7 @@ import type { LeaseId } from '../../../src/core/brand';
 import type { Stretch } from '../../../src/core/fate';
 import { recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
+import { tokenRaised } from './failover';
 import { checkDecision } from './fates';
 import { leftToItems } from './items';
 import { checkNotBefore } from './wait';
@@ -31,7 +32,9 @@ export function rowWritten(
   if (spec !== undefined) checkNotBefore(facts, row, spec, actor, now, report);
   const acquisition = facts.acquisitions.get(leaseId);
   if (acquisition !== undefined) acquisition.used = true;
-  if (row.token !== before.token)
+  if (row.token !== before.token && facts.failedOver !== undefined && facts.failedOver.recovered === undefined) {
+    tokenRaised(facts, facts.failedOver, row, report);
+  } else if (row.token !== before.token)
     claimed(facts, { token: row.token, at: now, leaseId, before, beforeError, row }, acquisition, report);
   // A job that was forgotten, or is back, owes no earlier records: its cursor skips the old due times.
   const isSeenAnew = row.forgotten !== undefined || before.forgotten !== undefined;
@@ -98,6 +101,9 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
   const what = `${keyText(run.key)} attempt ${String(row.attempt)}`;
   if (row.token !== before.token + 1) {
     report('tokenJumped', name, `token jumped from ${String(before.token)} to ${String(row.token)}`);
+  }
+  if (row.token <= (facts.failedOver?.tokens ?? 0)) {
+    report('tokenUsedAgain', name, `${what} was claimed with token ${String(row.token)}, which was given out before`);
   }
   // A run in progress is not delayed.
   const spoiled = facts.spoiled.find(({ until }) => until === undefined);

@@ -10,6 +10,7 @@ import type { Deployment } from '../world/instance';
 import type { PlannedInstance } from './plan';
 import { firstSpec, REVISIONS } from './plan-job';
 import { leap } from './retention';
+import { failOver } from '../world/failover';
 import { spoilControl, spoilRow } from '../world/foreign';
 import { operate } from '../world/people';
 import { kill, leave, pause, START } from '../world/world';
@@ -23,6 +24,7 @@ const LOOKED_MS = 300;
 export function disturb(world: World, what: Disturbance): void {
   world.trace?.add('', `disturbance ${JSON.stringify(what)}`);
   if (what.kind === 'leap') leap(world, what);
+  else if (what.kind === 'failover') failOver(world, what);
   else if (what.kind === 'setClocks') setClocks(world, what);
   else if ('instance' in what) {
     const place = world.plan.instances.find(({ index }) => index === what.instance);

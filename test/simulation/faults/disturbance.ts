@@ -1,3 +1,4 @@
+import type { Gone } from '../world/account';
 import type { RowSpoil } from '../world/foreign';
 import type { Random } from './random';
 import type { Theme } from './themes';
@@ -34,9 +35,32 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'spoil'; readonly job: number; readonly lasts: number }
   /** The same of its row, while nobody holds it. */
   | { readonly kind: 'spoilRow'; readonly job: number; readonly lasts: number; readonly how: RowSpoil }
+  /**
+   * Everything that is written in the next `lostMs` is lost in a failover of the storage account. People stop every
+   * deployment, `recover`, and start again.
+   */
+  | ({ readonly kind: 'failover' } & PlannedFailover)
   /** Time passes, to right before the next due time of a job if one is named; a share of the instances restarts. */
   | { readonly kind: 'leap'; readonly days: number; readonly job: number | undefined; readonly restarts: number }
 );
+
+export interface PlannedFailover {
+  readonly lostMs: number;
+  /** How calls to the lost account fail. */
+  readonly how: Gone;
+  /** From the loss to the stop of all deployments. */
+  readonly stopsAfterMs: number;
+  /** The hosts are shut down, not killed. */
+  readonly drains: boolean;
+  readonly leases: 'kept' | 'gone';
+  /** The task hubs are lost, too. */
+  readonly wipesHubs: boolean;
+  /** From the loss to the time that `--until` names. Undefined: the option is left out. */
+  readonly untilMs: number | undefined;
+  readonly runs: 'goOn' | 'rerun' | 'fail';
+  /** A first call of `recover` may fail, and its process may die. */
+  readonly triesBefore: boolean;
+}
 
 /** `fades`: storage gets slow, and then hangs. */
 export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
@@ -46,7 +70,7 @@ export type DisturbanceKind = Disturbance['kind'];
 /** The disturbances of plain histories. A mix adds others itself. */
 export type DrawnKind = Exclude<
   DisturbanceKind,
-  'leap' | 'hubRefuses' | 'setClocks' | 'unlock' | 'spoil' | 'spoilRow' | 'forget'
+  'leap' | 'failover' | 'hubRefuses' | 'setClocks' | 'unlock' | 'spoil' | 'spoilRow' | 'forget'
 >;
 
 /** The largest error of a wall clock. */

@@ -2,6 +2,7 @@ import type { Disturbance, DrawnKind } from './disturbance';
 import { drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
 import { elections } from './mix-elections';
+import { failover } from './mix-failover';
 import { foreign } from './mix-foreign';
 import { draining, slowHub } from './mix-hand-overs';
 import { people } from './mix-people';
@@ -32,6 +33,7 @@ export const MIX_NAMES = [
   'people',
   'foreign',
   'elections',
+  'failover',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -82,6 +84,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   },
   foreign: { what: 'another program overwrites rows and controls', share: 100, change: foreign },
   people: { what: 'operators act at the same time, and fail in mid-action', share: 100, change: people },
+  failover: {
+    what: 'the storage account fails over to an earlier state, and people recover the jobs',
+    share: 600,
+    change: failover,
+  },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are shut down, beside a healthy deployment', share: 100, change: draining },
   schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },

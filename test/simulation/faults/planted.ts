@@ -2,6 +2,7 @@ import type { MixName } from './mixes';
 import { CLAIM_FAULTS } from './planted-claims';
 import { DECISION_FAULTS } from './planted-decisions';
 import { ELECTION_FAULTS } from './planted-elections';
+import { FAILOVER_FAULTS } from './planted-failover';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
@@ -40,6 +41,7 @@ export const PLANTED: readonly Planted[] = [
   ...TIME_FAULTS,
   ...PEOPLE_FAULTS,
   ...ELECTION_FAULTS,
+  ...FAILOVER_FAULTS,
 ];
 
 export function plantedBy(name: string): Planted | undefined {

@@ -18,6 +18,8 @@ const EVENTS_AT_MOST = 400_000;
 /** Once the faults have ended, everything that they left is to be settled within this, backlogs apart. */
 const SETTLED_WITHIN_MS = 330_000;
 const LOOK_EVERY_MS = 15_000;
+/** A failover that is under way at the end of the trouble is over within this. */
+const FAILED_OVER_WITHIN_MS = 600_000;
 /** The time for which everything must then run without any trouble. */
 export const CALM_MS = 90_000;
 
@@ -48,6 +50,7 @@ export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
   if (plan.election !== undefined) world.election = startElection(world, plan.election);
   if (plan.alerts) watchAlerts(world);
   await until(world, plan.troubledMs);
+  await untilFailedOver(world);
   checkStarts(world);
   if (observer.violations.length === 0) await quieten(world);
   return {
@@ -87,6 +90,17 @@ function until({ timeline, observer, counts, election }: World, instant: number)
     if (counts.events > EVENTS_AT_MOST) observer.report('endless', 'all', 'the history does not come to an end');
     return observer.violations.length === 0;
   });
+}
+
+/** The quiet does not begin in the middle of a failover. */
+async function untilFailedOver(world: World): Promise<void> {
+  const { timeline, observer, plan } = world;
+  while (world.failingOver && observer.violations.length === 0) {
+    await until(world, timeline.now() + LOOK_EVERY_MS);
+    if (timeline.now() > plan.troubledMs + FAILED_OVER_WITHIN_MS) {
+      observer.report('endless', 'all', 'recover does not come to an end');
+    }
+  }
 }
 
 /** Ends the faults: everything that they left must be settled, and from then on everything must be on time. */

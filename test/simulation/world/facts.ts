@@ -108,6 +108,30 @@ export interface Spoiled {
   readonly until: number | undefined;
 }
 
+/** The observed state of one job around a failover of the storage account. */
+export interface FailedOver {
+  /** Everything later is lost. */
+  readonly point: number;
+  /** The state that the job's blobs have returned to. */
+  readonly row: Row | undefined;
+  /** The highest token that was ever given out. */
+  readonly tokens: number;
+  /** The keys of all runs whose handler was ever called. */
+  readonly called: ReadonlySet<string>;
+  /** Undefined: `recover` is not over. */
+  recovered: Recovered | undefined;
+}
+
+export interface Recovered {
+  readonly at: number;
+  /** Due times and requests up to here may have run. */
+  readonly until: number;
+  /** The key of the run that continues. */
+  readonly run: string | undefined;
+  /** Its next attempt follows in any case. */
+  readonly reruns: boolean;
+}
+
 /** The observed state of one job. */
 export interface JobFacts {
   readonly name: JobName;
@@ -154,6 +178,7 @@ export interface JobFacts {
   readonly endedAt: Map<number, number>;
   /** When an instance last reported that it is overdue. */
   saidOverdueAt: number;
+  failedOver: FailedOver | undefined;
 }
 
 export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
@@ -185,6 +210,7 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     fencedToken: 0,
     endedAt: new Map(),
     saidOverdueAt: -Infinity,
+    failedOver: undefined,
   };
 }
 

@@ -6,6 +6,7 @@ import type { Desk } from '../../../src/operator/take-lease';
 import { seededBy } from '../faults/random';
 import type { Network } from './network';
 import { storeOver } from './network';
+import { openAccount } from './account';
 import { createProcess } from './process';
 import type { SimulatedProcess } from './process';
 import { OPERATOR, START } from './world';
@@ -15,15 +16,26 @@ import type { World } from './world';
 export const ARRIVES_WITHIN_MS = 61_000;
 
 /** One command of a person. A refusal is a valid answer, and so is unreachable storage where faults allow it. */
-export function operate(world: World, act: (store: LeaseStore, desk: Desk) => Promise<unknown>): void {
+export function operate(
+  world: World,
+  act: (store: LeaseStore, desk: Desk) => Promise<unknown>,
+  // No command continues after the end of the faults.
+  lasts = world.plan.troubledMs - world.timeline.now(),
+): void {
   const mayFail = world.troubled && world.plan.people === true;
-  const desk = mayFail ? deskOfOperator(world) : deskAt(world.store, systemOf(world), 0);
+  const desk = mayFail ? deskOfOperator(world, lasts) : deskAt(world.store, systemOf(world), 0);
   act(desk.store, desk).catch((error: unknown) => {
     if (error instanceof OperatorError) return;
     if (mayFail && (error instanceof StoreError || error instanceof ForeignMetadataError)) return;
     const kind = error instanceof StoreError || error instanceof ForeignMetadataError ? 'operatorFailed' : 'crashed';
     world.observer.report(kind, 'all', `an operator's call failed: ${String(error)}`);
   });
+}
+
+/** The desk of a person whose calls do not fail. */
+export function soundDesk(world: World): Desk {
+  world.operators += 1;
+  return deskAt(world.store, systemOf(world), world.operators);
 }
 
 /** The objects for a command that takes leases. */
@@ -49,7 +61,7 @@ const OPERATOR_SKEWS = [0, 0, 2_500, -30_000, 3_600_000, -3_600_000] as const;
 const LACKS_ROLE = 0.05;
 
 /** A command is a process of its own, which is not restarted if it dies. */
-function deskOfOperator(world: World): Desk {
+function deskOfOperator(world: World, lasts: number): Desk {
   const { timeline, trace, faults, counts, observer, service, plan } = world;
   world.operators += 1;
   const random = seededBy(plan.seed, 'operator', world.operators);
@@ -61,7 +73,7 @@ function deskOfOperator(world: World): Desk {
     trace,
     calls: faults.stream(actor.id),
     slowMs: 0,
-    outage: () => world.outage,
+    outage: () => world.gone ?? world.outage,
     denied: () => isDenied,
     crash: () => {
       trace?.add(actor.id, 'killed');
@@ -75,12 +87,18 @@ function deskOfOperator(world: World): Desk {
       counts.calls += 1;
     },
   };
-  // No command continues after the end of the faults.
-  const ends = world.plan.troubledMs - timeline.now();
-  timeline.after(ends, process.kill);
-  const store = storeOver(network, process, observer.watch(service.open(), actor), {
-    sent: () => undefined,
-    listed: () => undefined,
-  });
+  timeline.after(lasts, process.kill);
+  const store = storeOver(
+    network,
+    process,
+    observer.watch(
+      openAccount(service, () => world.gone),
+      actor,
+    ),
+    {
+      sent: () => undefined,
+      listed: () => undefined,
+    },
+  );
   return deskAt(store, process, world.operators);
 }

@@ -5,6 +5,8 @@ import type { FencedBlob } from '../../../src/lease/fence';
 import type { LeaseStore } from '../../../src/lease/store';
 import type { MemoryService } from '../../../src/stores/memory/store';
 import { memoryService } from '../../../src/stores/memory/store';
+import type { Gone } from './account';
+import { openAccount } from './account';
 import type { TargetBlob } from './blob';
 import { blobOver, createTarget } from './blob';
 import type { Election } from './candidates';
@@ -61,6 +63,12 @@ export interface World {
   operators: number;
   election: Election | undefined;
   outage: Outage | undefined;
+  /** How calls to the storage account fail after its loss, until it has failed over. */
+  gone: Gone | undefined;
+  /** People have stopped every deployment. */
+  stopped: boolean;
+  /** The storage account fails over, and not everybody is back yet. */
+  failingOver: boolean;
   troubled: boolean;
 }
 
@@ -79,14 +87,17 @@ export function createWorld(plan: Plan, traced: boolean): World {
     monotonic: timeline.now,
     after: timeline.after,
   });
-  return {
+  const world: World = {
     plan,
     timeline,
     trace,
     observer,
     faults,
     service,
-    store: observer.watch(service.open(), OPERATOR),
+    store: observer.watch(
+      openAccount(service, () => world.gone),
+      OPERATOR,
+    ),
     deployments: Array.from({ length: plan.deployments }, (_, index) =>
       createDeployment(`d${String(index)}`, timeline, trace, { faults, hubLateMs: plan.hubLateMs ?? 0 }),
     ),
@@ -108,8 +119,12 @@ export function createWorld(plan: Plan, traced: boolean): World {
     operators: 0,
     election: undefined,
     outage: undefined,
+    gone: undefined,
+    stopped: false,
+    failingOver: false,
     troubled: true,
   };
+  return world;
 }
 
 /** The machines of a storage service do not agree about the time. */
@@ -154,7 +169,7 @@ function createDeployment(
 export function start(world: World, place: PlannedInstance): void {
   const { plan, timeline, trace, observer } = world;
   const deployment = world.deployments[place.deployment];
-  if (deployment === undefined) return;
+  if (deployment === undefined || world.stopped) return;
   const times = (world.starts.get(place.index) ?? 0) + 1;
   world.starts.set(place.index, times);
   const id = `${deployment.name}.${String(place.index)}#${String(times)}`;
@@ -193,7 +208,15 @@ export function start(world: World, place: PlannedInstance): void {
     process,
     deployment,
     specs,
-    store: storeOver(network, process, observer.watch(world.service.open(), actor), passing),
+    store: storeOver(
+      network,
+      process,
+      observer.watch(
+        openAccount(world.service, () => world.gone),
+        actor,
+      ),
+      passing,
+    ),
     random: seededAt(seedOf(plan.seed, 'process', place.index), times),
     trace,
     handlerOf: (job, on) => handlerOf(world, job, on, { actor, network, meter }),
@@ -232,7 +255,7 @@ function networkOf(world: World, place: PlannedInstance, id: string, meter: Call
     trace,
     calls: faults.stream(id),
     slowMs: place.slowMs ?? 0,
-    outage: () => world.outage,
+    outage: () => world.gone ?? world.outage,
     denied: () => (world.deniedUntil.get(place.index) ?? 0) > timeline.now(),
     crash: (back) => {
       kill(world, place, back);

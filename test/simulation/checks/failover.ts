@@ -1,0 +1,92 @@
+import type { JobSpec } from '../../../src/core/job';
+import { parseRecordKey } from '../../../src/core/key';
+import type { Row } from '../../../src/core/row';
+import type { Execution, FailedOver, JobFacts, Report } from '../world/facts';
+import { isFinal, isRequest, keyText, short } from '../world/facts';
+
+/** The first tick of a process that was started, and a probe of its task hub by the next one. */
+export const RUNS_AGAIN_WITHIN_MS = 45_000;
+
+const UNRUN_REASONS: ReadonlySet<string> = new Set(['failedOver', 'paused', 'disabled']);
+const RUN_REASONS: ReadonlySet<string> = new Set(['failedOver', 'holderLost']);
+
+/** `recover` raises the token above all that were given out, even those that storage has lost. */
+export function tokenRaised({ name }: JobFacts, { tokens }: FailedOver, row: Row, report: Report): void {
+  if (row.token <= tokens) {
+    report('tokenUsedAgain', name, `recovered with token ${String(row.token)}, and ${String(tokens)} was given out`);
+  }
+}
+
+/** Looks at a job that `recover` has just repaired. */
+export function checkRecovered(facts: JobFacts, spec: JobSpec, until: number, report: Report): void {
+  const { name, row, records, failedOver } = facts;
+  if (row === undefined) {
+    report('notRecovered', name, 'it has no row after recovery');
+    return;
+  }
+  if (row.token <= (failedOver?.tokens ?? 0)) report('notRecovered', name, 'its token was not raised');
+  if (spec.kind === 'timed' && row.cursor < until - spec.offsetMs) {
+    report(
+      'notRecovered',
+      name,
+      `its cursor is ${short(row.cursor)}, and everything up to ${short(until)} may have run`,
+    );
+  }
+  for (const [key, { record }] of records) {
+    if (record.state === 'open' && key !== row.run?.key) {
+      report('notRecovered', name, `record ${keyText(key)} is open, and no row continues it`);
+    }
+  }
+  if (failedOver !== undefined) checkReasons(facts, failedOver, { until, offsetMs: spec.offsetMs }, report);
+}
+
+/** A record that was written since the failover has one of the reasons of `recover`, unless the old row owed it. */
+function checkReasons(
+  { name, records }: JobFacts,
+  { point, row }: FailedOver,
+  { until, offsetMs }: { readonly until: number; readonly offsetMs: number },
+  report: Report,
+): void {
+  for (const [key, { record, span, writtenAt }] of records) {
+    if (writtenAt <= point || row?.owed.some(({ from }) => from === span[0]) === true) continue;
+    const reasons = record.trigger === null ? UNRUN_REASONS : RUN_REASONS;
+    if (!reasons.has(String(record.reason))) {
+      report('wrongReason', name, `${keyText(key)} is ${String(record.reason)} after its recovery`);
+    }
+    if (!isRequest(key) && record.trigger === null && span[1] + offsetMs > until) {
+      report('wrongReason', name, `${keyText(key)} is decided up to ${short(span[1])}, later than ${short(until)}`);
+    }
+  }
+}
+
+/** After the recovery, no run that may have run is called again, except the run of the row. */
+export function checkNotAgain(
+  { name, failedOver, specs }: JobFacts,
+  { process }: Execution,
+  key: string,
+  report: Report,
+): void {
+  const recovered = failedOver?.recovered;
+  if (failedOver === undefined || recovered === undefined || key === recovered.run) return;
+  const offsetMs = isRequest(key) ? 0 : (specs[0]?.offsetMs ?? 0);
+  const due = (parseRecordKey(key)?.scheduledFor ?? 0) + offsetMs;
+  const what = `handler of ${keyText(key)} was called on ${process.id} after the recovery`;
+  if (failedOver.called.has(key)) report('ranAgain', name, `${what}, and before the failover`);
+  else if (due <= recovered.until) {
+    report('ranAgain', name, `${what}, and everything up to ${short(recovered.until)} may have run`);
+  }
+}
+
+/** No job stands still once the deployments have started again. */
+export function checkRunsAgain(facts: JobFacts, spec: JobSpec, now: number, report: Report): void {
+  const { name, row, started, controls, failedOver } = facts;
+  const { at } = failedOver?.recovered ?? { at: now };
+  if (spec.kind !== 'timed' || !spec.enabled) return;
+  const pauses = controls.at(-1)?.control.pauses ?? [];
+  if (pauses.some(({ until = Infinity }) => until > at)) return;
+  const due = spec.timetable.next(at - spec.offsetMs);
+  if (due === undefined || due + spec.offsetMs > now - RUNS_AGAIN_WITHIN_MS) return;
+  const isAtWork = row?.run !== undefined && row.phase !== 'idle' && !isFinal(facts, row.run.key);
+  if (isAtWork || [...started.values()].some((one) => one.at > at)) return;
+  report('standsStill', name, `${short(due)} is due, and no handler was called since its recovery at ${short(at)}`);
+}

@@ -1,0 +1,46 @@
+import type { Disturbance } from './disturbance';
+import type { Plan } from './plan';
+import type { Random } from './random';
+
+const KINDS = ['request', 'request', 'pauseJob', 'cancel'] as const;
+/** Enough for most histories to recover and run for a while. */
+const RECOVERS_FOR_MS = 300_000;
+
+/**
+ * The storage account fails over and returns to an earlier state, while faults of any kind happen. All deployments
+ * follow one jobs file, because the oracle does not track schedules across the lost part.
+ */
+export function failover(plan: Plan, random: Random): Plan {
+  const at = random.pick([random.whole(0, 60_000), random.whole(20_000, 180_000)]);
+  const lostMs = random.whole(2_000, random.pick([10_000, 60_000, 120_000]));
+  const stopsAfterMs = random.pick([0, 3_000, 15_000, 45_000]);
+  const acts = Array.from({ length: random.whole(0, 6) }, (): Disturbance => {
+    const instant = random.whole(Math.max(0, at - 30_000), at + lostMs);
+    const job = random.whole(0, plan.jobs.length - 1);
+    const kind = random.pick(KINDS);
+    return kind === 'pauseJob'
+      ? { at: instant, kind, job, lasts: random.pick([1_000, 30_000, 150_000]) }
+      : { at: instant, kind, job };
+  });
+  const before = plan.disturbances.filter((what) => what.at < at + lostMs && what.kind !== 'deploy');
+  const what: Disturbance = {
+    at,
+    kind: 'failover',
+    lostMs,
+    how: random.pick(['refuses', 'hangs']),
+    stopsAfterMs,
+    drains: random.chance(0.5),
+    leases: random.pick(['kept', 'gone']),
+    wipesHubs: random.chance(0.5),
+    // Due times are claimed up to 5 s early, and clocks are off by as much as goes uncorrected.
+    untilMs: random.pick([10_000, 10_000, 40_000, undefined]),
+    runs: random.pick(['goOn', 'goOn', 'rerun', 'fail']),
+    triesBefore: random.chance(0.4),
+  };
+  return {
+    ...plan,
+    people: true,
+    disturbances: [...before, ...acts, what].sort((a, b) => a.at - b.at),
+    troubledMs: at + lostMs + stopsAfterMs + RECOVERS_FOR_MS,
+  };
+}

@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import type { JobName, LeaseId } from '../../src/core/brand';
+import { memoryService } from '../../src/stores/memory/store';
+import { settableClock } from '../support/clock';
+
+const JOB = 'nightly' as JobName;
+const RECORD = { body: '{}', summary: { state: 'open' } };
+
+it.each(['kept', 'gone'] as const)('a checkpoint puts every blob back, with leases %s', async (leases) => {
+  const service = memoryService(settableClock());
+  const store = service.open();
+  await store.createRow(JOB, { token: '1' });
+  await store.createRecord(JOB, 'old', RECORD);
+  await store.createPiece(JOB, 'old', 'plan', RECORD);
+  const before = await store.readRow(JOB);
+  const guard = { leaseId: 'held' as LeaseId, ifMatch: before?.etag ?? fail() };
+  await store.acquire(JOB, { ...guard, leaseMs: 15_000 });
+
+  const restore = service.checkpoint();
+  await store.writeRow(JOB, { token: '2' }, guard);
+  await store.release(JOB, guard.leaseId);
+  await store.createRecord(JOB, 'new', RECORD);
+  await store.createPiece(JOB, 'old', 'item', RECORD);
+  await store.writeControl(JOB, { pauses: '[]' }, undefined);
+  await store.writePresence('region', { at: 'now' }, undefined);
+  restore(leases);
+
+  expect(await store.readRow(JOB)).toMatchObject({
+    metadata: { token: '1' },
+    etag: before?.etag,
+    lease: leases === 'kept' ? 'leased' : 'available',
+  });
+  expect((await store.listRecords(JOB, { limit: 10 })).records.map(({ key }) => key)).toEqual(['old']);
+  expect((await store.listPieces(JOB, { limit: 10 })).pieces.map(({ name }) => name)).toEqual(['plan']);
+  expect((await store.readControl(JOB)).control).toBeUndefined();
+  expect((await store.listPresences()).presences.size).toBe(0);
+});
+
+function fail(): never {
+  throw new Error('the row was not created');
+}
