@@ -283,7 +283,7 @@ describe('unlock', () => {
       expect.objectContaining({
         check: 'leases',
         status: 'problem',
-        message: expect.stringContaining('never ends') as unknown,
+        message: expect.stringContaining('never expires') as unknown,
       }),
     );
     const { stdout } = await at.run('unlock', 'second', '--yes');
