@@ -20,7 +20,8 @@ interface Choice {
 
 function project(name: string, { include, exclude = [], maxWorkers, turn }: Choice) {
   const files = { include: [...include], exclude: [...exclude] };
-  const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 };
+  // A poll of 1 s, the default, fails on a busy machine.
+  const timeouts = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
   return { test: { name, ...files, ...timeouts, maxWorkers, sequence: { groupOrder: turn } } };
 }
 
