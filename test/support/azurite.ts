@@ -20,6 +20,9 @@ type Constructor<Args extends readonly unknown[], Instance> = new (...args: Args
 export const ACCOUNT = 'devstoreaccount1';
 export const ACCOUNT_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
 
+/** By default the emulator closes idle connections after 5 s, just when a client may send its next request on one. */
+const KEEP_ALIVE_S = 600;
+
 /**
  * A blob emulator in this process, on loopback and a free port, in memory, without telemetry. Its import takes 1 s and
  * 120 MB, its start some 20 ms: use one for a test file, and a fresh container for each test.
@@ -65,7 +68,7 @@ function makeServer(folder: string | undefined): BlobServer {
   const files = [inFolder('blobs.json'), inFolder('extents.json'), folder === undefined ? unset : [extents]];
   // host, port, keepAliveTimeout, two database paths, persistence, accessLog, accessLogStream, debugLog, debugLogPath,
   // loose, skipApiVersionCheck, cert, key, pwd, oauth, disableProductStyleUrl, isMemoryPersistence, memoryStore
-  const basics = ['127.0.0.1', 0, unset, ...files, false, unset, false, unset, false, true];
+  const basics = ['127.0.0.1', 0, KEEP_ALIVE_S, ...files, false, unset, false, unset, false, true];
   const memory = folder === undefined ? [true, new MemoryExtentChunkStore()] : [false, unset];
   return new Server(new Configuration(...basics, unset, unset, unset, unset, false, ...memory));
 }
