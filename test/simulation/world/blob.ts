@@ -33,6 +33,9 @@ export function createTarget(written: (token: number) => void): TargetBlob {
 }
 
 /**
+ * As the storage SDK, it gives a call up when its signal is aborted: a fence that closes ends a write that storage never
+ * answers. The call may take effect all the same.
+ *
  * @param over makes a call over the network
  * @param sent called with the token of each write as its process sends it
  */
@@ -43,10 +46,31 @@ export function blobOver(
 ): FencedBlob {
   return {
     url: 'simulated://target',
-    getProperties: () => over('getProperties', () => target.read()),
+    getProperties: (options) =>
+      unlessAborted(
+        options?.abortSignal,
+        over('getProperties', () => target.read()),
+      ),
     upload: (_body, _length, options) => {
       sent(Number(options?.metadata?.['cronleasetoken']));
-      return over('upload', () => target.write(options?.metadata ?? {}, options?.conditions ?? {}));
+      const { metadata = {}, conditions = {}, abortSignal } = options ?? {};
+      return unlessAborted(
+        abortSignal,
+        over('upload', () => target.write(metadata, conditions)),
+      );
     },
   };
+}
+
+function unlessAborted<T>(signal: AbortSignal | undefined, call: Promise<T>): Promise<T> {
+  if (signal === undefined) return call;
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => {
+      reject(new DOMException('The operation was aborted.', 'AbortError'));
+    };
+    signal.addEventListener('abort', aborted, { once: true });
+    call.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', aborted);
+    });
+  });
 }
