@@ -2,6 +2,7 @@ import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Observer } from '../core/event';
 import type { JobSpec } from '../core/job';
+import type { RecentRun } from '../core/recent';
 import type { FanOutHandler } from '../handler/define-fan-out';
 import type { JobHandler } from '../handler/handler';
 import type { ServiceTime } from '../lease/service-time';
@@ -50,6 +51,8 @@ export interface Coordinator {
   readonly ticks: Set<RunningTick>;
   /** Leases that this process has handed over, by job, until it sees their claim. */
   readonly handOvers: Map<JobName, HandOver>;
+  /** The last run of each job that ended in this process. */
+  readonly ended: Map<JobName, RecentRun>;
   /** Set for good once a shutdown has begun: this process claims nothing more. */
   stopping: boolean;
   /** Monotonic: when a tick last ran in this process. */

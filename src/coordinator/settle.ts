@@ -6,6 +6,9 @@ import type { AttemptOutcome, Reason, RunFate } from '../core/fate';
 import { extentOf, RUN_FATES } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
+import type { RecentRun } from '../core/recent';
+import { withRun } from '../core/recent';
+import { runEntry } from '../core/recent-run';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import { ForeignRecordError, finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
@@ -106,6 +109,7 @@ export async function settle(
   if (rowIsOurs) await writeOwed(writer);
   await beforeRelease();
   if (rowIsOurs) await letGo(writer);
+  rememberEnd(writer, end);
   return own;
 }
 
@@ -185,6 +189,16 @@ async function letGo(writer: RowWriter): Promise<void> {
   }
 }
 
+/** The next claim of the job by this process notes the run's duration in the row, without a call. */
+function rememberEnd({ coordinator, job, row }: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): void {
+  const entry = entryOf(job, row, end);
+  if (entry !== undefined) coordinator.ended.set(job.spec.name, entry);
+}
+
+function entryOf({ spec }: RunnableJob, row: Row, { fate, at }: Pick<RunEnd, 'fate' | 'at'>): RecentRun | undefined {
+  return runEntry(spec, row, { outcome: fate, at });
+}
+
 /** Writes the row's news after a run, and pauses the job after too many failures. False: another holder has the row. */
 async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Promise<boolean> {
   const news = newsOf(writer, end);
@@ -200,7 +214,8 @@ async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): P
 }
 
 /** The row with the due times that passed during the run, and the count of failures; undefined when nothing changes. */
-function newsOf({ row, job: { spec } }: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
+function newsOf({ row, job }: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
+  const { spec } = job;
   const count = failuresAfter(row, end.fate);
   const due = nextDue(spec, row.cursor, end.at);
   // The row follows another file's schedule: this instance cannot compute what passed.
@@ -213,6 +228,7 @@ function newsOf({ row, job: { spec } }: RowWriter, end: Pick<RunEnd, 'fate' | 'a
     ...count,
     ...(passed || waits ? { busyUntil: end.at } : {}),
     ...(end.fate === 'succeeded' ? { lastGoodAt: end.at } : {}),
+    recent: withRun(row.recent, entryOf(job, row, end)),
   };
 }
 

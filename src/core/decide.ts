@@ -19,6 +19,8 @@ import {
   OWED_STRETCHES,
   PAST_ATTEMPTS,
 } from './row';
+import { withGaps, withRun } from './recent';
+import { settledRun } from './recent-run';
 import { backoff } from './run';
 
 /** A waiting run's own orchestration has this long to resume it; then a tick does. */
@@ -307,7 +309,7 @@ function decideTerm(s: Situation): Decision {
       run: { kind: 'term' },
       trigger: 'schedule',
       end: undefined,
-      row: freshRun(base),
+      row: freshRun({ ...base, recent: recentOf(s, []) }),
     },
   };
 }
@@ -412,8 +414,14 @@ function decided(s: Situation, fates: Fates, manual: TakenRequests): Row {
     ...base,
     cursor: Math.max(base.cursor, fates.cursor),
     owed: [...base.owed, ...manual.stretches, ...fates.stretches],
+    recent: recentOf(s, fates.stretches),
     manualTaken: manual.manualTaken,
   };
+}
+
+/** The last outcomes of a settled row, with its run and with what is decided now. */
+function recentOf({ row, job, control }: Situation, stretches: readonly Stretch[]): Row['recent'] {
+  return withGaps(withRun(row.recent, settledRun(job, row, control.cancel)), stretches);
 }
 
 function freshRun(row: Row): Row {

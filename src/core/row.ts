@@ -4,6 +4,8 @@ import { extentOf, UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+import type { Recent } from './recent';
+import { decodeRecent, encodeRecent } from './recent';
 
 const PHASES = ['idle', 'running', 'retrying', 'fanning'] as const;
 const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
@@ -91,6 +93,8 @@ export interface Row {
    * may hold a later success. Undefined: an older version wrote the row.
    */
   readonly lastGoodAt: EpochMs | undefined;
+  /** The last outcomes, oldest first, as far as writes that were made anyway could note them. For lists alone. */
+  readonly recent: readonly Recent[];
   readonly revision: number;
   readonly scheduleHash: string;
   /** Number of the last manual request that was taken. */
@@ -133,6 +137,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     failures: 0,
     lastFailedKey: undefined,
     lastGoodAt: cursor,
+    recent: [],
     revision,
     scheduleHash,
     manualTaken: 0,
@@ -209,6 +214,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     failures: row.failures,
     failed: row.lastFailedKey,
     succeeded: isoOrUndefined(row.lastGoodAt),
+    recent: encodeRecent(row.recent),
     revision: row.revision,
     hash: row.scheduleHash,
     manualtaken: row.manualTaken,
@@ -241,6 +247,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     failures: read.whole('failures'),
     lastFailedKey: read.optionalText('failed'),
     lastGoodAt: read.optionalInstant('succeeded'),
+    recent: decodeRecent(read.optionalText('recent')),
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),
     manualTaken: read.whole('manualtaken'),

@@ -116,6 +116,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     running: new Set(),
     ticks: new Set(),
     handOvers: new Map(),
+    ended: new Map(),
     stopping: false,
   };
 }

@@ -260,6 +260,7 @@ async function coordinatorOf(
     running: new Set(),
     ticks: new Set(),
     handOvers: new Map(),
+    ended: new Map(),
     stopping: false,
   };
 }

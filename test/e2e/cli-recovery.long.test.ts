@@ -132,6 +132,7 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
       running: new Set(),
       ticks: new Set(),
       handOvers: new Map(),
+      ended: new Map(),
       stopping: false,
     },
     jobs: new Map([[spec.name, { spec, input: undefined, handler }]]),

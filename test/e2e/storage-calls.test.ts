@@ -53,6 +53,7 @@ function countedDeployment(name: string, container: string, jobs: readonly JobSp
     running: new Set(),
     ticks: new Set(),
     handOvers: new Map(),
+    ended: new Map(),
     stopping: false,
   };
   const attempts: Promise<unknown>[] = [];

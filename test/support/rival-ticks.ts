@@ -164,6 +164,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       running: new Set(),
       ticks: new Set(),
       handOvers: new Map(),
+      ended: new Map(),
       stopping: false,
     };
     const report: Report = {

@@ -32,6 +32,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
       running: new Set(),
       ticks: new Set(),
       handOvers: new Map(),
+      ended: new Map(),
       stopping: false,
     },
     jobs: new Map([[JOB.name, { spec: JOB, input: undefined, handler: { run: () => 1 } }]]),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId, Token } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
+import { RECENT_OUTCOMES } from '../../src/core/recent';
 import type { Row } from '../../src/core/row';
 import { decodeRow, encodeRow, newRow, OWED_STRETCHES, PAST_ATTEMPTS } from '../../src/core/row';
 import { memoryService } from '../../src/stores/memory/store';
@@ -44,6 +45,10 @@ const full: Row = {
   failures: LARGE,
   lastFailedKey: recordKey(AT, 'r'.repeat(64)),
   lastGoodAt: AT,
+  recent: Array.from({ length: RECENT_OUTCOMES }, () => ({
+    ...{ kind: 'run' as const, scheduledFor: AT, request: 'requests', outcome: 'succeeded' as const },
+    ...{ latenessMs: 10 ** 10, durationMs: 10 ** 10, attempts: 100 },
+  })),
   manualTaken: LARGE,
   forgotten: AT,
 };

@@ -1,6 +1,7 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { marginOf, actualTime } from '../../core/job';
+import { completed } from '../../core/recent';
 import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
 import { Trust } from '../../lease/trust';
@@ -131,8 +132,10 @@ function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: Clai
   if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);
   const due = run.trigger === 'schedule' ? actualTime(spec, run.scheduledFor) : 0;
   const now = coordinator.serviceTime.now();
+  const ended = coordinator.ended.get(spec.name);
   const row: Row = {
     ...decided,
+    recent: ended === undefined ? decided.recent : completed(decided.recent, ended),
     token: (decided.token + 1) as Token,
     execution,
     started: Math.max(now, due),

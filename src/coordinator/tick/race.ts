@@ -10,6 +10,7 @@ import { turnOf } from '../give-back';
 import type { AttemptInput } from '../message';
 import { packRow } from '../message';
 import { withinHub } from './hub-watch';
+import { withLastRun } from './last-run';
 
 /** How long the tick repeats the acquisition, and the start of its orchestration. */
 const HAND_OVER_LIMIT_MS = 5_000;
@@ -74,7 +75,8 @@ async function start(
   acquiredAt: EpochMs,
 ): Promise<void> {
   const { clock, handOvers } = coordinator;
-  const row = completeRow(claim, acquiredAt, coordinator.deployment);
+  const complete = completeRow(claim, acquiredAt, coordinator.deployment);
+  const row = claim.what === 'first' ? await withLastRun(coordinator, name, complete, acquiredAt) : complete;
   const input: AttemptInput = {
     kind: 'handedOver',
     job: name,

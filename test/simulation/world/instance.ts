@@ -85,6 +85,7 @@ export function startInstance(options: InstanceOptions): Instance {
     running: new Set(),
     ticks: new Set(),
     handOvers: new Map(),
+    ended: new Map(),
     stopping: false,
   };
   const report: Report = {

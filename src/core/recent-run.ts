@@ -1,0 +1,71 @@
+import type { EpochMs } from './brand';
+import type { RunFate } from './fate';
+import { RUN_FATES } from './fate';
+import type { JobSpec } from './job';
+import { actualTime } from './job';
+import { parseRecordKey, runIdOf } from './key';
+import type { RecentRun } from './recent';
+import { keyOf } from './recent';
+import type { LedgerRecord } from './record';
+import type { Row } from './row';
+
+/** The end of a row's run, where it is known. */
+interface KnownEnd {
+  readonly outcome: RunFate | undefined;
+  readonly at?: EpochMs;
+}
+
+/** The entry for a row's run; undefined if the row has none. */
+export function runEntry(job: Pick<JobSpec, 'offsetMs'>, row: Row, { outcome, at }: KnownEnd): RecentRun | undefined {
+  const { run, past, started } = row;
+  if (run === undefined) return undefined;
+  const request = parseRecordKey(run.key)?.request;
+  const due = request === undefined ? actualTime(job, run.scheduledFor) : run.scheduledFor;
+  const from = past.find(({ end }) => end !== undefined)?.start ?? started;
+  return {
+    kind: 'run',
+    scheduledFor: run.scheduledFor,
+    request,
+    outcome,
+    latenessMs: from === undefined ? undefined : Math.max(0, from - due),
+    durationMs: from === undefined || at === undefined ? undefined : Math.max(0, at - from),
+    attempts: Math.max(1, row.attempt - row.uncountedAttempts),
+  };
+}
+
+/**
+ * The entry for the last run of a settled row. A run that did not succeed writes its row when it ends, except for one
+ * that an operator cancelled.
+ *
+ * @param cancel the id of the run that an operator wanted to cancel last
+ */
+export function settledRun(
+  job: Pick<JobSpec, 'name' | 'offsetMs'>,
+  row: Row,
+  cancel: string | undefined,
+): RecentRun | undefined {
+  const { run, phase, lastFailedKey } = row;
+  if (run === undefined) return undefined;
+  const known = row.recent.find((entry): entry is RecentRun => entry.kind === 'run' && keyOf(entry) === run.key);
+  if (known !== undefined) return known;
+  const outcome = (): RunFate | undefined => {
+    if (phase === 'idle' || lastFailedKey === run.key) return 'failed';
+    return cancel === runIdOf(job.name, run.key) ? undefined : 'succeeded';
+  };
+  return runEntry(job, row, { outcome: outcome() });
+}
+
+/** The entry of a run, from its final record; undefined where the record cannot be one of a run. */
+export function recordedRun(entry: RecentRun, record: LedgerRecord): RecentRun | undefined {
+  const { outcome, startedAt, endedAt, latenessMs, attempts } = record;
+  const fate = RUN_FATES.find((candidate) => candidate === outcome);
+  if (fate === undefined) return undefined;
+  const lasted = startedAt === null || endedAt === null ? undefined : Date.parse(endedAt) - Date.parse(startedAt);
+  return {
+    ...entry,
+    outcome: fate,
+    latenessMs: latenessMs === null ? entry.latenessMs : Math.max(0, latenessMs),
+    durationMs: lasted === undefined ? undefined : Math.max(0, lasted),
+    attempts: Math.max(1, attempts.length),
+  };
+}
