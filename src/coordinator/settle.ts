@@ -2,14 +2,14 @@ import type { EpochMs, ETag } from '../core/brand';
 import type { Pause } from '../core/control';
 import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
-import type { AttemptOutcome, Reason, RunFate } from '../core/fate';
+import type { AttemptOutcome } from '../core/fate';
 import { extentOf, RUN_FATES } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import type { RecentRun } from '../core/recent';
 import { withRun } from '../core/recent';
 import { runEntry } from '../core/recent-run';
-import type { AttemptRecord, LedgerRecord } from '../core/record';
+import type { AttemptRecord, LedgerRecord, RecordedEnd } from '../core/record';
 import { ForeignRecordError, finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { isOutcomeUnknown, PAST_ATTEMPTS } from '../core/row';
@@ -47,12 +47,7 @@ export interface RowWriter {
   release(): Promise<void>;
 }
 
-export interface RunEnd {
-  readonly fate: RunFate;
-  readonly reason: Reason;
-  readonly at: EpochMs;
-  readonly result?: unknown;
-}
+export type RunEnd = RecordedEnd;
 
 export type MarkAnswer =
   | { readonly kind: 'marked' }

@@ -4,6 +4,8 @@ import { extentOf } from './fate';
 import type { JobSpec } from './job';
 import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
+import type { LogEntry, Progress } from './log-entry';
+import { isLogEntry, isProgress } from './log-entry';
 import { asciiJson, isInstant, isObject } from './metadata';
 import type { PastAttempt, Row } from './row';
 import { lostAttempt } from './row';
@@ -81,8 +83,20 @@ export interface LedgerRecord {
   readonly through?: string;
   /** How many due times it covers. Absent where the schedule that had them was replaced. */
   readonly count?: number;
+  /** The last progress that the last attempt reported, where it reported any. */
+  readonly progress?: Progress;
+  /** What the handler said. Absent where it said nothing. Lists of records leave it out. */
+  readonly log?: RecordLog;
   /** An id of its writer, by which a writer whose answer was lost recognises its own record. */
   readonly execution?: string;
+}
+
+/** What the handler said, as far as its record holds it. */
+export interface RecordLog {
+  /** `inline`: all of it is in `entries`. `blob`: there may be more in the logs of the run, before these entries. */
+  readonly kept: 'inline' | 'blob';
+  /** The entries that were in no log when the run ended, up to 16 KB. */
+  readonly entries: readonly LogEntry[];
 }
 
 /** Whether a record covers the unknown due times of a schedule that was replaced. */
@@ -123,11 +137,19 @@ export function openRecord(job: RecordedJob, row: Row, attempts: readonly Attemp
   return runRecord(job, row, attempts, { state: 'open', outcome: null, reason: null, endedAt: null });
 }
 
+/** The end of a run, as its record keeps it. */
+export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log'> {
+  readonly fate: RunFate;
+  readonly reason: Reason;
+  readonly at: EpochMs;
+  readonly result?: unknown;
+}
+
 export function finalRecord(
   job: RecordedJob,
   row: Row,
   attempts: readonly AttemptRecord[],
-  end: { readonly fate: RunFate; readonly reason: Reason; readonly at: EpochMs; readonly result?: unknown },
+  end: RecordedEnd,
 ): LedgerRecord {
   const record = runRecord(job, row, attempts, {
     state: 'final',
@@ -135,7 +157,12 @@ export function finalRecord(
     reason: end.reason,
     endedAt: iso(end.at),
   });
-  return end.result === undefined ? record : { ...record, result: end.result };
+  return {
+    ...record,
+    ...(end.result === undefined ? {} : { result: end.result }),
+    ...(end.progress === undefined ? {} : { progress: end.progress }),
+    ...(end.log === undefined ? {} : { log: end.log }),
+  };
 }
 
 /**
@@ -205,7 +232,8 @@ export function attemptHistory(
 export function storeRecord(record: LedgerRecord): { readonly body: string; readonly summary: Record<string, string> } {
   const { state, outcome, reason, trigger, token, startedAt, endedAt, through, count } = record;
   const summary: Record<string, string> = { state };
-  const fields = { outcome, reason, trigger, token, started: startedAt, ended: endedAt, through, count };
+  const said = { log: record.log?.kept, progress: record.progress && asciiJson(record.progress) };
+  const fields = { outcome, reason, trigger, token, started: startedAt, ended: endedAt, through, count, ...said };
   for (const [key, value] of Object.entries(fields)) {
     if (value !== null && value !== undefined) summary[key] = String(value);
   }
@@ -234,7 +262,16 @@ export function parseRecord(job: JobName, key: string, body: string): LedgerReco
   if (parseRecordKey(key) === undefined || !isLedgerRecord(parsed)) {
     throw new ForeignRecordError(`ledger record "${key}" of job "${job}" was not written by cronlease`);
   }
-  return parsed;
+  return withReadableLog(parsed);
+}
+
+/** Of the handler's own words, what cannot be read is left out: it must not make a record foreign. */
+function withReadableLog({ log, progress, ...record }: LedgerRecord): LedgerRecord {
+  return {
+    ...record,
+    ...(isProgress(progress) ? { progress } : {}),
+    ...(isRecordLog(log) ? { log: { kept: log.kept, entries: log.entries.filter(isLogEntry) } } : {}),
+  };
 }
 
 /**
@@ -264,6 +301,12 @@ function isLedgerRecord(value: unknown): value is LedgerRecord {
     Array.isArray(attempts) &&
     attempts.every(isAttemptRecord)
   );
+}
+
+function isRecordLog(value: unknown): value is RecordLog {
+  if (!isObject(value)) return false;
+  const { kept, entries } = value;
+  return (kept === 'inline' || kept === 'blob') && Array.isArray(entries);
 }
 
 function isAttemptRecord(value: unknown): boolean {

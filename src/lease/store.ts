@@ -1,8 +1,8 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 
 /**
- * The storage port, in facets: leased rows, controls, a ledger, the pieces of runs that fan out, and the presence of
- * deployments. A store implements all of them; a consumer takes the facets that it uses.
+ * The storage port, in facets: leased rows, controls, a ledger, the logs of runs, the pieces of runs that fan out, and
+ * the presence of deployments. A store implements all of them; a consumer takes the facets that it uses.
  *
  * Contract, checked by `test/conformance`:
  * - Every method rejects with {@link StoreUnavailableError} if the service did not answer, throttled or failed (the
@@ -15,7 +15,7 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
  *   rejects other metadata, and anything beyond its {@link StoreLimits}, before the call, with {@link StoreLimitError}.
  * - The service checks conditions and leases and applies the change in one step.
  */
-export interface LeaseStore extends JobRowStore, ControlStore, LedgerStore, PieceStore, PresenceStore {}
+export interface LeaseStore extends JobRowStore, ControlStore, LedgerStore, LogStore, PieceStore, PresenceStore {}
 
 /** Rows with their leases: the part of a store that an election needs. Row names follow the rules of job names. */
 export interface RowStore {
@@ -142,6 +142,44 @@ export interface LedgerStore {
     request: { readonly prefix?: string; readonly limit: number; readonly continuation?: string },
     options?: CallOptions,
   ): Promise<{ readonly records: readonly ListedRecord[]; readonly continuation: string | undefined }>;
+}
+
+/**
+ * The logs of runs. A log is text in ASCII that only grows, so that a character is a byte; a store rejects other text
+ * with {@link StoreLimitError}.
+ */
+export interface LogStore {
+  /** Creates an empty log if its name is free. */
+  createLog(job: JobName, key: string, name: string, options?: CallOptions): Promise<'created' | 'exists'>;
+
+  /**
+   * Appends text to a log that is `at` bytes long, so that a repeated call appends nothing twice. `refused`: the log has
+   * another length, or there is no such log.
+   */
+  appendLog(
+    job: JobName,
+    key: string,
+    name: string,
+    { text, at }: { readonly text: string; readonly at: number },
+    options?: CallOptions,
+  ): Promise<'appended' | 'refused'>;
+
+  /** At most `limit` bytes of a log from the byte `from` on: none from its end on. Undefined: there is no such log. */
+  readLog(
+    job: JobName,
+    key: string,
+    name: string,
+    { from, limit }: { readonly from: number; readonly limit: number },
+    options?: CallOptions,
+  ): Promise<string | undefined>;
+
+  /** One page of the logs of a run, in order of name. Pages work as in `listRecords`. */
+  listLogs(
+    job: JobName,
+    key: string,
+    request: { readonly limit: number; readonly continuation?: string },
+    options?: CallOptions,
+  ): Promise<{ readonly logs: readonly ListedLog[]; readonly continuation: string | undefined }>;
 }
 
 /** The pieces of runs that fan out: plan, results of items, heartbeats. */
@@ -295,6 +333,12 @@ export interface ListedRecord {
   readonly key: string;
   readonly etag: ETag;
   readonly summary: Metadata;
+}
+
+export interface ListedLog {
+  readonly name: string;
+  /** Its length in bytes. */
+  readonly bytes: number;
 }
 
 export interface ListedPiece {

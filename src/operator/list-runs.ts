@@ -13,8 +13,8 @@ import { inParallel } from './in-parallel';
 /** An attempt of a ledger record, or the one that is running. */
 export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
 
-/** A ledger record for people. An open one shows the state of its run. */
-export interface ShownRecord extends Omit<LedgerRecord, 'outcome' | 'attempts'> {
+/** A ledger record for people, without its log. An open one shows the state of its run. */
+export interface ShownRecord extends Omit<LedgerRecord, 'outcome' | 'attempts' | 'log'> {
   readonly outcome: Fate | 'running' | 'retrying';
   readonly attempts: readonly ShownAttempt[];
   /** For an overlapped due time: the run that was in progress at that time, if known. */
@@ -31,7 +31,8 @@ export interface Runs {
 const PAGE = 500;
 
 export function shown(record: LedgerRecord, key: string, row: Row | undefined): ShownRecord {
-  return { ...record, outcome: outcomeOf(record, key, row) };
+  const { log: _, ...rest } = record;
+  return { ...rest, outcome: outcomeOf(record, key, row) };
 }
 
 /**

@@ -25,6 +25,24 @@ export function checkBody(what: string, body: string | undefined): string {
   throw new ForeignRecordError(`${what} is larger than ${BODY_BYTES / 1024 / 1024} MB: cronlease did not write it`);
 }
 
+/** The most bytes that one call may append to a log. */
+const APPEND_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Rejects text that a log cannot take.
+ *
+ * @throws StoreLimitError
+ * @see https://learn.microsoft.com/rest/api/storageservices/append-block#remarks
+ */
+export function checkLogText(text: string): void {
+  const refuse = (problem: string): never => {
+    throw new StoreLimitError(`text for a log ${problem}`);
+  };
+  if (text === '') refuse('is empty: append something');
+  if (!/^[\n\x20-\x7e]*$/.test(text)) refuse('has characters other than printable ASCII and line ends: escape them');
+  if (text.length > APPEND_BYTES) refuse(`has ${text.length} bytes: append ${APPEND_BYTES} at most at once`);
+}
+
 /**
  * Rejects metadata that blob storage would reject or change.
  *

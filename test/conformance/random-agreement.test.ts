@@ -137,6 +137,12 @@ const FAULTS: Readonly<Record<string, (store: LeaseStore) => Partial<LeaseStore>
   'a page is the last one': (store) => ({
     listRecords: async (...request) => ({ ...(await store.listRecords(...request)), continuation: undefined }),
   }),
+  'text is appended wherever a log ends': (store) => ({
+    appendLog: async (job, key, name, { text }) => {
+      const before = await store.readLog(job, key, name, { from: 0, limit: Infinity });
+      return store.appendLog(job, key, name, { text, at: before?.length ?? 0 });
+    },
+  }),
   'a record is replaced whatever its ETag': (store) => ({
     replaceRecord: async (job, key, record, ifMatch) => {
       const found = await store.readRecord(job, key);

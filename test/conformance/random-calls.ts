@@ -44,6 +44,12 @@ const metadata: fc.Arbitrary<Metadata> = fc.dictionary(
 );
 const text = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', '"', '\\', '\n', '\0') });
 const record = fc.record({ body: fc.oneof(fc.json(), text), summary: metadata });
+const log = fc.constantFrom('7', '7-3-1-ab', '70');
+/** Mostly what a log takes. */
+const logText = fc.oneof(
+  { weight: 5, arbitrary: fc.stringMatching(/^[ -~]{0,20}\n$/) },
+  { weight: 1, arbitrary: fc.constantFrom('', 'é\n', '\u001b[0m', 'x'.repeat(5_000)) },
+);
 const limit = fc.constantFrom(1, 1, 2, 3, 10);
 /** `goOn`: from where the last page of this job ended, whatever has been written since. */
 const from = fc.oneof(is('start'), is('goOn'));
@@ -86,6 +92,17 @@ const call = fc.oneof(
       from,
     }),
   },
+  { weight: 3, arbitrary: fc.record({ kind: is('createLog'), job, key, log }) },
+  {
+    weight: 5,
+    // Where it ends by what was seen, or where it ended once, or where it has never been.
+    arbitrary: fc.record({ kind: is('appendLog'), job, key, log, text: logText, at: fc.constantFrom(0, 0, 0, -1, 7) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: is('readLog'), job, key, log, at: fc.constantFrom('start', -3, 0, 1), limit }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: is('listLogs'), job, key, limit, from }) },
   { weight: 3, arbitrary: fc.record({ kind: is('createPiece'), job, key, piece, record }) },
   { weight: 1, arbitrary: fc.record({ kind: is('readPiece'), job, key, piece }) },
   { weight: 1, arbitrary: fc.record({ kind: is('touchPiece'), job, key, piece }) },

@@ -102,6 +102,17 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
     },
   },
   {
+    name: 'range-at-end',
+    azure: 'a range that begins at the end of a blob is refused with 416 InvalidRange',
+    source: 'https://learn.microsoft.com/rest/api/storageservices/get-blob',
+    emulator: 'it is empty; further behind the end it is refused; the store answers with nothing either way',
+    async occurs({ blob }) {
+      await blob.upload('12', 2);
+      const { contentLength } = await blob.download(2);
+      return contentLength === 0 && refused(blob.download(3), 'InvalidRange');
+    },
+  },
+  {
     name: 'lease-ends-on-time',
     azure: 'a lease that has run out may be kept from others for up to a minute',
     source: `${LEASE_BLOB}#remarks, https://github.com/Azure/azure-sdk-for-java/issues/23294`,

@@ -35,6 +35,8 @@ interface State {
   readonly history: Map<string, number[]>;
   /** Where the last page of each job's records and pieces ended. */
   readonly continuations: Both<Map<string, string | undefined>>;
+  /** How many bytes were appended to each log. */
+  readonly lengths: Map<string, number>;
   readonly excused: string[];
   readonly leases: Map<JobName, { readonly id: LeaseId; readonly leaseMs: Millis; readonly end: EpochMs }>;
   readonly trace: string[];
@@ -54,6 +56,7 @@ export async function play(calls: readonly Call[], sides: Sides, excuses: readon
     history: new Map(),
     continuations: { memory: new Map(), emulator: new Map() },
     leases: new Map(),
+    lengths: new Map(),
     excused: [],
     trace: [],
   };
@@ -185,6 +188,21 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
       const { job, prefix, limit } = call;
       return page(state, which, call, await store.listRecords(job, { prefix, limit, ...goOn(state, which, call) }));
     }
+    case 'createLog':
+      return store.createLog(call.job, call.key, call.log);
+    case 'appendLog': {
+      const at = Math.max(0, lengthOf(state, call) + call.at);
+      return store.appendLog(call.job, call.key, call.log, { text: call.text, at });
+    }
+    case 'readLog': {
+      const { at, limit } = call;
+      const from = typeof at === 'string' ? 0 : Math.max(0, lengthOf(state, call) + at);
+      return store.readLog(call.job, call.key, call.log, { from, limit });
+    }
+    case 'listLogs': {
+      const { job, key, limit } = call;
+      return page(state, which, call, await store.listLogs(job, key, { limit, ...goOn(state, which, call) }));
+    }
     case 'createPiece':
       return store.createPiece(call.job, call.key, call.piece, call.record);
     case 'readPiece':
@@ -203,11 +221,20 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
   }
 }
 
-type Paged = Extract<Asked, { kind: 'listRecords' | 'listPieces' }>;
+function lengthOf({ lengths }: State, call: Extract<Asked, { kind: 'appendLog' | 'readLog' }>): number {
+  return lengths.get(thingOf(call)) ?? 0;
+}
+
+type Paged = Extract<Asked, { kind: 'listRecords' | 'listLogs' | 'listPieces' }>;
 
 function goOn(state: State, which: Which, call: Paged): { continuation?: string } {
-  const last = call.from === 'start' ? undefined : state.continuations[which].get(`${call.kind} ${call.job}`);
+  const last = call.from === 'start' ? undefined : state.continuations[which].get(pagesOf(call));
   return last === undefined ? {} : { continuation: last };
+}
+
+/** A continuation continues the listing that it came from. The logs of each run are a listing of their own. */
+function pagesOf(call: Paged): string {
+  return `${call.kind} ${call.job}${call.kind === 'listLogs' ? ` ${call.key}` : ''}`;
 }
 
 /** Continuations themselves are each store's own business. */
@@ -217,7 +244,7 @@ function page(
   call: Paged,
   { continuation, ...found }: { readonly continuation: string | undefined },
 ): object {
-  state.continuations[which].set(`${call.kind} ${call.job}`, continuation);
+  state.continuations[which].set(pagesOf(call), continuation);
   return { ...found, more: continuation !== undefined };
 }
 
@@ -232,6 +259,10 @@ function thingOf(call: Asked): string {
     case 'replaceRecord':
     case 'readRecord':
       return `record ${call.key} of ${call.job}`;
+    case 'createLog':
+    case 'appendLog':
+    case 'readLog':
+      return `log ${call.key}/${call.log} of ${call.job}`;
     case 'writePresence':
       return `presence of ${call.deployment}`;
     default:
@@ -265,6 +296,9 @@ function learn(state: State, call: Asked, answer: unknown): void {
   if (etag !== undefined) {
     const known = state.history.get(thingOf(call)) ?? [];
     if (!known.includes(etag)) state.history.set(thingOf(call), [...known, etag]);
+  }
+  if (call.kind === 'appendLog' && answer === 'appended') {
+    state.lengths.set(thingOf(call), Math.max(0, lengthOf(state, call) + call.at) + call.text.length);
   }
   const now = state.sides.now();
   if (call.kind === 'acquire' && isObject(answer) && answer['kind'] === 'acquired') {

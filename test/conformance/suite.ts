@@ -7,6 +7,7 @@ import { expiryCases } from './cases/expiry';
 import { ledgerCases } from './cases/ledger';
 import { leaseCases } from './cases/lease';
 import { listingCases } from './cases/listing';
+import { logCases } from './cases/logs';
 import { metadataCases } from './cases/metadata';
 import { presenceCases, removalCases } from './cases/operator';
 import { pieceCases } from './cases/pieces';
@@ -56,6 +57,7 @@ export type Test = TestOf<Harness>;
  * - `missing-with-if-match`: a missing blob asked for with If-Match may answer 412, Azure 404.
  * - `lease-ends-on-time`: a lease ends within 10 ms of its length; Azure may keep it from others up to a minute longer.
  * - `metadata-unlimited`: more than 8 KB of metadata are taken; the adapters refuse them before the call.
+ * - `range-at-end`: a range that begins right at the end of a blob is empty; Azure refuses it with 416.
  * - `slow-pages`: a listing page of more than 500 blobs keeps the emulator busy for half a second.
  * - `forgets-at-restart`: a restart loses lease deadlines and the last seconds' writes; no case restarts it.
  */
@@ -79,6 +81,9 @@ export function leaseStoreConformance(name: string, open: () => Promise<Harness>
     });
     describe('ledger', () => {
       ledgerCases(test);
+    });
+    describe('logs', () => {
+      logCases(test);
     });
     describe('pieces', () => {
       pieceCases(test);

@@ -14,7 +14,8 @@ function listingOf(blobs: string, rest = '<NextMarker />'): string {
 }
 
 function blobOf(metadata: string, name = '<Name>jobs/a/lease</Name>'): string {
-  const properties = '<Etag>0x1</Etag><LeaseStatus>locked</LeaseStatus><LeaseState>leased</LeaseState>';
+  const properties =
+    '<Etag>0x1</Etag><Content-Length>12</Content-Length><LeaseStatus>locked</LeaseStatus><LeaseState>leased</LeaseState>';
   return `<Blob>${name}<Properties>${properties}</Properties><Metadata>${metadata}</Metadata><OrMetadata /></Blob>`;
 }
 
@@ -24,7 +25,7 @@ describe('the answer to List Blobs', () => {
     expect(await parse(text.replace('<NextMarker />', '<NextMarker>2!8!x</NextMarker>'))).toStrictEqual({
       blobs: [
         {
-          ...{ name: 'jobs/a/lease', etag: '0x1', lease: 'leased', endless: false },
+          ...{ name: 'jobs/a/lease', etag: '0x1', lease: 'leased', endless: false, bytes: 12 },
           metadata: { token: '3', by: 'a & "b"  é', empty: '' },
         },
       ],

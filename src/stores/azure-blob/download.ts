@@ -1,6 +1,8 @@
+import type { BlobClient } from '@azure/storage-blob';
 import type { ETag } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
 import { BODY_BYTES } from '../limits';
+import { codeOf, dateOf } from './errors';
 import { quoted } from './layout';
 import type { RowBlob } from './row-container';
 
@@ -31,19 +33,38 @@ export async function download(blob: Pick<RowBlob, 'download'>, abortSignal: Abo
     date,
     lastModified,
   } = response;
-  const body = stream === undefined ? '' : await text(stream);
+  const body = stream === undefined ? '' : (await read(stream, BODY_BYTES))?.toString('utf8');
   return { body, etag: quoted(etag), metadata, lease, ...(lastModified && { lastModified }), ...(date && { date }) };
 }
 
+/**
+ * Reads a part of a blob, a character for each byte. The service refuses a range that begins at or behind the end; it
+ * is an empty one.
+ */
+export async function downloadPart(
+  blob: Pick<BlobClient, 'download'>,
+  { from, limit }: { readonly from: number; readonly limit: number },
+  abortSignal: AbortSignal,
+): Promise<{ readonly text: string; readonly date?: Date }> {
+  try {
+    const { readableStreamBody: stream, date } = await blob.download(from, limit, { abortSignal, maxRetryRequests: 0 });
+    const bytes = stream === undefined ? undefined : await read(stream, limit);
+    return { text: bytes?.toString('latin1') ?? '', ...(date && { date }) };
+  } catch (error) {
+    if (codeOf(error) !== 'InvalidRange') throw error;
+    return { text: '', date: new Date(dateOf(error) ?? NaN) };
+  }
+}
+
 /** Leaving the loop ends the connection and discards the rest. A range request would fail on an empty blob. */
-async function text(stream: NodeJS.ReadableStream): Promise<string | undefined> {
+async function read(stream: NodeJS.ReadableStream, limit: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stream) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     size += bytes.length;
-    if (size > BODY_BYTES) return undefined;
+    if (size > limit) return undefined;
     chunks.push(bytes);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }

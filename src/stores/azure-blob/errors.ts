@@ -27,6 +27,7 @@ export const NO = {
   create: ['BlobAlreadyExists', 'LeaseIdMissing', ...CHANGED],
   replace: [...BLOB_GONE, ...CHANGED],
   lease: [...BLOB_GONE, ...CHANGED, ...NOT_OURS],
+  append: [...BLOB_GONE, 'AppendPositionConditionNotMet'],
 } as const;
 
 /** The service's own error code. If the answer has no body, only its headers have the code. */

@@ -65,6 +65,11 @@ export function piecePrefix(job: JobName, key?: string): string {
   return `fanout/${job}/${key === undefined ? '' : `${key}/`}`;
 }
 
+/** The logs of a run. Like the ledger, they stay until the lifecycle rule deletes them. */
+export function logPrefix(job: JobName, key: string): string {
+  return `logs/${job}/${key}/`;
+}
+
 /** Answers quote ETags, listings do not, and `If-Match` needs quotes. */
 export function quoted(etag: string): ETag {
   return (etag.startsWith('"') ? etag : `"${etag}"`) as ETag;

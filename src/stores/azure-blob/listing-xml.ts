@@ -8,6 +8,8 @@ export interface ListedBlob {
   /** The lease state in the service's terms. */
   readonly lease: string;
   readonly endless: boolean;
+  /** The length of its body. */
+  readonly bytes: number;
   readonly metadata: Metadata;
 }
 
@@ -79,6 +81,7 @@ function blobOf(fields: ReadonlyMap<string, string>, metadata: readonly [string,
     etag: fields.get('Etag') ?? '',
     lease: fields.get('LeaseState') ?? 'available',
     endless: fields.get('LeaseDuration') === 'infinite',
+    bytes: Number(fields.get('Content-Length') ?? 0),
     // Makes own properties, so that `__proto__` is a key like any other.
     metadata: Object.fromEntries(metadata),
   };

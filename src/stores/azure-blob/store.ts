@@ -18,6 +18,7 @@ import { controlsIn } from './controls';
 import { jobRowsIn } from './job-rows';
 import { electionRow, ELECTIONS_PREFIX, JOBS_PREFIX, parseElectionRow } from './layout';
 import { ledgerIn } from './ledger';
+import { logsIn } from './logs';
 import { type AskPage, page, pagesOf, rowOf } from './listing';
 import { piecesIn } from './pieces';
 import { presencesIn } from './presences';
@@ -40,7 +41,7 @@ interface AzureBlobStoreOptions {
 }
 
 /**
- * The rows, controls and ledger in a container of Azure Blob Storage. Each method makes one HTTP request. A listing
+ * The rows, controls, ledger and logs in a container of Azure Blob Storage. Each method makes one HTTP request. A listing
  * makes one for each page, and `prepare` a second one if it may not create containers.
  */
 export function azureBlobStore({
@@ -61,6 +62,7 @@ export function azureBlobStore({
     ...jobRowsIn(container, ask, askPage, controls.readControl),
     ...controls,
     ...ledgerIn(blobs, askPage),
+    ...logsIn(container, ask, askPage),
     ...piecesIn(container, ask, blobs, askPage),
     ...presencesIn(container, ask, askPage),
   };

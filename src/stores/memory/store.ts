@@ -11,12 +11,13 @@ import type {
   ListedPiece,
   ListedPresence,
   ListedRow,
+  LogStore,
   Metadata,
   PieceStore,
   PresenceStore,
   StoredRecord,
 } from '../../lease/store';
-import { STORE_LIMITS, BODY_BYTES, checkBody, checkMetadata, leaseSeconds } from '../limits';
+import { STORE_LIMITS, BODY_BYTES, checkBody, checkLogText, checkMetadata, leaseSeconds } from '../limits';
 import { acquire, breakLease, isOf, type Lease, listedLease, mayWrite, NO_LEASE, renew } from './lease';
 
 /** A storage service in this process, with the rules of blob leases and a settable clock. */
@@ -52,6 +53,8 @@ interface State {
   readonly rows: Map<JobName, Row>;
   readonly controls: Map<JobName, Stored>;
   readonly ledgers: Map<JobName, Map<string, Ledgered>>;
+  /** The text of each log, by job, and by key and name. */
+  readonly logs: Map<JobName, Map<string, string>>;
   readonly pieces: Map<JobName, Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>>;
   readonly presences: Map<string, ListedPresence>;
   writes: number;
@@ -64,6 +67,7 @@ export function memoryService(clock: Clock): MemoryService {
     rows: new Map(),
     controls: new Map(),
     ledgers: new Map(),
+    logs: new Map(),
     pieces: new Map(),
     presences: new Map(),
     writes: 0,
@@ -76,6 +80,7 @@ export function memoryService(clock: Clock): MemoryService {
       ...rowsOf(state),
       ...controlsOf(state),
       ...ledgerOf(state),
+      ...logsOf(state),
       ...piecesOf(state),
       ...presencesOf(state),
     }),
@@ -93,13 +98,14 @@ export function memoryService(clock: Clock): MemoryService {
 
 function checkpointOf(state: State): (leases: 'kept' | 'gone') => void {
   const [rows, controls, presences] = [new Map(state.rows), new Map(state.controls), new Map(state.presences)];
-  const [ledgers, pieces] = [copiesOf(state.ledgers), copiesOf(state.pieces)];
+  const [ledgers, logs, pieces] = [copiesOf(state.ledgers), copiesOf(state.logs), copiesOf(state.pieces)];
   return (leases) => {
     refill(state.rows, rows);
     if (leases === 'gone') for (const [job, row] of rows) state.rows.set(job, { ...row, lease: NO_LEASE });
     refill(state.controls, controls);
     refill(state.presences, presences);
     refill(state.ledgers, copiesOf(ledgers));
+    refill(state.logs, copiesOf(logs));
     refill(state.pieces, copiesOf(pieces));
   };
 }
@@ -271,6 +277,50 @@ function ledgerOf(state: State): LedgerStore {
         records: page.map(([key, { etag, metadata }]) => ({ key, etag, summary: metadata })),
         continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
       };
+    },
+  };
+}
+
+function logsOf({ logs }: State): LogStore {
+  const ofJob = (job: JobName): Map<string, string> => {
+    const all = logs.get(job) ?? new Map<string, string>();
+    logs.set(job, all);
+    return all;
+  };
+  return {
+    async createLog(job, key, name, options) {
+      heed(options);
+      const all = ofJob(job);
+      const id = `${key}/${name}`;
+      if (all.has(id)) return 'exists';
+      all.set(id, '');
+      return 'created';
+    },
+    async appendLog(job, key, name, { text, at }, options) {
+      heed(options);
+      checkLogText(text);
+      const all = ofJob(job);
+      const id = `${key}/${name}`;
+      const before = all.get(id);
+      if (before?.length !== at) return 'refused';
+      all.set(id, before + text);
+      return 'appended';
+    },
+    async readLog(job, key, name, { from, limit }, options) {
+      heed(options);
+      return ofJob(job)
+        .get(`${key}/${name}`)
+        ?.slice(from, from + limit);
+    },
+    async listLogs(job, key, { limit, continuation = '' }, options) {
+      heed(options);
+      const found = [...ofJob(job)]
+        .filter(([id]) => id.startsWith(`${key}/`))
+        .map(([id, text]) => ({ name: id.slice(key.length + 1), bytes: text.length }))
+        .filter(({ name }) => name > continuation)
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+      const page = found.slice(0, limit);
+      return { logs: page, continuation: page.length < found.length ? page.at(-1)?.name : undefined };
     },
   };
 }

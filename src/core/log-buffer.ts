@@ -1,0 +1,188 @@
+import type { EpochMs } from './brand';
+import type { LogEntry, LogLevel, LogLine, Progress } from './log-entry';
+import { storeEntries } from './log-entry';
+import type { Redact } from './redact';
+import { OVERLAP } from './redact';
+
+/** How much of what one attempt says is kept. */
+export interface LogLimits {
+  /** Of the first half, which is written as it comes, and again of the last half, which is written at the end. */
+  readonly half: { readonly bytes: number; readonly lines: number };
+}
+
+/** 256 KB or 2,000 lines. */
+export const ATTEMPT_LOG: LogLimits = { half: { bytes: 128 * 1024, lines: 1_000 } };
+/** For one call of an item: 128 KB or 1,000 lines. */
+export const ITEM_LOG: LogLimits = { half: { bytes: 64 * 1024, lines: 500 } };
+
+/** A line is cut to this many characters before anything else is done with it. */
+export const LINE_CHARACTERS = 8_192;
+export const NOTE_CHARACTERS = 200;
+
+/** The speaker of entries. */
+export interface Speaker {
+  readonly attempt: number;
+  readonly item?: number;
+}
+
+/** What an attempt said, until it is written. It holds at most both halves of the limit. */
+export interface LogBuffer {
+  add(at: EpochMs, level: LogLevel, text: string): void;
+  progress(at: EpochMs, progress: Progress): void;
+  /** What waits to be written. Lines of the last half do not wait before the end. */
+  readonly news: 'lines' | 'progress' | 'none';
+  /** The last report of progress. */
+  readonly last: Progress | undefined;
+  /** Nothing is added from here on, and the last half waits to be written too. */
+  end(): void;
+  /** Takes what waits to be written, in order. */
+  take(redact: Redact): readonly LogEntry[];
+}
+
+interface Kept {
+  readonly line: LogLine;
+  /** Characters of the line that were cut off. */
+  readonly more: number;
+  readonly bytes: number;
+}
+
+interface Reported {
+  readonly n: number;
+  readonly at: string;
+  readonly progress: Progress;
+}
+
+export function createLogBuffer(speaker: Speaker, { half }: LogLimits): LogBuffer {
+  const left = { ...half };
+  const tailLeft = { ...half };
+  let waiting: Kept[] = [];
+  let tail: Kept[] = [];
+  let headIsFull = false;
+  let dropped: { readonly n: number; readonly at: string; lines: number } | undefined;
+  let reported: Reported | undefined;
+  let isNew = false;
+  let ended = false;
+  let n = 0;
+
+  const drop = ({ line: { n, at }, bytes }: Kept): void => {
+    tailLeft.bytes += bytes;
+    tailLeft.lines += 1;
+    dropped ??= { n, at, lines: 0 };
+    dropped.lines += 1;
+  };
+  const keepLast = (kept: Kept): void => {
+    tail.push(kept);
+    tailLeft.bytes -= kept.bytes;
+    tailLeft.lines -= 1;
+    while (tailLeft.bytes < 0 || tailLeft.lines < 0) {
+      const oldest = tail.shift();
+      if (oldest === undefined) return;
+      drop(oldest);
+    }
+  };
+  return {
+    get news() {
+      if (waiting.length > 0 || (ended && (tail.length > 0 || dropped !== undefined))) return 'lines';
+      return isNew ? 'progress' : 'none';
+    },
+    get last() {
+      return reported?.progress;
+    },
+    add(at, level, text) {
+      if (ended) return;
+      n += 1;
+      const kept = keep({ n, at: new Date(at).toISOString(), ...speaker, level, text });
+      headIsFull ||= kept.bytes > left.bytes || left.lines === 0;
+      if (headIsFull) {
+        keepLast(kept);
+        return;
+      }
+      left.bytes -= kept.bytes;
+      left.lines -= 1;
+      waiting.push(kept);
+    },
+    progress(at, progress) {
+      if (ended) return;
+      reported = { n, at: new Date(at).toISOString(), progress };
+      isNew = true;
+    },
+    end() {
+      ended = true;
+    },
+    take(redact) {
+      const lines = ended ? [...waiting, ...tail] : waiting;
+      const gap: readonly LogEntry[] =
+        ended && dropped !== undefined
+          ? [{ n: dropped.n, at: dropped.at, ...speaker, gap: { lines: dropped.lines, why: 'limit' } }]
+          : [];
+      const progress = isNew && reported !== undefined ? [{ ...reported, ...speaker }] : [];
+      waiting = [];
+      isNew = false;
+      if (ended) [tail, dropped] = [[], undefined];
+      return [...redactLines(lines, redact), ...gap, ...redactProgress(progress, redact)].toSorted((a, b) => a.n - b.n);
+    },
+  };
+}
+
+/** The line, cut, with its stored size before secrets are replaced. */
+function keep(line: LogLine): Kept {
+  const more = Math.max(0, line.text.length - LINE_CHARACTERS);
+  const cut = more === 0 ? line : { ...line, text: copyOf(line.text.slice(0, LINE_CHARACTERS + OVERLAP)) };
+  return { line: cut, more, bytes: storeEntries([cut]).length };
+}
+
+/** A slice keeps the whole text that it was cut from in memory; its copy does not. */
+function copyOf(slice: string): string {
+  return JSON.parse(JSON.stringify(slice)) as string;
+}
+
+function redactLines(lines: readonly Kept[], redact: Redact): readonly LogEntry[] {
+  if (lines.length === 0) return [];
+  const texts = redact(
+    lines.map(({ line }) => line.text),
+    LINE_CHARACTERS,
+  );
+  return lines.map(({ line, more }, index) => {
+    const text = texts[index] ?? '';
+    return { ...line, text: more === 0 ? text : `${text}… (${String(more)} more characters)` };
+  });
+}
+
+function redactProgress(reports: readonly (Reported & Speaker)[], redact: Redact): readonly LogEntry[] {
+  return reports.map((report) => ({ ...report, progress: redactNote(report.progress, redact) }));
+}
+
+/** The progress as it may be stored: without secrets, its note cut. */
+export function redactNote(progress: Progress, redact: Redact): Progress {
+  const { note } = progress;
+  if (note === undefined) return progress;
+  const [redacted = ''] = redact([note.slice(0, NOTE_CHARACTERS + OVERLAP)], NOTE_CHARACTERS);
+  return { ...progress, note: redacted };
+}
+
+/**
+ * The last of these entries that fit, after a gap that names how many lines did not.
+ *
+ * @param bytes of the entries as stored, the gap not counted
+ */
+export function lastEntries(entries: readonly LogEntry[], bytes: number): readonly LogEntry[] {
+  let first = entries.length;
+  for (let left = bytes; first > 0; first -= 1) {
+    const entry = entries[first - 1];
+    left -= entry === undefined ? 0 : storeEntries([entry]).length;
+    if (left < 0) break;
+  }
+  const lost = entries.slice(0, first).filter((entry) => linesOf(entry) > 0);
+  const [oldest] = lost;
+  if (oldest === undefined) return entries.slice(first);
+  const lines = lost.reduce((sum, entry) => sum + linesOf(entry), 0);
+  const { n, at, attempt, item } = oldest;
+  const speaker = item === undefined ? { attempt } : { attempt, item };
+  return [{ n, at, ...speaker, gap: { lines, why: 'storage' } }, ...entries.slice(first)];
+}
+
+/** How many lines an entry stands for. */
+export function linesOf(entry: LogEntry): number {
+  if ('gap' in entry) return entry.gap.lines;
+  return 'progress' in entry ? 0 : 1;
+}

@@ -1,0 +1,94 @@
+import { asciiJson, isObject } from './metadata';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** The levels of a log, by rising weight. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
+
+/** How far a handler has come, as it reported last. */
+export interface Progress {
+  /** What it is doing, cut to 200 characters. */
+  readonly note?: string;
+  /** How much of the work is done, from 0 to 1. */
+  readonly fraction?: number;
+}
+
+/** What all entries of a log have. */
+interface Said {
+  /**
+   * The number of the line among those of its attempt, from 1: a reader drops lines that it has seen already. Of a gap:
+   * that of its first line. Of progress: that of the line before it.
+   */
+  readonly n: number;
+  /** When it was said. ISO 8601 in UTC. */
+  readonly at: string;
+  /** The number of the attempt: of the item, where there is one. */
+  readonly attempt: number;
+  /** The item of a fan-out that said it. */
+  readonly item?: number;
+}
+
+/** One line of a handler's log. */
+export interface LogLine extends Said {
+  readonly level: LogLevel;
+  /** The line, cut to 8,192 characters. */
+  readonly text: string;
+}
+
+/** One report of progress. */
+export interface LogProgress extends Said {
+  readonly progress: Progress;
+}
+
+/** Lines that are missing. */
+export interface LogGap extends Said {
+  readonly gap: {
+    /** How many lines. */
+    readonly lines: number;
+    /** `limit`: the attempt said more than is kept. `storage`: storage did not take them in time. */
+    readonly why: 'limit' | 'storage';
+  };
+}
+
+/** One entry of a log. It is stored as one line of JSON in printable ASCII. */
+export type LogEntry = LogLine | LogProgress | LogGap;
+
+/** The stored form of entries: a line of JSON each, in ASCII, so that a character is a byte. */
+export function storeEntries(entries: readonly LogEntry[]): string {
+  return entries.map((entry) => `${asciiJson(entry)}\n`).join('');
+}
+
+/** Reads stored entries back. Lines that cronlease did not write are left out. */
+export function parseEntries(text: string): readonly LogEntry[] {
+  return text.split('\n').flatMap((line) => {
+    if (line === '') return [];
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      // Something else wrote this line.
+      return [];
+    }
+    return isLogEntry(value) ? [value] : [];
+  });
+}
+
+export function isLogEntry(value: unknown): value is LogEntry {
+  if (!isObject(value)) return false;
+  const { n, at, attempt, item, level, text, progress, gap } = value;
+  if (!isWhole(n) || !isWhole(attempt) || typeof at !== 'string' || Number.isNaN(Date.parse(at))) return false;
+  if (item !== undefined && !isWhole(item)) return false;
+  if (progress !== undefined) return isProgress(progress);
+  if (gap !== undefined) return isObject(gap) && isWhole(gap['lines']) && typeof gap['why'] === 'string';
+  return LOG_LEVELS.some((known) => known === level) && typeof text === 'string';
+}
+
+export function isProgress(value: unknown): value is Progress {
+  if (!isObject(value)) return false;
+  const { note, fraction } = value;
+  return (note === undefined || typeof note === 'string') && (fraction === undefined || typeof fraction === 'number');
+}
+
+function isWhole(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
