@@ -3,7 +3,7 @@ import { parseDuration } from '../core/duration';
 import { machineZone } from '../core/show-time';
 import { StoreError } from '../lease/store';
 import type { DevOptions, DevStorage } from '../local/cluster/dev';
-import { deploymentsOf } from '../operator/doctor/deployments';
+import { deploymentsOf } from '../operator/deployments';
 import { UsageError } from './cli-error';
 import { devJobs } from './dev-jobs';
 import { putSamples, readSamples } from './samples';

@@ -1,6 +1,6 @@
 import type { JobName } from '../core/brand';
 import { jobsHash } from '../core/presence';
-import { deploymentsOf } from '../operator/doctor/deployments';
+import { deploymentsOf } from '../operator/deployments';
 import { forgetJob } from '../operator/forget';
 import { OperatorError } from '../operator/operator-error';
 import { unknownAnywhere } from '../operator/subject';

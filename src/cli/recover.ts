@@ -1,5 +1,5 @@
 import type { Stretch } from '../core/fate';
-import { deploymentsOf } from '../operator/doctor/deployments';
+import { deploymentsOf } from '../operator/deployments';
 import { recoverJobs } from '../operator/recover-jobs';
 import { recoverElections } from '../operator/recover-elections';
 import type { ElectionRecovery } from '../operator/recover-elections';

@@ -1,4 +1,5 @@
 import type { EpochMs, JobName, Millis } from '../core/brand';
+import { FLEET } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
 import { scheduleHash } from '../core/schedule/hash';
@@ -32,6 +33,12 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
       path,
       'has a name that the command line reads as all jobs',
       'give it another name, such as "all-orders"',
+    );
+  if (name === FLEET)
+    report.error(
+      path,
+      'has a name that is reserved: cronlease keeps the commands for deployments under it',
+      'give it another name, such as "fleet"',
     );
   if (!isRecord(raw)) {
     report.error(path, 'is not an object', 'write an object of settings: {"schedule": "0 3 * * *"}');

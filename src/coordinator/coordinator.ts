@@ -1,6 +1,7 @@
 import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Observer } from '../core/event';
+import type { Cordon } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import type { RecentRun } from '../core/recent';
 import type { FanOutHandler } from '../handler/define-fan-out';
@@ -53,6 +54,8 @@ export interface Coordinator {
   readonly handOvers: Map<JobName, HandOver>;
   /** The last run of each job that ended in this process. */
   readonly ended: Map<JobName, RecentRun>;
+  /** Keeps this deployment from new claims, as the last sweep read it. */
+  cordon?: Cordon | undefined;
   /** Set for good once a shutdown has begun: this process claims nothing more. */
   stopping: boolean;
   /** Monotonic: when a tick last ran in this process. */

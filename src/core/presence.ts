@@ -22,11 +22,18 @@ export interface Presence {
   readonly jobs: string;
   /** When the tick wrote this, by the service's time. */
   readonly tickedAt: EpochMs;
+  /** Whether its task hub has shown that it runs orchestrations. Undefined: an older version wrote this. */
+  readonly hubProven: boolean | undefined;
+  /** What its version can do that older ones cannot: {@link ABILITIES}. */
+  readonly abilities: readonly string[];
   /** How far the machine's clock is ahead of the service's; 0 below 2 s. */
   readonly skewMs: Millis;
   /** Another process that reported for the same deployment while this one ticked. */
   readonly rival: Rival | undefined;
 }
+
+/** `requests`: it runs requests that carry an input or the time of an earlier run. */
+export const ABILITIES: readonly string[] = ['requests'];
 
 export interface Rival {
   readonly instance: string;
@@ -43,6 +50,8 @@ export function encodePresence(presence: Presence): Readonly<Record<string, stri
     jobs: presence.jobs,
     ticked: isoOrUndefined(presence.tickedAt),
     skew: presence.skewMs,
+    proven: presence.hubProven === undefined ? undefined : String(presence.hubProven),
+    abilities: presence.abilities.length === 0 ? undefined : presence.abilities.join(' '),
     rival: presence.rival?.instance,
     rivalhub: presence.rival?.hub,
   });
@@ -63,8 +72,14 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
     jobs: read.text('jobs'),
     tickedAt: read.instant('ticked'),
     skewMs: Number(skew),
+    hubProven: provenOf(read.optionalText('proven')),
+    abilities: read.optionalText('abilities')?.split(' ') ?? [],
     rival: rival === undefined ? undefined : { instance: rival, hub: read.optionalText('rivalhub') },
   };
+}
+
+function provenOf(text: string | undefined): boolean | undefined {
+  return text === undefined ? undefined : text === 'true';
 }
 
 /**

@@ -88,7 +88,7 @@ export interface JobRowStore extends RowStore, Partial<LeaseBreaking> {
   list(options?: ListOptions): Promise<Listing>;
 }
 
-/** Controls of jobs, one record for each. */
+/** Controls of jobs, one record for each, and that of the fleet under its reserved name. */
 export interface ControlStore {
   readControl(
     job: JobName,
@@ -301,6 +301,8 @@ export interface ListedJob {
 export interface Listing {
   readonly date: EpochMs;
   readonly jobs: ReadonlyMap<JobName, ListedJob>;
+  /** The control of the fleet, in a listing of all jobs. Left out where there is none. */
+  readonly fleet?: ListedControl;
   /** Left out where there are none. */
   readonly strays?: Strays;
   /** Left out where the listing reached its end. */

@@ -5,7 +5,7 @@ import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { checkAhead, decodeRow } from '../core/row';
-import type { CallOptions, JobRowStore, ListedJob, ListedRow, Listing, Strays } from '../lease/store';
+import type { CallOptions, JobRowStore, ListedControl, ListedJob, ListedRow, Listing, Strays } from '../lease/store';
 import type { JobState } from './job-state';
 import { isForgotten, leaseOf } from './job-state';
 
@@ -34,6 +34,8 @@ export interface JobList {
   readonly now: EpochMs;
   /** The jobs of the file in its order, then those that only the listing contains. */
   readonly jobs: readonly JobEntry[];
+  /** The control of the fleet, undecoded. */
+  readonly fleet: ListedControl | undefined;
   readonly strays: Strays | undefined;
 }
 
@@ -43,7 +45,7 @@ export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], op
 }
 
 function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
-  const { date, jobs, strays } = listing;
+  const { date, jobs, fleet, strays } = listing;
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const names = [...new Set([...byName.keys(), ...jobs.keys()])];
   return {
@@ -52,6 +54,7 @@ function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
       ...{ name, spec: byName.get(name), isForgotten: isForgotten(listing, name) },
       ...stateOf(jobs.get(name) ?? { date }),
     })),
+    fleet,
     strays,
   };
 }

@@ -15,7 +15,10 @@ export type OperatorProblem =
   | 'UnknownJob'
   | 'Unseen'
   | 'FutureTime'
-  | 'OlderFile';
+  | 'OlderFile'
+  | 'UnknownDeployment'
+  | 'AlreadyCordoned'
+  | 'NotCordoned';
 
 /**
  * A request that makes no sense in the job's present state, and was not carried out. The message describes that state.

@@ -3,11 +3,9 @@ import { openPause } from '../core/control';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { changeControl } from './change-control';
 import { currentRun, readState } from './job-state';
+import { checkNote } from './note';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
-
-/** The most characters of a note, and of a person's name. */
-export const NOTE_LENGTH = 200;
 
 /**
  * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues.
@@ -20,16 +18,7 @@ export async function pauseJob(
   { by, note }: Pick<Pause, 'by' | 'note'>,
   options?: CallOptions,
 ): Promise<Pause> {
-  for (const [what, text] of [
-    ['note', note],
-    ['name of the person', by],
-  ] as const) {
-    if (text.length <= NOTE_LENGTH) continue;
-    throw new OperatorError(
-      'NoteTooLong',
-      `the ${what} has ${text.length} characters, and ${NOTE_LENGTH} are allowed: shorten it`,
-    );
-  }
+  checkNote({ by, note });
   return changeControl(
     store,
     subject,

@@ -205,7 +205,13 @@ describe('recover', () => {
     await addRow(at, 'old-job', runRow(Date.now() - 5 * MINUTE));
     const presence = {
       ...{ instance: 'one', hub: undefined, version: '0.1.0', revision: 4, jobs: jobsHash(file.jobs) },
-      ...{ tickedAt: Math.floor(Date.now() / 1000) * 1000, skewMs: 0, rival: undefined },
+      ...{
+        tickedAt: Math.floor(Date.now() / 1000) * 1000,
+        skewMs: 0,
+        rival: undefined,
+        hubProven: true,
+        abilities: [],
+      },
     };
     await at.store.writePresence('east', encodePresence(presence), undefined);
     const first = await at.run('recover', '--after-failover', '--yes');
@@ -333,7 +339,13 @@ describe('doctor', () => {
     await tickUntil(at, [], 1);
     const presence = {
       ...{ instance: 'one', hub: 'east in account', version: '0.1.0', revision: 4, jobs: jobsHash(file.jobs) },
-      ...{ tickedAt: Math.floor(Date.now() / 1000) * 1000, skewMs: 0, rival: undefined },
+      ...{
+        tickedAt: Math.floor(Date.now() / 1000) * 1000,
+        skewMs: 0,
+        rival: undefined,
+        hubProven: true,
+        abilities: [],
+      },
     };
     await at.store.writePresence('east', encodePresence(presence), undefined);
     const { code, stdout, stderr } = await at.run('doctor');

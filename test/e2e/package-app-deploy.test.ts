@@ -67,7 +67,15 @@ globalThis.fetch = async (url) => {
 
 /** As a deployment writes it. */
 function tick(revision: string, instance: string): Tick {
-  const nothing = { hub: undefined, rival: undefined, jobs: '', version: '0.1.0', skewMs: 0 };
+  const nothing = {
+    hub: undefined,
+    rival: undefined,
+    jobs: '',
+    version: '0.1.0',
+    skewMs: 0,
+    hubProven: true,
+    abilities: [],
+  };
   return encodePresence({ ...nothing, instance, revision: Number(revision), tickedAt: 1_790_000_000_000 });
 }
 

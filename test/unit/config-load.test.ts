@@ -239,6 +239,12 @@ describe('a job that is wrong', () => {
     });
   });
 
+  it('is called as cronlease calls the commands for deployments', () => {
+    expect(refusal({ jobs: { '-fleet': { schedule: '@daily' } } }).errors).toMatchObject([
+      { path: 'jobs.-fleet', message: expect.stringContaining('is reserved') },
+    ]);
+  });
+
   it('is called as the command line calls all jobs', () => {
     expect(refusal({ jobs: { all: { schedule: '@daily' } } }).errors).toMatchObject([
       {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { announcer } from '../../src/coordinator/tick/presence';
-import { decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
+import { ABILITIES, decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
 import type { Presence } from '../../src/core/presence';
 import type { CoordinatorEvent } from '../../src/core/event';
 import { hubAccount } from '../../src/functions/settings';
@@ -48,7 +48,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
     purge: async () => undefined,
   };
   const tick = (): void => {
-    announce(asHub, report);
+    announce(asHub, report, true);
   };
   return { tick, events, serviceTime: coordinator.serviceTime };
 }
@@ -87,7 +87,7 @@ describe('a deployment that ticks', () => {
     await tickFor(TICK, one);
     expect(await said(store)).toEqual({
       ...{ instance: 'one', hub: 'hub in account', version: '0.1.0', revision: 3, jobs: jobsHash([JOB]) },
-      ...{ tickedAt: started, skewMs: 0, rival: undefined },
+      ...{ tickedAt: started, skewMs: 0, rival: undefined, hubProven: true, abilities: ABILITIES },
     });
     await tickFor(11 * 60_000, one);
     expect(calls).toEqual(['writePresence', 'writePresence', 'writePresence']);
@@ -174,7 +174,7 @@ describe('a presence', () => {
   it('is read as it was written', () => {
     const presence: Presence = {
       ...{ instance: 'one', hub: undefined, version: '1.2.3-rc.1', revision: 0, jobs: 'x' },
-      ...{ tickedAt: T0, skewMs: -300_000, rival: { instance: 'two', hub: undefined } },
+      ...{ tickedAt: T0, skewMs: -300_000, rival: { instance: 'two', hub: undefined }, hubProven: true, abilities: [] },
     };
     expect(decodePresence(encodePresence(presence))).toEqual(presence);
     expect(() => decodePresence({ ...encodePresence(presence), skew: 'x' })).toThrow('milliseconds');

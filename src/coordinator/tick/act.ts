@@ -8,7 +8,7 @@ import { storageAnswers, storageTroubled } from '../reachability';
 import type { Fire, TickState } from './fire';
 import type { Looked } from './look';
 import type { JobNotes } from './notes';
-import { HOLD_BACK_MS, isSilent, WATCH_AT_MOST_MS, WATCH_FIRST_MS } from './notes';
+import { HOLD_BACK_MS, isSilent, SWEEP, WATCH_AT_MOST_MS, WATCH_FIRST_MS } from './notes';
 import { handOver } from './race';
 import { writeDecided } from './write-decided';
 
@@ -59,6 +59,11 @@ function mayClaim(
   { claim, etag }: Due & { readonly claim: Claim },
 ): boolean {
   const notes = board.notes(spec.name);
+  if (coordinator.cordon !== undefined) {
+    // The others go on. The sweep that finds the cordon lifted decides anew.
+    notes.next = SWEEP;
+    return false;
+  }
   if (!hubWatch.mayRace) {
     notes.next = { kind: 'waitsForHub' };
     return false;

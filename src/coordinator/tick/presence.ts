@@ -1,5 +1,5 @@
 import type { ETag, Millis } from '../../core/brand';
-import { decodePresence, encodePresence, jobsHash, PRESENCE_EVERY_MS } from '../../core/presence';
+import { ABILITIES, decodePresence, encodePresence, jobsHash, PRESENCE_EVERY_MS } from '../../core/presence';
 import type { Presence, Rival } from '../../core/presence';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
@@ -15,7 +15,7 @@ const STANDS_STILL_MS = 60_000;
  * two more calls if another process has written it meanwhile. No tick waits for it, and a failure causes one warning. A
  * wrong clock is logged as often.
  */
-export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) => void {
+export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, hubProven: boolean) => void {
   const { clock, presence: facts } = coordinator;
   if (facts === undefined) return () => undefined;
   const jobs = jobsHash([...coordinator.jobs.values()].map(({ spec }) => spec));
@@ -25,7 +25,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
   let etag: ETag | undefined;
   let warned = false;
 
-  return (hub, report) => {
+  return (hub, report, hubProven) => {
     const now = clock.monotonic();
     if (tickedAt !== undefined && now - tickedAt > STANDS_STILL_MS) etag = undefined;
     tickedAt = now;
@@ -35,7 +35,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
     if (serviceTime.skewMs !== 0) {
       report.event({ event: 'clockSkew', at: serviceTime.now(), skewMs: serviceTime.skewMs });
     }
-    const presence: Presence = { ...presenceOf(coordinator, facts, hub), jobs };
+    const presence: Presence = { ...presenceOf(coordinator, facts, hub), jobs, hubProven };
     write(coordinator, presence, etag).then(
       (written) => {
         etag = written;
@@ -55,7 +55,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report) 
   };
 }
 
-function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): Omit<Presence, 'jobs'> {
+function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): Omit<Presence, 'jobs' | 'hubProven'> {
   const { serviceTime, revision } = coordinator;
   const { instance, version, hubAccount } = facts;
   return {
@@ -64,6 +64,7 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
     hub: hub.name === undefined || hubAccount === undefined ? undefined : `${hub.name.toLowerCase()} in ${hubAccount}`,
     version,
     revision,
+    abilities: ABILITIES,
     tickedAt: serviceTime.now(),
     skewMs: serviceTime.skewMs,
     rival: undefined,

@@ -67,7 +67,8 @@ function merged(parts: readonly Listing[], last: Listing): Listing {
   if (parts.length === 1) return last;
   const jobs = new Map<JobName, ListedJob>(parts.flatMap((part) => [...part.jobs]));
   const strays = parts.flatMap((part) => part.strays ?? []).reduce(both, NO_STRAYS);
-  return { date: last.date, jobs, ...(strays.count > 0 && { strays }) };
+  const fleet = parts.find((part) => part.fleet !== undefined)?.fleet;
+  return { date: last.date, jobs, ...(fleet && { fleet }), ...(strays.count > 0 && { strays }) };
 }
 
 const NO_STRAYS: Strays = { count: 0, names: [], harmful: [] };

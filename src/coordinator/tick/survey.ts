@@ -5,6 +5,7 @@ import { within } from '../../lease/deadline';
 import type { Listing, ListOptions } from '../../lease/store';
 import { moment } from '../../lease/trust';
 import { decideOnAll, runnable } from './decide-on';
+import { heedCordon } from './cordon';
 import type { Fire, TickState } from './fire';
 import { listingRounds } from './rounds';
 import { tellSlowListing, tellStrays } from './strays';
@@ -96,7 +97,9 @@ export function createSurvey(state: TickState): Survey {
 
   async function lookAtAll(fire: Fire): Promise<void> {
     const askedAt = clock.monotonic();
+    const isFirstPart = !rounds.going;
     const { part, whole } = await rounds.next(board.nextLook() - serviceTime.now());
+    if (isFirstPart) heedCordon(coordinator, part, fire.report);
     tellSlowListing(coordinator, rounds.slow ? part : undefined, fire.report);
     const names = [...coordinator.jobs.keys()];
     const hasRow = (listing: Listing) => (name: JobName) => listing.jobs.get(name)?.row !== undefined;

@@ -90,7 +90,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         proveHub(fire, left, stopped);
         const wait = await survey.step(fire, { isFirst });
         proveHub(fire, left, stopped);
-        if (state.hubWatch.mayRace) announce(hub, report);
+        if (state.hubWatch.mayRace) announce(hub, report, true);
         isFirst = false;
         storageAnswers(coordinator, 'storage', report);
         again = newBackOff();
@@ -110,7 +110,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     await actions.allOver();
     sayTroublesAgain(coordinator, report);
     purge(hub, report);
-    if (survey.prepared) announce(hub, report);
+    if (survey.prepared) announce(hub, report, state.hubWatch.mayRace);
   }
 
   /** Seeks the proof of the task hub beside the looks. A doubt stops only claims. */

@@ -1,6 +1,15 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs, JobName } from '../../core/brand';
-import type { CallOptions, ControlStore, JobRowStore, LeaseBreaking, ListedJob, ListOptions } from '../../lease/store';
+import { FLEET } from '../../core/fleet';
+import type {
+  CallOptions,
+  ControlStore,
+  JobRowStore,
+  LeaseBreaking,
+  ListedControl,
+  ListedJob,
+  ListOptions,
+} from '../../lease/store';
 import { STORE_LIMITS } from '../limits';
 import type { Ask } from './ask';
 import { NO } from './errors';
@@ -30,6 +39,7 @@ export function jobRowsIn(
         if (control !== undefined) jobs.set(start.job, { control, date });
       }
       let date: EpochMs | undefined;
+      let fleet: ListedControl | undefined;
       let continuation: string | undefined = start.marker;
       let last = '';
       do {
@@ -41,13 +51,16 @@ export function jobRowsIn(
         });
         if (answer === undefined) break;
         date ??= answer.date;
-        for (const item of answer.value.blobs) if (!gather(jobs, item, answer.date)) strays.add(item);
+        for (const item of answer.value.blobs) {
+          if (item.name === FLEET_CONTROL) fleet = controlOf(item);
+          else if (!gather(jobs, item, answer.date)) strays.add(item);
+        }
         last = answer.value.blobs.at(-1)?.name ?? last;
         continuation = answer.value.continuation;
         // Blobs after the job's row belong to other jobs.
         if (options?.job !== undefined && last >= partName(options.job, 'lease')) continuation = undefined;
       } while (continuation !== undefined && options?.enough?.aborted !== true);
-      const listed = { date: date ?? 0, jobs, ...strays.found() };
+      const listed = { date: date ?? 0, jobs, ...(fleet && { fleet }), ...strays.found() };
       return continuation === undefined ? listed : { ...listed, continuation: cutAfter(jobs, last, continuation) };
     },
     async breakLease(job, ifMatch, options) {
@@ -92,6 +105,12 @@ function untilEnough(options: ListOptions | undefined): CallOptions | undefined 
   return signals.length === 0 ? undefined : { signal: AbortSignal.any(signals) };
 }
 
+const FLEET_CONTROL = partName(FLEET, 'control');
+
+function controlOf({ etag, metadata }: ListedBlob): ListedControl {
+  return { etag: quoted(etag), metadata };
+}
+
 /** Adds a blob to its job, whose other blob may be on another page. Returns false if the blob is no job's. */
 function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs): boolean {
   const owner = parsePartName(item.name);
@@ -100,8 +119,7 @@ function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs):
   if (owner.part === 'lease') {
     jobs.set(owner.job, { ...known, row: rowOf(item), date });
   } else {
-    const control = { etag: quoted(item.etag), metadata: item.metadata };
-    jobs.set(owner.job, { ...known, control, date: known?.date ?? date });
+    jobs.set(owner.job, { ...known, control: controlOf(item), date: known?.date ?? date });
   }
   return true;
 }

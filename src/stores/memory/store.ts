@@ -1,5 +1,6 @@
 import type { ETag, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
+import { FLEET } from '../../core/fleet';
 import type {
   CallOptions,
   ControlStore,
@@ -134,16 +135,18 @@ function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
   return {
     async list(options) {
       heed(options);
-      const names = options?.job === undefined ? new Set([...rows.keys(), ...controls.keys()]) : [options.job];
+      const all = options?.job === undefined;
+      const names = all ? new Set([...rows.keys(), ...controls.keys()]) : [options.job];
+      const fleet = all ? controls.get(FLEET) : undefined;
       const jobs = new Map<JobName, ListedJob>();
       const date = dateOf(clock);
       for (const job of names) {
         const row = rows.get(job);
         const control = controls.get(job);
-        if (row === undefined && control === undefined) continue;
+        if (job === FLEET || (row === undefined && control === undefined)) continue;
         jobs.set(job, { ...(row && { row: listedRow(row) }), ...(control && { control }), date });
       }
-      return { date, jobs };
+      return { date, jobs, ...(fleet && { fleet }) };
     },
     async readRow(job, options) {
       heed(options);

@@ -1,3 +1,4 @@
+import { FLEET } from '../../../src/core/fleet';
 import { expect } from 'vitest';
 import type { Test } from '../suite';
 import { acquire, createRow, JOB, jobName, newLeaseId, readRow, times } from './support';
@@ -119,6 +120,23 @@ function pages(test: Test): void {
         Object.fromEntries([...whole].map(([job, { row, control }]) => [job, { row, control }])),
       );
     }
+  });
+
+  test('shows the control of the fleet beside the jobs, on its first page, and not in the listing of one job', async ({
+    open,
+  }) => {
+    const writer = open();
+    for (const job of times(3, (index) => jobName(`job-${String(index)}`))) await writer.createRow(job, { token: job });
+    expect((await writer.list()).fleet).toBeUndefined();
+    expect(await writer.writeControl(FLEET, { by: 'ann' }, undefined)).toBe('written');
+    const { fleet, jobs, strays } = await writer.list();
+    expect(fleet?.metadata).toStrictEqual({ by: 'ann' });
+    expect(fleet?.etag).toBe((await writer.readControl(FLEET)).control?.etag);
+    expect([...jobs.keys()]).toStrictEqual(['job-0', 'job-1', 'job-2']);
+    expect(strays).toBeUndefined();
+    expect((await writer.list({ job: jobName('job-0') })).fleet).toBeUndefined();
+    const first = await open({ pageSize: 1 }).list({ enough: AbortSignal.abort() });
+    expect(first.fleet?.metadata).toStrictEqual({ by: 'ann' });
   });
 
   test('shows over a thousand jobs, each once', async ({ open }) => {

@@ -1,0 +1,101 @@
+import { nearest } from '../config/suggest';
+import type { Cordon, Fleet } from '../core/fleet';
+import { cordonOf, decodeFleet, encodeFleet, FLEET, NO_FLEET } from '../core/fleet';
+import type { CallOptions, LeaseStore } from '../lease/store';
+import { StoreLimitError } from '../lease/store';
+import { deploymentsOf } from './deployments';
+import { checkNote } from './note';
+import { OperatorError } from './operator-error';
+
+/** If so many writers in a row were faster, something is wrong. */
+const ATTEMPTS = 10;
+
+/**
+ * Cordons a deployment: within one sweep interval it claims nothing new. What it runs continues, retries included.
+ *
+ * @throws OperatorError `UnknownDeployment`, `AlreadyCordoned`, `NoteTooLong`, `ControlFull`, `Contended`
+ */
+export async function cordonDeployment(
+  store: LeaseStore,
+  deployment: string,
+  { by, note }: Pick<Cordon, 'by' | 'note'>,
+  options?: CallOptions,
+): Promise<Cordon> {
+  checkNote({ by, note });
+  await assertKnown(store, deployment, options);
+  return changeFleet(
+    store,
+    (fleet, now) => {
+      const known = cordonOf(fleet, deployment);
+      if (known !== undefined) {
+        const since = new Date(known.since).toISOString();
+        const message = `deployment "${deployment}" is cordoned already, since ${since} by ${known.by}: ${known.note}`;
+        throw new OperatorError('AlreadyCordoned', message);
+      }
+      const cordon: Cordon = { deployment, by, note, since: now };
+      return { fleet: { ...fleet, cordons: [...fleet.cordons, cordon] }, result: cordon };
+    },
+    options,
+  );
+}
+
+/**
+ * Lifts a deployment's cordon, whether or not the deployment still exists.
+ *
+ * @returns the cordon that was lifted
+ * @throws OperatorError `NotCordoned`, `Contended`
+ */
+export async function uncordonDeployment(
+  store: LeaseStore,
+  deployment: string,
+  options?: CallOptions,
+): Promise<Cordon> {
+  return changeFleet(
+    store,
+    (fleet) => {
+      const cordon = cordonOf(fleet, deployment);
+      if (cordon === undefined) {
+        throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
+      }
+      return { fleet: { ...fleet, cordons: fleet.cordons.filter((other) => other !== cordon) }, result: cordon };
+    },
+    options,
+  );
+}
+
+/**
+ * Reads the fleet's control, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
+ *
+ * @param change gets the fleet and the storage service's time; may be called more than once
+ */
+async function changeFleet<Result>(
+  store: LeaseStore,
+  change: (fleet: Fleet, now: number) => { readonly fleet: Fleet; readonly result: Result },
+  options: CallOptions | undefined,
+): Promise<Result> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const { control, date } = await store.readControl(FLEET, options);
+    const { fleet, result } = change(control === undefined ? NO_FLEET : decodeFleet(control.metadata), date);
+    try {
+      if ((await store.writeControl(FLEET, encodeFleet(fleet), control?.etag, options)) === 'written') return result;
+    } catch (error) {
+      if (!(error instanceof StoreLimitError)) throw error;
+      const message = 'the record of cordons is full: lift those of deployments that are gone, or write a shorter note';
+      throw new OperatorError('ControlFull', message, { cause: error });
+    }
+  }
+  throw new OperatorError('Contended', 'the record of cordons keeps changing, because others write it: try again');
+}
+
+async function assertKnown(store: LeaseStore, deployment: string, options: CallOptions | undefined): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences(options));
+  const known = deployments.map(({ name }) => name);
+  if (known.includes(deployment)) return;
+  const meant = nearest(deployment, known);
+  const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
+  const list = known.length === 0 ? 'None has reported a tick in the last week.' : `Known: ${known.join(', ')}.`;
+  throw new OperatorError(
+    'UnknownDeployment',
+    `there is no deployment ${JSON.stringify(deployment)} in ${store.location}.${hint} ${list}`,
+  );
+}

@@ -1,0 +1,266 @@
+import type { EpochMs } from '../core/brand';
+import { pauseAt, pendingRequests } from '../core/control';
+import type { Pause } from '../core/control';
+import type { Trigger } from '../core/fate';
+import { actualTime, nextDue } from '../core/job';
+import type { JobSpec } from '../core/job';
+import { runIdOf } from '../core/key';
+import { overdueBy } from '../core/overdue';
+import { keyOf, withRun } from '../core/recent';
+import type { Recent, RecentGap, RecentRun } from '../core/recent';
+import { settledRun } from '../core/recent-run';
+import type { Row } from '../core/row';
+import type { JobState } from './job-state';
+import type { JobEntry } from './list-jobs';
+
+/**
+ * The state of a job, the first that applies:
+ *
+ * - `quarantined`: something other than cronlease wrote its row or control, so that it is left alone.
+ * - `paused`, `disabled`: nothing new is claimed, by an operator or by the jobs file.
+ * - `overdue`: it has been without a success for longer than its `alertAfter`.
+ * - `retrying`: its run waits for its next attempt, or its holder has died and a tick is about to take it over.
+ * - `running`: a handler runs, or the items of a fan-out do.
+ * - `waiting`: a due time is claimed ahead, or waits to be claimed, or a request does.
+ * - `idle`: none of these.
+ */
+export const JOB_STATES = [
+  'quarantined',
+  'overdue',
+  'retrying',
+  'running',
+  'waiting',
+  'idle',
+  'paused',
+  'disabled',
+] as const;
+
+export type JobStateName = (typeof JOB_STATES)[number];
+
+/** A run in progress. Times are ISO 8601 in UTC. */
+export interface CurrentRun {
+  readonly runId: string;
+  readonly scheduledFor: string;
+  readonly trigger: Trigger;
+  /** The number of its current attempt, or of the last one. */
+  readonly attempt: number;
+  /** When the handler of that attempt was, or will be, called. Null while no attempt runs. */
+  readonly startedAt: string | null;
+  /** When its next attempt may begin. Null while an attempt runs. */
+  readonly retryAt: string | null;
+  /** The deployment that runs it. Null while no attempt runs. */
+  readonly holder: string | null;
+}
+
+/** A run that is over, in a list. */
+export interface ListedRun extends Omit<
+  RecentRun,
+  'scheduledFor' | 'request' | 'outcome' | 'latenessMs' | 'durationMs'
+> {
+  readonly runId: string;
+  readonly scheduledFor: string;
+  /** Null: it was cancelled, or it ended before it could be. Its record has the outcome. */
+  readonly outcome: RecentRun['outcome'] | null;
+  readonly latenessMs: number | null;
+  /** Null: its record alone has it. */
+  readonly durationMs: number | null;
+}
+
+/** Due times that did not run, in a list. */
+export interface ListedGap extends Omit<RecentGap, 'scheduledFor'> {
+  /** The newest of them. */
+  readonly scheduledFor: string;
+}
+
+/** A job as lists show it. Times are ISO 8601 in UTC, and null where there is none. */
+export interface JobStatus {
+  readonly name: string;
+  readonly state: JobStateName;
+  /** Why it is in that state, where the state alone does not show it. */
+  readonly detail: string | null;
+  readonly description: string | null;
+  readonly tags: readonly string[];
+  /** The schedule as the file has it. Null: this file does not have the job. */
+  readonly schedule: string | null;
+  readonly timeZone: string | null;
+  /** Its last run that is over. */
+  readonly lastRun: ListedRun | null;
+  /** Its last outcomes, oldest first: up to 20 runs, and due times that did not run. */
+  readonly recent: readonly (ListedRun | ListedGap)[];
+  /** How many runs in a row have failed. */
+  readonly failures: number;
+  readonly currentRun: CurrentRun | null;
+  /** The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled. */
+  readonly nextDueAt: string | null;
+  /** The oldest due time that has come and waits to be claimed. */
+  readonly dueSince: string | null;
+  readonly overdueSince: string | null;
+  readonly pause: {
+    readonly by: string;
+    readonly note: string;
+    readonly since: string;
+    readonly until: string | null;
+  } | null;
+  /** How many requests wait. */
+  readonly requests: number;
+  /** The deployment whose tick won the job last. */
+  readonly lastHolder: string | null;
+}
+
+/** The status of a job, from one listing. */
+export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
+  const { name, spec, state, unreadable } = entry;
+  const common = {
+    ...{ name, description: spec?.description ?? null, tags: spec?.tags ?? [] },
+    ...{ schedule: spec?.schedule ?? null, timeZone: spec?.timeZone ?? null },
+  };
+  if (state === undefined) {
+    const detail = unreadable.map(({ part, error }) => `its ${part} cannot be read: ${error.message}`).join('; ');
+    return { ...common, ...UNKNOWN, state: 'quarantined', detail };
+  }
+  const { row, control } = state;
+  const shown = row === undefined || row.forgotten !== undefined ? undefined : row;
+  const recent = shown === undefined ? [] : recentOf(entry, shown, state);
+  const currentRun = shown === undefined ? null : currentRunOf(entry, shown, state);
+  const pause = pauseAt(control, now);
+  const stands = pause !== undefined || spec?.enabled === false;
+  const requests = pendingRequests(control, row?.manualTaken ?? 0).length;
+  const dueSince = stands || spec === undefined || shown === undefined ? undefined : waitsSince(spec, shown, now);
+  const overdueSince = spec && shown && overdueFrom(spec, shown, state, recent);
+  const lastRun = recent.findLast((item) => item.kind === 'run') ?? null;
+  return {
+    ...common,
+    ...nameState({ entry, state, currentRun, pause, requests, dueSince, overdueSince }),
+    lastRun: lastRun && listedRun(name, lastRun),
+    recent: recent.map((item) => (item.kind === 'run' ? listedRun(name, item) : listedGap(item))),
+    failures: shown?.failures ?? 0,
+    currentRun,
+    nextDueAt: isoOrNull(stands && pause?.until === undefined ? undefined : spec && nextDueAt(spec, shown, pause, now)),
+    dueSince: isoOrNull(dueSince),
+    overdueSince: isoOrNull(overdueSince),
+    pause: pause === undefined ? null : { ...pause, since: iso(pause.since), until: isoOrNull(pause.until) },
+    requests,
+    lastHolder: shown?.incumbent ?? null,
+  };
+}
+
+const UNKNOWN = {
+  ...{ lastRun: null, recent: [], failures: 0, currentRun: null, nextDueAt: null, dueSince: null },
+  ...{ overdueSince: null, pause: null, requests: 0, lastHolder: null },
+} as const;
+
+interface Facts {
+  readonly entry: JobEntry;
+  readonly state: JobState;
+  readonly currentRun: CurrentRun | null;
+  readonly pause: Pause | undefined;
+  readonly requests: number;
+  readonly dueSince: EpochMs | undefined;
+  readonly overdueSince: EpochMs | undefined;
+}
+
+function nameState(facts: Facts): Pick<JobStatus, 'state' | 'detail'> {
+  const { entry, state, currentRun, pause, requests, dueSince, overdueSince } = facts;
+  const is = (name: JobStateName, detail: string | null = null): Pick<JobStatus, 'state' | 'detail'> => ({
+    state: name,
+    detail,
+  });
+  if (pause !== undefined) return is('paused', `by ${pause.by}: ${pause.note}`);
+  if (entry.spec?.enabled === false) return is('disabled');
+  if (overdueSince !== undefined) return is('overdue');
+  if (currentRun !== null) {
+    const { startedAt, retryAt } = currentRun;
+    if (state.row?.phase === 'fanning') return is('running', 'its items run');
+    if (retryAt !== null) return is('retrying');
+    if (startedAt === null) return is('retrying', 'its holder is gone: the next tick takes the run over');
+    return Date.parse(startedAt) > state.now ? is('waiting', 'claimed ahead of its due time') : is('running');
+  }
+  if (requests > 0) return is('waiting', requests === 1 ? 'a request waits' : `${String(requests)} requests wait`);
+  if (dueSince !== undefined) return is('waiting', 'due, and not claimed yet');
+  if (entry.spec === undefined) return is('idle', 'not in this jobs file');
+  return state.row === undefined ? is('idle', 'no deployment has seen it yet') : is('idle');
+}
+
+function recentOf({ name, spec }: JobEntry, row: Row, { lease, control }: JobState): readonly Recent[] {
+  // Nobody releases a running row before its final record exists.
+  const isOver = row.phase === 'idle' || (row.phase === 'running' && lease === 'available');
+  const settled = isOver ? settledRun({ name, offsetMs: spec?.offsetMs ?? 0 }, row, control.cancel) : undefined;
+  return withRun(row.recent, settled);
+}
+
+function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): CurrentRun | null {
+  const { run, phase, recent } = row;
+  if (run === undefined || phase === 'idle' || (phase === 'running' && lease === 'available')) return null;
+  const common = {
+    ...{ runId: runIdOf(name, run.key), scheduledFor: iso(run.scheduledFor), trigger: run.trigger },
+    attempt: row.attempt,
+  };
+  const none = { startedAt: null, retryAt: null, holder: null } as const;
+  const startedAt = iso(row.started ?? row.claimedAt ?? now);
+  switch (phase) {
+    case 'fanning':
+      return { ...common, ...none, startedAt, holder: row.incumbent ?? null };
+    case 'retrying':
+      return { ...common, ...none, retryAt: iso(Math.max(now, row.notBefore ?? 0)) };
+    case 'running':
+      if (lease === 'expired') return { ...common, ...none };
+      // The row notes the end of a run that did not succeed before its holder releases it.
+      if (recent.some((item) => item.kind === 'run' && keyOf(item) === run.key)) return null;
+      return { ...common, ...none, startedAt, holder: row.incumbent ?? null };
+  }
+}
+
+/** The oldest due time that has come and is not decided, if there is one. */
+function waitsSince(spec: JobSpec, row: Row, now: EpochMs): EpochMs | undefined {
+  if (spec.scheduleHash !== row.scheduleHash) return undefined;
+  const due = nextDue(spec, row.cursor, now);
+  return due !== undefined && actualTime(spec, due) <= now ? actualTime(spec, due) : undefined;
+}
+
+function nextDueAt(spec: JobSpec, row: Row | undefined, pause: Pause | undefined, now: EpochMs): EpochMs | undefined {
+  const from = Math.max(now, (pause?.until ?? 0) - 1) - spec.offsetMs;
+  const due = spec.timetable.next(row === undefined ? from : Math.max(from, row.cursor));
+  return due === undefined ? undefined : actualTime(spec, due);
+}
+
+/**
+ * When the job became overdue. A success enters the row with the next claim, so the last run counts from its start: the
+ * job may be well for a few minutes longer than this shows, and never shorter.
+ */
+function overdueFrom(
+  spec: JobSpec,
+  row: Row,
+  { control, lease, now }: JobState,
+  recent: readonly Recent[],
+): EpochMs | undefined {
+  const last = recent.findLast((item) => item.kind === 'run');
+  const isOver = row.run !== undefined && last !== undefined && keyOf(last) === row.run.key && lease === 'available';
+  const succeeded = isOver && last.outcome === 'succeeded' ? (row.started ?? 0) + (last.durationMs ?? 0) : 0;
+  const from = Math.max(row.lastGoodAt ?? row.cursor, succeeded);
+  const age = overdueBy(spec, control, from, now);
+  return age === undefined ? undefined : now - age + (spec.alertAfterMs ?? 0);
+}
+
+function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
+  return {
+    kind: 'run',
+    runId: runIdOf(name, keyOf(run)),
+    scheduledFor: iso(run.scheduledFor),
+    outcome: run.outcome ?? null,
+    latenessMs: run.latenessMs ?? null,
+    durationMs: run.durationMs ?? null,
+    attempts: run.attempts,
+  };
+}
+
+function listedGap(gap: RecentGap): ListedGap {
+  return { ...gap, scheduledFor: iso(gap.scheduledFor) };
+}
+
+function isoOrNull(instant: EpochMs | undefined): string | null {
+  return instant === undefined ? null : iso(instant);
+}
+
+function iso(instant: EpochMs): string {
+  return new Date(instant).toISOString();
+}

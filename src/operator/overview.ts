@@ -1,0 +1,133 @@
+import type { EpochMs } from '../core/brand';
+import type { Fleet } from '../core/fleet';
+import { cordonOf, decodeFleet, maintenanceAt, NO_FLEET } from '../core/fleet';
+import type { JobSpec } from '../core/job';
+import { ForeignMetadataError } from '../core/metadata';
+import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../lease/store';
+import type { Deployment } from './deployments';
+import { deploymentsOf } from './deployments';
+import type { JobStatus } from './job-status';
+import { statusOf } from './job-status';
+import { listJobs } from './list-jobs';
+
+/** A deployment as lists show it. Times are ISO 8601 in UTC. */
+export interface DeploymentStatus {
+  readonly name: string;
+  /** Whether it has reported its ticks as often as it should: once in five minutes. */
+  readonly live: boolean;
+  /** The last tick that it reported. */
+  readonly tickedAt: string;
+  readonly version: string;
+  /** The revision of its jobs file. */
+  readonly revision: number;
+  /** How far its clock is ahead of the service's; 0 below 2 s. It corrects that itself. */
+  readonly skewMs: number;
+  /** Whether its task hub had shown that it runs orchestrations. Null: its version does not report that. */
+  readonly hubProven: boolean | null;
+  /** Why it claims nothing new. */
+  readonly cordon: { readonly by: string; readonly note: string; readonly since: string } | null;
+}
+
+/** Planned work during which jobs are paused. */
+export interface MaintenanceStatus {
+  readonly by: string;
+  readonly note: string;
+  readonly since: string;
+  readonly until: string | null;
+  readonly jobs: string;
+}
+
+/** One state of everything, from two listings. */
+export interface Overview {
+  /** The storage service's time. */
+  readonly now: string;
+  /** The jobs of the file and those in storage, {@link worstFirst}. */
+  readonly jobs: readonly JobStatus[];
+  readonly deployments: readonly DeploymentStatus[];
+  readonly maintenance: readonly MaintenanceStatus[];
+  /** What could not be read. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads the state of all jobs and deployments, by one listing of each.
+ *
+ * @param specs the jobs of the caller's file; jobs that only storage has are listed without their schedule
+ */
+export async function readOverview(
+  store: JobRowStore & PresenceStore,
+  specs: readonly JobSpec[],
+  options?: CallOptions,
+): Promise<Overview> {
+  const [list, presences] = await Promise.all([listJobs(store, specs, options), store.listPresences(options)]);
+  const { deployments, foreign } = deploymentsOf(presences);
+  const { fleet, problem } = fleetOf(list.fleet);
+  return {
+    now: iso(list.now),
+    jobs: list.jobs
+      .filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten)
+      .map((entry) => statusOf(entry, list.now))
+      .sort(worstFirst),
+    deployments: deployments.map((deployment) => deploymentStatus(deployment, fleet)).sort(byName),
+    maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
+      ...rest,
+      since: iso(since),
+      until: until === undefined ? null : iso(until),
+    })),
+    problems: [
+      ...(problem === undefined ? [] : [problem]),
+      ...foreign.map(({ name, error }) => `the presence of deployment "${name}" cannot be read: ${error.message}`),
+    ],
+  };
+}
+
+function fleetOf(listed: ListedControl | undefined): { readonly fleet: Fleet; readonly problem?: string } {
+  if (listed === undefined) return { fleet: NO_FLEET };
+  try {
+    return { fleet: decodeFleet(listed.metadata) };
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return { fleet: NO_FLEET, problem: `the cordons of deployments cannot be read: ${error.message}` };
+  }
+}
+
+function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatus {
+  const { name, live, tickedAt, version, revision, skewMs, hubProven } = deployment;
+  const cordon = cordonOf(fleet, name);
+  return {
+    ...{ name, live, tickedAt: iso(tickedAt), version, revision, skewMs, hubProven: hubProven ?? null },
+    cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: iso(cordon.since) },
+  };
+}
+
+/** What needs a person most comes first; then what will happen next. */
+export function worstFirst(a: JobStatus, b: JobStatus): number {
+  return rankOf(a) - rankOf(b) || compare(nextOf(a), nextOf(b)) || compare(a.name, b.name);
+}
+
+function rankOf({ state, failures, lastRun }: JobStatus): number {
+  if (state === 'quarantined') return 0;
+  const isFailing = failures > 0 || (lastRun !== null && lastRun.outcome !== null && lastRun.outcome !== 'succeeded');
+  if (state === 'paused' || state === 'disabled') return isFailing && state === 'paused' ? 6 : 7;
+  if (state === 'overdue') return 1;
+  if (isFailing) return state === 'retrying' ? 2 : 3;
+  if (state === 'retrying') return 4;
+  return 5;
+}
+
+/** Jobs without a next due time come last. */
+function nextOf({ currentRun, nextDueAt }: JobStatus): string {
+  return currentRun?.startedAt ?? nextDueAt ?? '~';
+}
+
+function byName(a: DeploymentStatus, b: DeploymentStatus): number {
+  return compare(a.name, b.name);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function iso(instant: EpochMs): string {
+  return new Date(instant).toISOString();
+}
