@@ -16,6 +16,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'coordinator/tick': ['core', 'lease', 'handler', 'coordinator/*'],
   'coordinator/attempt': ['core', 'lease', 'handler', 'coordinator/*'],
   operator: ['core', 'lease', 'config/suggest', 'coordinator/ledger'],
+  manage: ['core', 'lease', 'config', 'operator', 'coordinator/ledger'],
   election: [
     'core',
     'lease',
@@ -33,6 +34,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'handler',
     'coordinator',
     'operator',
+    'manage',
     'stores/open',
     'stores/limits',
     'system-clock',
@@ -69,7 +71,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly rooms: readonly strin
   { name: /^azurite/, rooms: ['local'] },
   { name: /^commander$/, rooms: ['cli'] },
   { name: /^cron-parser$/, rooms: ['core/schedule', 'local/host'] },
-  { name: /^zod/, rooms: ['config', 'jobs'] },
+  { name: /^zod/, rooms: ['config', 'jobs', 'manage'] },
 ];
 
 export interface SourceFile {

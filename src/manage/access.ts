@@ -1,0 +1,168 @@
+import type { ApiKey } from './keys';
+import { keyOf, sameSecret } from './keys';
+import { readPrincipal } from './principal';
+import type { Role } from './roles';
+import { includes } from './roles';
+
+/** The facts on which access depends. They come from the environment of the app, never from a request. */
+export interface AccessSettings {
+  /** Whether the platform authenticates callers, and so removes `x-ms-client-principal` from what they send. */
+  readonly platformAuth: boolean;
+  readonly keys: readonly ApiKey[];
+  /** The secret of a running `cronlease dev`. Undefined everywhere else. */
+  readonly devSecret: string | undefined;
+  /** Whether nobody may change anything. */
+  readonly readOnly: boolean;
+}
+
+/** A way in: a person's browser, a program with a login of Entra, or a machine with a key. */
+export type Channel = 'browser' | 'app' | 'key';
+
+export interface Caller {
+  readonly role: Role;
+  /** The person, the application, or the name of the key. */
+  readonly actor: string;
+  readonly channel: Channel;
+}
+
+/** The parts of a request on which access depends. */
+export interface Knock {
+  /** A header by its name in lowercase; undefined if it was not sent. */
+  readonly header: (name: string) => string | undefined;
+  /** Whether the path is one that the platform lets through without a login: only keys count there. */
+  readonly keyed: boolean;
+}
+
+/** Why a request was refused. */
+export interface Denied {
+  readonly status: 401 | 403;
+  readonly code: 'NotAuthenticated' | 'WrongKey' | 'NoRole' | 'RoleTooLow' | 'ReadOnly' | 'NotFromHere';
+  readonly place: string;
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+export const KEY_HEADER = 'x-cronlease-key';
+export const DEV_HEADER = 'x-cronlease-dev';
+/** A header that neither a form nor a link can send, and a page of another site only if we allowed it. */
+export const CHANGE_HEADER = 'x-cronlease-request';
+const PRINCIPAL_HEADER = 'x-ms-client-principal';
+
+/** A request that claims more than one identity gets the first of these; a wrong key is never passed over. */
+export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
+  const key = knock.header(KEY_HEADER);
+  if (key !== undefined) return callerByKey(settings, key);
+  if (knock.keyed) return nobody(KEY_HEADER, 'no key was sent, and this path accepts nothing else');
+  const secret = knock.header(DEV_HEADER);
+  if (secret !== undefined) return callerUnderDev(settings, secret, knock);
+  const principal = knock.header(PRINCIPAL_HEADER);
+  if (principal === undefined) return nobody('headers', 'no login and no key was sent');
+  if (!settings.platformAuth) {
+    return nobody(PRINCIPAL_HEADER, 'Azure does not authenticate the callers of this app, so anybody can send it');
+  }
+  return callerByLogin(principal, knock);
+}
+
+function callerByKey({ keys }: AccessSettings, presented: string): Caller | Denied {
+  const key = keyOf(keys, presented);
+  if (key !== undefined) return { role: key.role, actor: key.name, channel: 'key' };
+  return {
+    ...{ status: 401, code: 'WrongKey', place: KEY_HEADER },
+    problem: 'the key is not one of this app',
+    remedy: 'send a key whose SHA-256 is in CRONLEASE_API_KEYS',
+  };
+}
+
+function callerByLogin(header: string, { header: read }: Knock): Caller | Denied {
+  const principal = readPrincipal(header);
+  if (principal === undefined) return nobody(PRINCIPAL_HEADER, 'it does not hold a login of Microsoft Entra');
+  const { name, role } = principal;
+  if (role !== undefined) return { role, actor: name, channel: isBrowser(read) ? 'browser' : 'app' };
+  return {
+    ...{ status: 403, code: 'NoRole', place: PRINCIPAL_HEADER },
+    problem: 'the login has none of the roles viewer, operator and admin',
+    remedy: 'have an app role assigned to you in Microsoft Entra, and log in again',
+  };
+}
+
+/** Every role for whoever `cronlease dev` lets in, from this machine only. */
+function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Knock): Caller | Denied {
+  if (devSecret === undefined || !sameSecret(devSecret, secret)) {
+    return nobody(DEV_HEADER, 'it is not the secret of a running "cronlease dev"');
+  }
+  const host = knock.header('host') ?? '';
+  const origin = knock.header('origin');
+  if (!isLoopback(host) || (origin !== undefined && origin !== `http://${host.toLowerCase()}`)) {
+    return notFromHere('"cronlease dev" answers pages of its own address alone');
+  }
+  return { role: 'admin', actor: 'developer', channel: isBrowser(knock.header) ? 'browser' : 'app' };
+}
+
+/**
+ * Whether a caller may call a route.
+ *
+ * @param isChange whether the route changes anything
+ */
+export function mayCall(
+  settings: AccessSettings,
+  caller: Caller,
+  needed: Role,
+  isChange: boolean,
+  { header }: Knock,
+): Denied | undefined {
+  if (!includes(caller.role, needed)) {
+    return {
+      ...{ status: 403, code: 'RoleTooLow', place: 'role' },
+      problem: `the role ${caller.role} may not do this`,
+      remedy: `ask somebody with the role ${needed}`,
+    };
+  }
+  if (!isChange) return undefined;
+  if (settings.readOnly) {
+    return {
+      ...{ status: 403, code: 'ReadOnly', place: 'CRONLEASE_MANAGE_READ_ONLY' },
+      problem: 'this app does not accept changes over HTTP',
+      remedy: 'use the command line, or set it to "false"',
+    };
+  }
+  if (header(CHANGE_HEADER) !== '1') {
+    return {
+      ...{ status: 403, code: 'NotFromHere', place: CHANGE_HEADER },
+      problem: 'a change needs this header, so that no page of another site can make it',
+      remedy: `send "${CHANGE_HEADER}: 1"`,
+    };
+  }
+  return isSameOrigin(header) ? undefined : notFromHere('a change from a page of another site is refused');
+}
+
+/** Browsers state the relation of page and request themselves; older ones name only the page's origin. */
+function isSameOrigin(header: Knock['header']): boolean {
+  const site = header('sec-fetch-site');
+  if (site !== undefined) return site === 'same-origin';
+  const origin = header('origin');
+  if (origin === undefined) return true;
+  const host = URL.parse(origin)?.host;
+  return host !== undefined && host !== '' && host === header('host')?.toLowerCase();
+}
+
+function isBrowser(header: Knock['header']): boolean {
+  return header('sec-fetch-site') !== undefined || header('origin') !== undefined;
+}
+
+function isLoopback(host: string): boolean {
+  return /^(localhost|127\.0\.0\.1|\[::1\]):\d{1,5}$/i.test(host);
+}
+
+function notFromHere(problem: string): Denied {
+  return {
+    ...{ status: 403, code: 'NotFromHere', place: 'Origin', problem },
+    remedy: 'open the page of this app itself',
+  };
+}
+
+function nobody(place: string, problem: string): Denied {
+  return {
+    ...{ status: 401, code: 'NotAuthenticated', place, problem },
+    remedy: `log in with Microsoft Entra, or send a key in ${KEY_HEADER}`,
+  };
+}

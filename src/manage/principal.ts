@@ -1,0 +1,49 @@
+import { isObject } from '../core/metadata';
+import { brief, oneLine } from '../core/text';
+import type { Role } from './roles';
+import { highestRole } from './roles';
+
+/** The caller whom Azure's built-in authentication has logged in. */
+export interface Principal {
+  readonly name: string;
+  /** Undefined: none of the app's roles was assigned to the caller. */
+  readonly role: Role | undefined;
+}
+
+/** More than the platform sends: a caller with 200 groups has 20 KB. */
+const MOST_CHARACTERS = 65_536;
+/** Microsoft Entra, as the platform names it in `auth_typ`. */
+const ENTRA = 'aad';
+/** Claims that name a person, or else an application. */
+const NAME_CLAIMS = ['preferred_username', 'upn', 'name', 'appid', 'azp'];
+
+/**
+ * Reads `x-ms-client-principal`. Undefined if the platform cannot have written it for a login by Entra; Static Web Apps
+ * sends another shape under the same name, which is refused too.
+ *
+ * @see https://learn.microsoft.com/azure/app-service/configure-authentication-user-identities
+ */
+export function readPrincipal(header: string): Principal | undefined {
+  if (header.length > MOST_CHARACTERS || !/^[A-Za-z0-9+/]+={0,2}$/.test(header)) return undefined;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(Buffer.from(header, 'base64').toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  if (!isObject(parsed) || parsed['auth_typ'] !== ENTRA || !Array.isArray(parsed['claims'])) return undefined;
+  const { role_typ: roleType, name_typ: nameType } = parsed;
+  const claims = parsed['claims'].flatMap((claim: unknown) => {
+    if (!isObject(claim)) return [];
+    const { typ, val } = claim;
+    return typeof typ === 'string' && typeof val === 'string' ? [{ typ, val }] : [];
+  });
+  const valuesOf = (type: unknown): readonly string[] =>
+    claims.filter(({ typ }) => typ === type).map(({ val }) => val.trim());
+  const name = [nameType, ...NAME_CLAIMS].flatMap(valuesOf).find((text) => text !== '');
+  return {
+    name: name === undefined ? 'unknown' : brief(oneLine(name)).slice(0, 100),
+    role: highestRole([...valuesOf(roleType), ...valuesOf('roles')]),
+  };
+}
