@@ -1,4 +1,4 @@
-// Writes the generated tables of docs/reference anew, from the sources: npm run reference
+// Writes the generated tables of docs/reference and schema/openapi.json anew, from the sources: npm run reference
 import { execFileSync } from 'node:child_process';
 import { buildSync } from 'esbuild';
 
@@ -6,7 +6,9 @@ const { outputFiles } = buildSync({
   stdin: {
     contents: `
       import { readFileSync, writeFileSync } from 'node:fs';
+      import { OPENAPI_FILE, openApiText } from './scripts/openapi';
       import { REFERENCE_PAGES, withTables } from './scripts/reference';
+      void openApiText().then((text) => writeFileSync(OPENAPI_FILE, text));
       for (const file of REFERENCE_PAGES) {
         void withTables('.', file, readFileSync(file, 'utf8')).then((text) => writeFileSync(file, text));
       }`,

@@ -6,11 +6,14 @@ import { EXIT_CODES } from '../src/cli/output';
 import { createProgram } from '../src/cli/program';
 import { jobsJsonSchema } from '../src/config/json-schema';
 import { RUN_FATES, UNRUN_FATES } from '../src/core/fate';
+import { ROLES } from '../src/manage/roles';
+import { ROUTES } from '../src/manage/routes';
+import { Problem } from '../src/manage/schema';
 
 /** The pages with tables that are generated from the sources. */
-export const REFERENCE_PAGES = ['jobs-file', 'app-settings', 'outcomes', 'events', 'commands', 'exit-codes'].map(
-  (name) => `docs/reference/${name}.md`,
-);
+export const REFERENCE_PAGES = [
+  ...['jobs-file', 'app-settings', 'outcomes', 'events', 'commands', 'exit-codes', 'http-api'],
+].map((name) => `docs/reference/${name}.md`);
 
 const COMMON: ReadonlySet<string> = new Set(['--file', '--storage', '--container']);
 
@@ -86,6 +89,12 @@ function tablesOf(sources: string): Readonly<Record<string, string>> {
     commands: commandTable(),
     'common-options': commonOptions(),
     options: optionTables(),
+    routes: routeTable(),
+    roles: roleTable(),
+    problem: table(
+      ['member', 'meaning'],
+      Object.entries(Problem.shape).map(([name, { description = '' }]) => [code(name), description]),
+    ),
     'exit-codes': table(
       ['code', 'meaning'],
       EXIT_CODES.map(({ code: number, meaning }) => [code(String(number)), meaning]),
@@ -152,6 +161,21 @@ function commandTable(): string {
     return [code(`${command.name()} ${usage}`.trim()), command.summary(), /[[{]/.test(json) ? code(json) : json];
   });
   return table(['command', 'what it does', '`--json` prints'], rows);
+}
+
+function routeTable(): string {
+  const rows = ROUTES.map(({ method, path, role, summary }) => {
+    return [code(`${method} ${path}`), role === 'anybody' ? role : code(role), summary];
+  });
+  return table(['route', 'role', 'what it does'], rows);
+}
+
+function roleTable(): string {
+  const rows = ROLES.map((role) => {
+    const own = ROUTES.filter((route) => route.role === role);
+    return [code(role), own.length === 0 ? 'none yet' : own.map(({ id }) => code(id)).join(', ')];
+  });
+  return table(['role', 'operations that need it'], rows);
 }
 
 /** The options that many commands share, taken from one of them. */

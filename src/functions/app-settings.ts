@@ -36,6 +36,23 @@ interface AppSettings {
    */
   readonly CRONLEASE_DEPLOYMENT?: string | undefined;
   /**
+   * Keys of machines for the HTTP API: `NAME:ROLE:SHA256`, separated by commas. The roles are `viewer`, `operator` and
+   * `admin`, and SHA256 is the lowercase hex digest of the key. Default: none.
+   */
+  readonly CRONLEASE_API_KEYS?: string | undefined;
+  /** `true` refuses every change over HTTP. Default: `false`. */
+  readonly CRONLEASE_MANAGE_READ_ONLY?: string | undefined;
+  /**
+   * A secret that `cronlease dev` makes and gives to its own instances. An app on Azure does not start with it. Default:
+   * none.
+   */
+  readonly CRONLEASE_DEV_SECRET?: string | undefined;
+  /**
+   * Whether Azure authenticates the callers of the app. Azure sets it. Logins count only where it is `True`. Default:
+   * none.
+   */
+  readonly WEBSITE_AUTH_ENABLED?: string | undefined;
+  /**
    * A jobs file to use instead of the one that the code names. `cronlease dev --more-jobs` sets it. Default: none.
    */
   readonly CRONLEASE_JOBS_FILE?: string | undefined;

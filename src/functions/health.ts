@@ -9,11 +9,10 @@ const FRESH_MS = 30_000;
 const ANSWER_WITHIN_MS = 5_000;
 
 /**
- * `GET manage/health`, for availability tests. It answers 200 or 503 without details, since the endpoint is public. An
- * instance on which no tick runs has no news of storage, so this asks storage, at most once in 30 s. Callers in between
- * get the same answer.
+ * Whether this instance can do its work. An instance on which no tick runs has no news of storage, so this asks storage,
+ * at most once in 30 s. Callers in between get the same answer.
  */
-export function healthCheck(coordinator: () => Coordinator): HttpHandler {
+export function readiness(coordinator: () => Coordinator): () => Promise<boolean> {
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
   const storageAnswers = (current: Coordinator): Promise<boolean> => {
     const now = current.clock.monotonic();
@@ -23,7 +22,16 @@ export function healthCheck(coordinator: () => Coordinator): HttpHandler {
   return async () => {
     const current = coordinator();
     const answers = await storageAnswers(current);
-    const healthy = answers && isWell(current) && !current.stopping;
+    return answers && isWell(current) && !current.stopping;
+  };
+}
+
+/**
+ * `GET manage/health`, for availability tests. It answers 200 or 503 without details, since the endpoint is public.
+ */
+export function healthCheck(isReady: () => Promise<boolean>): HttpHandler {
+  return async () => {
+    const healthy = await isReady();
     return {
       status: healthy ? 200 : 503,
       headers: { 'cache-control': 'no-store' },

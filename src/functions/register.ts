@@ -18,9 +18,11 @@ import { serviceTime } from '../lease/service-time';
 import { STORE_LIMITS } from '../stores/limits';
 import { openStore } from '../stores/open';
 import { systemClock } from '../system-clock';
-import { healthCheck } from './health';
+import { healthCheck, readiness } from './health';
 import { hostAdvice } from './host-advice';
 import { durableHub } from './hub';
+import { manageHandler, METHODS } from './manage';
+import { accessSettings } from './manage-settings';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { VERSION } from '../version';
 import { containerName, deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
@@ -35,7 +37,7 @@ export interface CoordinatorOptions {
 
 /**
  * Makes this function app a coordinator of the jobs: registers `cronleaseTick`, `cronleaseRun`, `cronleaseItems`,
- * `cronleaseAttempt` and `cronleaseHealth`. Call it once, while the app loads. It reads the file and the app settings
+ * `cronleaseAttempt`, `cronleaseHealth` and `cronleaseManage`. Call it once, while the app loads. It reads the file and the app settings
  * at once.
  *
  * @throws ConfigError (code `InvalidJobs`) with every error of the file, so that the host refuses to start
@@ -49,11 +51,22 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   };
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
   // functions of the old model and finds none.
+  const isReady = readiness(coordinator);
   app.http('cronleaseHealth', {
     route: 'manage/health',
     methods: ['GET'],
     authLevel: 'anonymous',
-    handler: healthCheck(coordinator),
+    handler: healthCheck(isReady),
+  });
+  // Keys of the host would be the same for everybody. `src/manage/access.ts` decides who may call.
+  app.http('cronleaseManage', {
+    route: 'manage/{*path}',
+    methods: [...METHODS],
+    authLevel: 'anonymous',
+    handler: manageHandler({
+      ...{ coordinator, isReady, access: accessSettings(process.env) },
+      ...{ env: process.env, appFolder: process.cwd() },
+    }),
   });
 
   const tick = tickSchedule(process.env);

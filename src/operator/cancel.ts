@@ -1,4 +1,5 @@
-import type { CallOptions, LeaseStore } from '../lease/store';
+import type { LeaseStore } from '../lease/store';
+import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
 import { currentRun } from './job-state';
 import { OperatorError } from './operator-error';
@@ -18,9 +19,13 @@ export interface CancelledRun {
 /**
  * Requests the cancellation of a job's run.
  *
- * @throws OperatorError `NothingRuns`
+ * @throws OperatorError `NothingRuns`; `OtherRun` if the run in progress is not the wanted one
  */
-export function cancelRun(store: LeaseStore, subject: Subject, options?: CallOptions): Promise<CancelledRun> {
+export function cancelRun(
+  store: LeaseStore,
+  subject: Subject,
+  options?: ChangeOptions & { readonly runId?: string | undefined },
+): Promise<CancelledRun> {
   const { name } = subject;
   return changeControl(
     store,
@@ -31,6 +36,9 @@ export function cancelRun(store: LeaseStore, subject: Subject, options?: CallOpt
       if (runId === undefined) {
         const unseen = row === undefined ? ': no coordinator has seen it yet' : '';
         throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
+      }
+      if (options?.runId !== undefined && options.runId !== runId) {
+        throw new OperatorError('OtherRun', `run ${options.runId} of job "${name}" is over: ${runId} is in progress`);
       }
       const endedBy = lease === 'held' ? 'holder' : 'tick';
       const result: CancelledRun = { runId, requestedAt: now, endedBy };

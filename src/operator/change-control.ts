@@ -21,19 +21,36 @@ export interface Change<Result> {
   readonly result: Result;
 }
 
+export interface ChangeOptions extends CallOptions {
+  /** The only version of the control that may be changed: {@link controlVersion}. Undefined: any. */
+  readonly version?: string | undefined;
+}
+
+/** The version of a job's control, for callers that decide on what they have read. */
+export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): string {
+  return controlEtag?.replaceAll('"', '') ?? 'none';
+}
+
 /**
  * Reads a job's control record, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
  *
  * @param change throws `OperatorError` if the request makes no sense in this state; may be called more than once
+ * @throws OperatorError `Changed` if the control has another version than `options` wants; `Contended`
  */
 export async function changeControl<Result>(
   store: LeaseStore,
   subject: Subject,
   change: (state: JobState) => Change<Result> | Promise<Change<Result>>,
-  options?: CallOptions,
+  options?: ChangeOptions,
 ): Promise<Result> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const state = await readState(store, subject.name, options);
+    if (options?.version !== undefined && options.version !== controlVersion(state)) {
+      throw new OperatorError(
+        'Changed',
+        `somebody has paused, resumed, requested or cancelled job "${subject.name}" meanwhile`,
+      );
+    }
     const { control, result } = await change(state);
     if (control === undefined) return result;
     const metadata = encodeControl(tidy(control, state, subject));

@@ -67,7 +67,8 @@ async function wasSeen(
   return (await recordOver(store, name, oldest, options)).older;
 }
 
-async function withOverlappedRun(
+/** For an overlapped due time, adds the run that was in progress, by a search of the ledger. */
+export async function withOverlappedRun(
   store: LeaseStore,
   record: ShownRecord,
   options: CallOptions | undefined,

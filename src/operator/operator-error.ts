@@ -8,6 +8,8 @@ export type OperatorProblem =
   | 'NoteTooLong'
   | 'ControlFull'
   | 'Contended'
+  | 'Changed'
+  | 'OtherRun'
   | 'NotHeld'
   | 'CannotBreak'
   | 'LeaseHeld'

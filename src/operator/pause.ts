@@ -1,6 +1,7 @@
 import type { Control, Pause } from '../core/control';
 import { openPause } from '../core/control';
 import type { CallOptions, LeaseStore } from '../lease/store';
+import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
 import { currentRun, readState } from './job-state';
 import { checkNote } from './note';
@@ -16,7 +17,7 @@ export async function pauseJob(
   store: LeaseStore,
   subject: Subject,
   { by, note }: Pick<Pause, 'by' | 'note'>,
-  options?: CallOptions,
+  options?: ChangeOptions,
 ): Promise<Pause> {
   checkNote({ by, note });
   return changeControl(
@@ -44,7 +45,7 @@ export async function pauseJob(
 export function resumeJob(
   store: LeaseStore,
   subject: Subject,
-  options?: CallOptions,
+  options?: ChangeOptions,
 ): Promise<Pause & { readonly until: number }> {
   return changeControl(
     store,

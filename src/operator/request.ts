@@ -4,6 +4,7 @@ import { openPause, pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
 import type { CallOptions, LeaseStore } from '../lease/store';
+import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
 import type { JobState } from './job-state';
 import { currentRun } from './job-state';
@@ -43,7 +44,7 @@ export async function requestRun(
   store: LeaseStore,
   spec: JobSpec,
   id: string,
-  options?: CallOptions,
+  options?: ChangeOptions,
 ): Promise<RequestedRun> {
   const { name } = spec;
   if (spec.kind === 'always') {

@@ -1,7 +1,7 @@
 import type { HttpRequest, InvocationContext } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
 import { type Coordinator, Health } from '../../src/coordinator/coordinator';
-import { healthCheck } from '../../src/functions/health';
+import { healthCheck, readiness } from '../../src/functions/health';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -21,7 +21,7 @@ function instance() {
   const prepare = (): Promise<void> => Promise.reject(new StoreUnavailableError('503'));
   const store = { ...started.coordinator.store, list, prepare };
   const coordinator: Coordinator = { ...started.coordinator, store, health: new Health() };
-  const handler = healthCheck(() => coordinator);
+  const handler = healthCheck(readiness(() => coordinator));
   const status = async (): Promise<number | undefined> => {
     const answer = await handler({} as HttpRequest, {} as InvocationContext);
     return answer !== undefined && 'status' in answer ? answer.status : undefined;

@@ -26,9 +26,7 @@ function knock(headers: Headers, keyed = false): Knock {
 
 function who(settings: AccessSettings, headers: Headers, keyed = false): string {
   const caller = callerOf(settings, knock(headers, keyed));
-  return 'status' in caller
-    ? `${caller.status} ${caller.code}`
-    : `${caller.role} ${caller.actor} by ${caller.channel}`;
+  return 'status' in caller ? `${caller.status} ${caller.code}` : `${caller.role} ${caller.actor} by ${caller.channel}`;
 }
 
 function base64(value: unknown): string {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { OPENAPI_FILE, openApiText } from '../../scripts/openapi';
 import { documented, readSources, REFERENCE_PAGES, withTables } from '../../scripts/reference';
 import { jobSchema } from '../../src/config/schema';
 import { RUN_FATES, UNRUN_FATES } from '../../src/core/fate';
@@ -19,6 +20,10 @@ function firstColumn(file: string): string[] {
 describe('docs/reference', () => {
   it.each(REFERENCE_PAGES)('%s is fresh: npm run reference writes it', async (file) => {
     expect(read(file)).toBe(await withTables(root, file, read(file)));
+  });
+
+  it('goes with an OpenAPI document that is fresh: npm run reference writes it', async () => {
+    expect(read(OPENAPI_FILE)).toBe(await openApiText());
   });
 
   it('has a table in each page, and no stale one', async () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -111,6 +112,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     throw error;
   }
   const storage = options.storage ?? azurite?.connectionString ?? '';
+  // With it, and from this machine alone, the HTTP API needs no login.
+  const secret = randomBytes(32).toString('base64url');
   const deployments = Array.from({ length: options.instances }, (_, index) => {
     const name = nameOf(index);
     const anyPort = options.port === 0;
@@ -119,7 +122,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       app: options.app,
       port: anyPort ? 0 : options.port + index,
       inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
-      settings: { ...settingsOf(name, storage, options.container), ...options.settings },
+      settings: {
+        ...settingsOf(name, storage, options.container),
+        CRONLEASE_DEV_SECRET: secret,
+        ...options.settings,
+      },
       // Short, so that the others soon notice a dead holder.
       defaults: { CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL },
       strict: options.strict,

@@ -1,0 +1,68 @@
+import type { HttpHandler, HttpMethod, HttpRequest, InvocationContext } from '@azure/functions';
+import type { Coordinator } from '../coordinator/coordinator';
+import type { AccessSettings } from '../manage/access';
+import type { Manage } from '../manage/serve';
+import { VERSION } from '../version';
+import type { Environment } from './app-settings';
+import { hostMember } from './settings';
+
+/** Every method, so that the API itself answers those that a route does not have. */
+export const METHODS: readonly HttpMethod[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+interface ManageOptions {
+  readonly coordinator: () => Coordinator;
+  readonly isReady: () => Promise<boolean>;
+  readonly access: AccessSettings;
+  readonly env: Environment;
+  readonly appFolder: string;
+}
+
+/** Everything below `manage/`. Its code is loaded with the first request, since most instances never get one. */
+export function manageHandler(options: ManageOptions): HttpHandler {
+  const belowManage = pathBelow(routePrefix(options.env, options.appFolder));
+  let manage: Promise<Manage> | undefined;
+  return async (request: HttpRequest, context: InvocationContext) => {
+    manage ??= load(options);
+    const { pathname, searchParams } = new URL(request.url);
+    const answer = await (
+      await manage
+    )({
+      method: request.method.toUpperCase(),
+      path: belowManage(pathname) ?? request.params['path'] ?? '',
+      query: searchParams,
+      header: (name) => request.headers.get(name) ?? undefined,
+      body: async () => new Uint8Array(await request.arrayBuffer()),
+      reportBug: (what, error) => context.error(`${what} failed:`, error),
+    });
+    const { status, headers, body } = answer;
+    return { status, headers: { ...headers }, ...(body === undefined ? {} : { body }) };
+  };
+}
+
+async function load({ coordinator, isReady, access }: ManageOptions): Promise<Manage> {
+  const { createManage } = await import('../manage/serve.js');
+  const { store, clock, newId, jobs, revision, deployment, settings } = coordinator();
+  return createManage({
+    ...{ store, clock, newId, revision, deployment, access, isReady },
+    jobs: [...jobs.values()].map(({ spec }) => spec),
+    version: VERSION,
+    sweepIntervalMs: settings.sweepIntervalMs,
+  });
+}
+
+/** As the host reads it: `api` unless host.json says otherwise. */
+function routePrefix(env: Environment, appFolder: string): string {
+  const member = ['extensions', 'http', 'routePrefix'] as const;
+  const prefix = env[['AzureFunctionsJobHost', ...member].join('__')] ?? hostMember(appFolder, ...member);
+  return typeof prefix === 'string' ? prefix.replace(/^\/+|\/+$/g, '') : 'api';
+}
+
+/** The part of a URL's path below `manage/`, still encoded; undefined if the path is not below it. */
+function pathBelow(prefix: string): (pathname: string) => string | undefined {
+  const head = [...prefix.split('/'), 'manage'].filter((part) => part !== '').map((part) => part.toLowerCase());
+  return (pathname) => {
+    const parts = pathname.split('/').slice(1);
+    const isBelow = head.every((part, index) => parts[index]?.toLowerCase() === part);
+    return isBelow ? parts.slice(head.length).join('/') : undefined;
+  };
+}

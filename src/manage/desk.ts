@@ -1,0 +1,86 @@
+import type { EpochMs, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
+import type { JobSpec } from '../core/job';
+import { within } from '../lease/deadline';
+import type { LeaseStore, Listing, Presences } from '../lease/store';
+import type { AccessSettings } from './access';
+
+/** The things that the routes work with: one desk for each process. */
+export interface Desk {
+  readonly store: LeaseStore;
+  readonly clock: Clock;
+  /** A new GUID. */
+  readonly newId: () => string;
+  readonly access: AccessSettings;
+  /** The jobs of this app's file. */
+  readonly jobs: readonly JobSpec[];
+  readonly revision: number;
+  readonly deployment: string;
+  readonly version: string;
+  /** The age that a listing may have. It is the shortest time between two polls that have news of each other, too. */
+  readonly sweepIntervalMs: Millis;
+  /** Whether this instance can do its work: storage answers, and nothing else is wrong. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+/** The longest time that a request waits for storage. The platform gives up after 230 s. */
+export const ANSWER_LIMIT_MS = 30_000;
+
+/** The last sweep of this process, which all readers share. */
+export interface Sweep {
+  /** The storage service's time now, by the answer's Date. */
+  readonly now: EpochMs;
+  readonly listing: Listing;
+}
+
+export interface Sweeps {
+  jobs(): Promise<Sweep>;
+  presences(): Promise<Presences>;
+  /** Forgets both, after a change: whoever made it must see it. */
+  drop(): void;
+}
+
+interface Kept<Answer> {
+  readonly at: Millis;
+  readonly answer: Promise<Answer>;
+}
+
+/** However many people look, storage is asked once in a sweep interval by this process. */
+export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
+  const kept: { jobs?: Kept<Listing> | undefined; presences?: Kept<Presences> | undefined } = {};
+  const isFresh = (last: Kept<unknown> | undefined): boolean =>
+    last !== undefined && clock.monotonic() - last.at < sweepIntervalMs;
+  const ask = <Answer>(call: (signal: AbortSignal) => Promise<Answer>): Kept<Answer> => ({
+    at: clock.monotonic(),
+    answer: within(clock, ANSWER_LIMIT_MS, call),
+  });
+  return {
+    async jobs() {
+      const sweep = (isFresh(kept.jobs) ? kept.jobs : undefined) ?? ask((signal) => store.list({ signal }));
+      kept.jobs = sweep;
+      try {
+        const listing = await sweep.answer;
+        return { now: listing.date + Math.round(clock.monotonic() - sweep.at), listing };
+      } catch (error) {
+        // The next caller asks again.
+        if (kept.jobs === sweep) kept.jobs = undefined;
+        throw error;
+      }
+    },
+    async presences() {
+      const sweep =
+        (isFresh(kept.presences) ? kept.presences : undefined) ?? ask((signal) => store.listPresences({ signal }));
+      kept.presences = sweep;
+      try {
+        return await sweep.answer;
+      } catch (error) {
+        if (kept.presences === sweep) kept.presences = undefined;
+        throw error;
+      }
+    },
+    drop() {
+      kept.jobs = undefined;
+      kept.presences = undefined;
+    },
+  };
+}

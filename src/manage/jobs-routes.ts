@@ -1,0 +1,164 @@
+import * as z from 'zod';
+import { openPause } from '../core/control';
+import type { JobSpec } from '../core/job';
+import { actualTime } from '../core/job';
+import { showTime } from '../core/show-time';
+import { describe } from '../operator/describe';
+import { explainTime } from '../operator/explain';
+import type { JobEntry } from '../operator/list-jobs';
+import { listJobs } from '../operator/list-jobs';
+import { unknownAnywhere } from '../operator/subject';
+import { RequestError } from './problem';
+import type { Office } from './route';
+import { NONE, NOTHING, route } from './route';
+import { Deployments, DueTimes, instant, JOB_STATES, jobName, Jobs, OneJob, Why } from './schema';
+import { iso, showDeployments, showJob, showOneJob } from './show';
+
+export const oneJob = z.strictObject({ job: jobName });
+/** The most due times of one answer. */
+const DUE_TIMES = 5_000;
+
+const tag = z.string().min(1).max(100).describe('Jobs with this tag only.');
+
+/** The jobs of the file and of storage, by the shared sweep. Forgotten ones are left out. */
+export async function entriesOf({ sweeps, store, jobs }: Office): Promise<{
+  readonly now: number;
+  readonly entries: readonly JobEntry[];
+}> {
+  const { now, listing } = await sweeps.jobs();
+  const list = await listJobs({ ...store, list: () => Promise.resolve(listing) }, jobs);
+  return { now, entries: list.jobs.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten) };
+}
+
+/** Throws `OperatorError` `UnknownJob`. */
+export function entryOf(entries: readonly JobEntry[], name: string): JobEntry {
+  const entry = entries.find((one) => one.name === name);
+  if (entry !== undefined) return entry;
+  const names = entries.map((one) => one.name);
+  throw unknownAnywhere(name, undefined, { location: 'this app and its storage', jobs: names });
+}
+
+/** The job's settings. Throws if this app's jobs file lacks the job. */
+export function specOf({ spec, name }: JobEntry): JobSpec {
+  if (spec !== undefined) return spec;
+  throw new RequestError(409, 'NotInFile', {
+    place: 'path: job',
+    value: name,
+    problem: `job "${name}" is not in the jobs file of this app`,
+    remedy: 'ask a deployment that has it',
+  });
+}
+
+export const jobsRoutes = [
+  route({
+    ...{ id: 'listJobs', method: 'GET', path: 'jobs', role: 'viewer', follow: true },
+    summary: 'list all jobs with their state, and all deployments',
+    params: NONE,
+    query: z.strictObject({
+      tag: tag.optional(),
+      state: z.enum(JOB_STATES).optional().describe('Jobs in this state only.'),
+    }),
+    body: NOTHING,
+    answer: Jobs,
+    async run(office, { query }) {
+      const [{ now, entries }, presences] = await Promise.all([entriesOf(office), office.sweeps.presences()]);
+      const jobs = entries
+        .map((entry) => showJob(entry, now))
+        .filter((job) => query.tag === undefined || (job.tags ?? []).includes(query.tag))
+        .filter((job) => query.state === undefined || job.state === query.state);
+      return { now: iso(now), jobs, deployments: showDeployments(presences) };
+    },
+  }),
+  route({
+    ...{ id: 'getJob', method: 'GET', path: 'jobs/{job}', role: 'viewer', follow: true },
+    summary: 'show one job with its settings and requests',
+    params: oneJob,
+    query: NONE,
+    body: NOTHING,
+    answer: OneJob,
+    async run(office, { params }) {
+      const { now, entries } = await entriesOf(office);
+      return showOneJob(entryOf(entries, params.job), now);
+    },
+  }),
+  route({
+    ...{ id: 'listDueTimes', method: 'GET', path: 'next', role: 'viewer' },
+    summary: 'list the next due times of jobs',
+    params: NONE,
+    query: z.strictObject({
+      job: jobName.optional(),
+      tag: tag.optional(),
+      from: instant.optional().describe('Due times after this instant. Default: now.'),
+      until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
+      count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),
+    }),
+    body: NOTHING,
+    answer: DueTimes,
+    async run(office, { query: { job, tag: wanted, from, until = Infinity, count = 10 } }) {
+      const { now, entries } = await entriesOf(office);
+      const named = job === undefined ? entries : [entryOf(entries, job)];
+      if (job !== undefined) specOf(entryOf(entries, job));
+      const chosen = named.filter(
+        ({ spec }) => spec !== undefined && (wanted === undefined || spec.tags.includes(wanted)),
+      );
+      const each = Math.min(count, Math.max(1, Math.floor(DUE_TIMES / Math.max(1, chosen.length))));
+      return {
+        now: iso(now),
+        jobs: chosen.flatMap(({ spec, state }) => {
+          if (spec === undefined) return [];
+          const { due, complete } = dueTimes(spec, from ?? now, until, each);
+          return {
+            ...{ job: spec.name, timeZone: spec.timeZone, enabled: spec.enabled, due, complete },
+            paused: state !== undefined && openPause(state.control) !== undefined,
+          };
+        }),
+      };
+    },
+  }),
+  route({
+    ...{ id: 'explain', method: 'GET', path: 'jobs/{job}/why', role: 'viewer' },
+    summary: 'explain the outcome of an instant, or what is to be expected of it',
+    params: oneJob,
+    query: z.strictObject({ time: instant.describe('A due time of the schedule, or any instant.') }),
+    body: NOTHING,
+    answer: Why,
+    async run(office, { params, query: { time }, signal }) {
+      const { entries } = await entriesOf(office);
+      const spec = specOf(entryOf(entries, params.job));
+      const found = await explainTime(office.store, spec, office.revision, time, { signal });
+      return {
+        ...{ now: iso(found.state.now), job: spec.name, time: iso(time), due: found.due },
+        ...{ outcome: found.fate, reason: found.reason, warnings: found.warnings },
+        text: describe(found, (at) => showTime(at, 'UTC')),
+        runId: found.record?.runId ?? null,
+      };
+    },
+  }),
+  route({
+    ...{ id: 'listDeployments', method: 'GET', path: 'deployments', role: 'viewer', follow: true },
+    summary: 'list the deployments',
+    params: NONE,
+    query: NONE,
+    body: NOTHING,
+    answer: Deployments,
+    async run({ sweeps }) {
+      const presences = await sweeps.presences();
+      return { now: iso(presences.date), deployments: showDeployments(presences) };
+    },
+  }),
+] as const;
+
+function dueTimes(
+  spec: JobSpec,
+  from: number,
+  until: number,
+  count: number,
+): { readonly due: { scheduledFor: string; startsAt: string }[]; readonly complete: boolean } {
+  const due: { scheduledFor: string; startsAt: string }[] = [];
+  for (let at = spec.timetable.next(from - spec.offsetMs); at !== undefined; at = spec.timetable.next(at)) {
+    if (actualTime(spec, at) > until) return { due, complete: true };
+    if (due.length === count) return { due, complete: false };
+    due.push({ scheduledFor: iso(at), startsAt: iso(actualTime(spec, at)) });
+  }
+  return { due, complete: true };
+}

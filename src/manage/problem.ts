@@ -1,0 +1,138 @@
+import { StoreDeniedError, StoreError } from '../lease/store';
+import { ForeignMetadataError } from '../core/metadata';
+import { ForeignRecordError } from '../core/record';
+import type { OperatorProblem } from '../operator/operator-error';
+import { OperatorError } from '../operator/operator-error';
+import type { Denied } from './access';
+
+/** One error of a request. */
+export interface RequestIssue {
+  /** The member, parameter or header. */
+  readonly place: string;
+  /** Its value; null if it was missing, or is secret. */
+  readonly value: string | null;
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** A request that was not carried out. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+  readonly issues: readonly [RequestIssue, ...RequestIssue[]];
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    issues: RequestIssue | readonly [RequestIssue, ...RequestIssue[]],
+    readonly headers: Readonly<Record<string, string>> = {},
+    options?: ErrorOptions,
+  ) {
+    const all = 'place' in issues ? ([issues] as const) : issues;
+    super(all[0].problem, options);
+    this.issues = all;
+  }
+}
+
+/** The body of an error's answer: RFC 9457. */
+export interface ProblemBody extends Omit<RequestIssue, 'problem'> {
+  readonly type: 'about:blank';
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: readonly RequestIssue[];
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  412: 'Precondition Failed',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Content',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+};
+
+/** The most characters of a value that an answer repeats. */
+const VALUE = 100;
+
+export function problemBody({ status, code, issues }: RequestError): ProblemBody {
+  const shown = issues.map((issue) => ({ ...issue, value: issue.value === null ? null : cut(issue.value) }));
+  const [first = issues[0]] = shown;
+  return {
+    ...{ type: 'about:blank', title: TITLES[status] ?? 'Error', status, code },
+    ...{ detail: first.problem, place: first.place, value: first.value, remedy: first.remedy },
+    ...(shown.length > 1 ? { errors: shown } : {}),
+  };
+}
+
+function cut(value: string): string {
+  return value.length <= VALUE ? value : `${value.slice(0, VALUE).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
+export function deniedError({ status, code, place, problem, remedy }: Denied): RequestError {
+  const headers: Record<string, string> = status === 401 ? { 'www-authenticate': 'CronleaseKey' } : {};
+  return new RequestError(status, code, { place, value: null, problem, remedy }, headers);
+}
+
+/** Every problem of an operator's request, with its status and what to do about it. */
+const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remedy: string]>> = {
+  AlreadyPaused: [409, 'resume the job first, or leave it as it is'],
+  NotPaused: [409, 'read the job again: somebody else may have resumed it'],
+  NothingRuns: [409, 'read the job again: the run may be over'],
+  RunGoesOn: [409, 'wait until the run is over, or cancel it'],
+  LeaderJob: [409, 'leave it: its terms follow one another'],
+  TooManyRequests: [409, 'wait until some of them have run'],
+  NoteTooLong: [400, 'shorten it'],
+  ControlFull: [409, 'write a shorter reason, or wait until a tick has passed the old entries'],
+  Contended: [409, 'try again'],
+  Changed: [412, 'read the job again, and decide anew'],
+  OtherRun: [409, 'read the job again: another run is in progress'],
+  NotHeld: [409, 'read the job again'],
+  CannotBreak: [409, 'stop the instance that holds the lease'],
+  LeaseHeld: [409, 'wait until the run is over'],
+  StillInFile: [409, 'remove the job from the jobs file first'],
+  UnknownJob: [404, 'use a name that GET jobs lists'],
+  Unseen: [409, 'wait until a deployment has seen the job'],
+  FutureTime: [400, 'use a time in the past'],
+  OlderFile: [409, 'use the newer jobs file'],
+};
+
+/** The error of an answer; undefined: it is a bug, and its text must not leave the app. */
+export function requestErrorOf(error: unknown): RequestError | undefined {
+  if (error instanceof RequestError) return error;
+  const options = { cause: error };
+  if (error instanceof OperatorError) {
+    const [status, remedy] = OPERATOR[error.code];
+    const issue = { place: 'job', value: null, problem: error.message, remedy };
+    return new RequestError(status, error.code, issue, {}, options);
+  }
+  if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) {
+    const remedy = 'restore the blob, or run "cronlease doctor"';
+    return new RequestError(
+      502,
+      error.code,
+      { place: 'storage', value: null, problem: error.message, remedy },
+      {},
+      options,
+    );
+  }
+  if (error instanceof StoreDeniedError) {
+    const remedy = 'run "cronlease doctor", which names the missing role';
+    const issue = { place: 'storage', value: null, problem: 'storage refused this app', remedy };
+    return new RequestError(503, error.code, issue, {}, options);
+  }
+  if (error instanceof StoreError) {
+    // Its text may have parts of the service's answer.
+    const problem = 'storage did not answer: the request may or may not have taken effect';
+    const issue = { place: 'storage', value: null, problem, remedy: 'try again in a few seconds' };
+    return new RequestError(503, error.code, issue, { 'retry-after': '5' }, options);
+  }
+  return undefined;
+}

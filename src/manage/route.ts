@@ -1,0 +1,105 @@
+import * as z from 'zod';
+import type { Caller } from './access';
+import type { Desk, Sweeps } from './desk';
+import { parsePart } from './request-issues';
+import type { Role } from './roles';
+
+/** A request to a route, before its parts are read. */
+export interface RawCall {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  /** Undefined: the route is public. */
+  readonly caller: Caller | undefined;
+  /** `If-Match`, without quotes. */
+  readonly ifMatch: string | undefined;
+  /** `Idempotency-Key`. */
+  readonly idempotencyKey: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** The parts of the process that handlers use. */
+export interface Office extends Desk {
+  readonly sweeps: Sweeps;
+}
+
+type Method = 'GET' | 'POST';
+
+interface RouteFacts {
+  readonly method: Method;
+  /** Below `manage/`: `jobs/{job}`. */
+  readonly path: string;
+  /** `anybody`: without a login. */
+  readonly role: Role | 'anybody';
+  /** In a list: begins with a verb. */
+  readonly summary: string;
+  readonly description?: string;
+  /** The status of an answer. Default: 200. */
+  readonly status?: number;
+  /** Whether pages follow it: it has an ETag, and answers 304. */
+  readonly follow?: boolean;
+  /** Whether `If-Match` may name the version of a job's control. */
+  readonly conditional?: boolean;
+  /** Whether `Idempotency-Key` may name the request. */
+  readonly idempotent?: boolean;
+}
+
+/** No parameters. */
+export const NONE = z.strictObject({});
+/** No body. */
+export const NOTHING = z.undefined();
+
+/** One row of the route table. */
+export interface Route extends RouteFacts {
+  /** The name of the operation in the OpenAPI document, and in the client. */
+  readonly id: string;
+  readonly params: z.ZodObject;
+  readonly query: z.ZodObject;
+  /** {@link NOTHING}: the route takes no body. */
+  readonly body: z.ZodType;
+  readonly answer: z.ZodType;
+  /** Reads the request, carries it out, and checks the answer: members that its schema lacks never leave the app. */
+  readonly handle: (office: Office, call: RawCall) => Promise<unknown>;
+}
+
+interface RouteSpec<
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+  Body extends z.ZodType,
+  Answer extends z.ZodType,
+> extends RouteFacts {
+  readonly id: string;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  readonly answer: Answer;
+  run(
+    office: Office,
+    call: Omit<RawCall, 'params' | 'query' | 'body'> & {
+      readonly params: z.output<Params>;
+      readonly query: z.output<Query>;
+      readonly body: z.output<Body>;
+    },
+  ): Promise<z.input<Answer>>;
+}
+
+export function route<
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+  Body extends z.ZodType,
+  Answer extends z.ZodType,
+>(spec: RouteSpec<Params, Query, Body, Answer>): Route {
+  const { run, ...facts } = spec;
+  return {
+    ...facts,
+    async handle(office, { params, query, body: sent, ...call }) {
+      const answer = await run(office, {
+        ...call,
+        params: parsePart(spec.params, 'path', params),
+        query: parsePart(spec.query, 'query', query),
+        body: parsePart(spec.body, 'body', sent),
+      });
+      return spec.answer.parse(answer);
+    },
+  };
+}

@@ -1,0 +1,153 @@
+import * as z from 'zod';
+import type { JobName } from '../core/brand';
+import type { JobEntry } from '../operator/list-jobs';
+import type { ShownRecord } from '../operator/list-runs';
+import type { ListedRun, PagedJob, PageStart } from '../operator/run-pages';
+import { pageOfRuns } from '../operator/run-pages';
+import { showRun } from '../operator/show-run';
+import { entriesOf, entryOf } from './jobs-routes';
+import { RequestError } from './problem';
+import { NOTHING, NONE, route } from './route';
+import type { RunSummary } from './schema';
+import { instant, jobName, OneRun, OUTCOMES, runId, Runs } from './schema';
+import { iso, isoOrNull, parseRunId } from './show';
+
+export const oneRun = z.strictObject({ run: runId });
+
+/** The outcomes of runs that did not succeed, other than by a person's wish. */
+const FAILED = ['failed', 'timedOut', 'stalled'];
+
+const runsQuery = z.strictObject({
+  job: jobName.optional(),
+  tag: z.string().min(1).max(100).optional().describe('Runs of jobs with this tag.'),
+  outcome: z.enum(OUTCOMES).optional(),
+  failed: z.enum(['true']).optional().describe('Runs that failed, timed out or stalled.'),
+  since: instant.optional().describe('Due at this time or later.'),
+  until: instant.optional().describe('Due before this time.'),
+  limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),
+  cursor: z.string().max(300).optional().describe('The `cursor` of the page before, with the same filter.'),
+});
+
+export const runsRoutes = [
+  route({
+    ...{ id: 'listRuns', method: 'GET', path: 'runs', role: 'viewer', follow: true },
+    summary: 'list runs, and due times that did not run, newest first',
+    params: NONE,
+    query: runsQuery,
+    body: NOTHING,
+    answer: Runs,
+    async run(office, { query, signal }) {
+      const { now, entries } = await entriesOf(office);
+      const { job, tag, outcome, failed, since, until, limit = 50, cursor } = query;
+      const named = job === undefined ? entries : [entryOf(entries, job)];
+      const chosen = named.filter(({ spec }) => tag === undefined || spec?.tags.includes(tag));
+      const wanted = failed === undefined ? undefined : FAILED;
+      const outcomes = outcome === undefined ? wanted : [outcome].filter((one) => wanted?.includes(one) ?? true);
+      const page = await pageOfRuns(
+        office.store,
+        chosen.map(pagedJob),
+        { outcomes: outcomes && new Set(outcomes), since, until },
+        { limit, start: cursor === undefined ? undefined : readCursor(cursor) },
+        { signal },
+      );
+      return {
+        now: iso(now),
+        runs: page.runs.map(showListedRun),
+        problems: [],
+        cursor: page.next === undefined ? null : writeCursor(page.next),
+      };
+    },
+  }),
+  route({
+    ...{ id: 'getRun', method: 'GET', path: 'runs/{run}', role: 'viewer', follow: true },
+    summary: 'show one run with its attempts',
+    params: oneRun,
+    query: NONE,
+    body: NOTHING,
+    answer: OneRun,
+    async run({ sweeps, store }, { params, signal }) {
+      const parts = parseRunId(params.run);
+      const { now, listing } = await sweeps.jobs();
+      const record =
+        parts === undefined ? undefined : await showRun(store, parts.job as JobName, parts.key, listing, { signal });
+      if (record === undefined) throw unknownRun(params.run);
+      return { now: iso(now), ...showRecord(record) };
+    },
+  }),
+] as const;
+
+export function unknownRun(id: string): RequestError {
+  return new RequestError(404, 'UnknownRun', {
+    place: 'path: run',
+    value: id,
+    problem: 'the ledger has no such run, and none is in progress',
+    remedy: 'use an id that GET runs lists; old records are deleted by "keep"',
+  });
+}
+
+function pagedJob({ name, spec, state }: JobEntry): PagedJob {
+  const row = state?.row;
+  const isRunning = row !== undefined && (row.phase === 'running' ? state?.lease === 'held' : row.phase !== 'idle');
+  return { name, spec, row, isRunning };
+}
+
+function showListedRun(run: ListedRun): z.input<typeof RunSummary> {
+  const { startedAt, endedAt } = run;
+  return {
+    ...{ runId: run.runId, job: run.job, scheduledFor: iso(run.scheduledFor), through: isoOrNull(run.through) },
+    ...{ count: run.count ?? null, outcome: run.outcome, reason: run.reason ?? null, token: run.token ?? null },
+    trigger: triggerOf(run.trigger),
+    ...{ startedAt: isoOrNull(startedAt), endedAt: isoOrNull(endedAt), latenessMs: run.latenessMs ?? null },
+    durationMs: startedAt === undefined || endedAt === undefined ? null : endedAt - startedAt,
+  };
+}
+
+const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
+
+/** A summary is text that anybody with write access may have changed. */
+function triggerOf(text: string | undefined): (typeof TRIGGERS)[number] | null {
+  return TRIGGERS.find((trigger) => trigger === text) ?? null;
+}
+
+function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
+  const { startedAt, endedAt, through, count } = record;
+  return {
+    ...{ runId: record.runId, job: record.job, scheduledFor: record.scheduledFor, through: through ?? null },
+    count: count ?? (through === undefined ? 1 : null),
+    ...{ outcome: record.outcome, reason: record.reason, trigger: record.trigger, token: record.token },
+    ...{ startedAt, endedAt, latenessMs: record.latenessMs },
+    durationMs: startedAt === null || endedAt === null ? null : Date.parse(endedAt) - Date.parse(startedAt),
+    claimedAt: record.claimedAt ?? null,
+    attempts: record.attempts.map(({ attempt, token, deployment, claimedAt, outcome, error, ...times }) => ({
+      ...{ attempt, token, deployment, outcome, error, startedAt: times.startedAt, endedAt: times.endedAt },
+      ...(claimedAt === undefined ? {} : { claimedAt }),
+    })),
+    ...(record.result === undefined ? {} : { result: record.result }),
+    overlappedRunId: record.overlappedRunId ?? null,
+  };
+}
+
+function writeCursor(start: PageStart): string {
+  return Buffer.from(JSON.stringify([start.key, start.job])).toString('base64url');
+}
+
+function readCursor(cursor: string): PageStart {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  if (Array.isArray(parsed) && parsed.length === 2) {
+    const [key, job] = parsed as readonly unknown[];
+    if (typeof key === 'string' && typeof job === 'string' && /^\d{13}-(s|m-[0-9a-z]{1,64})$/.test(key)) {
+      return { key, job };
+    }
+  }
+  throw new RequestError(400, 'InvalidRequest', {
+    place: 'query: cursor',
+    value: cursor,
+    problem: 'is not a cursor of this list',
+    remedy: 'begin without a cursor',
+  });
+}

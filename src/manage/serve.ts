@@ -1,0 +1,298 @@
+import { createHash } from 'node:crypto';
+import { within } from '../lease/deadline';
+import { callerOf, type Knock, mayCall } from './access';
+import type { Desk } from './desk';
+import { ANSWER_LIMIT_MS, createSweeps } from './desk';
+import { deniedError, problemBody, RequestError, requestErrorOf } from './problem';
+import type { Office, RawCall, Route } from './route';
+import { ROUTES } from './routes';
+
+/** A request, in the terms of this room. */
+export interface ManageRequest {
+  readonly method: string;
+  /** Below `manage/`, as it was sent: `jobs/nightly`. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** A header by its name in lowercase; undefined if it was not sent. */
+  readonly header: (name: string) => string | undefined;
+  /** Called for a request that may send one. */
+  readonly body: () => Promise<Uint8Array>;
+  /** Receives an error that is a bug, with the request that met it. */
+  readonly reportBug: (what: string, error: unknown) => void;
+}
+
+export interface ManageAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined: none. */
+  readonly body: string | undefined;
+}
+
+export type Manage = (request: ManageRequest) => Promise<ManageAnswer>;
+
+/** The most bytes of a request's body. */
+export const BODY_LIMIT = 65_536;
+/** The most lists and objects in one another. */
+const DEPTH_LIMIT = 64;
+/** A request below this path may come without a login: only keys count there. */
+const KEYED = 'keyed/';
+/** The shortest time between two polls that have news of each other, in milliseconds. */
+export const POLL_HEADER = 'x-cronlease-poll-ms';
+
+const COMMON_HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Answers every request below `manage/`. It never rejects. */
+export function createManage(desk: Desk): Manage {
+  const office: Office = { ...desk, sweeps: createSweeps(desk) };
+  return async (request) => {
+    const isHead = request.method === 'HEAD';
+    const answer = await answerOf(office, isHead ? { ...request, method: 'GET' } : request);
+    return isHead ? { ...answer, body: undefined } : answer;
+  };
+}
+
+async function answerOf(office: Office, request: ManageRequest): Promise<ManageAnswer> {
+  try {
+    return await within(office.clock, ANSWER_LIMIT_MS, (signal) => carryOut(office, request, signal));
+  } catch (error) {
+    const known = requestErrorOf(error);
+    if (known === undefined) request.reportBug(`${request.method} ${request.path.slice(0, 200)}`, error);
+    return problemAnswer(known ?? bug());
+  }
+}
+
+function bug(): RequestError {
+  return new RequestError(500, 'Bug', {
+    place: 'app',
+    value: null,
+    problem: 'the app failed to answer',
+    remedy: 'read its log, and report what it says',
+  });
+}
+
+function problemAnswer(error: RequestError): ManageAnswer {
+  const headers = { ...COMMON_HEADERS, 'content-type': 'application/problem+json; charset=utf-8', ...error.headers };
+  return { status: error.status, headers, body: safeJson(problemBody(error)) };
+}
+
+async function carryOut(office: Office, request: ManageRequest, signal: AbortSignal): Promise<ManageAnswer> {
+  const { access } = office;
+  const keyed = request.path.toLowerCase().startsWith(KEYED);
+  const path = keyed ? request.path.slice(KEYED.length) : request.path;
+  const knock: Knock = { header: request.header, keyed };
+  const matches = matching(path);
+  const found = matches.find(({ route }) => route.method === request.method);
+  const isPublic = found?.route.role === 'anybody';
+  // Nobody learns without a login which routes exist.
+  const caller = isPublic ? undefined : callerOf(access, knock);
+  if (caller !== undefined && 'status' in caller) throw deniedError(caller);
+  if (found === undefined) throw matches.length === 0 ? noRoute(path) : wrongMethod(request.method, matches);
+  const { route, params } = found;
+  if (caller !== undefined && route.role !== 'anybody') {
+    const denied = mayCall(access, caller, route.role, route.method !== 'GET', knock);
+    if (denied !== undefined) throw deniedError(denied);
+  }
+  const answer = await route.handle(office, {
+    ...{ params, caller, signal },
+    query: queryOf(request.query),
+    body: route.method === 'GET' ? undefined : await bodyOf(request),
+    ifMatch: ifMatchOf(route, request),
+    idempotencyKey: idempotencyKeyOf(route, request),
+  } satisfies RawCall);
+  return success(office, route, answer, request.header('if-none-match'));
+}
+
+interface Match {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+function matching(path: string): readonly Match[] {
+  const segments = path.replace(/\/$/, '').split('/').map(decoded);
+  return ROUTES.flatMap((route) => {
+    const wanted = route.path.split('/');
+    if (wanted.length !== segments.length) return [];
+    const params: Record<string, string> = {};
+    for (const [index, part] of wanted.entries()) {
+      const segment = segments[index] ?? '';
+      const name = /^\{(\w+)\}$/.exec(part)?.[1];
+      if (name !== undefined) params[name] = segment;
+      else if (part !== segment) return [];
+    }
+    return [{ route, params }];
+  });
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    // It stands for itself, and no name matches it.
+    return segment;
+  }
+}
+
+function noRoute(path: string): RequestError {
+  return new RequestError(404, 'NoRoute', {
+    place: 'path',
+    value: path,
+    problem: 'there is no such route',
+    remedy: 'see the OpenAPI document',
+  });
+}
+
+function wrongMethod(method: string, matches: readonly Match[]): RequestError {
+  const allowed = matches.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
+  const allow = [...new Set(allowed)].join(', ');
+  return new RequestError(
+    405,
+    'WrongMethod',
+    { place: 'method', value: method, problem: 'the route does not have this method', remedy: `use ${allow}` },
+    { allow },
+  );
+}
+
+function queryOf(query: URLSearchParams): Readonly<Record<string, string>> {
+  const values = new Map<string, string>();
+  for (const [name, value] of query) {
+    if (values.has(name)) {
+      throw new RequestError(400, 'InvalidRequest', {
+        place: `query: ${name.slice(0, 50)}`,
+        value,
+        problem: 'is given twice',
+        remedy: 'give it once',
+      });
+    }
+    values.set(name, value);
+  }
+  return Object.fromEntries(values);
+}
+
+async function bodyOf(request: ManageRequest): Promise<unknown> {
+  const length = Number(request.header('content-length') ?? 0);
+  if (length > BODY_LIMIT) throw tooLarge(length);
+  const bytes = await request.body();
+  if (bytes.byteLength > BODY_LIMIT) throw tooLarge(bytes.byteLength);
+  if (bytes.byteLength === 0) return {};
+  const type = request.header('content-type');
+  if (type === undefined || !/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type)) {
+    throw new RequestError(415, 'WrongContentType', {
+      place: 'content-type',
+      value: type ?? null,
+      problem: 'the body is not JSON',
+      remedy: 'send "content-type: application/json"',
+    });
+  }
+  return jsonOf(bytes);
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  const invalid = (problem: string, remedy: string): RequestError =>
+    new RequestError(400, 'InvalidRequest', { place: 'body', value: null, problem, remedy });
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+    throw invalid('is not JSON in UTF-8', 'send a JSON object');
+  }
+  if (depthOf(value) > DEPTH_LIMIT) {
+    throw invalid('has too many lists and objects in one another', `use at most ${DEPTH_LIMIT}`);
+  }
+  return value;
+}
+
+/** Counted without recursion, which a hostile value would exhaust. */
+function depthOf(value: unknown): number {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; ; depth += 1) {
+    const inner = level.flatMap((one): unknown[] =>
+      typeof one === 'object' && one !== null ? Object.values(one) : [],
+    );
+    if (inner.length === 0 || depth > DEPTH_LIMIT) return depth;
+    level = inner;
+  }
+}
+
+function tooLarge(bytes: number): RequestError {
+  return new RequestError(413, 'BodyTooLarge', {
+    place: 'body',
+    value: `${bytes} bytes`,
+    problem: 'the body is too large',
+    remedy: `send at most ${BODY_LIMIT} bytes`,
+  });
+}
+
+/** `If-Match`, without quotes. */
+function ifMatchOf(route: Route, { header }: ManageRequest): string | undefined {
+  const value = header('if-match');
+  if (value === undefined || value === '*') return undefined;
+  const version = /^"([\x21\x23-\x7e]{1,100})"$/.exec(value)?.[1];
+  if (route.conditional === true && version !== undefined) return version;
+  throw new RequestError(route.conditional === true ? 400 : 412, 'InvalidRequest', {
+    place: 'if-match',
+    value,
+    problem: route.conditional === true ? 'is not one version in quotes' : 'this route has no versions',
+    remedy: route.conditional === true ? 'send the controlVersion of the job in quotes' : 'leave it out',
+  });
+}
+
+function idempotencyKeyOf(route: Route, { header }: ManageRequest): string | undefined {
+  const value = header('idempotency-key');
+  if (value === undefined || route.idempotent !== true) return undefined;
+  if (/^[\x21-\x7e]{1,200}$/.test(value)) return value;
+  throw new RequestError(400, 'InvalidRequest', {
+    place: 'idempotency-key',
+    value,
+    problem: 'is not a key',
+    remedy: 'send 1 to 200 printable ASCII characters without spaces, such as a GUID',
+  });
+}
+
+function success(
+  { sweepIntervalMs }: Office,
+  route: Route,
+  answer: unknown,
+  ifNoneMatch: string | undefined,
+): ManageAnswer {
+  const headers: Record<string, string> = { ...COMMON_HEADERS };
+  if (route.follow === true) {
+    headers['etag'] = etagOf(answer);
+    headers[POLL_HEADER] = String(sweepIntervalMs);
+    if (ifNoneMatch !== undefined && isListed(headers['etag'], ifNoneMatch)) {
+      return { status: 304, headers, body: undefined };
+    }
+  }
+  headers['content-type'] = 'application/json; charset=utf-8';
+  return { status: route.status ?? 200, headers, body: safeJson(answer) };
+}
+
+/** The time of the answer alone is no news. */
+function etagOf(answer: unknown): string {
+  const text = JSON.stringify(answer, (key, value: unknown) => (key === 'now' ? undefined : value));
+  return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+}
+
+/** A weak comparison: RFC 9110, 8.8.3.2. */
+function isListed(etag: string, list: string): boolean {
+  const opaque = etag.replace(/^W\//, '');
+  return list.split(',').some((one) => one.trim().replace(/^W\//, '') === opaque);
+}
+
+/** Characters that HTML reads as markup, or that change the direction of the text after them. */
+const UNSAFE = /[<>&\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** JSON that does no harm where it is mistaken for something else. */
+function safeJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    UNSAFE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

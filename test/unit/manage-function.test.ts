@@ -1,0 +1,101 @@
+import { HttpRequest, InvocationContext } from '@azure/functions';
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { manageHandler } from '../../src/functions/manage';
+import { accessSettings } from '../../src/functions/manage-settings';
+import { jobSpec } from '../support/job';
+import { rivalTicks } from '../support/rival-ticks';
+import { scratchFolder } from '../support/scratch';
+
+const DIGEST = createHash('sha256').update('the key').digest('hex');
+const KEYS = { CRONLEASE_API_KEYS: `ci:operator:${DIGEST}` };
+
+/** The function of an app with this host.json. */
+function functionOf(hostJson: object | undefined, env: Readonly<Record<string, string>> = {}) {
+  const appFolder = scratchFolder('manage');
+  mkdirSync(appFolder, { recursive: true });
+  if (hostJson !== undefined) writeFileSync(path.join(appFolder, 'host.json'), JSON.stringify(hostJson));
+  const sim = rivalTicks({ jobs: [jobSpec('a', '@daily')], deployments: 1 });
+  const handler = manageHandler({
+    coordinator: () => {
+      const [instance] = sim.instances;
+      if (instance === undefined) throw new Error('there is no instance');
+      return instance.coordinator;
+    },
+    isReady: () => Promise.resolve(true),
+    access: accessSettings({ ...KEYS, ...env }),
+    ...{ env, appFolder },
+  });
+  return async (url: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}) => {
+    const request = new HttpRequest({
+      url: `https://app.example.net${url}`,
+      method: init.method ?? 'GET',
+      headers: { 'x-cronlease-key': 'the key', ...init.headers },
+      ...(init.body === undefined ? {} : { body: { string: init.body } }),
+    });
+    const answer = await handler(request, new InvocationContext());
+    if (answer === undefined || !('status' in answer)) throw new Error('there is no answer');
+    return { status: answer.status, body: answer.body as string | undefined };
+  };
+}
+
+describe('the function below manage/', () => {
+  it.each([
+    ['/api', undefined],
+    ['/api', {}],
+    ['/custom', { extensions: { http: { routePrefix: 'custom' } } }],
+    ['/custom/path', { extensions: { http: { routePrefix: '/custom/path/' } } }],
+    ['', { extensions: { http: { routePrefix: '' } } }],
+  ])('is served below %s', async (prefix, hostJson) => {
+    const send = functionOf(hostJson);
+    expect(await send(`${prefix}/manage/jobs/a`)).toMatchObject({ status: 200 });
+    expect(await send(`${prefix.toUpperCase()}/MANAGE/jobs?tag=none`)).toMatchObject({ status: 200 });
+    expect(await send(`${prefix}/manage`)).toMatchObject({ status: 404 });
+    expect(await send(`${prefix}/manage/keyed/jobs`)).toMatchObject({ status: 200 });
+    expect((await send(`${prefix}/manage/jobs`, { headers: { 'x-cronlease-key': 'no' } })).status).toBe(401);
+  });
+
+  it('heeds the prefix of an app setting, as the host does', async () => {
+    const send = functionOf({}, { AzureFunctionsJobHost__extensions__http__routePrefix: 'jobs-api' });
+    expect(await send('/jobs-api/manage/me')).toMatchObject({ status: 200 });
+  });
+
+  it('carries a change out', async () => {
+    const send = functionOf({});
+    const headers = { 'content-type': 'application/json', 'x-cronlease-request': '1' };
+    const body = JSON.stringify({ reason: 'a test' });
+    const paused = await send('/api/manage/jobs/a/pause', { method: 'POST', headers, body });
+    expect(paused.status).toBe(200);
+    expect(JSON.parse(paused.body ?? '')).toMatchObject({ job: 'a', pause: { by: 'ci', reason: 'a test' } });
+    expect(await send('/api/manage/jobs/a/resume', { method: 'HEAD' })).toEqual({ status: 405, body: undefined });
+  });
+});
+
+describe('the settings of access', () => {
+  it('believe logins only where Azure states that it checks them', () => {
+    expect(accessSettings({}).platformAuth).toBe(false);
+    for (const text of ['True', 'true']) expect(accessSettings({ WEBSITE_AUTH_ENABLED: text }).platformAuth).toBe(true);
+    for (const text of ['False', '', '1', 'yes']) {
+      expect(accessSettings({ WEBSITE_AUTH_ENABLED: text }).platformAuth).toBe(false);
+    }
+  });
+
+  it('refuse what cannot be used, without a secret', () => {
+    const secret = 'a'.repeat(32);
+    expect(() => accessSettings({ CRONLEASE_API_KEYS: `${KEYS.CRONLEASE_API_KEYS},x:y` })).toThrow(
+      'App setting CRONLEASE_API_KEYS is "entry 2": it has 2 parts instead of 3',
+    );
+    expect(() => accessSettings({ CRONLEASE_MANAGE_READ_ONLY: 'yes' })).toThrow('use "true" or "false"');
+    expect(() => accessSettings({ CRONLEASE_DEV_SECRET: 'short' })).toThrow('too short');
+    for (const setting of [() => accessSettings({ CRONLEASE_DEV_SECRET: secret, WEBSITE_SITE_NAME: 'app' })]) {
+      expect(setting).toThrow('"cronlease dev" alone');
+      expect(setting).not.toThrow(secret);
+    }
+    expect(accessSettings({ CRONLEASE_DEV_SECRET: secret }).devSecret).toBe(secret);
+    expect(accessSettings({ CRONLEASE_DEV_SECRET: '' }).devSecret).toBeUndefined();
+    expect(accessSettings({ CRONLEASE_MANAGE_READ_ONLY: 'True' }).readOnly).toBe(true);
+    expect(accessSettings({ CRONLEASE_MANAGE_READ_ONLY: 'false' }).readOnly).toBe(false);
+  });
+});
