@@ -78,7 +78,7 @@ export const actionsRoutes = [
       const subject = await subjectOf(office, params.job);
       const by = actorOf({ caller });
       const pause = await change(office, () =>
-        pauseJob(office.store, subject, { by, note: body.reason }, { signal, version }),
+        pauseJob(office.store, subject, { by, note: body.note }, { signal, version }),
       );
       return { job: subject.name, pause: showPause(pause) };
     },

@@ -1,4 +1,4 @@
-import type { EpochMs, Millis } from '../core/brand';
+import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { JobSpec } from '../core/job';
 import { within } from '../lease/deadline';
@@ -26,15 +26,9 @@ export interface Desk {
 /** The longest time that a request waits for storage. The platform gives up after 230 s. */
 export const ANSWER_LIMIT_MS = 30_000;
 
-/** The last sweep of this process, which all readers share. */
-export interface Sweep {
-  /** The storage service's time now, by the answer's Date. */
-  readonly now: EpochMs;
-  readonly listing: Listing;
-}
-
+/** The last sweep of this process, which all readers share. Its `date` is the storage service's time now. */
 export interface Sweeps {
-  jobs(): Promise<Sweep>;
+  jobs(): Promise<Listing>;
   presences(): Promise<Presences>;
   /** Forgets both, after a change: whoever made it must see it. */
   drop(): void;
@@ -60,7 +54,7 @@ export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
       kept.jobs = sweep;
       try {
         const listing = await sweep.answer;
-        return { now: listing.date + Math.round(clock.monotonic() - sweep.at), listing };
+        return { ...listing, date: listing.date + Math.round(clock.monotonic() - sweep.at) };
       } catch (error) {
         // The next caller asks again.
         if (kept.jobs === sweep) kept.jobs = undefined;

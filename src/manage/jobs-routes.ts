@@ -3,16 +3,19 @@ import { openPause } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { showTime } from '../core/show-time';
+import type { LeaseStore } from '../lease/store';
 import { describe } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import type { JobEntry } from '../operator/list-jobs';
 import { listJobs } from '../operator/list-jobs';
+import { JOB_STATES } from '../operator/job-status';
+import { readOverview } from '../operator/overview';
 import { unknownAnywhere } from '../operator/subject';
 import { RequestError } from './problem';
 import type { Office } from './route';
 import { NONE, NOTHING, route } from './route';
-import { Deployments, DueTimes, instant, JOB_STATES, jobName, Jobs, OneJob, Why } from './schema';
-import { iso, showDeployments, showJob, showOneJob } from './show';
+import { Deployments, DueTimes, instant, jobName, Jobs, OneJob, Why } from './schema';
+import { iso, showOneJob } from './show';
 
 export const oneJob = z.strictObject({ job: jobName });
 /** The most due times of one answer. */
@@ -20,14 +23,22 @@ const DUE_TIMES = 5_000;
 
 const tag = z.string().min(1).max(100).describe('Jobs with this tag only.');
 
+/** The store with the shared sweep in place of its own listings of all jobs and deployments. */
+export function sharedStore({ store, sweeps }: Office): LeaseStore {
+  return {
+    ...store,
+    list: (options) => (options?.job === undefined ? sweeps.jobs() : store.list(options)),
+    listPresences: () => sweeps.presences(),
+  };
+}
+
 /** The jobs of the file and of storage, by the shared sweep. Forgotten ones are left out. */
-export async function entriesOf({ sweeps, store, jobs }: Office): Promise<{
+export async function entriesOf(office: Office): Promise<{
   readonly now: number;
   readonly entries: readonly JobEntry[];
 }> {
-  const { now, listing } = await sweeps.jobs();
-  const list = await listJobs({ ...store, list: () => Promise.resolve(listing) }, jobs);
-  return { now, entries: list.jobs.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten) };
+  const { now, jobs } = await listJobs(sharedStore(office), office.jobs);
+  return { now, entries: jobs.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten) };
 }
 
 /** Throws `OperatorError` `UnknownJob`. */
@@ -60,13 +71,12 @@ export const jobsRoutes = [
     }),
     body: NOTHING,
     answer: Jobs,
-    async run(office, { query }) {
-      const [{ now, entries }, presences] = await Promise.all([entriesOf(office), office.sweeps.presences()]);
-      const jobs = entries
-        .map((entry) => showJob(entry, now))
-        .filter((job) => query.tag === undefined || (job.tags ?? []).includes(query.tag))
-        .filter((job) => query.state === undefined || job.state === query.state);
-      return { now: iso(now), jobs, deployments: showDeployments(presences) };
+    async run(office, { query: { tag: wanted, state } }) {
+      const overview = await readOverview(sharedStore(office), office.jobs);
+      const jobs = overview.jobs
+        .filter(({ tags }) => wanted === undefined || tags.includes(wanted))
+        .filter((job) => state === undefined || job.state === state);
+      return { ...overview, jobs };
     },
   }),
   route({
@@ -141,9 +151,9 @@ export const jobsRoutes = [
     query: NONE,
     body: NOTHING,
     answer: Deployments,
-    async run({ sweeps }) {
-      const presences = await sweeps.presences();
-      return { now: iso(presences.date), deployments: showDeployments(presences) };
+    async run(office) {
+      const { now, deployments, problems } = await readOverview(sharedStore(office), []);
+      return { now, deployments, problems };
     },
   }),
 ] as const;

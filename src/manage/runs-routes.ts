@@ -67,11 +67,11 @@ export const runsRoutes = [
     answer: OneRun,
     async run({ sweeps, store }, { params, signal }) {
       const parts = parseRunId(params.run);
-      const { now, listing } = await sweeps.jobs();
+      const listing = await sweeps.jobs();
       const record =
         parts === undefined ? undefined : await showRun(store, parts.job as JobName, parts.key, listing, { signal });
       if (record === undefined) throw unknownRun(params.run);
-      return { now: iso(now), ...showRecord(record) };
+      return { now: iso(listing.date), ...showRecord(record) };
     },
   }),
 ] as const;

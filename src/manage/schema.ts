@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { EpochMs } from '../core/brand';
 import { RUN_FATES, UNRUN_FATES } from '../core/fate';
+import { JOB_STATES } from '../operator/job-status';
 import { ROLES } from './roles';
 
 /** The named schemas: the components of the OpenAPI document. */
@@ -43,20 +44,12 @@ export const RunOutcome = named(
 const Reason = z.string().describe('The reason for the outcome: docs/reference/outcomes.md lists them.');
 const Trigger = z.enum(['schedule', 'catchUp', 'takeOver', 'manual', 'backfill']).describe('The start of the run.');
 
-export const JOB_STATES = [
-  'running',
-  'waiting',
-  'retrying',
-  'paused',
-  'disabled',
-  'overdue',
-  'quarantined',
-  'idle',
-] as const;
 export const JobState = named(
   'JobState',
-  'The state of a job. `waiting`: its items run, or a due time waits for the job. `quarantined`: something other than ' +
-    'cronlease wrote its row or control, and every deployment leaves the job alone.',
+  'The state of a job, the first that applies. `quarantined`: something other than cronlease wrote its row or control, ' +
+    'and every deployment leaves the job alone. `paused`, `disabled`: nothing new is claimed. `overdue`: no success for ' +
+    'longer than `alertAfter`. `retrying`: its run waits for its next attempt, or its holder died. `running`. ' +
+    '`waiting`: a due time is claimed ahead, or waits to be claimed, or a request does. `idle`: none of these.',
   z.enum(JOB_STATES),
 );
 
@@ -65,7 +58,7 @@ const Pause = named(
   'A stretch in which nothing new starts, other than by request.',
   z.object({
     by: z.string().describe('The person who paused the job.'),
-    reason: z.string(),
+    note: z.string().describe('The reason.'),
     since: Instant,
     until: Instant.nullable().describe('Null: until somebody resumes the job.'),
   }),
@@ -78,61 +71,63 @@ const CurrentRun = named(
     runId: z.string(),
     scheduledFor: Instant,
     trigger: Trigger,
-    attempt: z.int().describe('The number of the current attempt, from 1.'),
-    startedAt: Instant.nullable().describe('The start of the current attempt. Null while the run waits.'),
-    notBefore: Instant.nullable().describe('The earliest start of the next attempt, while the run waits for it.'),
+    attempt: z.int().describe('The number of its current attempt, or of the last one.'),
+    startedAt: Instant.nullable().describe(
+      'When the handler of that attempt was, or will be, called. Null while no attempt runs.',
+    ),
+    retryAt: Instant.nullable().describe('When its next attempt may begin. Null while an attempt runs.'),
+    holder: z.string().nullable().describe('The deployment that runs it. Null while no attempt runs.'),
   }),
 );
 
-const LastRun = named(
-  'LastRun',
-  'The last run that is over.',
+const ListedRun = named(
+  'ListedRun',
+  'A run that is over.',
   z.object({
+    kind: z.literal('run'),
     runId: z.string(),
     scheduledFor: Instant,
-    outcome: RunOutcome.nullable().describe('Null: only its record has it.'),
-    reason: Reason.nullable(),
+    outcome: z.enum(RUN_FATES).nullable().describe('Null: its record alone has it.'),
     latenessMs: Milliseconds.nullable(),
-    durationMs: Milliseconds.nullable(),
+    durationMs: Milliseconds.nullable().describe('Null: its record alone has it.'),
+    attempts: z.int(),
   }),
 );
 
-const RecentOutcome = named(
-  'RecentOutcome',
-  'One of the last outcomes: of a run, or of due times that did not run.',
+const ListedGap = named(
+  'ListedGap',
+  'Due times that did not run.',
   z.object({
-    runId: z.string().nullable().describe('Null: nothing ran.'),
-    scheduledFor: Instant.describe('The due time; the newest one of several.'),
-    outcome: RunOutcome.nullable().describe('Null: only its record has it.'),
-    reason: Reason.nullable().describe('For due times that did not run.'),
-    latenessMs: Milliseconds.nullable(),
-    durationMs: Milliseconds.nullable(),
-    attempts: z.int().nullable(),
-    count: z.int().describe('How many due times: 1 for a run.'),
+    kind: z.literal('gap'),
+    scheduledFor: Instant.describe('The newest of them.'),
+    outcome: z.enum(UNRUN_FATES),
+    reason: Reason,
+    count: z.int(),
   }),
 );
 
 const job = {
   name: z.string(),
+  state: JobState,
+  detail: z.string().nullable().describe('Why it is in that state, where the state alone does not show it.'),
   description: z.string().nullable(),
+  tags: list(z.string()),
   schedule: z.string().nullable().describe("The schedule as written. Null: the job is not in this app's jobs file."),
   timeZone: z.string().nullable(),
-  tags: list(z.string()),
-  enabled: z.boolean().nullable().describe("Null: the job is not in this app's jobs file."),
-  state: JobState,
+  lastRun: ListedRun.nullable().describe('The last run that is over.'),
+  recent: list(z.discriminatedUnion('kind', [ListedRun, ListedGap])).describe(
+    'Its last outcomes, oldest first: up to 20.',
+  ),
+  failures: z.int().describe('How many runs in a row have failed.'),
+  currentRun: CurrentRun.nullable(),
+  nextDueAt: Instant.nullable().describe(
+    'The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled.',
+  ),
+  dueSince: Instant.nullable().describe('The oldest due time that has come and waits to be claimed.'),
+  overdueSince: Instant.nullable(),
   pause: Pause.nullable().describe('The pause that is in force.'),
-  current: CurrentRun.nullable().describe('The run in progress.'),
-  holder: z.string().nullable().describe('The deployment that holds the job.'),
-  lastRun: LastRun.nullable(),
-  recent: list(RecentOutcome).describe('The last outcomes, oldest first: up to 20, and fewer where none was noted.'),
-  nextDue: Instant.nullable().describe('The next actual due time. Null: there is none, or the job is not in the file.'),
-  overdueSince: Instant.nullable().describe('Since when the job is overdue by `alertAfter`.'),
-  failures: z.int().describe('Failed runs in a row.'),
-  requests: z.int().describe('Requests that wait for their run.'),
-  problems: list(z.string()).describe('Why the job is quarantined.'),
-  controlVersion: z
-    .string()
-    .describe('The version of its pauses, requests and cancel: send it as `If-Match` with a change, in quotes.'),
+  requests: z.int().describe('How many requests wait.'),
+  lastHolder: z.string().nullable().describe('The deployment whose tick won the job last.'),
 };
 
 export const Job = named('Job', 'A job, as a list shows it.', z.object(job));
@@ -142,29 +137,47 @@ const Deployment = named(
   'A deployment that has ticked in the last week.',
   z.object({
     name: z.string(),
-    tickedAt: Instant.describe('Its last report of a tick. It reports at most once every 5 minutes.'),
-    live: z.boolean().describe('Whether it has reported a tick as often as it should.'),
+    live: z.boolean().describe('Whether it has reported its ticks as often as it should: once in five minutes.'),
+    tickedAt: Instant.describe('The last tick that it reported.'),
     version: z.string(),
     revision: z.int().describe('The revision of its jobs file.'),
     skewMs: Milliseconds.describe("How far its clock is ahead of the storage service's: 0 below 2 s."),
-    hub: z.string().nullable().describe('Its task hub and the account of that.'),
+    hubProven: z.boolean().nullable().describe('Whether its task hub has shown that it runs orchestrations.'),
+    cordon: z
+      .object({ by: z.string(), note: z.string(), since: Instant })
+      .nullable()
+      .describe('Why it claims nothing new.'),
+  }),
+);
+
+const Maintenance = named(
+  'Maintenance',
+  'Planned work during which jobs are paused.',
+  z.object({
+    by: z.string(),
+    note: z.string(),
+    since: Instant,
+    until: Instant.nullable(),
+    jobs: z.string().describe('Which jobs it paused, in words.'),
   }),
 );
 
 export const Jobs = named(
   'Jobs',
-  'All jobs and deployments.',
+  'One state of everything.',
   z.object({
     now: Instant.describe("The storage service's time."),
-    jobs: list(Job).describe('The jobs of the file in its order, then those that only storage has.'),
+    jobs: list(Job).describe('The worst first.'),
     deployments: list(Deployment),
+    maintenance: list(Maintenance),
+    problems: list(z.string()).describe('What could not be read.'),
   }),
 );
 
 export const Deployments = named(
   'Deployments',
   'All deployments.',
-  z.object({ now: Instant, deployments: list(Deployment) }),
+  z.object({ now: Instant, deployments: list(Deployment), problems: list(z.string()) }),
 );
 
 const Settings = named(
@@ -200,10 +213,14 @@ export const OneJob = named(
   z.object({
     now: Instant,
     ...job,
+    enabled: z.boolean().nullable().describe("Null: the job is not in this app's jobs file."),
     settings: Settings.nullable().describe("Null: the job is not in this app's jobs file."),
     waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The requests that wait.'),
     pauses: list(Pause).describe('Pauses that undecided due times may lie in, the one in force among them.'),
     cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
+    controlVersion: z
+      .string()
+      .describe('The version of its pauses, requests and cancel: send it as `If-Match` with a change, in quotes.'),
   }),
 );
 
@@ -372,7 +389,7 @@ const note = z.string().trim().min(1).max(200);
 export const PauseBody = named(
   'PauseBody',
   'The reason of a pause.',
-  z.strictObject({ reason: note.describe('Shown to everybody.') }),
+  z.strictObject({ note: note.describe('The reason, which is shown to everybody.') }),
 );
 export const EmptyBody = named('EmptyBody', 'Nothing.', z.strictObject({}));
 

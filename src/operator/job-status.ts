@@ -60,7 +60,7 @@ export interface ListedRun extends Omit<
   readonly runId: string;
   readonly scheduledFor: string;
   /** Null: it was cancelled, or it ended before it could be. Its record has the outcome. */
-  readonly outcome: RecentRun['outcome'] | null;
+  readonly outcome: Exclude<RecentRun['outcome'], undefined> | null;
   readonly latenessMs: number | null;
   /** Null: its record alone has it. */
   readonly durationMs: number | null;

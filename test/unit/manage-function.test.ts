@@ -65,10 +65,10 @@ describe('the function below manage/', () => {
   it('carries a change out', async () => {
     const send = functionOf({});
     const headers = { 'content-type': 'application/json', 'x-cronlease-request': '1' };
-    const body = JSON.stringify({ reason: 'a test' });
+    const body = JSON.stringify({ note: 'a test' });
     const paused = await send('/api/manage/jobs/a/pause', { method: 'POST', headers, body });
     expect(paused.status).toBe(200);
-    expect(JSON.parse(paused.body ?? '')).toMatchObject({ job: 'a', pause: { by: 'ci', reason: 'a test' } });
+    expect(JSON.parse(paused.body ?? '')).toMatchObject({ job: 'a', pause: { by: 'ci', note: 'a test' } });
     expect(await send('/api/manage/jobs/a/resume', { method: 'HEAD' })).toEqual({ status: 405, body: undefined });
   });
 });

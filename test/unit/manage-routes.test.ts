@@ -26,7 +26,7 @@ const SENT: Readonly<Record<string, Sent>> = {
   getRun: { path: 'runs/a-20260101T000100Z' },
   runJob: { method: 'POST', path: 'jobs/b/runs' },
   cancelRun: { method: 'POST', path: 'runs/a-20260101T000100Z/cancel' },
-  pauseJob: { method: 'POST', path: 'jobs/a/pause', body: { reason: 'a test' } },
+  pauseJob: { method: 'POST', path: 'jobs/a/pause', body: { note: 'a test' } },
   resumeJob: { method: 'POST', path: 'jobs/a/resume' },
   getMe: { path: 'me' },
   getVersion: { path: 'version' },
@@ -121,15 +121,10 @@ describe('a request that cannot be carried out', () => {
     ['a wrong time', { path: 'jobs/a/why?time=yesterday' }, 400, 'InvalidRequest'],
     ['a time before all records', { path: 'jobs/a/why?time=1969-01-01T00:00:00Z' }, 400, 'InvalidRequest'],
     ['a wrong cursor', { path: 'runs?cursor=abc' }, 400, 'InvalidRequest'],
-    ['text', { method: 'POST', path: 'jobs/a/pause', body: 'reason' }, 400, 'InvalidRequest'],
+    ['text', { method: 'POST', path: 'jobs/a/pause', body: 'note' }, 400, 'InvalidRequest'],
     ['no object', { method: 'POST', path: 'jobs/a/pause', body: '[]' }, 400, 'InvalidRequest'],
-    ['no reason', { method: 'POST', path: 'jobs/a/pause', body: {} }, 400, 'InvalidRequest'],
-    [
-      'a long reason',
-      { method: 'POST', path: 'jobs/a/pause', body: { reason: 'x'.repeat(201) } },
-      400,
-      'InvalidRequest',
-    ],
+    ['no note', { method: 'POST', path: 'jobs/a/pause', body: {} }, 400, 'InvalidRequest'],
+    ['a long note', { method: 'POST', path: 'jobs/a/pause', body: { note: 'x'.repeat(201) } }, 400, 'InvalidRequest'],
     ['an unknown member', { method: 'POST', path: 'jobs/a/runs', body: { inpt: 1 } }, 400, 'InvalidRequest'],
     [
       'deep JSON',
@@ -137,18 +132,13 @@ describe('a request that cannot be carried out', () => {
       400,
       'InvalidRequest',
     ],
-    [
-      'a large body',
-      { method: 'POST', path: 'jobs/a/pause', body: { reason: 'x'.repeat(70_000) } },
-      413,
-      'BodyTooLarge',
-    ],
+    ['a large body', { method: 'POST', path: 'jobs/a/pause', body: { note: 'x'.repeat(70_000) } }, 413, 'BodyTooLarge'],
     [
       'a form',
       {
         method: 'POST',
         path: 'jobs/a/pause',
-        body: 'reason=x',
+        body: 'note=x',
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
       },
       415,
@@ -162,13 +152,13 @@ describe('a request that cannot be carried out', () => {
     ],
     [
       'an old version',
-      { method: 'POST', path: 'jobs/a/pause', body: { reason: 'x' }, headers: { 'if-match': '"0x1"' } },
+      { method: 'POST', path: 'jobs/a/pause', body: { note: 'x' }, headers: { 'if-match': '"0x1"' } },
       412,
       'Changed',
     ],
     [
       'a version without quotes',
-      { method: 'POST', path: 'jobs/a/pause', body: { reason: 'x' }, headers: { 'if-match': 'none' } },
+      { method: 'POST', path: 'jobs/a/pause', body: { note: 'x' }, headers: { 'if-match': 'none' } },
       400,
       'InvalidRequest',
     ],
@@ -248,9 +238,9 @@ describe('a page that follows', () => {
     await sim.clock.advance(6_000);
     const again = await send({ path: 'jobs/b', as: 'viewer', headers: { 'if-none-match': `"x", ${etag}` } });
     expect(again).toMatchObject({ status: 304, text: '', headers: { etag, 'x-cronlease-poll-ms': '5000' } });
-    await send({ method: 'POST', path: 'jobs/b/pause', body: { reason: 'x' }, as: 'operator' });
+    await send({ method: 'POST', path: 'jobs/b/pause', body: { note: 'x' }, as: 'operator' });
     const news = await send({ path: 'jobs/b', as: 'viewer', headers: { 'if-none-match': etag } });
-    expect(news.json).toMatchObject({ state: 'paused', pause: { by: 'of-operator', reason: 'x', until: null } });
+    expect(news.json).toMatchObject({ state: 'paused', pause: { by: 'of-operator', note: 'x', until: null } });
   });
 
   it('costs one listing a sweep, however many follow', async () => {
@@ -290,7 +280,7 @@ describe('a change', () => {
     const { controlVersion } = json as { controlVersion: string };
     expect(controlVersion).toBe('none');
     const headers = { 'if-match': `"${controlVersion}"` };
-    const pause: Sent = { method: 'POST', path: 'jobs/a/pause', body: { reason: 'x' }, as: 'operator', headers };
+    const pause: Sent = { method: 'POST', path: 'jobs/a/pause', body: { note: 'x' }, as: 'operator', headers };
     expect((await send(pause)).status).toBe(200);
     const resumed = await send({ method: 'POST', path: 'jobs/a/resume', as: 'operator', headers });
     expect(resumed.json).toMatchObject({ status: 412, code: 'Changed' });
