@@ -5,7 +5,7 @@
  */
 export { registerCoordinator } from './functions/register';
 export type { CoordinatorOptions } from './functions/register';
-export { defineJob, NonRetryableError, AttemptAbortedError } from './handler/handler';
+export { defineJob, NonRetryableError, AttemptAbortedError, InvalidProgressError } from './handler/handler';
 export { defineFanOut, InvalidFanOutError } from './handler/define-fan-out';
 export type { FanOutHandler, FanOutOptions, ItemContext, ItemOutcome } from './handler/define-fan-out';
 export type { JobContext, JobHandler, JobLog } from './handler/handler';

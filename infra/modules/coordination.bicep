@@ -1,4 +1,4 @@
-// The coordination account: rows, controls and the ledger of all regions. It is no host account, because write access
+// The coordination account: rows, controls, the ledger and the logs of all regions. It is no host account, because write access
 // to a task hub is the right to run code in its app.
 
 @description('The account.')
@@ -21,7 +21,7 @@ param containerName string
 @description('Further containers, which the jobs write to.')
 param jobContainers string[]
 
-@description('The number of days for which ledger records are kept.')
+@description('The number of days for which ledger records, logs and the audit trail are kept.')
 param keepDays int
 
 @description('Turns public access off.')
@@ -109,9 +109,10 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
           type: 'Lifecycle'
           definition: {
             filters: {
-              blobTypes: ['blockBlob']
+              // Logs are append blobs, for which the service offers this action alone.
+              blobTypes: ['blockBlob', 'appendBlob']
               // Never jobs/: a job whose row was deleted starts anew.
-              prefixMatch: ['${containerName}/runs/']
+              prefixMatch: ['${containerName}/runs/', '${containerName}/logs/', '${containerName}/audit/']
             }
             actions: {
               baseBlob: {

@@ -144,6 +144,7 @@ function specOf(
     pauseAfterFailures: settings.pauseAfterFailures,
     alertAfterMs: settings.alertAfter,
     keepMs: settings.keep,
+    logs: settings.logs,
     input: settings.input,
     handler: settings.handler ?? name,
     description: settings.description,

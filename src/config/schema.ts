@@ -247,8 +247,15 @@ export const jobSchema = z
       'A job without a success for this long is overdue, which is logged at each sweep, unless the job is paused or disabled. Default: off.',
     ).optional(),
     keep: duration(
-      'How long ledger records are kept. A lifecycle rule deletes them after the longest `keep` of all jobs.',
+      'How long ledger records and logs are kept. A lifecycle rule deletes them after the longest `keep` of all jobs.',
     ).prefault('90d'),
+    logs: z
+      .enum(['keep', 'none'])
+      .meta({
+        description:
+          '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. The host logs it either way.',
+      })
+      .prefault('keep'),
     input: z
       .unknown()
       .check(json)

@@ -39,6 +39,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   pauseAfterFailures: 'write a whole number from 1, or leave it out',
   alertAfter: 'write a duration such as "1d", or leave it out',
   keep: 'write a duration such as "90d"',
+  logs: 'write "keep" or "none"',
   input: 'write any JSON that the handler accepts',
   handler: 'write a name from the registry of handlers, or leave it out',
   description: 'write text, or leave it out',

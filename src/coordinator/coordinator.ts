@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock';
 import type { Observer } from '../core/event';
 import type { Cordon } from '../core/fleet';
 import type { JobSpec } from '../core/job';
+import type { Redact } from '../core/redact';
 import type { RecentRun } from '../core/recent';
 import type { FanOutHandler } from '../handler/define-fan-out';
 import type { JobHandler } from '../handler/handler';
@@ -43,6 +44,8 @@ export interface Coordinator {
   readonly revision: number;
   readonly jobs: ReadonlyMap<JobName, RunnableJob>;
   readonly settings: Settings;
+  /** Hides secrets in what handlers say before it is stored; undefined: nothing is secret. */
+  readonly redact?: Redact;
   /** The facts about itself that this process stores; undefined: it stores none. */
   readonly presence?: PresenceFacts;
   readonly health: Health;

@@ -48,6 +48,7 @@ export interface JobSpec {
   readonly pauseAfterFailures: number | undefined;
   readonly alertAfterMs: Millis | undefined;
   readonly keepMs: Millis;
+  readonly logs: 'keep' | 'none';
   /** The file's value, before the handler's own schema reads it. */
   readonly input: unknown;
   /** Name in the registry of handlers. */

@@ -27,8 +27,13 @@ export interface ItemContext {
   readonly signal: AbortSignal;
   /** Has the token of the run's plan. It rejects writes once another attempt may have the run. */
   readonly fence: Fence;
-  /** Reports progress. With the job's `stallAfter`, a call that reports none for that long is aborted. */
-  progress(note?: string): void;
+  /**
+   * Reports progress. With the job's `stallAfter`, a call that reports none for that long is aborted.
+   *
+   * @param fraction how much of the item's work is done, from 0 to 1
+   * @throws InvalidProgressError
+   */
+  progress(note?: string, fraction?: number): void;
   readonly log: JobLog;
 }
 

@@ -1,10 +1,13 @@
 import type { Trigger } from '../core/fate';
+import type { Progress } from '../core/log-entry';
 import type { LedgerRecord } from '../core/record';
 import type { AbortCode } from '../core/run';
 import type { StandardSchema } from '../core/standard-schema';
 import type { Fence } from '../lease/fence';
 
-/** Writes to the host's log. It can be called itself, like `context.log`. */
+/**
+ * Writes to the host's log, and to the log of the run, which is kept. It can be called itself, like `context.log`.
+ */
 export interface JobLog {
   (...message: unknown[]): void;
   debug(...message: unknown[]): void;
@@ -28,8 +31,14 @@ export interface JobContext {
   /** Aborted when the attempt must end; its `reason` is an {@link AttemptAbortedError}. */
   readonly signal: AbortSignal;
   readonly fence: Fence;
-  /** Reports progress. With `stallAfter`, an attempt that reports none for that long is aborted. */
-  progress(note?: string): void;
+  /**
+   * Reports progress, the last of which is kept. With `stallAfter`, an attempt that reports none for that long is
+   * aborted.
+   *
+   * @param fraction how much of the work is done, from 0 to 1
+   * @throws InvalidProgressError
+   */
+  progress(note?: string, fraction?: number): void;
   readonly log: JobLog;
   /** The newest earlier ledger record of a run of this job. Each call reads the ledger. */
   previous(): Promise<LedgerRecord | undefined>;
@@ -61,6 +70,37 @@ export function defineJob<Input = unknown, Result = unknown>(handler: {
 export class NonRetryableError extends Error {
   readonly code = 'NonRetryable';
   override readonly name = 'NonRetryableError';
+}
+
+/** `progress` was called with something that is no progress. */
+export class InvalidProgressError extends Error {
+  readonly code = 'InvalidProgress';
+  override readonly name = 'InvalidProgressError';
+}
+
+/**
+ * The progress that a handler reports.
+ *
+ * @returns undefined if the call says only that the handler is at work
+ * @throws InvalidProgressError
+ */
+export function checkProgress(note: unknown, fraction: unknown): Progress | undefined {
+  if (note !== undefined && typeof note !== 'string') {
+    throw new InvalidProgressError(`ctx.progress: the note is ${typeOf(note)}: pass text, or undefined for none`);
+  }
+  if (fraction !== undefined && !(typeof fraction === 'number' && fraction >= 0 && fraction <= 1)) {
+    const value = typeof fraction === 'number' ? String(fraction) : typeOf(fraction);
+    throw new InvalidProgressError(
+      `ctx.progress: the fraction is ${value}: pass a number from 0 to 1, such as done / total, or undefined for none`,
+    );
+  }
+  if (note === undefined && fraction === undefined) return undefined;
+  return { ...(note === undefined ? {} : { note }), ...(fraction === undefined ? {} : { fraction }) };
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 /** The reason of an aborted signal. */

@@ -4,7 +4,9 @@ import { backoff } from '../core/run';
 import { callBounded, createAborter, timeoutAfter } from '../coordinator/bounded';
 import { callHandler, describeError } from '../coordinator/attempt/call-handler';
 import type { FanOutHandler, ItemOutcome } from '../handler/define-fan-out';
+import { NO_LOG } from '../coordinator/attempt/attempt-log';
 import type { Execution } from '../coordinator/attempt/execute';
+import { reportProgress } from '../coordinator/attempt/execute';
 import { checkPlan } from '../coordinator/attempt/fan-out';
 import { itemContext } from '../coordinator/attempt/item';
 import type { Bench, JobTest, JobTestOptions } from './run-job';
@@ -34,7 +36,15 @@ export async function runFanOut(handler: FanOutHandler, options: FanOutTestOptio
   const done = (execution: Execution, items: readonly ItemOutcome<unknown, unknown>[], itemCalls: number) => {
     bench.fence.close();
     const { error } = execution;
-    return { ...conclude(execution), error, writes: bench.writes, logs: bench.logs, items, itemCalls };
+    return {
+      ...conclude(execution),
+      error,
+      writes: bench.writes,
+      logs: bench.logs,
+      progress: bench.said.progress,
+      items,
+      itemCalls,
+    };
   };
   let texts: readonly string[] = [];
   const planned = await attempt(bench, async (context) => {
@@ -99,7 +109,8 @@ async function callItem(
   };
   const call = callBounded(clock, aborter, bounds, (progress) => {
     const id = { key: held.key, index, attempt: number };
-    const context = itemContext(spec.name, id, { aborter, fence, progress }, report);
+    const said = { progress: reportProgress(NO_LOG, progress), log: NO_LOG };
+    const context = itemContext(spec.name, id, { aborter, fence, ...said }, report);
     return callHandler(spec.name, () => handler.each(context, item as never, input as never));
   });
   await clock.advance(0);

@@ -2,6 +2,7 @@ import type { JobName, LeaseId, Token } from '../core/brand';
 import type { Reason, RunFate, Trigger } from '../core/fate';
 import type { JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
+import type { Progress } from '../core/log-entry';
 import type { LedgerRecord, RecordedError } from '../core/record';
 import { storeRecord } from '../core/record';
 import type { Row } from '../core/row';
@@ -12,6 +13,8 @@ import type { FanOutHandler } from '../handler/define-fan-out';
 import { Health } from '../coordinator/coordinator';
 import type { Aborter } from '../coordinator/bounded';
 import { createAborter } from '../coordinator/bounded';
+import type { AttemptLog } from '../coordinator/attempt/attempt-log';
+import { NO_LOG } from '../coordinator/attempt/attempt-log';
 import type { Execution } from '../coordinator/attempt/execute';
 import { execute } from '../coordinator/attempt/execute';
 import type { JobContext, JobHandler } from '../handler/handler';
@@ -89,6 +92,8 @@ export interface JobTest<Result = unknown> {
   readonly writes: readonly FencedWrite[];
   /** The lines that the handler logged. */
   readonly logs: readonly { readonly level: string; readonly message: readonly unknown[] }[];
+  /** The progress that the handler reported last. Undefined if it reported none with a note or a fraction. */
+  readonly progress: Progress | undefined;
 }
 
 /**
@@ -121,7 +126,15 @@ export async function runJob<Result>(
   const { outcome, reason, result } = conclude(done);
   // The value has passed through JSON, so this type is right.
   const stored = result as Stored<Awaited<Result>> | undefined;
-  return { outcome, reason, result: stored, error: done.error, writes: bench.writes, logs: bench.logs };
+  return {
+    outcome,
+    reason,
+    result: stored,
+    error: done.error,
+    writes: bench.writes,
+    logs: bench.logs,
+    progress: bench.said.progress,
+  };
 }
 
 /** Everything that an attempt needs, in memory. */
@@ -136,6 +149,9 @@ export interface Bench {
   readonly report: Report;
   readonly writes: FencedWrite[];
   readonly logs: { readonly level: string; readonly message: readonly unknown[] }[];
+  readonly log: AttemptLog;
+  /** What was reported last. */
+  readonly said: { progress: Progress | undefined };
 }
 
 export async function testBench(handler: JobHandler | FanOutHandler, options: JobTestOptions): Promise<Bench> {
@@ -145,6 +161,7 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
   const trust = new Trust(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
   const writes: FencedWrite[] = [];
   const logs: { level: string; message: readonly unknown[] }[] = [];
+  const said: Bench['said'] = { progress: undefined };
   const row = rowOf(spec, scheduledFor, options);
   const coordinator = await coordinatorOf(clock, spec.name, options.previous);
   const report: Report = {
@@ -162,6 +179,13 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
     report,
     writes,
     logs,
+    said,
+    log: {
+      ...NO_LOG,
+      progress: (progress) => {
+        said.progress = progress;
+      },
+    },
   };
 }
 

@@ -1,11 +1,13 @@
 import type { RequestPolicyFactory } from '@azure/storage-blob';
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { JobSpec } from '../../src/core/job';
+import type { JobHandler } from '../../src/handler/handler';
 import { serviceTime } from '../../src/lease/service-time';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
@@ -23,14 +25,20 @@ afterAll(() => azurite.stop());
 const report: Report = { event: () => undefined, log: () => undefined };
 
 /** A deployment whose every request to storage is counted, by what it asks for. */
-function countedDeployment(name: string, container: string, jobs: readonly JobSpec[]) {
+function countedDeployment(
+  name: string,
+  container: string,
+  jobs: readonly JobSpec[],
+  run: JobHandler['run'] = () => 'done',
+) {
   const requests: string[] = [];
   const count: RequestPolicyFactory = {
     create: (next) => ({
       sendRequest: (request) => {
         const url = new URL(request.url);
         const action = request.headers.get('x-ms-lease-action') ?? url.searchParams.get('comp') ?? '';
-        requests.push(`${request.method} ${action}`.trim());
+        const what = url.pathname.includes('/logs/') ? 'log ' : '';
+        requests.push(`${request.method} ${what}${action}`.trim());
         return next.sendRequest(request);
       },
     }),
@@ -47,7 +55,7 @@ function countedDeployment(name: string, container: string, jobs: readonly JobSp
     newId: randomUUID,
     deployment: name,
     revision: 0,
-    jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run: () => 'done' } }])),
+    jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 1_800_000 },
     health: new Health(),
     running: new Set(),
@@ -78,6 +86,18 @@ function countedDeployment(name: string, container: string, jobs: readonly JobSp
 
 const withoutListings = (requests: readonly string[]): string[] => requests.filter((what) => what !== 'GET list');
 
+/** The calls of one run with this handler, without listings. */
+async function callsOf(container: string, run: JobHandler['run']): Promise<readonly string[]> {
+  const due = Math.ceil(Date.now() / 1000) * 1000 + 7_000;
+  // Long enough that no run needs a renewal.
+  const job = jobSpec('once', `@at ${new Date(due).toISOString()}`, { leaseMs: 60_000 });
+  const one = countedDeployment('one', container, [job], run);
+  await one.tick(Date.now() + 1_000);
+  one.requests.length = 0;
+  await one.tick(due + 1_000);
+  return withoutListings(one.requests);
+}
+
 describe('requests to storage', () => {
   it('none for a tick with nothing due and nothing in flight inside the sweep interval', async () => {
     const one = countedDeployment('one', 'calls-idle', [jobSpec('idle', '0 0 1 1 *')]);
@@ -100,5 +120,42 @@ describe('requests to storage', () => {
     expect(calls[0]).toEqual(['PUT acquire', 'PUT metadata', 'PUT', 'PUT release']);
     expect(calls[1]?.length).toBeLessThanOrEqual(1);
     expect(calls[1]?.every((call) => call === 'PUT acquire')).toBe(true);
+  });
+
+  const RUN = ['PUT acquire', 'PUT metadata', 'PUT', 'PUT release'];
+
+  it('four for a short run, whatever it logs up to 16 KB', { timeout: 40_000 }, async () => {
+    const calls = await callsOf('calls-short-log', async ({ log, progress }) => {
+      for (let n = 0; n < 100; n += 1) log(`line ${n}`);
+      await setTimeout(1_000);
+      progress('nearly done', 0.9);
+      log.error('done');
+    });
+    expect(calls).toEqual(RUN);
+  });
+
+  it('two more for a short run that logs more', { timeout: 40_000 }, async () => {
+    const calls = await callsOf('calls-much-log', ({ log }) => {
+      for (let n = 0; n < 10_000; n += 1) log(`line ${n}`);
+    });
+    expect(calls).toEqual([...RUN.slice(0, 2), 'PUT log', 'PUT log appendblock', ...RUN.slice(2)]);
+  });
+
+  it('one to create the log of a longer run, and one for each 2 s in which it logs', { timeout: 40_000 }, async () => {
+    const calls = await callsOf('calls-long-log', async ({ log }) => {
+      for (let n = 0; n < 25; n += 1) {
+        log(`line ${n}`);
+        await setTimeout(100);
+      }
+      // Silence costs nothing.
+      await setTimeout(3_000);
+      log('the end');
+    });
+    const appends = calls.filter((call) => call === 'PUT log appendblock').length;
+    expect([...calls].toSorted()).toEqual(
+      [...RUN, 'PUT log', ...Array<string>(appends).fill('PUT log appendblock')].toSorted(),
+    );
+    expect(appends).toBeGreaterThanOrEqual(1);
+    expect(appends).toBeLessThanOrEqual(2);
   });
 });

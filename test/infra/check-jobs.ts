@@ -62,7 +62,14 @@ function criteriaOf(rule: Node): Node[] {
   return childrenOf(member(rule, 'properties', 'criteria', 'allOf'));
 }
 
-/** One lifecycle rule, for the ledger alone, that waits for as long as the longest `keep`; no versions; soft delete. */
+/** What the lifecycle rule deletes, and of which kinds. */
+const SHORT_LIVED = '["cronlease/runs/","cronlease/logs/","cronlease/audit/"]';
+const KINDS = '["blockBlob","appendBlob"]';
+
+/**
+ * One lifecycle rule, for the ledger, the logs and the audit trail alone, that waits for as long as the longest `keep`;
+ * no versions; soft delete.
+ */
 export const lifecycle: Check = (infra) => {
   const { jobs } = loadJobs(infra.jobs).jobsFile;
   const longest = Math.max(1, ...jobs.map(({ keepMs }) => Math.ceil(keepMs / DAY)));
@@ -75,13 +82,20 @@ export const lifecycle: Check = (infra) => {
   const problems = rules.flatMap(({ template, rule }) => {
     const prefixes = member(rule, 'definition', 'filters', 'prefixMatch');
     const found = prefixes && JSON.stringify(evaluate(template, prefixes, { containerName: container }));
+    const types = member(rule, 'definition', 'filters', 'blobTypes');
+    const kinds = types && JSON.stringify(evaluate(template, types));
+    const actions = ['tierToCool', 'tierToCold', 'tierToArchive', 'enableAutoTierToHotFromCool'].filter(
+      (action) => member(rule, 'definition', 'actions', 'baseBlob', action) !== undefined,
+    );
     const wait = member(rule, 'definition', 'actions', 'baseBlob', 'delete', 'daysAfterModificationGreaterThan')?.text;
     const accounts = template.resources.filter(({ type }) => type === 'Microsoft.Storage/storageAccounts');
     const letsIn = ({ body }: { body: Node }): boolean =>
       literal(member(body, 'properties', 'networkAcls', 'bypass')) === 'AzureServices';
     return [
       ...(accounts.every(letsIn) ? [] : ['a closed network shuts the lifecycle rule out']),
-      ...(found === '["cronlease/runs/"]' ? [] : [`the lifecycle rule is for ${found ?? 'everything'}`]),
+      ...(found === SHORT_LIVED ? [] : [`the lifecycle rule is for ${found ?? 'everything'}`]),
+      ...(kinds === KINDS ? [] : [`the lifecycle rule is for blobs of the kinds ${kinds ?? 'unknown'}`]),
+      ...actions.map((action) => `the lifecycle rule has ${action}, which append blobs do not allow`),
       ...(wait === 'keepDays' ? [] : [`the lifecycle rule waits ${wait ?? 'for nothing'}`]),
     ];
   });

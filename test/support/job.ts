@@ -31,6 +31,7 @@ export function jobSpec(name: string, schedule: string, settings: Partial<JobSpe
     pauseAfterFailures: undefined,
     alertAfterMs: undefined,
     keepMs: 90 * 86_400_000,
+    logs: 'keep',
     input: undefined,
     handler: name,
     description: undefined,

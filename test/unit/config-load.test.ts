@@ -44,6 +44,7 @@ describe('a file that is right', () => {
       pauseAfterFailures: undefined,
       alertAfterMs: undefined,
       keepMs: 7_776_000_000,
+      logs: 'keep',
       input: undefined,
       handler: 'job',
       description: undefined,

@@ -1,6 +1,7 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
 import type { Trigger } from '../../core/fate';
+import { ATTEMPT_LOG } from '../../core/log-buffer';
 import { attemptHistory } from '../../core/record';
 import type { AttemptRecord } from '../../core/record';
 import type { RunStep } from '../../core/run';
@@ -18,6 +19,8 @@ import type { HeldRow } from '../held';
 import type { AttemptInput, AttemptResult, ClaimInput } from '../message';
 import { packAttempts, packRow, unpackAttempts, unpackRow } from '../message';
 import type { RunEnd, StartedAttempt } from '../settle';
+import type { AttemptLog } from './attempt-log';
+import { createAttemptLog, NO_LOG } from './attempt-log';
 import { claimAttempt, earlyBy } from './claim';
 import type { Claimed } from './claim';
 import type { Attempted, Execution } from './execute';
@@ -97,6 +100,7 @@ async function underLease(
     onControl: cancels.onControl,
   });
   const fence = createFence(held.job.spec.name, held.row.token, held.trust);
+  const log = logOf(held);
   try {
     held.event(isTakeOver(input) ? 'takenOver' : 'claimed');
     const known = input.kind === 'again' ? unpackAttempts(input.known) : [];
@@ -112,17 +116,25 @@ async function underLease(
     const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
     const stage: Stage = isOver
       ? { execution: undefined, items: [] }
-      : await perform(held, { fence, aborter, trigger: triggerOf(held, input) }, input);
+      : await perform(held, { fence, aborter, trigger: triggerOf(held, input), log }, input);
     cancels.stop();
     fence.close();
     if (!held.trust.holds) return lost(held, 'the lease was lost');
 
-    return await conclude(held, { step: stepOf(held, end, stage), stage, history });
+    return await conclude(held, { step: stepOf(held, end, stage), stage, history, log });
   } finally {
     cancels.stop();
     fence.close();
+    log.stop();
     stopRenewing();
   }
+}
+
+/** The log that this attempt alone writes: no other claim has its token. */
+function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow): AttemptLog {
+  if (spec.logs === 'none') return NO_LOG;
+  const place = { coordinator, report, trust, job: spec.name, key, name: () => String(row.token) };
+  return createAttemptLog({ ...place, speaker: { attempt: row.attempt }, limits: ATTEMPT_LOG });
 }
 
 /** Calls the part of the handler that this attempt is for. */
@@ -170,6 +182,7 @@ interface Conclusion {
   readonly step: Step;
   readonly stage: Stage;
   readonly history: readonly AttemptRecord[];
+  readonly log: AttemptLog;
 }
 
 /** Ends or suspends the run. */
@@ -195,12 +208,12 @@ async function conclude(held: HeldRow, conclusion: Conclusion): Promise<AttemptR
 
 async function endRun(
   held: HeldRow,
-  { stage, history }: Conclusion,
+  { stage, history, log }: Conclusion,
   { fate, reason }: Extract<Step, { kind: 'ended' }>,
 ): Promise<AttemptResult> {
   const { execution } = stage;
   const at = execution?.endedAt ?? held.coordinator.serviceTime.now();
-  const end: RunEnd = { fate, reason, at, result: execution?.result };
+  const end: RunEnd = { fate, reason, at, result: execution?.result, ...(await log.conclude()) };
   const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
   const record = await held.settle(withAttempt(held, history, execution, fate), end, leftovers?.list);
   if (record === undefined) return lost(held, "a successor's record stands");
@@ -232,12 +245,14 @@ async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<Atte
  */
 async function putOff(
   held: HeldRow,
-  { stage: { execution }, history }: Conclusion,
+  { stage: { execution }, history, log }: Conclusion,
   next: Parameters<HeldRow['suspend']>[1],
   then: (next: AttemptInput) => AttemptResult,
 ): Promise<AttemptResult> {
   const attempts = withAttempt(held, history, execution, next.outcome);
-  if (!(await held.suspend(attemptOf(held, execution, next.outcome), next))) {
+  // The row does not wait for the log.
+  const [isSuspended] = await Promise.all([held.suspend(attemptOf(held, execution, next.outcome), next), log.finish()]);
+  if (!isSuspended) {
     return lost(held, 'the lease has passed on');
   }
   const known = packAttempts(attempts.slice(-KNOWN_ATTEMPTS).map(shorten));

@@ -6,9 +6,11 @@ import { waitingSince } from '../../core/decide';
 import type { Trigger } from '../../core/fate';
 import { actualTime, TERM_RESERVE_MS } from '../../core/job';
 import { runIdOf } from '../../core/key';
+import type { LogLevel } from '../../core/log-entry';
 import type { RecordedError } from '../../core/record';
 import type { AttemptEnd } from '../../core/run';
 import type { JobContext, JobLog } from '../../handler/handler';
+import { checkProgress } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
 import type { Aborted, Aborter, Bounds } from '../bounded';
 import { callBounded, timeoutAfter } from '../bounded';
@@ -16,6 +18,7 @@ import type { Handled } from '../bounded';
 import type { Report } from '../coordinator';
 import { CLOCK_RATE_ERROR } from '../held';
 import type { HeldRow } from '../held';
+import type { AttemptLog } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
 
@@ -31,6 +34,7 @@ export interface Attempted {
   readonly fence: ClosableFence;
   readonly aborter: Aborter;
   readonly trigger: Trigger;
+  readonly log: AttemptLog;
 }
 
 /** How the handler's part of an attempt went. */
@@ -128,7 +132,7 @@ function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
 
 function contextFor(
   { coordinator, report, job, row }: HeldRow,
-  { fence, aborter, trigger }: Attempted,
+  { fence, aborter, trigger, log }: Attempted,
   startedAt: EpochMs,
   progress: (note?: string) => void,
 ): JobContext {
@@ -144,17 +148,18 @@ function contextFor(
     trigger,
     signal: aborter.signal,
     fence: openFence,
-    progress,
-    log: jobLog(report, `[${name}]`),
+    progress: reportProgress(log, progress),
+    log: jobLog(report, `[${name}]`, log),
     previous: () => previousRun(coordinator.store, name, key),
   };
 }
 
-export function jobLog(report: Report, prefix: string): JobLog {
+export function jobLog(report: Report, prefix: string, log: AttemptLog): JobLog {
   const write =
-    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (level: LogLevel) =>
     (...message: unknown[]): void => {
       report.log(level, prefix, ...message);
+      log.line(level, message);
     };
   return Object.assign(write('info'), {
     debug: write('debug'),
@@ -162,6 +167,15 @@ export function jobLog(report: Report, prefix: string): JobLog {
     warn: write('warn'),
     error: write('error'),
   });
+}
+
+/** @param alive resets the stall limit */
+export function reportProgress(log: AttemptLog, alive: (note?: string) => void): JobContext['progress'] {
+  return (note, fraction) => {
+    const progress = checkProgress(note, fraction);
+    if (progress !== undefined) log.progress(progress);
+    alive(note);
+  };
 }
 
 /**

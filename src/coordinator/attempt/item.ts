@@ -2,6 +2,7 @@ import type { EpochMs, JobName, Millis, Token } from '../../core/brand';
 import type { ItemEnd } from '../../core/fan-out';
 import { BEAT_EVERY_MS, itemPiece, ITEMS_MARGIN_MS, parseItemEnd, STOP_PIECE, storeItemEnd } from '../../core/fan-out';
 import { parseRecordKey, runIdOf } from '../../core/key';
+import { ITEM_LOG } from '../../core/log-buffer';
 import { ForeignMetadataError } from '../../core/metadata';
 import { ForeignRecordError } from '../../core/record';
 import { backoff } from '../../core/run';
@@ -17,8 +18,10 @@ import type { Aborted, Aborter, Bounds, Handled } from '../bounded';
 import { callBounded, createAborter, timeoutAfter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
 import type { AttemptResult, ItemInput } from '../message';
+import type { AttemptLog } from './attempt-log';
+import { createAttemptLog, NO_LOG } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
-import { jobLog } from './execute';
+import { jobLog, reportProgress } from './execute';
 import { whileRunning } from '../drain';
 import type { WantedItem } from './standing';
 import { calling, standingOf, trustFrom, watchStanding } from './standing';
@@ -80,7 +83,7 @@ interface Item extends WantedItem {
 }
 
 async function attemptItem(item: Item): Promise<ItemResult> {
-  const { coordinator, report, job, handler, input, trust } = item;
+  const { coordinator, handler, input, trust } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
   // This process may have stood still since it looked.
@@ -93,7 +96,30 @@ async function attemptItem(item: Item): Promise<ItemResult> {
     return finish(item, { state: 'failed', error: { name: 'ItemLostError', message }, attempts: retry.attempts });
   }
   const aborter = createAborter();
-  const end = await whileRunning(coordinator, aborter, callItem(item, aborter));
+  const log = logOf(item);
+  try {
+    const end = await whileRunning(coordinator, aborter, callItem(item, aborter, log));
+    // The item's end does not wait for its log.
+    const [result] = await Promise.all([afterCall(item, end, aborter), log.finish()]);
+    return result;
+  } finally {
+    log.stop();
+  }
+}
+
+/** The log of this call alone: Durable may deliver an item twice at once. */
+function logOf({ coordinator, report, trust, job: { spec }, input }: Item): AttemptLog {
+  if (spec.logs === 'none') return NO_LOG;
+  const { key, token, index, attempt } = input;
+  const name = (): string => [token, index, attempt, coordinator.newId().slice(0, 8)].join('-');
+  const place = { coordinator, report, trust, job: spec.name, key, name };
+  return createAttemptLog({ ...place, speaker: { attempt, item: index }, limits: ITEM_LOG });
+}
+
+async function afterCall(item: Item, end: Handled | Aborted, aborter: Aborter): Promise<ItemResult> {
+  const { coordinator, report, job, handler, input, trust } = item;
+  const { retry } = handler.policy;
+  const { attempt } = input;
   if (end.kind === 'aborted' && end.code === 'cancelled') return { kind: 'item', state: 'stopped' };
   if (end.kind === 'aborted' && end.code === 'draining') return again(item, SEND_AGAIN_MS);
   if (end.kind === 'returned') {
@@ -114,7 +140,7 @@ async function attemptItem(item: Item): Promise<ItemResult> {
   return finish(item, { state: 'failed', error, attempts: attempt });
 }
 
-async function callItem(item: Item, aborter: Aborter): Promise<Handled | Aborted> {
+async function callItem(item: Item, aborter: Aborter, log: AttemptLog): Promise<Handled | Aborted> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { clock, settings } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
@@ -125,7 +151,12 @@ async function callItem(item: Item, aborter: Aborter): Promise<Handled | Aborted
   const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   try {
     return await callBounded(clock, aborter, bounds, (progress) => {
-      const context = itemContext(name, input, { aborter, fence, progress }, report);
+      const context = itemContext(
+        name,
+        input,
+        { aborter, fence, progress: reportProgress(log, progress), log },
+        report,
+      );
       const planned: unknown = JSON.parse(input.item);
       return callHandler(name, () => handler.each(context, planned as never, job.input as never));
     });
@@ -139,7 +170,12 @@ async function callItem(item: Item, aborter: Aborter): Promise<Handled | Aborted
 export function itemContext(
   job: JobName,
   { key, index, attempt }: Pick<ItemInput, 'key' | 'index' | 'attempt'>,
-  { aborter, fence, progress }: Pick<ItemContext, 'progress'> & { aborter: Aborter; fence: ClosableFence },
+  {
+    aborter,
+    fence,
+    progress,
+    log,
+  }: Pick<ItemContext, 'progress'> & { aborter: Aborter; fence: ClosableFence; log: AttemptLog },
   report: Report,
 ): ItemContext {
   const { close: _, ...openFence } = fence;
@@ -152,7 +188,7 @@ export function itemContext(
     signal: aborter.signal,
     fence: openFence,
     progress,
-    log: jobLog(report, `[${job}#${String(index)}]`),
+    log: jobLog(report, `[${job}#${String(index)}]`, log),
   };
 }
 

@@ -12,7 +12,7 @@ export function remediesFor(location: string, caller: Identity | undefined): Rem
         ? 'assign the role Storage Blob Data Contributor on the container, or use a key or SAS that allows all this'
         : roleRemedy(location, caller),
     versions:
-      'turn blob versioning off for this account, or let a lifecycle rule delete versions of jobs/, runs/ and ' +
+      'turn blob versioning off for this account, or let a lifecycle rule delete versions of jobs/, runs/, logs/ and ' +
       'deployments/ after a day',
   };
 }

@@ -1,0 +1,174 @@
+import { format } from 'node:util';
+import type { Millis } from '../../core/brand';
+import { sleep } from '../../core/clock';
+import type { LogLimits, Speaker } from '../../core/log-buffer';
+import { createLogBuffer, lastEntries, linesOf, redactNote } from '../../core/log-buffer';
+import type { LogEntry, LogLevel, Progress } from '../../core/log-entry';
+import { storeEntries } from '../../core/log-entry';
+import type { RecordedEnd } from '../../core/record';
+import { runIdOf } from '../../core/key';
+import { redactNothing } from '../../core/redact';
+import { CALL_LIMIT_MS } from '../../lease/deadline';
+import type { Coordinator, Report } from '../coordinator';
+import type { LogPlace } from './log-writer';
+import { createLogWriter } from './log-writer';
+
+/** A line waits this long, so that lines that follow each other closely go by one call. */
+const FLUSH_AFTER_MS: Millis = 2_000;
+/** The same for progress alone, which a handler may report often. */
+const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
+/** The longest wait after calls that failed. */
+const FLUSH_AT_MOST_MS: Millis = 30_000;
+/** How long the end of an attempt may wait for its log. */
+const LAST_FLUSH_MS: Millis = 1_000;
+/** The most bytes of entries that lie in the record's own body. */
+const RECORD_BYTES = 16 * 1024;
+/** A warning follows so many failures in a row: some 15 s. */
+const WARN_AFTER = 3;
+
+/** What a record keeps of what was said. */
+export type Said = Pick<RecordedEnd, 'progress' | 'log'>;
+
+/**
+ * What an attempt, or one call of an item, says. Nothing here rejects, and nothing keeps the handler waiting. Where
+ * storage fails for too long, lines are lost: a warning says how many, and the log has a gap.
+ */
+export interface AttemptLog {
+  line(level: LogLevel, message: readonly unknown[]): void;
+  progress(progress: Progress): void;
+  /** For an attempt whose run goes on, and for an item: writes what is left, for 1 s at most. */
+  finish(): Promise<void>;
+  /**
+   * For an attempt that ends its run: returns what the record is to hold. Writes only what is more than 16 KB, for 1 s
+   * at most.
+   */
+  conclude(): Promise<Said>;
+  /** Writes no more. */
+  stop(): void;
+}
+
+interface Saying extends LogPlace {
+  readonly coordinator: LogPlace['coordinator'] & Pick<Coordinator, 'serviceTime' | 'redact'>;
+  readonly report: Report;
+  readonly speaker: Speaker;
+  readonly limits: LogLimits;
+}
+
+/** For a job with `logs` `none`. */
+export const NO_LOG: AttemptLog = {
+  line: () => undefined,
+  progress: () => undefined,
+  finish: async () => undefined,
+  conclude: async () => ({}),
+  stop: () => undefined,
+};
+
+export function createAttemptLog(saying: Saying): AttemptLog {
+  const { speaker, limits } = saying;
+  const { clock, serviceTime, redact = redactNothing } = saying.coordinator;
+  const buffer = createLogBuffer(speaker, limits);
+  const writer = createLogWriter(saying);
+  const warn = warnOnce(saying);
+  /** What the buffer had at the end, and the writer has not taken yet. */
+  const rest: LogEntry[] = [];
+  let isOver = false;
+  let dueAt = Infinity;
+  let disarm = (): void => undefined;
+  let writing: Promise<unknown> | undefined;
+
+  const take = (): readonly LogEntry[] => (isOver ? rest.splice(0) : buffer.take(redact));
+  const arm = (): void => {
+    const after = waitFor(writer.unsure.length > 0 ? 'lines' : buffer.news, writer.failures);
+    if (isOver || writing !== undefined || clock.monotonic() + after >= dueAt) return;
+    disarm();
+    dueAt = clock.monotonic() + after;
+    disarm = clock.after(after, () => {
+      dueAt = Infinity;
+      writing = writer.write(take, CALL_LIMIT_MS).then(() => {
+        writing = undefined;
+        if (writer.failures >= WARN_AFTER) warn('cannot be written at present', writer.problem);
+        arm();
+      });
+    });
+  };
+  const end = (): void => {
+    if (isOver) return;
+    disarm();
+    buffer.end();
+    rest.push(...buffer.take(redact));
+    isOver = true;
+  };
+  const left = (): readonly LogEntry[] => [...writer.unsure, ...rest];
+  const writeLast = async (): Promise<void> => {
+    const until = clock.monotonic() + LAST_FLUSH_MS;
+    const done = new AbortController();
+    const writeAll = async (): Promise<void> => {
+      await writing;
+      while (clock.monotonic() < until && (await writer.write(take, until - clock.monotonic())));
+      done.abort();
+    };
+    await Promise.race([writeAll(), sleep(clock, LAST_FLUSH_MS, done.signal)]);
+  };
+  const lost = (entries: readonly LogEntry[]): void => {
+    const lines = entries.reduce((sum, entry) => sum + linesOf(entry), 0);
+    if (lines > 0) warn(`has lost ${String(lines)} ${lines === 1 ? 'line' : 'lines'}`, writer.problem);
+  };
+
+  return {
+    line(level, message) {
+      if (isOver) return;
+      buffer.add(serviceTime.now(), level, textOf(message));
+      arm();
+    },
+    progress(progress) {
+      buffer.progress(serviceTime.now(), progress);
+      arm();
+    },
+    async finish() {
+      end();
+      if (left().length === 0) return;
+      await writeLast();
+      lost(left());
+    },
+    async conclude() {
+      end();
+      const progress = buffer.last === undefined ? {} : { progress: redactNote(buffer.last, redact) };
+      let entries = left();
+      if (storeEntries(entries).length > RECORD_BYTES) {
+        await writeLast();
+        entries = lastEntries(left(), RECORD_BYTES);
+        lost(entries.filter((entry) => 'gap' in entry && entry.gap.why === 'storage'));
+      }
+      // Earlier attempts, and items, may have said something too.
+      const kept = writer.hasBegun || speaker.attempt > 1 ? 'blob' : 'inline';
+      return kept === 'inline' && entries.length === 0 ? progress : { ...progress, log: { kept, entries } };
+    },
+    stop: end,
+  };
+}
+
+function waitFor(news: 'lines' | 'progress' | 'none', failures: number): Millis {
+  if (news === 'none') return Infinity;
+  const after = news === 'lines' ? FLUSH_AFTER_MS : FLUSH_PROGRESS_AFTER_MS;
+  return Math.min(after * 2 ** failures, FLUSH_AT_MOST_MS);
+}
+
+/** One warning for each log, whatever else goes wrong with it. */
+function warnOnce({ report, job, key, speaker: { attempt, item } }: Saying): (what: string, problem: unknown) => void {
+  let hasWarned = false;
+  const whose = `${item === undefined ? '' : `item ${String(item)}, `}attempt ${String(attempt)}`;
+  return (what, problem) => {
+    if (hasWarned) return;
+    hasWarned = true;
+    report.log('warn', `job "${job}": the log of ${whose} of run ${runIdOf(job, key)} ${what}:`, problem);
+  };
+}
+
+/** The text as the host shows it. A value that cannot be shown must not fail the handler. */
+function textOf(message: readonly unknown[]): string {
+  try {
+    return format(...message);
+  } catch {
+    return '(a message that cannot be shown)';
+  }
+}
