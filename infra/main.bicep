@@ -73,6 +73,9 @@ param viewerGroups string[] = []
 @description('The identities that pipelines deploy packages with. They may read the coordination container.')
 param deployers packageDeployer[] = []
 
+@description('Regular expressions for secrets in what the jobs log. What they match is not stored in the logs of runs.')
+param redact string[] = []
+
 @description('The most logs a day, in GB. After that, no log arrives until the next day, and the alert on silent apps fires.')
 @minValue(1)
 param dailyQuotaGB int = 5
@@ -195,6 +198,7 @@ module deployed 'modules/deployment.bicep' = [
       instanceMemoryMB: instanceMemoryMB
       zoneRedundant: zoneRedundant
       maximumInstanceCount: maximumInstanceCount
+      redact: redact
       authClientId: authClientId
       authTenantId: authTenantId
       privateNetwork: privateNetwork

@@ -38,6 +38,9 @@ param zoneRedundant bool
 @description('The most instances that the app may have.')
 param maximumInstanceCount int
 
+@description('Regular expressions for secrets in what the jobs log.')
+param redact string[]
+
 @description('Client id of the Entra application for the API. Empty: closed to everybody.')
 param authClientId string
 
@@ -280,6 +283,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
         { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
         { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
         { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
+        { name: 'CRONLEASE_REDACT', value: string(redact) }
         { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
       ]
     }

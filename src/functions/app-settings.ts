@@ -53,6 +53,13 @@ interface AppSettings {
    */
   readonly WEBSITE_AUTH_ENABLED?: string | undefined;
   /**
+   * Secrets in what handlers log, as a JSON list of up to 50 regular expressions (JavaScript, with the flag `u`):
+   * `["Bearer \\S+"]`. What they match in a line or a progress note is stored as `***`. They search the first 9,216
+   * characters of a line, and all lines of one write for 100 ms at most; lines that are left then are withheld. The
+   * host's log has the lines as they are. Default: none.
+   */
+  readonly CRONLEASE_REDACT?: string | undefined;
+  /**
    * A jobs file to use instead of the one that the code names. `cronlease dev --more-jobs` sets it. Default: none.
    */
   readonly CRONLEASE_JOBS_FILE?: string | undefined;

@@ -21,6 +21,7 @@ import { systemClock } from '../system-clock';
 import { healthCheck, readiness } from './health';
 import { hostAdvice } from './host-advice';
 import { durableHub } from './hub';
+import { redactSetting } from './redact';
 import { manageHandler, METHODS } from './manage';
 import { accessSettings } from './manage-settings';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
@@ -95,6 +96,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
   const env = process.env;
   const appFolder = process.cwd();
   const functionTimeoutMs = functionTimeout(env, appFolder);
+  const redact = redactSetting(env);
   // An empty setting counts as unset, as everywhere.
   const source = env['CRONLEASE_JOBS_FILE'] || jobs;
   const { jobsFile, warnings, inputs } = loadJobs(source, {
@@ -124,6 +126,7 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
       sweepIntervalMs: durationSetting(env, 'CRONLEASE_SWEEP_INTERVAL', 60_000, 1_000, 3_600_000),
       functionTimeoutMs,
     },
+    ...(redact === undefined ? {} : { redact }),
     presence: { instance: randomUUID(), version: VERSION, hubAccount: hubAccount(env, appFolder, hostname()) },
     health: new Health(),
     running: new Set(),

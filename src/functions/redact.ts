@@ -1,0 +1,125 @@
+import vm from 'node:vm';
+import type { Millis } from '../core/brand';
+import type { Redact, Span } from '../core/redact';
+import { mask } from '../core/redact';
+import { isObject } from '../core/metadata';
+import type { Environment } from './app-settings';
+import { SettingError } from './settings';
+
+const SETTING = 'CRONLEASE_REDACT';
+const EXAMPLE = String.raw`["Bearer \\S+","(?<=password=)[^&\\s]+"]`;
+const MOST_PATTERNS = 50;
+const LONGEST_PATTERN = 1_000;
+
+/** How long all patterns together may search the texts of one write. */
+const SEARCH_LIMIT_MS: Millis = 100;
+/**
+ * How long one pattern may search a line, when it is tried at the start: the last of these. A machine that is busy with
+ * something else for a moment is no reason to refuse it.
+ */
+const TRIAL_LIMITS_MS: readonly Millis[] = [100, 2_000];
+const TRIAL_CHARACTERS = 1_000;
+/** Lines on which a pattern with nested repetitions shows how long it takes. */
+const TRIALS = ['a', '0', ' ', 'Az09 ', 'a=b&', '{"a":1},', 'a.b-c_d/'].map(
+  (part) => `${part.repeat(TRIAL_CHARACTERS / part.length)}\u0007`,
+);
+
+/** What stands for a text that could not be searched in time. */
+const WITHHELD = `(withheld: the patterns of ${SETTING} took too long)`;
+
+/**
+ * Reads the patterns of secrets in what handlers say: a JSON list of regular expressions. Undefined: there are none.
+ *
+ * @throws SettingError
+ */
+export function redactSetting(env: Environment): Redact | undefined {
+  const text = env[SETTING];
+  if (text === undefined || text === '') return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new SettingError(SETTING, text, `it is not JSON. Write a list of regular expressions, such as ${EXAMPLE}`);
+  }
+  if (!Array.isArray(value) || value.length > MOST_PATTERNS) {
+    const problem = Array.isArray(value) ? `it has ${String(value.length)} patterns` : 'it is not a list';
+    throw new SettingError(
+      SETTING,
+      text,
+      `${problem}. Write a list of up to ${String(MOST_PATTERNS)} regular expressions, such as ${EXAMPLE}`,
+    );
+  }
+  const patterns = value.map((pattern: unknown, index) => compile(pattern, `${SETTING}[${String(index)}]`));
+  return patterns.length === 0 ? undefined : redactBy(patterns);
+}
+
+function compile(pattern: unknown, place: string): RegExp {
+  if (typeof pattern !== 'string' || pattern.length > LONGEST_PATTERN) {
+    const shown = typeof pattern === 'string' ? `${pattern.slice(0, 40)}…` : JSON.stringify(pattern);
+    throw new SettingError(
+      place,
+      shown,
+      `write a regular expression of up to ${String(LONGEST_PATTERN)} characters as text`,
+    );
+  }
+  let compiled: RegExp;
+  try {
+    compiled = new RegExp(pattern, 'gu');
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new SettingError(place, pattern, `${problem}. Write a JavaScript regular expression with the flag u`);
+  }
+  if (compiled.test('')) {
+    throw new SettingError(
+      place,
+      pattern,
+      'it matches the empty text, and so everywhere. Let it match a character at least',
+    );
+  }
+  const isSlow = (line: string): boolean =>
+    TRIAL_LIMITS_MS.every((limit) => search([compiled], [line], limit).length === 0);
+  if (TRIALS.some(isSlow)) {
+    throw new SettingError(
+      place,
+      pattern,
+      `it takes seconds on a line of ${String(TRIAL_CHARACTERS)} characters. Avoid a repetition in a repetition, such ` +
+        'as (a+)+',
+    );
+  }
+  return compiled;
+}
+
+/** Hides what the patterns match. Texts for which the time does not suffice are withheld. */
+function redactBy(patterns: readonly RegExp[]): Redact {
+  return (texts, most) => {
+    const found = search(patterns, texts, SEARCH_LIMIT_MS);
+    return texts.map((text, index) => {
+      const parts = found[index];
+      return parts === undefined ? WITHHELD : mask(text, parts, most);
+    });
+  };
+}
+
+/** Only a script can be stopped in the middle of a regular expression. */
+const SEARCH = new vm.Script(`
+for (const text of texts) {
+  const parts = [];
+  for (const pattern of patterns) {
+    for (const match of text.matchAll(pattern)) {
+      parts.push({ start: match.index, end: match.index + match[0].length });
+    }
+  }
+  found.push(parts);
+}
+`);
+
+/** What the patterns match in each text, for as many of the texts as the time suffices. */
+function search(patterns: readonly RegExp[], texts: readonly string[], limit: Millis): readonly (readonly Span[])[] {
+  const found: Span[][] = [];
+  try {
+    SEARCH.runInNewContext({ patterns, texts, found }, { timeout: limit });
+  } catch (error) {
+    if (!isObject(error) || error['code'] !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+  }
+  return found;
+}

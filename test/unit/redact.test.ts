@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { LINE_CHARACTERS } from '../../src/core/log-buffer';
+import { OVERLAP } from '../../src/core/redact';
+import { redactSetting } from '../../src/functions/redact';
+
+function redactorOf(...patterns: readonly string[]) {
+  const redact = redactSetting({ CRONLEASE_REDACT: JSON.stringify(patterns) });
+  if (redact === undefined) throw new Error('there is nothing to redact');
+  return redact;
+}
+
+describe('CRONLEASE_REDACT', () => {
+  it.each([undefined, '', '[]'])('%j hides nothing', (text) => {
+    expect(redactSetting(text === undefined ? {} : { CRONLEASE_REDACT: text })).toBeUndefined();
+  });
+
+  it('hides what its patterns match, whichever of them', () => {
+    const redact = redactorOf('Bearer \\S+', '(?<=password=)[^&\\s]+', 'sécret\\p{L}*');
+    expect(redact(['Bearer a.b-c, password=1&user=2', 'le sécretÉ 😀', 'nothing'], 100)).toEqual([
+      '*** password=***&user=2',
+      'le *** 😀',
+      'nothing',
+    ]);
+  });
+
+  it('hides a secret that two patterns match in part, and one that the cut divides', () => {
+    expect(redactorOf('abc', 'cde')(['xabcdex'], 100)).toEqual(['x***x']);
+    const line = `${'x'.repeat(LINE_CHARACTERS - 3)}key-${'1'.repeat(OVERLAP - 2)}`;
+    expect(redactorOf('key-1{20,}')([line], LINE_CHARACTERS)).toEqual([`${'x'.repeat(LINE_CHARACTERS - 3)}***`]);
+  });
+
+  it('withholds lines for which it has no time, and says so', () => {
+    // Fast on what it is tried on, and not on this.
+    const redact = redactorOf('(z+z+)+y');
+    const started = performance.now();
+    const [before, slow, after] = redact(['zzzy', 'z'.repeat(60), 'plain'], 100);
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(before).toBe('***');
+    expect(slow).toBe('(withheld: the patterns of CRONLEASE_REDACT took too long)');
+    expect(after).toBe(slow);
+    expect(redact(['plain'], 100)).toEqual(['plain']);
+  });
+
+  it.each([
+    ['Bearer', /CRONLEASE_REDACT is "Bearer": it is not JSON\. Write a list/],
+    ['{"a":1}', /it is not a list\. Write a list/],
+    [JSON.stringify(Array(51).fill('a')), /it has 51 patterns\. Write a list of up to 50/],
+    ['["a",5]', /CRONLEASE_REDACT\[1\] is "5": write a regular expression/],
+    [
+      JSON.stringify(['a'.repeat(1_001)]),
+      /CRONLEASE_REDACT\[0\] is "a{40}…": write a regular expression of up to 1000/,
+    ],
+    ['["ok","(a"]', /CRONLEASE_REDACT\[1\] is "\(a": .*Unterminated group.*flag u/],
+    ['["a*"]', /CRONLEASE_REDACT\[0\] is "a\*": it matches the empty text/],
+    ['["(a+)+$"]', /CRONLEASE_REDACT\[0\] is .*takes seconds.*Avoid a repetition in a repetition/],
+    ['["(\\\\d+)*x"]', /takes seconds/],
+  ])('%s is refused, with what would be right', (text, message) => {
+    expect(() => redactSetting({ CRONLEASE_REDACT: text })).toThrow(message);
+  });
+
+  it('takes usual patterns, and soon', () => {
+    const started = performance.now();
+    const usual = [
+      'Bearer [\\w.~+/-]+=*',
+      'AccountKey=[^;]+',
+      'sig=[^&\\s]+',
+      '\\b\\d{4}[ -]?\\d{4}[ -]?\\d{4}[ -]?\\d{4}\\b',
+      '[\\w.+-]+@[\\w-]+\\.[\\w.]+',
+      '"password"\\s*:\\s*"[^"]*"',
+    ];
+    expect(redactorOf(...usual)(['mail me@example.com'], 100)).toEqual(['mail ***']);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});
