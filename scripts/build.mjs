@@ -35,6 +35,18 @@ await build({
   logLevel: 'warning',
 });
 
+// For pages and ES modules, in one file that needs nothing else.
+await build({
+  absWorkingDir: root,
+  entryPoints: ['src/client/index.ts'],
+  outfile: path.join(fresh, 'lib/client/index.mjs'),
+  bundle: true,
+  platform: 'neutral',
+  target: 'es2022',
+  format: 'esm',
+  logLevel: 'warning',
+});
+
 // The maps were written one folder deeper than their final place, so stack traces would name files that do not exist.
 for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
   if (!file.endsWith('.map')) continue;

@@ -26,6 +26,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'stores/azure-blob/row-container',
     'system-clock',
   ],
+  client: ['manage/schema'],
   testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'stores/memory'],
   functions: [
     'core',
@@ -71,7 +72,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly rooms: readonly strin
   { name: /^azurite/, rooms: ['local'] },
   { name: /^commander$/, rooms: ['cli'] },
   { name: /^cron-parser$/, rooms: ['core/schedule', 'local/host'] },
-  { name: /^zod/, rooms: ['config', 'jobs', 'manage'] },
+  { name: /^zod/, rooms: ['config', 'jobs', 'manage', 'client'] },
 ];
 
 export interface SourceFile {

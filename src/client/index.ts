@@ -1,0 +1,107 @@
+/**
+ * A client of the HTTP API, for Node and browsers.
+ *
+ * @packageDocumentation
+ */
+import type { CallOptions, ClientOptions } from './transport';
+import { createTransport } from './transport';
+import type {
+  Cancelled,
+  Deployments,
+  DueTimes,
+  Health,
+  Jobs,
+  JobState,
+  Me,
+  OneJob,
+  OneRun,
+  Paused,
+  Requested,
+  Resumed,
+  RunOutcome,
+  Runs,
+  Version,
+  Why,
+} from './types';
+
+export { ApiError } from './api-error';
+export type { CallOptions, ClientOptions } from './transport';
+export type * from './types';
+
+/** An instant, as a `Date` or in RFC 3339. */
+export type Time = Date | string;
+
+export interface RunsQuery {
+  readonly job?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly outcome?: RunOutcome | undefined;
+  /** Runs that failed, timed out or stalled. */
+  readonly failed?: true | undefined;
+  readonly since?: Time | undefined;
+  readonly until?: Time | undefined;
+  readonly limit?: number | undefined;
+  /** The `cursor` of the page before, with the same filter. */
+  readonly cursor?: string | undefined;
+}
+
+export interface DueTimesQuery {
+  readonly job?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly from?: Time | undefined;
+  readonly until?: Time | undefined;
+  readonly count?: number | undefined;
+}
+
+/** The options of a change to a job. */
+export interface ChangeOptions extends CallOptions {
+  /** The `controlVersion` of the job on which the change is decided: if it has another one, the change is refused. */
+  readonly ifVersion?: string | undefined;
+}
+
+/**
+ * The operations of the API. Each rejects with {@link ApiError} for an error of the API, and with the error of `fetch`
+ * where there was no answer. Reading repeats no unchanged answer over the network: it returns the same object again.
+ */
+export interface Client {
+  listJobs(query?: { readonly tag?: string; readonly state?: JobState }, options?: CallOptions): Promise<Jobs>;
+  getJob(job: string, options?: CallOptions): Promise<OneJob>;
+  listDueTimes(query?: DueTimesQuery, options?: CallOptions): Promise<DueTimes>;
+  explain(job: string, time: Time, options?: CallOptions): Promise<Why>;
+  listRuns(query?: RunsQuery, options?: CallOptions): Promise<Runs>;
+  getRun(runId: string, options?: CallOptions): Promise<OneRun>;
+  listDeployments(options?: CallOptions): Promise<Deployments>;
+  runJob(job: string, options?: ChangeOptions): Promise<Requested>;
+  cancelRun(runId: string, options?: ChangeOptions): Promise<Cancelled>;
+  pauseJob(job: string, note: string, options?: ChangeOptions): Promise<Paused>;
+  resumeJob(job: string, options?: ChangeOptions): Promise<Resumed>;
+  getMe(options?: CallOptions): Promise<Me>;
+  getVersion(options?: CallOptions): Promise<Version>;
+  /** Rejects with an {@link ApiError} of status 503 where the instance cannot do its work. */
+  getReady(options?: CallOptions): Promise<Health>;
+  getLive(options?: CallOptions): Promise<Health>;
+  /** The shortest useful time between two polls, as the last answer had it. */
+  pollMs(): number | undefined;
+}
+
+export function createClient(clientOptions: ClientOptions): Client {
+  const { get, post, pollMs } = createTransport(clientOptions);
+  const part = encodeURIComponent;
+  return {
+    listJobs: (query = {}, options) => get('jobs', query, options),
+    getJob: (job, options) => get(`jobs/${part(job)}`, {}, options),
+    listDueTimes: (query = {}, options) => get('next', { ...query }, options),
+    explain: (job, time, options) => get(`jobs/${part(job)}/why`, { time }, options),
+    listRuns: (query = {}, options) => get('runs', { ...query }, options),
+    getRun: (runId, options) => get(`runs/${part(runId)}`, {}, options),
+    listDeployments: (options) => get('deployments', {}, options),
+    runJob: (job, options) => post(`jobs/${part(job)}/runs`, { ...options }),
+    cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, { ...options }),
+    pauseJob: (job, note, options) => post(`jobs/${part(job)}/pause`, { ...options, body: { note } }),
+    resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, { ...options }),
+    getMe: (options) => get('me', {}, options),
+    getVersion: (options) => get('version', {}, options),
+    getReady: (options) => get('health/ready', {}, options),
+    getLive: (options) => get('health/live', {}, options),
+    pollMs,
+  };
+}

@@ -1,0 +1,126 @@
+import { ApiError } from './api-error';
+import type { Problem } from './types';
+
+/** The options of {@link createClient}. */
+export interface ClientOptions {
+  /** The address of the API: `https://HOST/api/manage`, or `/api/manage` in a page of the app itself. */
+  readonly baseUrl: string;
+  /** A key of `CRONLEASE_API_KEYS`. */
+  readonly key?: string;
+  /** Gets a token of Microsoft Entra for each request. A page of the app itself needs none. */
+  readonly getToken?: () => string | Promise<string>;
+  /** Default: the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+/** The options of one call. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | Date | undefined>>;
+
+export interface Change extends CallOptions {
+  readonly body?: unknown;
+  /** The `controlVersion` of the job on which the change is decided: if it has another one, the change is refused. */
+  readonly ifVersion?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface Transport {
+  get<Answer>(path: string, query: Query, options: CallOptions | undefined): Promise<Answer>;
+  post<Answer>(path: string, change: Change): Promise<Answer>;
+  pollMs(): number | undefined;
+}
+
+/** How many answers are kept for conditional requests. */
+const KEPT = 50;
+
+export function createTransport({ baseUrl, key, getToken, fetch: given }: ClientOptions): Transport {
+  // A path that Azure's login page does not stand in front of accepts keys alone.
+  const base = `${baseUrl.replace(/\/+$/, '')}/${key === undefined ? '' : 'keyed/'}`;
+  const kept = new Map<string, { readonly etag: string; readonly value: unknown }>();
+  let pollMs: number | undefined;
+
+  const send = async (path: string, init: RequestInit, headers: Record<string, string>): Promise<Response> => {
+    if (key !== undefined) headers['x-cronlease-key'] = key;
+    if (getToken !== undefined) headers['authorization'] = `Bearer ${await getToken()}`;
+    // A login page must not be taken for an answer.
+    const answer = await (given ?? fetch)(base + path, { ...init, headers, redirect: 'manual' });
+    pollMs = wholeNumber(answer.headers.get('x-cronlease-poll-ms')) ?? pollMs;
+    return answer;
+  };
+
+  return {
+    async get<Answer>(path: string, query: Query, options: CallOptions | undefined) {
+      const url = path + queryText(query);
+      const last = kept.get(url);
+      const answer = await send(url, options ?? {}, last === undefined ? {} : { 'if-none-match': last.etag });
+      if (answer.status === 304 && last !== undefined) return last.value as Answer;
+      const value = await valueOf(answer);
+      const etag = answer.headers.get('etag');
+      kept.delete(url);
+      if (etag !== null) kept.set(url, { etag, value });
+      for (const oldest of [...kept.keys()].slice(0, -KEPT)) kept.delete(oldest);
+      return value as Answer;
+    },
+    async post<Answer>(path: string, { body = {}, ifVersion, idempotencyKey, signal }: Change) {
+      const headers: Record<string, string> = { 'content-type': 'application/json', 'x-cronlease-request': '1' };
+      if (ifVersion !== undefined) headers['if-match'] = `"${ifVersion}"`;
+      if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+      const init = { method: 'POST', body: JSON.stringify(body), ...(signal === undefined ? {} : { signal }) };
+      return (await valueOf(await send(path, init, headers))) as Answer;
+    },
+    pollMs: () => pollMs,
+  };
+}
+
+function queryText(query: Query): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, value instanceof Date ? value.toISOString() : String(value));
+  }
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+async function valueOf(answer: Response): Promise<unknown> {
+  if (answer.type === 'opaqueredirect' || (answer.status >= 300 && answer.status < 400)) {
+    throw new ApiError({
+      ...{ status: 401, code: 'NotAuthenticated', place: 'login', value: null },
+      detail: 'the app asks for a login',
+      remedy: 'Log in again: open the page of the app.',
+    });
+  }
+  const text = await answer.text();
+  const json = parse(text);
+  if (answer.ok && json !== undefined) return json;
+  const retryAfter = wholeNumber(answer.headers.get('retry-after'));
+  const problem = isProblem(json) ? json : foreign(answer.status);
+  throw new ApiError(problem, retryAfter === undefined ? undefined : retryAfter * 1000);
+}
+
+/** Something between the caller and the app has answered. */
+function foreign(status: number): Pick<Problem, 'status' | 'code' | 'detail' | 'place' | 'value' | 'remedy'> {
+  return {
+    ...{ status, code: status === 401 ? 'NotAuthenticated' : 'ForeignAnswer', place: 'answer', value: null },
+    detail: `the answer with status ${status} is not from cronlease`,
+    remedy: 'Check baseUrl, and what stands in front of the app.',
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isProblem(json: unknown): json is Problem {
+  return typeof json === 'object' && json !== null && 'code' in json && 'remedy' in json && 'status' in json;
+}
+
+function wholeNumber(text: string | null): number | undefined {
+  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
