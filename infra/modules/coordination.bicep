@@ -112,7 +112,7 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
               // Logs are append blobs, for which the service offers this action alone.
               blobTypes: ['blockBlob', 'appendBlob']
               // Never jobs/: a job whose row was deleted starts anew.
-              prefixMatch: ['${containerName}/runs/', '${containerName}/logs/', '${containerName}/audit/']
+              prefixMatch: ['${containerName}/runs/', '${containerName}/requests/', '${containerName}/logs/', '${containerName}/audit/']
             }
             actions: {
               baseBlob: {

@@ -29,7 +29,10 @@ export interface ManyOptions extends OperateOptions {
 /** `cronlease run`: asks for a run now. */
 export async function run(job: string, options: OperateOptions): Promise<number> {
   const spec = jobIn(loadFile(options), job, options);
-  const { runId, requestedAt, ahead, seen, paused } = await requestRun(openStore(options), spec, shortId());
+  const { runId, requestedAt, ahead, seen, paused } = await requestRun(openStore(options), spec, {
+    id: shortId(),
+    origin: { actor: userInfo().username, channel: 'shell' },
+  });
   if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
   if (options.json) {
     printJson({ job, runId, requestedAt: iso(requestedAt) });

@@ -8,7 +8,7 @@ import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
 import { keepAlive } from '../lease/keep-alive';
-import type { ControlStore, LedgerStore, LogStore, PieceStore } from '../lease/store';
+import type { ControlStore, LedgerStore, LogStore, PieceStore, RequestStore } from '../lease/store';
 import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
@@ -40,7 +40,8 @@ export interface Guard {
 export type AnytimeStore = Pick<ControlStore, 'readControl'> &
   Pick<LedgerStore, 'readRecord' | 'listRecords'> &
   Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'> &
-  Pick<PieceStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'>;
+  Pick<PieceStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'> &
+  Pick<RequestStore, 'readRequest'>;
 
 /**
  * A row that this process has written under its lease. A release before the records would make the run look settled,

@@ -1,6 +1,7 @@
 import type { Claim } from '../core/decide';
 import type { PlannedItem } from '../core/fan-out';
 import type { Reason, RunFate } from '../core/fate';
+import type { Asked } from '../core/origin';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { decodeRow, encodeRow } from '../core/row';
@@ -54,6 +55,8 @@ export interface Lane {
   readonly token: number;
   /** The row's not-before time: after it, another holder may continue the run. */
   readonly until: number;
+  /** What the run's request has besides its time: the items' handlers see it too. */
+  readonly asked?: Pick<Asked, 'rerunOf' | 'hasInput'>;
   /** How often one item is tried. */
   readonly attempts: number;
   readonly items: readonly PlannedItem[];

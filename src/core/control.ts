@@ -1,6 +1,8 @@
 import type { EpochMs } from './brand';
 import { isRequestId } from './key';
 import { isInstant, MetadataReader, writeMetadata } from './metadata';
+import type { Asked } from './origin';
+import { readAsked } from './origin';
 
 /** A stretch in which nothing new is claimed. Times are the storage service's. */
 export interface Pause {
@@ -12,7 +14,7 @@ export interface Pause {
 }
 
 /** A person's request to run the job now. */
-export interface ManualRequest {
+export interface ManualRequest extends Asked {
   /**
    * Grows with every request of the job. A row keeps the number of the last request taken, so a stale listing cannot
    * bring one back.
@@ -56,9 +58,9 @@ export function decodeControl(metadata: Readonly<Record<string, string>>): Contr
         : undefined,
     ),
     cancel: read.optionalText('cancel'),
-    requests: read.list('requests', ({ number, id, time }) =>
+    requests: read.list('requests', ({ number, id, time, ...asked }) =>
       Number.isSafeInteger(number) && typeof number === 'number' && isRequestId(id) && isInstant(time)
-        ? { number, id, time }
+        ? { number, id, time, ...readAsked(asked) }
         : undefined,
     ),
   };

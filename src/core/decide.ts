@@ -9,6 +9,8 @@ import type { Fates, FateView } from './verdict';
 import type { JobSpec } from './job';
 import { actualTime, nextDue } from './job';
 import { recordKey, runIdOf } from './key';
+import type { Asked } from './origin';
+import { askedOf } from './origin';
 import type { Row } from './row';
 import {
   firstCursor,
@@ -62,7 +64,8 @@ export interface Claim {
   readonly row: Row;
   /** `term`: a leader job's term; its `scheduledFor` is the service's time of the acquisition. */
   readonly run:
-    { readonly kind: 'known'; readonly key: string; readonly scheduledFor: EpochMs } | { readonly kind: 'term' };
+    | { readonly kind: 'known'; readonly key: string; readonly scheduledFor: EpochMs; readonly asked?: Asked }
+    | { readonly kind: 'term' };
   readonly trigger: Trigger;
   /** The run's items have been silent, so it is claimed before their deadline, unless a beat arrives first. */
   readonly isSilent?: true;
@@ -375,7 +378,10 @@ function takeRequests(s: Situation): TakenRequests {
 function manualClaim(s: Situation, fates: Fates, manual: TakenRequests, request: ManualRequest): Claim {
   return {
     what: 'first',
-    run: { kind: 'known', key: recordKey(request.time, request.id), scheduledFor: request.time },
+    run: {
+      ...{ kind: 'known', key: recordKey(request.time, request.id), scheduledFor: request.time },
+      asked: askedOf(request),
+    },
     trigger: 'manual',
     end: undefined,
     row: freshRun({ ...decided(s, fates, manual), manualTaken: request.number }),

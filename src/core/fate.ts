@@ -21,6 +21,8 @@ export type Reason =
   | 'handlerError'
   /** failed: The handler threw `NonRetryableError`. */
   | 'nonRetryable'
+  /** failed: The handler's schema refuses the input of the request, or the input is gone. The run is not retried. */
+  | 'invalidInput'
   /** failed: The handler returned something that is not JSON, or more than 32 KB of it. The run is not retried. */
   | 'invalidResult'
   /** failed: An item of a job that fans out failed for good, and `onItemFailure` is `failFast`. */

@@ -5,8 +5,8 @@ import { isInstant } from './metadata';
 
 /** How many of its last outcomes a row remembers. */
 export const RECENT_OUTCOMES = 20;
-/** They take mostly half of this. Where they need more, as with long request ids, the oldest ones are dropped. */
-const RECENT_BYTES = 800;
+/** They mostly take less than this. Where they need more, as with long request ids, the oldest ones are dropped. */
+const RECENT_BYTES = 640;
 
 /** A run that is over, as the row remembers it. */
 export interface RecentRun {

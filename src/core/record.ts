@@ -7,6 +7,8 @@ import { parseRecordKey, recordKey, runIdOf } from './key';
 import type { LogEntry, Progress } from './log-entry';
 import { isLogEntry, isProgress } from './log-entry';
 import { asciiJson, isInstant, isObject } from './metadata';
+import type { Origin } from './origin';
+import { readOrigin } from './origin';
 import type { PastAttempt, Row } from './row';
 import { lostAttempt } from './row';
 
@@ -61,6 +63,10 @@ export interface LedgerRecord {
   readonly reason: Reason | null;
   /** The start of the run: `schedule`, `catchUp` or `manual`. Null where nothing ran. */
   readonly trigger: Trigger | null;
+  /** Who asked for the run, from where and why. Absent where the schedule started it. */
+  readonly origin?: Origin;
+  /** For a run that repeats an earlier one: the due time of that run, which its handler sees as its own. */
+  readonly rerunOf?: string;
   /** The fencing token of the last attempt. Null where nothing ran. */
   readonly token: number | null;
   /** The run. */
@@ -201,6 +207,8 @@ function runRecord(
     scheduledFor: iso(run.scheduledFor),
     ...state,
     trigger: run.trigger,
+    ...(run.origin === undefined ? {} : { origin: run.origin }),
+    ...(run.rerunOf === undefined ? {} : { rerunOf: iso(run.rerunOf) }),
     token: row.token,
     runId: runIdOf(job.name, run.key),
     claimedAt: iso(run.since),
@@ -233,7 +241,9 @@ export function storeRecord(record: LedgerRecord): { readonly body: string; read
   const { state, outcome, reason, trigger, token, startedAt, endedAt, through, count } = record;
   const summary: Record<string, string> = { state };
   const said = { log: record.log?.kept, progress: record.progress && asciiJson(record.progress) };
-  const fields = { outcome, reason, trigger, token, started: startedAt, ended: endedAt, through, count, ...said };
+  const asked = { origin: record.origin && asciiJson(record.origin), rerunof: record.rerunOf };
+  const times = { started: startedAt, ended: endedAt, through };
+  const fields = { outcome, reason, trigger, token, ...times, count, ...said, ...asked };
   for (const [key, value] of Object.entries(fields)) {
     if (value !== null && value !== undefined) summary[key] = String(value);
   }
@@ -288,8 +298,10 @@ function nested(body: string): number {
 
 function isLedgerRecord(value: unknown): value is LedgerRecord {
   if (!isObject(value)) return false;
-  const { state, job, scheduledFor, attempts, latenessMs, through, count } = value;
+  const { state, job, scheduledFor, attempts, latenessMs, through, count, origin, rerunOf } = value;
   return (
+    isNullOr(origin, (who) => readOrigin(who) !== undefined) &&
+    isNullOr(rerunOf, isTime) &&
     (state === 'open' || state === 'final') &&
     typeof job === 'string' &&
     isTime(scheduledFor) &&

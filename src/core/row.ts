@@ -4,6 +4,8 @@ import { extentOf, UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+import type { Asked } from './origin';
+import { askedOf, readAsked } from './origin';
 import type { Recent } from './recent';
 import { decodeRecent, encodeRecent } from './recent';
 
@@ -33,7 +35,7 @@ export const OWED_STRETCHES = 16;
 export type Phase = (typeof PHASES)[number];
 
 /** The current or last run of a job. */
-export interface RunRef {
+export interface RunRef extends Asked {
   /** Its record's key, which is its identity. */
   readonly key: string;
   readonly scheduledFor: EpochMs;
@@ -192,6 +194,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     run: row.run?.key,
     trigger: row.run?.trigger,
     since: isoOrUndefined(row.run?.since),
+    asked: row.run === undefined ? undefined : askedMember(row.run),
     busyuntil: isoOrUndefined(row.busyUntil),
     execution: row.execution,
     phase: row.phase,
@@ -220,6 +223,12 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     manualtaken: row.manualTaken,
     forgotten: isoOrUndefined(row.forgotten),
   });
+}
+
+/** What the run's request has, as a list of one, or of none. */
+function askedMember(run: RunRef): readonly Asked[] {
+  const asked = askedOf(run);
+  return Object.keys(asked).length === 0 ? [] : [asked];
 }
 
 /** Throws {@link ForeignMetadataError} when the metadata is not a row's. */
@@ -283,6 +292,7 @@ function readRun(read: MetadataReader): RunRef | undefined {
     scheduledFor: parts.scheduledFor,
     trigger: read.oneOf('trigger', TRIGGERS),
     since: read.instant('since'),
+    ...read.list('asked', readAsked)[0],
   };
 }
 

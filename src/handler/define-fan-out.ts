@@ -13,7 +13,7 @@ const LONGEST_MS = 7 * 24 * 3_600_000;
 /** The context of one call of `each`. */
 export interface ItemContext {
   readonly job: string;
-  /** The run's due time. */
+  /** As `context.scheduledFor` of the run. */
   readonly scheduledFor: Date;
   readonly runId: string;
   /** The item's place in the plan, from 0. */

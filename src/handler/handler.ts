@@ -1,5 +1,6 @@
 import type { Trigger } from '../core/fate';
 import type { Progress } from '../core/log-entry';
+import type { Origin } from '../core/origin';
 import type { LedgerRecord } from '../core/record';
 import type { AbortCode } from '../core/run';
 import type { StandardSchema } from '../core/standard-schema';
@@ -19,7 +20,10 @@ export interface JobLog {
 /** The context of one call of a handler. */
 export interface JobContext {
   readonly job: string;
-  /** The due time, without spread. For a manual run: the time of the request. */
+  /**
+   * The due time, without spread. For a run by request: the time of the request, or, if it repeats an earlier run, the
+   * due time of that run.
+   */
   readonly scheduledFor: Date;
   /** When this attempt's handler started. */
   readonly startedAt: Date;
@@ -28,6 +32,8 @@ export interface JobContext {
   readonly attempt: number;
   /** The cause of the run; `takeOver` in an attempt that follows a holder's death. */
   readonly trigger: Trigger;
+  /** Who or what started the run, from where and why. */
+  readonly origin: Origin;
   /** Aborted when the attempt must end; its `reason` is an {@link AttemptAbortedError}. */
   readonly signal: AbortSignal;
   readonly fence: Fence;

@@ -15,7 +15,8 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
  *   rejects other metadata, and anything beyond its {@link StoreLimits}, before the call, with {@link StoreLimitError}.
  * - The service checks conditions and leases and applies the change in one step.
  */
-export interface LeaseStore extends JobRowStore, ControlStore, LedgerStore, LogStore, PieceStore, PresenceStore {}
+export interface LeaseStore
+  extends JobRowStore, ControlStore, LedgerStore, LogStore, PieceStore, RequestStore, PresenceStore {}
 
 /** Rows with their leases: the part of a store that an election needs. Row names follow the rules of job names. */
 export interface RowStore {
@@ -220,6 +221,15 @@ export interface PieceStore {
 
   /** A missing piece counts as deleted. */
   deletePiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<void>;
+}
+
+/** The inputs of manual requests, which are too large for a control. */
+export interface RequestStore {
+  /** Keeps the input of a request, as JSON, if the request has none yet. */
+  createRequest(id: string, body: string, options?: CallOptions): Promise<'created' | 'exists'>;
+
+  /** Undefined: there is none. Rejects with `ForeignRecordError` if it is larger than any that cronlease writes. */
+  readRequest(id: string, options?: CallOptions): Promise<string | undefined>;
 }
 
 /** Reports that deployments write about themselves. Only `doctor` reads them. */

@@ -40,11 +40,11 @@ export const actionsRoutes = [
     query: NONE,
     body: EmptyBody,
     answer: Requested,
-    async run(office, { params, ifMatch: version, signal }) {
+    async run(office, { params, caller, ifMatch: version, signal }) {
       const { entries } = await entriesOf(office);
       const spec = specOf(entryOf(entries, params.job));
       const { requestedAt, ...rest } = await change(office, () =>
-        requestRun(office.store, spec, shortId(), { signal, version }),
+        requestRun(office.store, spec, { id: shortId(), origin: caller }, { signal, version }),
       );
       return { job: spec.name, requestedAt: iso(requestedAt), ...rest };
     },

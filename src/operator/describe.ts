@@ -37,6 +37,8 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
       return 'The handler threw in its last attempt.';
     case 'nonRetryable':
       return 'The handler threw a NonRetryableError, so it was not retried.';
+    case 'invalidInput':
+      return "The handler's schema refuses the input of the request, or the input is gone.";
     case 'invalidResult':
       return 'The handler returned a value that the ledger cannot hold: not JSON, or more than 32 KB of it.';
     case 'holderLost':

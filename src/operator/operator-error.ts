@@ -18,6 +18,10 @@ export type OperatorProblem =
   | 'Unseen'
   | 'FutureTime'
   | 'OlderFile'
+  | 'InputTooLarge'
+  | 'InputUnreadable'
+  | 'OlderVersion'
+  | 'NotDue'
   | 'UnknownDeployment'
   | 'AlreadyCordoned'
   | 'NotCordoned';

@@ -1,11 +1,15 @@
 import { randomInt } from 'node:crypto';
+import type { EpochMs } from '../core/brand';
 import type { ManualRequest } from '../core/control';
 import { openPause, pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
+import type { Asked, Origin } from '../core/origin';
+import { boundedOrigin } from '../core/origin';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
+import { deploymentsOf } from './deployments';
 import type { JobState } from './job-state';
 import { currentRun } from './job-state';
 import { OperatorError } from './operator-error';
@@ -33,17 +37,30 @@ export function shortId(): string {
     .padStart(8, '0');
 }
 
+/** The largest input of a request, in bytes of JSON. */
+export const INPUT_BYTES = 32 * 1024;
+
+/** What a person asks for. */
+export interface WantedRun {
+  /** Lowercase letters and digits, unlike that of any other request of the job: {@link shortId}. */
+  readonly id: string;
+  readonly origin?: Origin | undefined;
+  /** The due time of an earlier run, which the handler is to see as its own. */
+  readonly rerunOf?: EpochMs | undefined;
+  /** JSON, in the place of the job's own input. */
+  readonly input?: unknown;
+}
+
 /**
  * Requests a run now. The schedule does not move; a paused or disabled job runs too.
  *
- * @param id lowercase letters and digits, unlike that of any other request of the job
  * @throws OperatorError `RunGoesOn` if overlap is `skip` and a run is in progress (nothing is written); `LeaderJob`;
- *   `TooManyRequests`
+ *   `TooManyRequests`; `InputTooLarge`; `OlderVersion` if a live deployment would drop the input or the time
  */
 export async function requestRun(
   store: LeaseStore,
   spec: JobSpec,
-  id: string,
+  { id, origin, rerunOf, input }: WantedRun,
   options?: ChangeOptions,
 ): Promise<RequestedRun> {
   const { name } = spec;
@@ -53,6 +70,15 @@ export async function requestRun(
       `job "${name}" is a leader job (@always): it runs all the time, and takes no requests`,
     );
   }
+  const body = input === undefined ? undefined : bodyOf(spec, input);
+  if (body !== undefined || rerunOf !== undefined) await assertAble(store, options);
+  // Before the request: an input that nobody asks for does no harm.
+  if (body !== undefined) await store.createRequest(id, body, options);
+  const asked: Asked = {
+    ...(origin === undefined ? {} : { origin: boundedOrigin(origin) }),
+    ...(rerunOf === undefined ? {} : { rerunOf }),
+    ...(body === undefined ? {} : { hasInput: true }),
+  };
   return changeControl(
     store,
     { name, spec },
@@ -74,10 +100,32 @@ export async function requestRun(
         const message = `job "${name}" has ${waiting.length} requests waiting, which is the limit: wait until some have run`;
         throw new OperatorError('TooManyRequests', message);
       }
-      const request: ManualRequest = { number: nextNumber(state), id, time: freeTime(state) };
+      const request: ManualRequest = { number: nextNumber(state), id, time: freeTime(state), ...asked };
       return { control: { ...control, requests: [...control.requests, request] }, result: result(request) };
     },
     options,
+  );
+}
+
+function bodyOf({ name }: JobSpec, input: unknown): string {
+  const body = JSON.stringify(input);
+  const bytes = Buffer.byteLength(body);
+  if (bytes <= INPUT_BYTES) return body;
+  const message =
+    `the input for job "${name}" has ${String(bytes)} bytes of JSON, and ${String(INPUT_BYTES)} are allowed: ` +
+    'write it to a blob, and give its name';
+  throw new OperatorError('InputTooLarge', message);
+}
+
+/** An older version would run the request with the job's own input, and with the time of the request. */
+async function assertAble(store: LeaseStore, options: CallOptions | undefined): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences(options));
+  const unable = deployments.filter(({ live, abilities }) => live && !abilities.includes('requests'));
+  if (unable.length === 0) return;
+  const names = unable.map(({ name, version }) => `"${name}" (cronlease ${version})`).join(', ');
+  throw new OperatorError(
+    'OlderVersion',
+    `deployment ${names} is too old for a request with an input or with the time of another run: finish the rollout first`,
   );
 }
 

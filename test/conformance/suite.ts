@@ -11,6 +11,7 @@ import { logCases } from './cases/logs';
 import { metadataCases } from './cases/metadata';
 import { presenceCases, removalCases } from './cases/operator';
 import { pieceCases } from './cases/pieces';
+import { requestCases } from './cases/requests';
 import { rowCases } from './cases/row';
 import { signalCases } from './cases/signal';
 
@@ -87,6 +88,9 @@ export function leaseStoreConformance(name: string, open: () => Promise<Harness>
     });
     describe('pieces', () => {
       pieceCases(test);
+    });
+    describe('input of a request', () => {
+      requestCases(test);
     });
     describe('removal', () => {
       removalCases(test);

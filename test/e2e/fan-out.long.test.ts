@@ -29,7 +29,7 @@ async function startRun(name: string, instances: number, input: { count: number;
   if (job === undefined) throw new Error('no job');
   const waitFor = async <T>(look: () => T | Promise<T>): Promise<T> =>
     vi.waitFor(look, { timeout: 90_000, interval: 50 });
-  await waitFor(() => requestRun(store, job, 'abc'));
+  await waitFor(() => requestRun(store, job, { id: 'abc' }));
   return {
     app,
     dev,

@@ -63,7 +63,7 @@ function criteriaOf(rule: Node): Node[] {
 }
 
 /** What the lifecycle rule deletes, and of which kinds. */
-const SHORT_LIVED = '["cronlease/runs/","cronlease/logs/","cronlease/audit/"]';
+const SHORT_LIVED = '["cronlease/runs/","cronlease/requests/","cronlease/logs/","cronlease/audit/"]';
 const KINDS = '["blockBlob","appendBlob"]';
 
 /**

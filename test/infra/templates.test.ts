@@ -127,7 +127,7 @@ const PLANTED: readonly Planted[] = [
   ['overdue', ALERTS, 'values: overdueJobs', "values: ['*']", 'is split by'],
   ['lifecycle', MAIN, "?? '90d'", "?? '30d'", 'waits 30 days, and the longest keep is 90'],
   ['lifecycle', COORDINATION, "'AzureServices'", "'None'", 'shuts the lifecycle rule out'],
-  ['lifecycle', COORDINATION, '/runs/', '/', 'is for ["cronlease/","cronlease/logs/"'],
+  ['lifecycle', COORDINATION, '/runs/', '/', 'is for ["cronlease/","cronlease/requests/"'],
   ['lifecycle', COORDINATION, "/audit/'", "/jobs/'", 'cronlease/jobs/'],
   ['lifecycle', COORDINATION, ", 'appendBlob']", ']', 'is for blobs of the kinds ["blockBlob"]'],
   [

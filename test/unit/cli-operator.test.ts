@@ -220,14 +220,14 @@ describe('writing against others', () => {
     const store = twice(sim);
     await expect(pauseJob(store, subject, by)).resolves.toMatchObject(by);
     await expect(resumeJob(store, subject)).resolves.toMatchObject(by);
-    await expect(requestRun(store, job, 'one')).resolves.toMatchObject({ runId: 'a-20260101T000020Z-m-one' });
+    await expect(requestRun(store, job, { id: 'one' })).resolves.toMatchObject({ runId: 'a-20260101T000020Z-m-one' });
     expect((await controlOf(sim)).requests).toMatchObject([{ number: 1, id: 'one' }]);
   });
 
   it('asks for one run when its write was made twice, and another came in between', async () => {
     const sim = await start(job);
-    const store = twice(sim, async () => void (await requestRun(sim.store, job, 'other')));
-    await expect(requestRun(store, job, 'one')).resolves.toMatchObject({
+    const store = twice(sim, async () => void (await requestRun(sim.store, job, { id: 'other' })));
+    await expect(requestRun(store, job, { id: 'one' })).resolves.toMatchObject({
       ...{ runId: 'a-20260101T000020Z-m-one', requestedAt: T0 + 20_000, ahead: 0 },
     });
     expect((await controlOf(sim)).requests).toMatchObject([{ id: 'one' }, { id: 'other' }]);
@@ -238,21 +238,24 @@ describe('run', () => {
   it('numbers requests for ever, and gives each a time of its own', async () => {
     const job = jobSpec('a', '@hourly');
     const sim = await start(job);
-    const first = await requestRun(sim.store, job, 'one');
+    const first = await requestRun(sim.store, job, { id: 'one' });
     expect(first).toEqual({
       ...{ runId: 'a-20260101T000020Z-m-one', requestedAt: T0 + 20_000 },
       ...{ ahead: 0, seen: true, paused: false },
     });
-    expect(await requestRun(sim.store, job, 'two')).toMatchObject({ runId: 'a-20260101T000020.001Z-m-two', ahead: 1 });
+    expect(await requestRun(sim.store, job, { id: 'two' })).toMatchObject({
+      runId: 'a-20260101T000020.001Z-m-two',
+      ahead: 1,
+    });
     await sim.clock.advance(2 * MINUTE);
     expect((await sim.records('a')).map((record) => record.runId)).toEqual([
       'a-20260101T000020.001Z-m-two',
       'a-20260101T000020Z-m-one',
     ]);
-    await requestRun(sim.store, job, 'three');
+    await requestRun(sim.store, job, { id: 'three' });
     expect((await controlOf(sim)).requests).toEqual([{ number: 3, id: 'three', time: T0 + 140_000 }]);
     await sim.control('a', (control) => ({ ...control, requests: [] }));
-    await requestRun(sim.store, job, 'four');
+    await requestRun(sim.store, job, { id: 'four' });
     expect((await controlOf(sim)).requests).toMatchObject([{ number: 3, id: 'four' }]);
   });
 
@@ -261,13 +264,15 @@ describe('run', () => {
     const sim = await start(job, 200_000);
     await sim.clock.advanceTo(T0 + 90_000);
     const refusal = { code: 'RunGoesOn', message: expect.stringContaining('a-20260101T000100Z') as unknown };
-    await expect(requestRun(sim.store, job, 'one')).rejects.toMatchObject(refusal);
+    await expect(requestRun(sim.store, job, { id: 'one' })).rejects.toMatchObject(refusal);
     // Its holder dies: expired, without a final record.
     for (const instance of sim.instances) instance.kill();
     await sim.clock.advance(2 * MINUTE);
-    await expect(requestRun(sim.store, job, 'one')).rejects.toMatchObject(refusal);
+    await expect(requestRun(sim.store, job, { id: 'one' })).rejects.toMatchObject(refusal);
     expect((await sim.store.readControl(job.name)).control).toBeUndefined();
-    await expect(requestRun(sim.store, { ...job, overlap: 'queue' }, 'one')).resolves.toMatchObject({ ahead: 0 });
+    await expect(requestRun(sim.store, { ...job, overlap: 'queue' }, { id: 'one' })).resolves.toMatchObject({
+      ahead: 0,
+    });
   });
 
   it('is refused while a run waits for its next attempt', async () => {
@@ -275,27 +280,29 @@ describe('run', () => {
     const sim = rivalTicks({ jobs: [job], handler: () => Promise.reject(new Error('no')) });
     await sim.clock.advance(MINUTE + 2_000);
     expect((await sim.row('a')).phase).toBe('retrying');
-    await expect(requestRun(sim.store, job, 'one')).rejects.toMatchObject({ code: 'RunGoesOn' });
+    await expect(requestRun(sim.store, job, { id: 'one' })).rejects.toMatchObject({ code: 'RunGoesOn' });
     await sim.clock.advance(2 * MINUTE);
-    await expect(requestRun(sim.store, job, 'one')).resolves.toMatchObject({ seen: true });
+    await expect(requestRun(sim.store, job, { id: 'one' })).resolves.toMatchObject({ seen: true });
   });
 
   it('has its limits', async () => {
     const job = jobSpec('a', '@hourly');
     const sim = rivalTicks({ jobs: [job], deployments: 0 });
-    await expect(requestRun(sim.store, jobSpec('a', '@always'), 'x')).rejects.toMatchObject({ code: 'LeaderJob' });
+    await expect(requestRun(sim.store, jobSpec('a', '@always'), { id: 'x' })).rejects.toMatchObject({
+      code: 'LeaderJob',
+    });
     for (let count = 0; count < WAITING_REQUESTS; count += 1) {
-      const request = await requestRun(sim.store, job, `abcdefg${String(count)}`);
+      const request = await requestRun(sim.store, job, { id: `abcdefg${String(count)}` });
       expect(request).toMatchObject({ ahead: count, seen: false });
     }
-    await expect(requestRun(sim.store, job, 'y')).rejects.toMatchObject({ code: 'TooManyRequests' });
+    await expect(requestRun(sim.store, job, { id: 'y' })).rejects.toMatchObject({ code: 'TooManyRequests' });
     expect(Object.values(encodeControl(await controlOf(sim))).join('').length).toBeLessThan(4096);
   });
 
   it('can be followed by its time from the request on', async () => {
     const job = jobSpec('a', '@manual');
     const sim = await start(job, 10_000);
-    const { requestedAt, runId } = await requestRun(sim.store, job, 'one');
+    const { requestedAt, runId } = await requestRun(sim.store, job, { id: 'one' });
     const fate = async (): Promise<unknown> => (await explainTime(sim.store, job, 0, requestedAt)).fate;
     expect(await fate()).toBe('pending');
     await sim.clock.advanceTo(T0 + 75_000);

@@ -120,12 +120,12 @@ describe('a job that was forgotten', () => {
     const job = jobSpec('a', '@manual');
     const sim = rivalTicks({ jobs: [job] });
     await sim.clock.advance(20_000);
-    await requestRun(sim.store, job, 'one');
+    await requestRun(sim.store, job, { id: 'one' });
     await sim.clock.advance(MINUTE);
     stopAll(sim);
-    await requestRun(sim.store, job, 'two');
+    await requestRun(sim.store, job, { id: 'two' });
     await forget(sim);
-    await requestRun(sim.store, job, 'three');
+    await requestRun(sim.store, job, { id: 'three' });
     expect((await sim.row('a')).manualTaken).toBe(2);
     sim.startInstance('d2');
     await sim.clock.advance(2 * MINUTE);
@@ -206,7 +206,7 @@ describe('forget', () => {
 
   it('removes a control without a row', async () => {
     const sim = rivalTicks({ jobs: [JOB], deployments: 0 });
-    await requestRun(sim.store, JOB, 'one');
+    await requestRun(sim.store, JOB, { id: 'one' });
     expect(await forget(sim)).toMatchObject({ already: false });
     expect((await sim.store.list()).jobs.size).toBe(0);
   });

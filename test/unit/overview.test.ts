@@ -130,7 +130,7 @@ describe('the state of a job in a list', () => {
     const { sim, job } = play(jobs, () => undefined);
     await sim.clock.advance(50 * SECOND);
     sim.instances[0]?.kill();
-    await requestRun(sim.store, jobs[1] as JobSpec, 'abc');
+    await requestRun(sim.store, jobs[1] as JobSpec, { id: 'abc' });
     await sim.clock.advance(MINUTE);
     expect(await job()).toMatchObject({ state: 'waiting', dueSince: '2026-01-01T00:01:00.000Z' });
     expect(await job('b')).toMatchObject({ state: 'waiting', detail: 'a request waits', requests: 1 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId, Token } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
 import { RECENT_OUTCOMES } from '../../src/core/recent';
+import { boundedOrigin } from '../../src/core/origin';
 import type { Row } from '../../src/core/row';
 import { decodeRow, encodeRow, newRow, OWED_STRETCHES, PAST_ATTEMPTS } from '../../src/core/row';
 import { memoryService } from '../../src/stores/memory/store';
@@ -27,7 +28,11 @@ const full: Row = {
     },
     request: 'r'.repeat(64),
   })),
-  run: { key: recordKey(AT, 'r'.repeat(64)), scheduledFor: AT, trigger: 'schedule', since: AT },
+  run: {
+    ...{ key: recordKey(AT, 'r'.repeat(64)), scheduledFor: AT, trigger: 'schedule', since: AT },
+    ...{ origin: boundedOrigin({ actor: '漢'.repeat(300), channel: 'browser', reason: '漢'.repeat(300) }) },
+    ...{ rerunOf: AT, hasInput: true },
+  },
   busyUntil: AT,
   execution: '00000000-0000-4000-8000-000000000000',
   phase: 'retrying',
@@ -67,6 +72,10 @@ describe('a row in which everything is as large as it may be', () => {
     const bytes = Object.entries(metadata).flat().join('').length;
     // Room for what later versions add.
     expect(bytes).toBeLessThan(8192 * 0.9);
-    expect(decodeRow(metadata)).toEqual(full);
+    const { recent, ...rest } = decodeRow(metadata);
+    expect({ ...rest, recent: full.recent }).toEqual(full);
+    // The oldest ones give way.
+    expect(recent).toEqual(full.recent.slice(-recent.length));
+    expect(recent.length).toBeGreaterThan(15);
   });
 });

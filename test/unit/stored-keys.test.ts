@@ -15,7 +15,14 @@ const row: Row = {
     { fate: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
     { fate: 'expired', reason: 'failedOver', from: at(4), through: at(4), count: 1, request: 'abc' },
   ],
-  run: { key: recordKey(at(5)), scheduledFor: at(5), trigger: 'schedule', since: at(6) },
+  run: {
+    key: recordKey(at(5)),
+    scheduledFor: at(5),
+    trigger: 'schedule',
+    since: at(6),
+    rerunOf: at(4),
+    hasInput: true,
+  },
   busyUntil: at(7),
   execution: 'execution-1',
   phase: 'retrying',
@@ -55,7 +62,7 @@ const row: Row = {
 const control: Control = {
   pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
   cancel: 'a_8230111599999-s',
-  requests: [{ number: 1, id: 'abc', time: at(3) }],
+  requests: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
 };
 
 // Deployments of other versions read and write the same blobs: a key that is renamed is lost to them.
@@ -67,6 +74,7 @@ describe('what is stored', () => {
       token: '7',
       cursor: '2026-01-31T03:00:01.000Z',
       owed: expect.any(String) as unknown,
+      asked: expect.any(String) as unknown,
       run: `${String(1e13 - at(5))}-s`,
       trigger: 'schedule',
       since: '2026-01-31T03:00:06.000Z',
@@ -112,7 +120,7 @@ describe('what is stored', () => {
       format: '1',
       pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
       cancel: 'a_8230111599999-s',
-      requests: [{ number: 1, id: 'abc', time: at(3) }],
+      requests: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
     });
     expect(decodeControl(stored)).toEqual(control);
   });

@@ -90,7 +90,7 @@ async function play(told: Story): Promise<{ asked: readonly Asked[]; records: re
     await sim.clock.advance(living * 1_300);
     if (what === 'paused') await pauseJob(sim.store, { name: job.name, spec: job }, { by: 'x', note: 'n' });
     if (what === 'nobody') for (const instance of sim.instances) instance.kill();
-    if (what === 'requested') await requestRun(sim.store, job, `r${String(living)}`).catch(expectRefusal);
+    if (what === 'requested') await requestRun(sim.store, job, { id: `r${String(living)}` }).catch(expectRefusal);
     dies = what === 'holderDies';
     await advance(minutes);
     if (what === 'paused') await resumeJob(sim.store, { name: job.name, spec: job });

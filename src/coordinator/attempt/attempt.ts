@@ -6,6 +6,7 @@ import { attemptHistory } from '../../core/record';
 import type { AttemptRecord } from '../../core/record';
 import type { RunStep } from '../../core/run';
 import { afterAttempt } from '../../core/run';
+import type { JobContext } from '../../handler/handler';
 import { isFanOut } from '../../handler/handlers';
 import { createFence } from '../../lease/fence';
 import { StoreError } from '../../lease/store';
@@ -25,9 +26,11 @@ import { claimAttempt, earlyBy } from './claim';
 import type { Claimed } from './claim';
 import type { Attempted, Execution } from './execute';
 import { execute, watchForCancel } from './execute';
+import { endedBy } from './ended-by';
 import type { Stage } from './fan-out';
 import { fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { runItem } from './item';
+import { inputOf } from './request-input';
 
 /** The orchestration's input holds at most this many earlier attempts, their errors cut shorter than in the ledger. */
 const KNOWN_ATTEMPTS = 100;
@@ -140,13 +143,15 @@ function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow)
 /** Calls the part of the handler that this attempt is for. */
 async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): Promise<Stage> {
   const { handler } = held.job;
-  // The input came out of this very handler's schema when the app started.
-  const jobInput = held.job.input as never;
+  const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
+  if (wanted.kind === 'refused') return { execution: endedBy(held, 'invalidInput', wanted.error), items: [] };
+  const runInput = wanted.input as never;
   if (!isFanOut(handler)) {
-    return { execution: await execute(held, attempted, (context) => handler.run(context, jobInput)), items: [] };
+    return { execution: await execute(held, attempted, (context) => handler.run(context, runInput)), items: [] };
   }
   const afterItems = input.kind === 'again' ? unpackRow(input.row).phase === 'fanning' : input.end !== null;
-  return fanOutStage(held, handler, (part) => execute(held, attempted, part), afterItems);
+  const call = (part: (context: JobContext) => unknown) => execute(held, attempted, part);
+  return fanOutStage(held, { handler, input: runInput }, call, afterItems);
 }
 
 type Step = RunStep | { readonly kind: 'fanOut' };

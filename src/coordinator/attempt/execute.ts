@@ -7,6 +7,7 @@ import type { Trigger } from '../../core/fate';
 import { actualTime, TERM_RESERVE_MS } from '../../core/job';
 import { runIdOf } from '../../core/key';
 import type { LogLevel } from '../../core/log-entry';
+import { SCHEDULED } from '../../core/origin';
 import type { RecordedError } from '../../core/record';
 import type { AttemptEnd } from '../../core/run';
 import type { JobContext, JobLog } from '../../handler/handler';
@@ -141,11 +142,12 @@ function contextFor(
   const { close: _, ...openFence } = fence;
   return {
     job: name,
-    scheduledFor: new Date(row.run?.scheduledFor ?? startedAt),
+    scheduledFor: new Date(row.run?.rerunOf ?? row.run?.scheduledFor ?? startedAt),
     startedAt: new Date(startedAt),
     runId: runIdOf(name, key),
     attempt: row.attempt,
     trigger,
+    origin: row.run?.origin ?? SCHEDULED,
     signal: aborter.signal,
     fence: openFence,
     progress: reportProgress(log, progress),

@@ -9,8 +9,8 @@ import {
   parsePlan,
   PLAN_PIECE,
 } from '../../core/fan-out';
+import { askedOf } from '../../core/origin';
 import { ForeignRecordError } from '../../core/record';
-import type { RecordedError } from '../../core/record';
 import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
 import type { JobContext } from '../../handler/handler';
 import { NonRetryableError } from '../../handler/handler';
@@ -20,6 +20,7 @@ import { createGate } from '../gate';
 import type { HeldRow } from '../held';
 import type { Lane } from '../message';
 import { describeError } from './call-handler';
+import { endedBy } from './ended-by';
 import type { Execution } from './execute';
 
 /** The largest plan, in bytes of JSON: a plan travels through Durable. */
@@ -37,6 +38,12 @@ export interface Stage {
   readonly items: readonly PlannedItem[];
 }
 
+/** A handler that fans out, with the input of this run, which its schema has accepted. */
+interface FanOut {
+  readonly handler: FanOutHandler;
+  readonly input: never;
+}
+
 /**
  * One attempt of a run that fans out. The stored pieces show how far the run has come: without a plan, the attempt
  * plans; with all items done, it gathers; with items left, it leaves them to their lanes, or fails after their time.
@@ -46,12 +53,12 @@ export interface Stage {
  */
 export async function fanOutStage(
   held: HeldRow,
-  handler: FanOutHandler,
+  fanOut: FanOut,
   call: (part: (context: JobContext) => unknown) => Promise<Execution>,
   afterItems: boolean,
 ): Promise<Stage> {
   try {
-    return await stageOf(held, handler, call, afterItems);
+    return await stageOf(held, fanOut, call, afterItems);
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
     return { execution: endedBy(held, 'foreign', describeError(error)), items: [] };
@@ -60,13 +67,12 @@ export async function fanOutStage(
 
 async function stageOf(
   held: HeldRow,
-  handler: FanOutHandler,
+  { handler, input }: FanOut,
   call: (part: (context: JobContext) => unknown) => Promise<Execution>,
   afterItems: boolean,
 ): Promise<Stage> {
   const { name } = held.job.spec;
   const { policy } = handler;
-  const input = held.job.input as never;
   const pieces = await listPieces(held, held.key);
   if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
     if (afterItems) return { execution: outOfTime(held, `the plan of job "${name}" is gone`), items: [] };
@@ -111,11 +117,14 @@ export function itemLanes(
   items: readonly PlannedItem[],
   until: number,
 ): readonly Lane[] {
+  const { rerunOf, hasInput } = held.row.run ?? {};
+  const asked = askedOf({ ...(rerunOf && { rerunOf }), ...(hasInput && { hasInput }) });
   const common = {
     job: held.job.spec.name,
     key: held.key,
     token: held.row.token,
     until,
+    ...(Object.keys(asked).length > 0 && { asked }),
     attempts: policy.retry.attempts,
   };
   return lanesOf(items, policy.concurrency).map((lane) => ({ ...common, items: lane }));
@@ -266,19 +275,6 @@ function itemFailed(held: HeldRow, index: number, end: ItemEnd): Execution {
       ? { ...end.error, message: `item ${String(index)}: ${end.error.message}` }
       : { name: 'ItemError', message: `item ${String(index)} failed` };
   return endedBy(held, 'itemFailed', error);
-}
-
-const ENDS = {
-  timedOut: { kind: 'aborted', code: 'timedOut', reason: 'timeout' },
-  itemFailed: { kind: 'threw', retryable: false, reason: 'itemFailed' },
-  /** A person or a program has changed or deleted a piece: the next attempt may find it restored. */
-  foreign: { kind: 'threw', retryable: true, reason: 'handlerError' },
-} as const satisfies Readonly<Record<string, Execution['end']>>;
-
-/** An attempt that ends because of its items, or of their pieces, without a call of the handler. */
-function endedBy({ coordinator }: HeldRow, how: keyof typeof ENDS, error: RecordedError): Execution {
-  const at = coordinator.serviceTime.now();
-  return { end: ENDS[how], startedAt: at, endedAt: at, error };
 }
 
 async function eachOf<T>(values: readonly T[], act: (value: T) => Promise<void>): Promise<void> {

@@ -24,6 +24,8 @@ import { callHandler, describeError } from './call-handler';
 import { jobLog, reportProgress } from './execute';
 import { whileRunning } from '../drain';
 import type { WantedItem } from './standing';
+import type { RunInput } from './request-input';
+import { inputOf } from './request-input';
 import { calling, standingOf, trustFrom, watchStanding } from './standing';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
@@ -95,16 +97,25 @@ async function attemptItem(item: Item): Promise<ItemResult> {
       'instance or cut off from storage';
     return finish(item, { state: 'failed', error: { name: 'ItemLostError', message }, attempts: retry.attempts });
   }
+  const wanted = await inputOfItem(item);
+  if (wanted.kind === 'refused') return finish(item, { state: 'failed', error: wanted.error, attempts: attempt });
   const aborter = createAborter();
   const log = logOf(item);
   try {
-    const end = await whileRunning(coordinator, aborter, callItem(item, aborter, log));
+    const end = await whileRunning(coordinator, aborter, callItem(item, { runInput: wanted.input, log }, aborter));
     // The item's end does not wait for its log.
     const [result] = await Promise.all([afterCall(item, end, aborter), log.finish()]);
     return result;
   } finally {
     log.stop();
   }
+}
+
+function inputOfItem({ coordinator, job, handler, input, trust }: Item): Promise<RunInput> {
+  const remaining = (): Millis => trust.remaining();
+  return inputOf({ input: job.input, handler }, input.key, input.asked, (call) =>
+    untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal)),
+  );
 }
 
 /** The log of this call alone: Durable may deliver an item twice at once. */
@@ -140,7 +151,11 @@ async function afterCall(item: Item, end: Handled | Aborted, aborter: Aborter): 
   return finish(item, { state: 'failed', error, attempts: attempt });
 }
 
-async function callItem(item: Item, aborter: Aborter, log: AttemptLog): Promise<Handled | Aborted> {
+async function callItem(
+  item: Item,
+  { runInput, log }: { readonly runInput: unknown; readonly log: AttemptLog },
+  aborter: Aborter,
+): Promise<Handled | Aborted> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { clock, settings } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
@@ -158,7 +173,7 @@ async function callItem(item: Item, aborter: Aborter, log: AttemptLog): Promise<
         report,
       );
       const planned: unknown = JSON.parse(input.item);
-      return callHandler(name, () => handler.each(context, planned as never, job.input as never));
+      return callHandler(name, () => handler.each(context, planned as never, runInput as never));
     });
   } finally {
     stopWatching();
@@ -169,7 +184,7 @@ async function callItem(item: Item, aborter: Aborter, log: AttemptLog): Promise<
 /** The context of a call of `each`. */
 export function itemContext(
   job: JobName,
-  { key, index, attempt }: Pick<ItemInput, 'key' | 'index' | 'attempt'>,
+  { key, index, attempt, asked }: Pick<ItemInput, 'key' | 'index' | 'attempt' | 'asked'>,
   {
     aborter,
     fence,
@@ -181,7 +196,7 @@ export function itemContext(
   const { close: _, ...openFence } = fence;
   return {
     job,
-    scheduledFor: new Date(parseRecordKey(key)?.scheduledFor ?? 0),
+    scheduledFor: new Date(asked?.rerunOf ?? parseRecordKey(key)?.scheduledFor ?? 0),
     runId: runIdOf(job, key),
     index,
     attempt,

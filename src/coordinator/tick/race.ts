@@ -109,7 +109,7 @@ function completeRow(claim: Claim, acquiredAt: EpochMs, incumbent: string): Row 
   if (claim.what !== 'first') return { ...row, incumbent };
   const run =
     claim.run.kind === 'known'
-      ? { key: claim.run.key, scheduledFor: claim.run.scheduledFor }
+      ? { key: claim.run.key, scheduledFor: claim.run.scheduledFor, ...claim.run.asked }
       : termRun(acquiredAt, Math.max(row.cursor, row.run?.scheduledFor ?? 0));
   return { ...row, incumbent, run: { ...run, trigger: claim.trigger, since: acquiredAt } };
 }

@@ -32,6 +32,11 @@ export function parseElectionRow(blobName: string): JobName | undefined {
   return /^elections\/([a-z0-9-]{1,63})\/lease$/.exec(blobName)?.[1] as JobName | undefined;
 }
 
+/** The input of a manual request. */
+export function requestName(id: string): string {
+  return `requests/${id}`;
+}
+
 /** The presences of deployments. */
 export const PRESENCE_PREFIX = 'deployments/';
 

@@ -22,6 +22,7 @@ import { logsIn } from './logs';
 import { type AskPage, page, pagesOf, rowOf } from './listing';
 import { piecesIn } from './pieces';
 import { presencesIn } from './presences';
+import { requestsIn } from './requests';
 import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
 
@@ -64,6 +65,7 @@ export function azureBlobStore({
     ...ledgerIn(blobs, askPage),
     ...logsIn(container, ask, askPage),
     ...piecesIn(container, ask, blobs, askPage),
+    ...requestsIn(blobs),
     ...presencesIn(container, ask, askPage),
   };
 }

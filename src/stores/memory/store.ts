@@ -16,6 +16,7 @@ import type {
   Metadata,
   PieceStore,
   PresenceStore,
+  RequestStore,
   StoredRecord,
 } from '../../lease/store';
 import { STORE_LIMITS, BODY_BYTES, checkBody, checkLogText, checkMetadata, leaseSeconds } from '../limits';
@@ -57,6 +58,7 @@ interface State {
   /** The text of each log, by job, and by key and name. */
   readonly logs: Map<JobName, Map<string, string>>;
   readonly pieces: Map<JobName, Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>>;
+  readonly requests: Map<string, string>;
   readonly presences: Map<string, ListedPresence>;
   writes: number;
 }
@@ -70,6 +72,7 @@ export function memoryService(clock: Clock): MemoryService {
     ledgers: new Map(),
     logs: new Map(),
     pieces: new Map(),
+    requests: new Map(),
     presences: new Map(),
     writes: 0,
   };
@@ -83,6 +86,7 @@ export function memoryService(clock: Clock): MemoryService {
       ...ledgerOf(state),
       ...logsOf(state),
       ...piecesOf(state),
+      ...requestsOf(state),
       ...presencesOf(state),
     }),
     breakLease(job, periodMs) {
@@ -99,12 +103,14 @@ export function memoryService(clock: Clock): MemoryService {
 
 function checkpointOf(state: State): (leases: 'kept' | 'gone') => void {
   const [rows, controls, presences] = [new Map(state.rows), new Map(state.controls), new Map(state.presences)];
+  const requests = new Map(state.requests);
   const [ledgers, logs, pieces] = [copiesOf(state.ledgers), copiesOf(state.logs), copiesOf(state.pieces)];
   return (leases) => {
     refill(state.rows, rows);
     if (leases === 'gone') for (const [job, row] of rows) state.rows.set(job, { ...row, lease: NO_LEASE });
     refill(state.controls, controls);
     refill(state.presences, presences);
+    refill(state.requests, requests);
     refill(state.ledgers, copiesOf(ledgers));
     refill(state.logs, copiesOf(logs));
     refill(state.pieces, copiesOf(pieces));
@@ -280,6 +286,22 @@ function ledgerOf(state: State): LedgerStore {
         records: page.map(([key, { etag, metadata }]) => ({ key, etag, summary: metadata })),
         continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
       };
+    },
+  };
+}
+
+function requestsOf({ requests }: State): RequestStore {
+  return {
+    async createRequest(id, body, options) {
+      heed(options);
+      if (requests.has(id)) return 'exists';
+      requests.set(id, body);
+      return 'created';
+    },
+    async readRequest(id, options) {
+      heed(options);
+      const body = requests.get(id);
+      return body === undefined ? undefined : limited(`the input of request "${id}"`, body);
     },
   };
 }

@@ -144,7 +144,7 @@ function disturbJob(
       });
       return;
     case 'request':
-      operate(world, (store) => requestRun(store, job, requestId(world, what.at)));
+      operate(world, (store) => requestRun(store, job, { id: requestId(world, what.at) }));
       return;
     case 'cancel':
       operate(world, (store) => cancelRun(store, subject));

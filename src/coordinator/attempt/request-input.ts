@@ -1,0 +1,56 @@
+import { parseRecordKey } from '../../core/key';
+import type { Asked } from '../../core/origin';
+import type { RecordedError } from '../../core/record';
+import { ForeignRecordError } from '../../core/record';
+import type { StandardSchema } from '../../core/standard-schema';
+import { InputError, parseInput } from '../../handler/parse-input';
+import type { RequestStore } from '../../lease/store';
+import type { RunnableJob } from '../coordinator';
+import type { Ask } from '../settle';
+
+/** The input of one run: its request's, or the job's. */
+export type RunInput =
+  | { readonly kind: 'input'; readonly input: unknown }
+  /** The run ends as failed, without a call of its handler. */
+  | { readonly kind: 'refused'; readonly error: RecordedError };
+
+/**
+ * Reads and checks the input that a request brought along. A run without one costs no call.
+ *
+ * @param key the run's
+ * @throws StoreError when storage does not answer
+ */
+export async function inputOf(
+  {
+    input,
+    handler,
+  }: Pick<RunnableJob, 'input'> & { readonly handler: { readonly input?: StandardSchema | undefined } },
+  key: string,
+  asked: Pick<Asked, 'hasInput'> | undefined,
+  ask: Ask<Pick<RequestStore, 'readRequest'>>,
+): Promise<RunInput> {
+  const id = parseRecordKey(key)?.request;
+  // The job's own input came out of this very handler's schema when the app started.
+  if (asked?.hasInput !== true || id === undefined) return { kind: 'input', input };
+  try {
+    const body = await ask((store, signal) => store.readRequest(id, { signal }));
+    if (body === undefined)
+      return refused(`the input of request "${id}" is gone: it is kept as long as ledger records`);
+    return { kind: 'input', input: parseInput(handler.input, parseJson(id, body)) };
+  } catch (error) {
+    if (error instanceof InputError || error instanceof ForeignRecordError) return refused(error.message);
+    throw error;
+  }
+}
+
+function parseJson(id: string, body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new InputError(`the input of request "${id}" is not JSON: something other than cronlease wrote it`);
+  }
+}
+
+function refused(message: string): RunInput {
+  return { kind: 'refused', error: { name: 'InvalidInputError', message } };
+}

@@ -1,0 +1,67 @@
+import type { EpochMs } from './brand';
+import { asciiJson, isInstant, isObject } from './metadata';
+
+/** Who started a run or made a change, from where, and why. */
+export interface Origin {
+  /** A person, the name of a key, or `cronlease`. */
+  readonly actor: string;
+  /** `schedule`, `shell`, `browser`, or `key` for a program. */
+  readonly channel: string;
+  readonly reason?: string;
+}
+
+/** The origin of a run that no person asked for. */
+export const SCHEDULED: Origin = { actor: 'cronlease', channel: 'schedule' };
+
+/** What a person may give along with a request. */
+export interface Asked {
+  readonly origin?: Origin;
+  /** The due time of an earlier run, which this one repeats: its handler sees that time as its own. */
+  readonly rerunOf?: EpochMs;
+  /** The request has an input of its own, stored under its id. */
+  readonly hasInput?: true;
+}
+
+/** Each part is cut to this many characters, and the reason further, to what a row has room for. */
+const PART = { actor: 100, channel: 32, reason: 200 } as const;
+const STORED_BYTES = 360;
+
+/** The origin as short as rows and controls need it: at most 360 bytes of ASCII JSON. */
+export function boundedOrigin({ actor, channel, reason }: Origin): Origin {
+  let bounded: Origin = { actor: actor.slice(0, PART.actor), channel: channel.slice(0, PART.channel) };
+  if (reason !== undefined && reason !== '') bounded = { ...bounded, reason: reason.slice(0, PART.reason) };
+  while (asciiJson(bounded).length > STORED_BYTES) bounded = shorter(bounded);
+  return bounded;
+}
+
+function shorter({ reason = '', ...origin }: Origin): Origin {
+  if (reason.length > 10) return { ...origin, reason: reason.slice(0, -10) };
+  return { ...origin, actor: origin.actor.slice(0, -10) };
+}
+
+/** Reads an origin leniently: it serves people alone. */
+export function readOrigin(value: unknown): Origin | undefined {
+  if (!isObject(value)) return undefined;
+  const { actor, channel, reason } = value;
+  if (typeof actor !== 'string' || typeof channel !== 'string') return undefined;
+  return { actor, channel, ...(typeof reason === 'string' ? { reason } : {}) };
+}
+
+/** Reads what a request has besides its time, from an object whose other members the caller checks. */
+export function readAsked({ origin, rerunOf, hasInput }: Readonly<Record<string, unknown>>): Asked {
+  const known = readOrigin(origin);
+  return {
+    ...(known === undefined ? {} : { origin: known }),
+    ...(isInstant(rerunOf) ? { rerunOf } : {}),
+    ...(hasInput === true ? { hasInput } : {}),
+  };
+}
+
+/** The members of {@link Asked} alone. */
+export function askedOf({ origin, rerunOf, hasInput }: Asked): Asked {
+  return {
+    ...(origin === undefined ? {} : { origin }),
+    ...(rerunOf === undefined ? {} : { rerunOf }),
+    ...(hasInput === undefined ? {} : { hasInput }),
+  };
+}

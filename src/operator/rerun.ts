@@ -1,0 +1,72 @@
+import type { EpochMs } from '../core/brand';
+import type { JobSpec } from '../core/job';
+import type { CallOptions, LeaseStore } from '../lease/store';
+import { explainTime } from './explain';
+import type { Explanation } from './explain';
+import { OperatorError } from './operator-error';
+import type { RequestedRun, WantedRun } from './request';
+import { requestRun } from './request';
+
+/** An earlier due time or run of a job. */
+export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
+  /** Its due time, or the time of its request. */
+  readonly time: EpochMs;
+}
+
+/**
+ * Runs an earlier due time again, whatever became of it: a request whose handler sees that time as its own. The new run
+ * has a record of its own. Without an `input`, a run that had one of its own is repeated with it.
+ *
+ * @param revision of the jobs file that `spec` is from
+ * @throws OperatorError `NotDue`, `FutureTime`; `RunGoesOn` if that run is not over; `InputUnreadable`; and as
+ *   `requestRun`
+ */
+export async function rerun(
+  store: LeaseStore,
+  spec: JobSpec,
+  revision: number,
+  { time, id, origin, input }: Rerun,
+  options?: CallOptions,
+): Promise<RequestedRun> {
+  const found = await explainTime(store, spec, revision, time, options);
+  refuse(found);
+  const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
+  const wanted = { id, origin, rerunOf, input: input ?? (await formerInput(store, found, options)) };
+  return requestRun(store, spec, wanted, options);
+}
+
+function refuse({ job, time, fate, due, record }: Explanation): void {
+  const at = new Date(time).toISOString();
+  switch (fate) {
+    case 'future':
+      throw new OperatorError('FutureTime', `job "${job.name}" is due at ${at}, which is ahead: it runs then`);
+    case 'running':
+    case 'retrying':
+    case 'pending':
+      throw new OperatorError(
+        'RunGoesOn',
+        `the run of job "${job.name}" for ${at} is not over: wait until it is, or cancel it`,
+      );
+    case 'notDue':
+      if (due || record !== null) return;
+      throw new OperatorError('NotDue', `job "${job.name}" has no due time and no run at ${at}`);
+    default:
+  }
+}
+
+/** The input that the earlier run's own request had, if it is still there. */
+async function formerInput(
+  store: LeaseStore,
+  { record, job }: Explanation,
+  options: CallOptions | undefined,
+): Promise<unknown> {
+  const [, request] = /-m-([0-9a-z]+)$/.exec(record?.runId.slice(job.name.length) ?? '') ?? [];
+  const body = request === undefined ? undefined : await store.readRequest(request, options);
+  if (body === undefined) return undefined;
+  try {
+    return JSON.parse(body) as unknown;
+  } catch (cause) {
+    const message = `the input of run ${record?.runId ?? ''} was changed by something other than cronlease: give an input`;
+    throw new OperatorError('InputUnreadable', message, { cause });
+  }
+}
