@@ -19,7 +19,7 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */
 export const OWN = path.join(__dirname, '../../..');
 
-type Style = Parameters<typeof styleText>[0];
+export type Style = Parameters<typeof styleText>[0];
 
 /** Stands for the escape character of our own colours. It is random, so no text from storage can contain it. */
 const ESCAPE = randomUUID();
@@ -34,7 +34,7 @@ export function say(text: string): void {
 }
 
 /** Makes control characters of foreign text visible: sent to a terminal, they could rewrite its earlier lines. */
-function shown(text: string): string {
+export function shown(text: string): string {
   return printable(text).replaceAll(ESCAPE, '\u001b');
 }
 

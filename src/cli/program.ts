@@ -10,6 +10,7 @@ import type { ManyOptions, OperateOptions, PauseOptions } from './operate';
 import { EXIT_CODES, NO } from './output';
 import type { RecoverOptions } from './recover';
 import type { RunsOptions } from './runs';
+import type { StatusOptions } from './status';
 import type { UnlockOptions } from './unlock';
 import type { WhyOptions } from './why';
 
@@ -19,6 +20,7 @@ type Done = (code: number) => void;
 const MAIN_HELP = `
 Examples:
   cronlease dev                                run this folder's jobs locally
+  cronlease status --watch                     what they do, live
   cronlease next nightly-report --count 3      its next three due times
   cronlease why nightly-report 2026-03-29T02:30:00+01:00
                                                the outcome of that due time
@@ -93,8 +95,27 @@ function addReading(program: Command, done: Done): void {
     );
 }
 
-/** Commands that read the ledger. */
+/** Commands that read rows and the ledger. */
 function addHistory(program: Command, done: Done): void {
+  withStorage(
+    timed(
+      program,
+      'status',
+      '[JOB…]',
+      'show the state of all jobs and deployments, the worst first',
+      `Shows the state of jobs and deployments by two listings: jobs that need a person come first. With --failed, the exit code is ${NO} if a job is listed.`,
+    ),
+  )
+    .argument('[JOB...]', 'names of jobs, or patterns such as "report-*" (default: all)')
+    .option('--tag <TAG>', 'the jobs with this tag')
+    .option('--failed', 'the jobs that are overdue, quarantined, or whose last run did not succeed')
+    .option('--watch', 'follow the state until q or Ctrl+C; where there is no terminal, print it at each change')
+    .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
+    .addHelpText('after', examples('cronlease status', 'cronlease status --watch --tag billing'))
+    .action(async (jobs: string[], options: StatusOptions) =>
+      done(await (await import('./status.js')).status(jobs, options)),
+    );
+
   withStorage(
     timed(
       program,

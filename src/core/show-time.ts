@@ -61,3 +61,17 @@ export function showSpan(ms: number): string {
     .map(([count, unit]) => `${count} ${unit}`)
     .join(' ');
 }
+
+/** A span for a narrow column: `40ms`, `22.1s`, `3m20s`, `2h5m`. */
+export function shortSpan(ms: number): string {
+  return showSpan(ms).replaceAll(' ', '').replace('min', 'm');
+}
+
+/** How long ago something was, or how far ahead it is, in one unit: `45s`, `12m`, `5h`, `3d`. */
+export function showAge(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 2 * 86_400) return `${Math.floor(seconds / 3600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}

@@ -105,12 +105,24 @@ export function worstFirst(a: JobStatus, b: JobStatus): number {
   return rankOf(a) - rankOf(b) || compare(nextOf(a), nextOf(b)) || compare(a.name, b.name);
 }
 
-function rankOf({ state, failures, lastRun }: JobStatus): number {
+/** Whether its last run, or the current one, has not succeeded. */
+export function isFailing({ failures, lastRun }: JobStatus): boolean {
+  return failures > 0 || (lastRun !== null && lastRun.outcome !== null && lastRun.outcome !== 'succeeded');
+}
+
+/** Whether a person should look at the job. One that was paused or disabled on purpose is left alone. */
+export function needsAttention(job: JobStatus): boolean {
+  return rankOf(job) <= FAILING;
+}
+
+const FAILING = 3;
+
+function rankOf(job: JobStatus): number {
+  const { state } = job;
   if (state === 'quarantined') return 0;
-  const isFailing = failures > 0 || (lastRun !== null && lastRun.outcome !== null && lastRun.outcome !== 'succeeded');
-  if (state === 'paused' || state === 'disabled') return isFailing && state === 'paused' ? 6 : 7;
+  if (state === 'paused' || state === 'disabled') return isFailing(job) && state === 'paused' ? 6 : 7;
   if (state === 'overdue') return 1;
-  if (isFailing) return state === 'retrying' ? 2 : 3;
+  if (isFailing(job)) return state === 'retrying' ? 2 : FAILING;
   if (state === 'retrying') return 4;
   return 5;
 }

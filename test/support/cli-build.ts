@@ -15,11 +15,23 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** A command that runs. */
+export interface Started {
+  readonly ended: Promise<Ended>;
+  /** What it has printed so far. */
+  stdout(): string;
+  signal(name: NodeJS.Signals): void;
+}
+
 /** A folder with a jobs file, to run `cronlease` in. */
 export interface CliFolder {
   readonly path: string;
   /** Runs `cronlease` as a process of its own, here or in another folder. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Promise<Ended>;
+  /** The program and its first parameter, for a test that starts it by other means. */
+  readonly command: readonly [program: string, file: string];
+  /** As `run`, for a command that a test ends. */
+  start(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Started;
   /** Checks the exit code of a command, and returns the JSON document that it printed. */
   json<Value>(running: Promise<Ended>, code?: number): Promise<Value>;
   /** Writes a file: text as it is, anything else as JSON. */
@@ -44,19 +56,22 @@ export function cliFolder(): CliFolder {
     fs.writeFileSync(path.join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   };
   write('jobs.json', { revision: 1, jobs: JOBS });
+  const file = path.join(build, 'cli/main.js');
+  const start: CliFolder['start'] = (args, env = {}, cwd = folder) => {
+    const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+    const options = { cwd, env: { ...Object.fromEntries(clean), ...env } };
+    const child = execFile(process.execPath, [file, ...args], options, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
+    let text = '';
+    child.stdout?.on('data', (part: string) => (text += part));
+    return { ended, stdout: () => text, signal: (name) => void child.kill(name) };
+  };
   return {
     path: folder,
-    run: (args, env = {}, cwd = folder) =>
-      new Promise((resolve) => {
-        const command = [path.join(build, 'cli/main.js'), ...args];
-        const options = {
-          cwd,
-          env: { ...Object.fromEntries(clean), ...env },
-        };
-        const child = execFile(process.execPath, command, options, (_error, stdout, stderr) => {
-          resolve({ code: child.exitCode ?? -1, stdout, stderr });
-        });
-      }),
+    command: [process.execPath, file],
+    start,
+    run: (args, env, cwd) => start(args, env, cwd).ended,
     async json<Value>(running: Promise<Ended>, code = 0) {
       const { code: actual, stdout, stderr } = await running;
       expect(actual, stderr).toBe(code);

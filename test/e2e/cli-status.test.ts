@@ -1,0 +1,194 @@
+import { spawn } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { encodePresence } from '../../src/core/presence';
+import { encodeRow, newRow } from '../../src/core/row';
+import type { Row } from '../../src/core/row';
+import type { LeaseStore } from '../../src/lease/store';
+import type { Overview } from '../../src/operator/overview';
+import { pauseJob } from '../../src/operator/pause';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { azureBlobStore } from '../../src/stores/azure-blob/store';
+import { systemClock } from '../../src/system-clock';
+import type { Azurite } from '../support/azurite';
+import { startAzurite } from '../support/azurite';
+import { cliFolder } from '../support/cli-build';
+import type { CliFolder, Ended } from '../support/cli-build';
+import { jobSpec } from '../support/job';
+
+const MINUTE = 60_000;
+const MARK = Math.floor(Date.now() / MINUTE) * MINUTE;
+
+const JOBS = {
+  failing: { schedule: '@hourly', tags: ['billing'] },
+  idle: { schedule: '@hourly', tags: ['billing'] },
+  stopped: { schedule: '@hourly' },
+};
+
+let azurite: Azurite;
+let folder: CliFolder;
+let store: LeaseStore;
+
+const env = (container = 'cli-status'): NodeJS.ProcessEnv => ({
+  ...{ CRONLEASE_STORAGE: azurite.connectionString, CRONLEASE_CONTAINER: container },
+});
+const onStorage = (...args: readonly string[]): Promise<Ended> => folder.run(args, env());
+const nameList = async (...args: readonly string[]): Promise<readonly string[]> =>
+  (JSON.parse((await onStorage('status', ...args, '--json')).stdout) as Overview).jobs.map(({ name }) => name);
+
+async function addRow(job: string, changes: Partial<Row>): Promise<void> {
+  const { scheduleHash } = jobSpec(job, '@hourly');
+  const row = newRow(MARK, 1, scheduleHash);
+  await store.createRow(job as JobName, encodeRow({ ...row, cursor: MARK, ...changes }));
+}
+
+const ran = (outcome: 'succeeded' | 'failed'): Pick<Row, 'recent'> => ({
+  recent: [60, 30].map((minutes) => ({
+    ...{ kind: 'run', scheduledFor: MARK - minutes * MINUTE, request: undefined, attempts: 1 },
+    ...{ outcome, latenessMs: 12, durationMs: 2_500 },
+  })),
+});
+
+beforeAll(async () => {
+  azurite = await startAzurite();
+  folder = cliFolder();
+  folder.write('jobs.json', { revision: 1, jobs: JOBS });
+  const container = connectContainer({ CRONLEASE_STORAGE: azurite.connectionString }, 'cli-status');
+  store = azureBlobStore({ container, clock: systemClock });
+  await store.prepare();
+  await addRow('idle', ran('succeeded'));
+  await addRow('failing', { ...ran('failed'), failures: 2 });
+  await addRow('stopped', ran('succeeded'));
+  await pauseJob(store, { name: 'stopped' as JobName }, { by: 'ann', note: 'moving' });
+  for (const name of ['blue', 'green']) {
+    const presence = {
+      ...{ instance: name, hub: undefined, rival: undefined, abilities: [], version: '0.1.0', revision: 1, jobs: 'x' },
+      ...{ tickedAt: Date.now(), skewMs: 0, hubProven: true },
+    };
+    await store.writePresence(name, encodePresence(presence), undefined);
+  }
+});
+
+afterAll(async () => {
+  folder.remove();
+  await azurite.stop();
+});
+
+describe.concurrent('status', () => {
+  it('shows jobs, the worst first, and deployments', async () => {
+    const { code, stdout, stderr } = await onStorage('status');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^3 jobs {2}1 failing {2}2 idle {2}1 paused {2}\S+Z\n\nJOB +STATE +OUTCOMES +LAST RUN/);
+    expect(stdout).toMatch(/\nfailing +idle +✗✗ +failed \w+ ago +2\.5s +12ms +in \w+ +billing\n/);
+    expect(stdout).toMatch(/\nstopped +paused [^\n]*\n {2}since \S+Z, by ann: moving\n/);
+    expect(stdout).toMatch(/\nDEPLOYMENT +STATE +TICKED[^\n]*\nblue +live [^\n]*\ngreen +live /);
+    expect(stdout).toMatch(/\nWhy: cronlease why failing \S+Z\n$/);
+  });
+
+  it('is the overview as it is, with --json', async () => {
+    const overview = await folder.json<Overview>(onStorage('status', '--json'));
+    expect(Object.keys(overview)).toEqual(['now', 'jobs', 'deployments', 'maintenance', 'problems']);
+    expect(overview.jobs[0]).toMatchObject({ name: 'failing', failures: 2, lastRun: { outcome: 'failed' } });
+  });
+
+  it('takes names, patterns and a tag', async () => {
+    expect(await nameList('idle')).toEqual(['idle']);
+    expect(await nameList('*i*', 'stopped')).toEqual(['failing', 'idle', 'stopped']);
+    expect(await nameList('--tag', 'billing')).toEqual(['failing', 'idle']);
+    expect(await nameList('s*', '--tag', 'billing')).toEqual([]);
+    expect(await onStorage('status', 'idel')).toMatchObject({
+      ...{ code: 1, stderr: expect.stringContaining('Did you mean "idle"?') as unknown },
+    });
+    expect(await onStorage('status', 'x*')).toMatchObject({ code: 1 });
+  });
+
+  it('ends with 1 where --failed lists a job', async () => {
+    const { code, stdout } = await onStorage('status', '--failed');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^1 job {2}1 failing/);
+    expect(await folder.json<Overview>(onStorage('status', '--failed', '--json'), 1)).toMatchObject({
+      jobs: [{ name: 'failing' }],
+    });
+    const well = await onStorage('status', 'idle', '--failed');
+    expect(well).toMatchObject({ code: 0, stdout: expect.stringMatching(/^No job needs attention/) as unknown });
+  });
+
+  it('needs no jobs file, and states what it then does not know', async () => {
+    const { code, stdout, stderr } = await folder.run(['status'], env(), '/');
+    expect(code).toBe(0);
+    expect(stderr).toContain('schedules, next due times and tags are not known');
+    expect(stdout).toMatch(/\nidle +idle +✓✓/);
+    expect(stdout).not.toContain('not in this jobs file');
+  });
+});
+
+describe.concurrent('status --watch', () => {
+  /** Stands for the change to the other screen and back. */
+  const OTHER = '<other screen>';
+
+  /** A command in a terminal of 80 columns, with what it has written so far. */
+  function inTerminal(args: readonly string[]) {
+    const command = `stty cols 80 rows 24; ${[...folder.command, ...args].map((part) => `'${part}'`).join(' ')}`;
+    const child = spawn('script', ['-qefc', command, '/dev/null'], {
+      cwd: folder.path,
+      env: { ...process.env, ...env(), TERM: 'xterm-256color', NO_COLOR: undefined, FORCE_COLOR: undefined },
+    });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    return { child, ended, text: () => text };
+  }
+
+  it('repaints a terminal in place until q, and leaves the last state below', async () => {
+    const { child, ended, text } = inTerminal(['status', '--watch']);
+    await vi.waitFor(() => expect(text()).toContain('q ends'), { timeout: 60_000 });
+    child.stdin.write('q');
+    expect(await ended).toBe(0);
+    const [before = '', painted = '', after = ''] = text()
+      .replace('\u001b[?1049h', OTHER)
+      .replace('\u001b[?1049l', OTHER)
+      .split(OTHER);
+    expect(before).toBe('');
+    expect(painted).toContain('\u001b[H');
+    expect(painted).not.toContain('\u001b[2J');
+    expect(painted).toContain('\u001b[31m✗\u001b[39m');
+    expect(after).toContain('3 jobs');
+    for (const line of stripVTControlCharacters(after).split('\r\n')) {
+      expect(line.length).toBeLessThanOrEqual(80);
+    }
+  });
+
+  it('ends with Ctrl+C too', async () => {
+    const { child, ended, text } = inTerminal(['status', '--watch', '--failed']);
+    await vi.waitFor(() => expect(text()).toContain('q ends'), { timeout: 60_000 });
+    child.stdin.write('\u0003');
+    expect(await ended).toBe(1);
+    expect(text()).toContain('\u001b[?1049l');
+  });
+
+  it('prints a line of JSON at each change where there is no terminal', async () => {
+    const watching = folder.start(['status', 'idle', '--watch', '--json'], {
+      ...env(),
+      CRONLEASE_SWEEP_INTERVAL: '2s',
+    });
+    const states = (): readonly string[] =>
+      watching
+        .stdout()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => (JSON.parse(line) as Overview).jobs[0]?.state ?? '');
+    await vi.waitFor(() => expect(states()).toEqual(['idle']), { timeout: 60_000 });
+    await pauseJob(store, { name: 'idle' as JobName }, { by: 'ann', note: 'moving' });
+    await vi.waitFor(() => expect(states()).toEqual(['idle', 'paused']), { timeout: 60_000 });
+    watching.signal('SIGINT');
+    expect(await watching.ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('ends by itself where there is nothing to see', async () => {
+    const container = connectContainer({ CRONLEASE_STORAGE: azurite.connectionString }, 'cli-empty');
+    await azureBlobStore({ container, clock: systemClock }).prepare();
+    const ended = await folder.run(['status', '--watch'], env('cli-empty'), '/');
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^No jobs/) as unknown });
+  });
+});
