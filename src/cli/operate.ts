@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { showSpan } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
 import { cancelRun } from '../operator/cancel';
@@ -12,8 +11,9 @@ import { UsageError } from './cli-error';
 import type { FileOptions } from './jobs-file';
 import { fileAtHand, jobIn, jobsWithTag, loadFile } from './jobs-file';
 import { NO, OK, print, printError, printJson, warn } from './output';
+import { userName } from './person';
 import type { StorageOptions } from './storage';
-import { devStorage, openStore } from './storage';
+import { openStore, withinSweep } from './storage';
 import type { ShowTime, TimeOptions } from './time';
 import { timesOf } from './time';
 
@@ -31,7 +31,7 @@ export async function run(job: string, options: OperateOptions): Promise<number>
   const spec = jobIn(loadFile(options), job, options);
   const { runId, requestedAt, ahead, seen, paused } = await requestRun(openStore(options), spec, {
     id: shortId(),
-    origin: { actor: userInfo().username, channel: 'shell' },
+    origin: { actor: userName(), channel: 'shell' },
   });
   if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
   if (options.json) {
@@ -40,18 +40,12 @@ export async function run(job: string, options: OperateOptions): Promise<number>
   }
   const when =
     ahead === 0
-      ? `It starts ${soon(options)}`
+      ? `It starts ${withinSweep(options)}`
       : `${ahead} ${ahead === 1 ? 'request comes' : 'requests come'} before it`;
   const all = paused ? ', although the job is paused' : spec.enabled ? '' : ', although the job is disabled';
   const show = timesOf(options);
   print(`Requested run ${runId}.\n${when}${all}. To follow it:\n  cronlease why ${job} ${show(requestedAt)}`);
   return OK;
-}
-
-/** How soon a request starts. */
-function soon(options: StorageOptions): string {
-  const sweepInterval = devStorage(options)?.sweepInterval;
-  return sweepInterval === undefined ? 'within CRONLEASE_SWEEP_INTERVAL (60 s by default)' : `within ${sweepInterval}`;
 }
 
 /** `cronlease cancel`: asks for the end of the run that is in progress. */
@@ -167,15 +161,6 @@ async function targetOf(job: string, options: OperateOptions): Promise<Target> {
   const file = fileAtHand(options);
   const store = openStore(options);
   return { store, subject: await subjectOf(store, job, file) };
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // In a container, the user may have no name.
-    return 'unknown';
-  }
 }
 
 function iso(instant: number): string {

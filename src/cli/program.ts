@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { VERSION } from '../version';
+import type { CordonOptions, UncordonOptions } from './cordon';
 import type { DevArguments } from './dev';
 import type { DoctorOptions } from './doctor';
 import type { DrillArguments } from './drill';
@@ -57,6 +58,7 @@ export function createProgram(done: Done): Command {
   addReading(program, done);
   addHistory(program, done);
   addActing(program, done);
+  addFleet(program, done);
   addMending(program, done);
   addRecover(program, done);
   addDev(program, done);
@@ -201,6 +203,40 @@ function addActing(program: Command, done: Done): void {
     .option('--json', 'print {job, by, note, since, until}')
     .addHelpText('after', examples('cronlease resume nightly-report'))
     .action(async (job: string | undefined, options: ManyOptions) => done(await (await load()).resume(job, options)));
+}
+
+/** Commands about deployments. */
+function addFleet(program: Command, done: Done): void {
+  const about = (name: string, summary: string, description: string): Command =>
+    withStorage(withTimes(program.command(name)))
+      .usage('DEPLOYMENT [options]')
+      .summary(summary)
+      .description(description)
+      .argument('<DEPLOYMENT>', 'name of a deployment, as "cronlease status" lists it');
+
+  about(
+    'cordon',
+    'keep a deployment from claiming anything new',
+    'Cordons a deployment: it finishes what it runs, retries included, and leaves all other due times to the others. Takes effect within a sweep interval, and lasts until "cronlease uncordon".',
+  )
+    .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
+    .option('--by <NAME>', 'name of the person who cordons it (default: your user name)')
+    .option('--json', 'print {deployment, by, note, since}')
+    .addHelpText('after', examples('cronlease cordon cronlease-weu --note "a new disk"'))
+    .action(async (deployment: string, options: CordonOptions) =>
+      done(await (await import('./cordon.js')).cordon(deployment, options)),
+    );
+
+  about(
+    'uncordon',
+    'let a cordoned deployment claim again',
+    'Lifts the cordon of a deployment, also of one that no longer exists. Takes effect within a sweep interval.',
+  )
+    .option('--json', 'print {deployment, by, note, since}')
+    .addHelpText('after', examples('cronlease uncordon cronlease-weu'))
+    .action(async (deployment: string, options: UncordonOptions) =>
+      done(await (await import('./cordon.js')).uncordon(deployment, options)),
+    );
 }
 
 /** Commands for when something has gone wrong, and for a deleted job. */

@@ -94,6 +94,12 @@ export function devStorage({ storage }: StorageOptions): DevFile | undefined {
   return storage === undefined && !isSet(process.env) ? readDevFile('.') : undefined;
 }
 
+/** Within what time all deployments have seen a request or another change. */
+export function withinSweep(options: StorageOptions): string {
+  const sweepInterval = devStorage(options)?.sweepInterval;
+  return sweepInterval === undefined ? 'within CRONLEASE_SWEEP_INTERVAL (60 s by default)' : `within ${sweepInterval}`;
+}
+
 function isSet(env: NodeJS.ProcessEnv): boolean {
   return Object.entries(env).some(
     ([name, value]) => (name === SETTING || name.startsWith(`${SETTING}__`)) && Boolean(value),

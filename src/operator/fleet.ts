@@ -63,6 +63,16 @@ export async function uncordonDeployment(
   );
 }
 
+/** The live deployments that may claim, by name. */
+export async function claimingDeployments(store: LeaseStore, options?: CallOptions): Promise<readonly string[]> {
+  const [{ control }, presences] = await Promise.all([store.readControl(FLEET, options), store.listPresences(options)]);
+  const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
+  return deploymentsOf(presences)
+    .deployments.filter(({ name, live }) => live && cordonOf(fleet, name) === undefined)
+    .map(({ name }) => name)
+    .sort();
+}
+
 /**
  * Reads the fleet's control, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
  *

@@ -192,3 +192,37 @@ describe.concurrent('status --watch', () => {
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^No jobs/) as unknown });
   });
 });
+
+describe('cordon and uncordon', () => {
+  it('keep a deployment from claiming, within a stated time, and let it claim again', async () => {
+    const { code, stdout, stderr } = await onStorage('cordon', 'blue', '--note', ' new disk ', '--by', 'ann');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(
+      /^Cordoned blue since \S+Z\. It claims nothing new within CRONLEASE_SWEEP_INTERVAL \(60 s by default\); what it runs/,
+    );
+    expect(stdout).toMatch(/ Its jobs are left to green\.\nTo lift the cordon: cronlease uncordon blue\n$/);
+    expect((await onStorage('status')).stdout).toMatch(/\nblue +cordoned .* ann: new disk\n/);
+    const again = await onStorage('cordon', 'blue', '--note', 'x');
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is cordoned already, since') as unknown });
+    const lifted = await folder.json<object>(onStorage('uncordon', 'blue', '--json'));
+    expect(lifted).toMatchObject({ deployment: 'blue', by: 'ann', note: 'new disk' });
+    expect(await onStorage('uncordon', 'blue')).toMatchObject({ code: 1, stdout: '' });
+  });
+
+  it('warn where nobody is left to claim, and of a deployment that nobody knows', async () => {
+    await onStorage('cordon', 'blue', '--note', 'n');
+    const last = await onStorage('cordon', 'green', '--note', 'n');
+    expect(last).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing runs until one is') as unknown });
+    const report = JSON.parse((await onStorage('doctor', '--json')).stdout) as { findings: object[] };
+    expect(report.findings).toContainEqual(
+      expect.objectContaining({ check: 'cordons', subject: null, status: 'warning' }) as unknown,
+    );
+    for (const name of ['blue', 'green']) {
+      expect((await onStorage('uncordon', name)).stdout).toMatch(/^Lifted the cordon of .* It claims again within /);
+    }
+    const unknown = await onStorage('cordon', 'gren', '--note', 'n');
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Did you mean "green"?') as unknown });
+    expect(await onStorage('cordon', 'green', '--note', ' ')).toMatchObject({ code: 2 });
+    expect(await onStorage('cordon', 'green')).toMatchObject({ code: 2 });
+  });
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId, Token } from '../../src/core/brand';
+import { encodeFleet, FLEET } from '../../src/core/fleet';
 import { recordKey } from '../../src/core/key';
 import { encodePresence, jobsHash } from '../../src/core/presence';
 import type { Presence } from '../../src/core/presence';
@@ -11,6 +12,7 @@ import type { Trial } from '../../src/lease/trial';
 import { diagnose } from '../../src/operator/doctor/diagnose';
 import type { FileSeen } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
+import { cordonDeployment } from '../../src/operator/fleet';
 import { remediesFor } from '../../src/stores/azure-blob/remedies';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
@@ -94,7 +96,7 @@ describe('doctor', () => {
     const findings = await diagnose(store, WELL, fileOf());
     expect(findings.map(({ check }) => check)).toEqual([
       ...['storage', 'clock', 'permissions', 'versioning', 'file', 'metadata', 'orphans', 'unseen', 'revision'],
-      ...['leases', 'waiting', 'due', 'deployments', 'names', 'hubs', 'skew', 'versions'],
+      ...['leases', 'waiting', 'due', 'deployments', 'names', 'hubs', 'skew', 'versions', 'cordons'],
     ]);
     expect(findings.at(12)).toMatchObject({
       ...{
@@ -102,6 +104,41 @@ describe('doctor', () => {
         message: 'reported a tick 1m ago: cronlease 0.1.0, revision 3, task hub east in account',
       },
     });
+  });
+
+  it('names each cordon, and warns where no live deployment may claim', async () => {
+    const ann = { by: 'ann', note: 'new disk' };
+    const presences = { east: presence(), west: presence({ hub: 'west in account' }) };
+    const one = await found({ presences, besides: (store) => cordonDeployment(store, 'east', ann) });
+    expect(one).toMatchObject([
+      {
+        check: 'cordons',
+        status: 'warning',
+        subject: 'east',
+        remedy: expect.stringContaining('uncordon east') as unknown,
+      },
+    ]);
+    expect(one[0]?.message).toBe('claims nothing new, since 2026-01-01T12:00:00.000Z by ann: new disk');
+    const both = async (store: LeaseStore): Promise<void> => {
+      for (const name of ['east', 'west']) await cordonDeployment(store, name, ann);
+    };
+    expect((await found({ presences, besides: both })).map(({ subject, message }) => [subject, message])).toEqual([
+      [null, 'every live deployment is cordoned: nothing runs'],
+      ['east', expect.anything()],
+      ['west', expect.anything()],
+    ]);
+  });
+
+  it('names the cordon of a deployment that is gone, and a record of cordons that cannot be read', async () => {
+    const cordons = [{ deployment: 'gone', by: 'ann', note: 'n', since: T0 }];
+    const write = (metadata: Readonly<Record<string, string>>) => (store: LeaseStore) =>
+      store.writeControl(FLEET, metadata, undefined);
+    expect(await found({ besides: write(encodeFleet({ cordons, maintenance: [] })) })).toMatchObject([
+      { subject: 'gone', message: expect.stringContaining('has not ticked in the last week') as unknown },
+    ]);
+    expect(await found({ besides: write({ format: '9' }) })).toMatchObject([
+      { check: 'metadata', status: 'problem', subject: 'jobs/-fleet/control' },
+    ]);
   });
 
   it('tells storage that does not answer from one that refuses, or has no container', async () => {

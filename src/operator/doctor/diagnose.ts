@@ -2,6 +2,7 @@ import type { JobsFile } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { listJobs } from '../list-jobs';
+import { checkCordons } from './cordons';
 import { checkDeployments } from './deployments';
 import type { Finding } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
@@ -19,5 +20,11 @@ export async function diagnose(store: LeaseStore, trial: Trial, seen: FileSeen):
   const storage = checkStorage(store.location, trial);
   if (trial.container !== 'there' || trial.failures.has('list')) return [...storage, about];
   const [list, presences] = await Promise.all([listJobs(store, file?.jobs ?? []), store.listPresences()]);
-  return [...storage, about, ...(await checkJobs({ store, file, list })), ...checkDeployments(presences, file)];
+  return [
+    ...storage,
+    about,
+    ...(await checkJobs({ store, file, list })),
+    ...checkDeployments(presences, file),
+    ...checkCordons(list.fleet, presences),
+  ];
 }

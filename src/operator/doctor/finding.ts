@@ -32,7 +32,8 @@ export type Check =
   | 'names'
   | 'hubs'
   | 'skew'
-  | 'versions';
+  | 'versions'
+  | 'cordons';
 
 export function ok(check: Check, message: string): Finding {
   return { check, status: 'ok', subject: null, message, remedy: null };
