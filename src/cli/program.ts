@@ -6,6 +6,7 @@ import type { DoctorOptions } from './doctor';
 import type { DrillArguments } from './drill';
 import type { ForgetOptions } from './forget';
 import type { FileOptions } from './jobs-file';
+import type { LogsOptions } from './logs';
 import type { NextOptions } from './next';
 import type { ManyOptions, OperateOptions, PauseOptions } from './operate';
 import { EXIT_CODES, NO } from './output';
@@ -57,6 +58,7 @@ export function createProgram(done: Done): Command {
     .exitOverride();
   addReading(program, done);
   addHistory(program, done);
+  addLogs(program, done);
   addActing(program, done);
   addFleet(program, done);
   addMending(program, done);
@@ -155,6 +157,31 @@ function addHistory(program: Command, done: Done): void {
     )
     .action(async (job: string, time: string, options: WhyOptions) =>
       done(await (await import('./why.js')).why(job, time, options)),
+    );
+}
+
+/** The command that reads what handlers said. */
+function addLogs(program: Command, done: Done): void {
+  withStorage(
+    timed(
+      program,
+      'logs',
+      'JOB [TIME]',
+      'print what the handler of a run said',
+      "Prints the log of a run, over all its attempts: the handler's lines and its progress. With --follow it prints new lines as they come, until the run ends, whatever its outcome.",
+    ),
+  )
+    .argument('<JOB>', 'name of a job')
+    .argument('[TIME]', 'due time of the run, as for "why" (default: the current run, or else the last one)')
+    .option('--follow', 'print new lines until the run ends')
+    .option('--item <N>', 'what one item of a fan-out said, by its index from 0', wholeNumber(0, 999_999))
+    .option('--json', 'print {job, runId, ended, progress, entries}; with --follow, a line of JSON for each entry')
+    .addHelpText(
+      'after',
+      examples('cronlease logs nightly-report --follow', 'cronlease logs nightly-report 2026-03-29T03:00:00Z'),
+    )
+    .action(async (job: string, time: string | undefined, options: LogsOptions) =>
+      done(await (await import('./logs.js')).logs(job, time, options)),
     );
 }
 

@@ -1,4 +1,4 @@
-import { asciiJson, isObject } from './metadata';
+import { asciiJson, isInstant, isObject } from './metadata';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -76,7 +76,7 @@ export function parseEntries(text: string): readonly LogEntry[] {
 export function isLogEntry(value: unknown): value is LogEntry {
   if (!isObject(value)) return false;
   const { n, at, attempt, item, level, text, progress, gap } = value;
-  if (!isWhole(n) || !isWhole(attempt) || typeof at !== 'string' || Number.isNaN(Date.parse(at))) return false;
+  if (!isWhole(n) || !isWhole(attempt) || !isTime(at)) return false;
   if (item !== undefined && !isWhole(item)) return false;
   if (progress !== undefined) return isProgress(progress);
   if (gap !== undefined) return isObject(gap) && isWhole(gap['lines']) && typeof gap['why'] === 'string';
@@ -87,6 +87,11 @@ export function isProgress(value: unknown): value is Progress {
   if (!isObject(value)) return false;
   const { note, fraction } = value;
   return (note === undefined || typeof note === 'string') && (fraction === undefined || typeof fraction === 'number');
+}
+
+function isTime(value: unknown): boolean {
+  const instant = typeof value === 'string' ? Date.parse(value) : NaN;
+  return isInstant(instant) && new Date(instant).toISOString() === value;
 }
 
 function isWhole(value: unknown): value is number {

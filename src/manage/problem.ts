@@ -86,6 +86,8 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   AlreadyPaused: [409, 'resume the job first, or leave it as it is'],
   NotPaused: [409, 'read the job again: somebody else may have resumed it'],
   NothingRuns: [409, 'read the job again: the run may be over'],
+  NoRun: [404, 'list the runs of the job: old records are deleted by "keep"'],
+  BadCursor: [400, 'use the "next" of the page before, or leave it out'],
   RunGoesOn: [409, 'wait until the run is over, or cancel it'],
   LeaderJob: [409, 'leave it: its terms follow one another'],
   TooManyRequests: [409, 'wait until some of them have run'],

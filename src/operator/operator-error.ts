@@ -2,6 +2,8 @@ export type OperatorProblem =
   | 'AlreadyPaused'
   | 'NotPaused'
   | 'NothingRuns'
+  | 'NoRun'
+  | 'BadCursor'
   | 'RunGoesOn'
   | 'LeaderJob'
   | 'TooManyRequests'

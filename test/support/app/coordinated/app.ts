@@ -44,6 +44,19 @@ const handlers = {
       note('ended', context);
     },
   }),
+  talk: defineJob<{ ms: number }>({
+    run: async (context, { ms }) => {
+      note('started', context);
+      const { log, progress, attempt, signal } = context;
+      const steps = attempt === 1 ? ms / 250 : 4;
+      for (let step = 1; step <= steps; step += 1) {
+        log(`step ${String(step)} of attempt ${String(attempt)}`);
+        progress(`step ${String(step)}`, step / steps);
+        await wait(250, signal);
+      }
+      log.warn('done');
+    },
+  }),
   block: defineJob<{ ms: number }>({
     run: (context, { ms }) => {
       note('started', context);
