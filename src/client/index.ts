@@ -3,15 +3,18 @@
  *
  * @packageDocumentation
  */
-import type { CallOptions, ClientOptions } from './transport';
+import type { CallOptions, Change, ClientOptions } from './transport';
 import { createTransport } from './transport';
 import type {
+  Audit,
   Cancelled,
+  Cordoned,
   Deployments,
   DueTimes,
   Health,
   Jobs,
   JobState,
+  Json,
   Me,
   OneJob,
   OneRun,
@@ -58,6 +61,22 @@ export interface ChangeOptions extends CallOptions {
   readonly ifVersion?: string | undefined;
 }
 
+/** The options of a request for a run. */
+export interface RunOptions extends ChangeOptions {
+  /** In the place of the job's own input. */
+  readonly input?: Json;
+  /** Why: shown with the run, and recorded. */
+  readonly reason?: string | undefined;
+  /** A name of yours for this request: sent again under the same one, it is the same request. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** The options of a change with a reason. */
+export interface ReasonOptions extends ChangeOptions {
+  /** Why: it is recorded. */
+  readonly reason?: string | undefined;
+}
+
 /**
  * The operations of the API. Each rejects with {@link ApiError} for an error of the API, and with the error of `fetch`
  * where there was no answer. Reading repeats no unchanged answer over the network: it returns the same object again.
@@ -70,10 +89,16 @@ export interface Client {
   listRuns(query?: RunsQuery, options?: CallOptions): Promise<Runs>;
   getRun(runId: string, options?: CallOptions): Promise<OneRun>;
   listDeployments(options?: CallOptions): Promise<Deployments>;
-  runJob(job: string, options?: ChangeOptions): Promise<Requested>;
-  cancelRun(runId: string, options?: ChangeOptions): Promise<Cancelled>;
+  runJob(job: string, options?: RunOptions): Promise<Requested>;
+  /** Runs an earlier due time again. Without an input, the run gets the one that it had. */
+  rerun(runId: string, options?: RunOptions): Promise<Requested>;
+  cancelRun(runId: string, options?: ReasonOptions): Promise<Cancelled>;
   pauseJob(job: string, note: string, options?: ChangeOptions): Promise<Paused>;
-  resumeJob(job: string, options?: ChangeOptions): Promise<Resumed>;
+  resumeJob(job: string, options?: ReasonOptions): Promise<Resumed>;
+  cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
+  uncordonDeployment(deployment: string, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<Cordoned>;
+  /** What people changed, newest first. */
+  listAudit(query?: { readonly limit?: number; readonly cursor?: string }, options?: CallOptions): Promise<Audit>;
   getMe(options?: CallOptions): Promise<Me>;
   getVersion(options?: CallOptions): Promise<Version>;
   /** Rejects with an {@link ApiError} of status 503 where the instance cannot do its work. */
@@ -94,14 +119,26 @@ export function createClient(clientOptions: ClientOptions): Client {
     listRuns: (query = {}, options) => get('runs', { ...query }, options),
     getRun: (runId, options) => get(`runs/${part(runId)}`, {}, options),
     listDeployments: (options) => get('deployments', {}, options),
-    runJob: (job, options) => post(`jobs/${part(job)}/runs`, { ...options }),
-    cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, { ...options }),
+    runJob: (job, options) => post(`jobs/${part(job)}/runs`, request(options)),
+    rerun: (runId, options) => post(`runs/${part(runId)}/rerun`, request(options)),
+    cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, request(options)),
     pauseJob: (job, note, options) => post(`jobs/${part(job)}/pause`, { ...options, body: { note } }),
-    resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, { ...options }),
+    resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, request(options)),
+    cordonDeployment: (name, note, options) => post(`deployments/${part(name)}/cordon`, { ...options, body: { note } }),
+    uncordonDeployment: (name, options) => post(`deployments/${part(name)}/uncordon`, request(options)),
+    listAudit: (query = {}, options) => get('audit', query, options),
     getMe: (options) => get('me', {}, options),
     getVersion: (options) => get('version', {}, options),
     getReady: (options) => get('health/ready', {}, options),
     getLive: (options) => get('health/live', {}, options),
     pollMs,
+  };
+}
+
+/** The options of a call that have members of the body among them. */
+function request({ input, reason, ...change }: RunOptions = {}): Change {
+  return {
+    ...change,
+    body: { ...(input === undefined ? {} : { input }), ...(reason === undefined ? {} : { reason }) },
   };
 }

@@ -16,7 +16,7 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
  * - The service checks conditions and leases and applies the change in one step.
  */
 export interface LeaseStore
-  extends JobRowStore, ControlStore, LedgerStore, LogStore, PieceStore, RequestStore, PresenceStore {}
+  extends JobRowStore, ControlStore, LedgerStore, LogStore, PieceStore, RequestStore, PresenceStore, AuditStore {}
 
 /** Rows with their leases: the part of a store that an election needs. Row names follow the rules of job names. */
 export interface RowStore {
@@ -249,6 +249,26 @@ export interface PresenceStore {
   listPresences(options?: CallOptions): Promise<Presences>;
 }
 
+/** What people changed: entries that are listed newest first. */
+export interface AuditStore {
+  /**
+   * Writes an entry; with `ifMatch` undefined, only if its key is free. `refused`: the key is taken, or the entry changed
+   * since `ifMatch`, or is gone.
+   */
+  writeAudit(
+    key: string,
+    metadata: Metadata,
+    ifMatch: ETag | undefined,
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+
+  /** One page of entries, in order of key. Pages work as in `listRecords`. */
+  listAudits(
+    request: { readonly limit: number; readonly continuation?: string },
+    options?: CallOptions,
+  ): Promise<{ readonly audits: readonly ListedAudit[]; readonly continuation: string | undefined }>;
+}
+
 /** The rows of all elections, for operators. */
 export interface ElectionStore extends RowStore {
   listRows(options?: CallOptions): Promise<ReadonlyMap<JobName, ListedRow>>;
@@ -351,6 +371,11 @@ export interface ListedLog {
   readonly name: string;
   /** Its length in bytes. */
   readonly bytes: number;
+}
+
+export interface ListedAudit {
+  readonly key: string;
+  readonly metadata: Metadata;
 }
 
 export interface ListedPiece {

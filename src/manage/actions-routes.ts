@@ -1,52 +1,90 @@
-import type { JobName } from '../core/brand';
+import { parseRecordKey } from '../core/key';
 import { cancelRun } from '../operator/cancel';
+import { cordonDeployment, uncordonDeployment } from '../operator/fleet';
+import type { Named } from '../operator/once';
+import { once } from '../operator/once';
 import { pauseJob, resumeJob } from '../operator/pause';
+import type { RequestedRun } from '../operator/request';
 import { requestRun, shortId } from '../operator/request';
-import type { Subject } from '../operator/subject';
+import { rerun } from '../operator/rerun';
+import { change, originOf, subjectOf } from './change';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
 import type { Office, RawCall } from './route';
 import { NONE, route } from './route';
 import { oneRun, unknownRun } from './runs-routes';
-import { Cancelled, EmptyBody, PauseBody, Paused, Requested, Resumed } from './schema';
+import * as schema from './schema';
 import { iso, parseRunId, showPause } from './show';
 
-async function subjectOf(office: Office, job: string): Promise<Subject> {
-  const { entries } = await entriesOf(office);
-  const { name, spec } = entryOf(entries, job);
-  return { name, spec };
-}
-
-/** Makes a change; the next reader sees it, whatever became of it. */
-async function change<Result>({ sweeps }: Office, make: () => Promise<Result>): Promise<Result> {
-  try {
-    return await make();
-  } finally {
-    sweeps.drop();
-  }
-}
-
-/** Routes with a role have a caller. */
-function actorOf({ caller }: Pick<RawCall, 'caller'>): string {
-  if (caller === undefined) throw new Error('a change has no caller');
-  return caller.actor;
+/** Makes a request under the caller's key, if there is one. */
+function requested(
+  { store }: Office,
+  { caller, idempotencyKey, signal }: Pick<RawCall, 'caller' | 'idempotencyKey' | 'signal'>,
+  [job, ...content]: readonly [job: string, ...content: readonly unknown[]],
+  request: (named: Partial<Named> & Pick<Named, 'id'>) => Promise<RequestedRun>,
+): Promise<RequestedRun> {
+  if (idempotencyKey === undefined) return request({ id: shortId() });
+  const name = JSON.stringify([caller?.channel, caller?.actor, idempotencyKey]);
+  const key = { name, content: JSON.stringify([job, ...content]) };
+  return once(store, { name: job as Parameters<typeof once>[1]['name'] }, key, request, { signal });
 }
 
 export const actionsRoutes = [
   route({
-    ...{ id: 'runJob', method: 'POST', path: 'jobs/{job}/runs', role: 'operator', status: 202, conditional: true },
+    ...{ id: 'runJob', method: 'POST', path: 'jobs/{job}/runs', role: 'operator', status: 202 },
+    ...{ conditional: true, idempotent: true },
     summary: 'request a run now',
     description: 'The schedule does not move. A paused or disabled job runs too.',
     params: oneJob,
     query: NONE,
-    body: EmptyBody,
-    answer: Requested,
-    async run(office, { params, caller, ifMatch: version, signal }) {
+    body: schema.RunBody,
+    answer: schema.Requested,
+    async run(office, { params, body, ifMatch: version, ...call }) {
       const { entries } = await entriesOf(office);
       const spec = specOf(entryOf(entries, params.job));
-      const { requestedAt, ...rest } = await change(office, () =>
-        requestRun(office.store, spec, { id: shortId(), origin: caller }, { signal, version }),
-      );
-      return { job: spec.name, requestedAt: iso(requestedAt), ...rest };
+      const { input, reason } = body;
+      const origin = originOf(call, reason);
+      const what = { action: 'run', target: spec.name, origin, signal: call.signal } as const;
+      const { result, recorded } = await change(office, what, async () => {
+        const run = await requested(office, call, [spec.name, 'run', body], (named) =>
+          requestRun(office.store, spec, { ...named, origin, input }, { signal: call.signal, version }),
+        );
+        return { result: run, after: { runId: run.runId, ...(input === undefined ? {} : { input }) } };
+      });
+      return { ...result, job: spec.name, requestedAt: iso(result.requestedAt), recorded };
+    },
+  }),
+  route({
+    ...{ id: 'rerun', method: 'POST', path: 'runs/{run}/rerun', role: 'operator', status: 202 },
+    ...{ conditional: true, idempotent: true },
+    summary: 'run an earlier due time again, whatever became of it',
+    description: 'The new run has an id of its own; its handler sees the due time of the earlier one.',
+    params: oneRun,
+    query: NONE,
+    body: schema.RerunBody,
+    answer: schema.Requested,
+    async run(office, { params, body, ifMatch: version, ...call }) {
+      const parts = parseRunId(params.run);
+      const time = parts && parseRecordKey(parts.key)?.scheduledFor;
+      if (parts === undefined || time === undefined) throw unknownRun(params.run);
+      const { entries } = await entriesOf(office);
+      const spec = specOf(entryOf(entries, parts.job));
+      const { input, reason } = body;
+      const origin = originOf(call, reason);
+      const what = { action: 'rerun', target: spec.name, origin, signal: call.signal } as const;
+      const { result, recorded } = await change(office, what, async () => {
+        const run = await requested(office, call, [spec.name, 'rerun', params.run, body], ({ id, time: requestedAt }) =>
+          rerun(
+            office.store,
+            spec,
+            office.revision,
+            { time, id, requestedAt, origin, input },
+            { signal: call.signal, version },
+          ),
+        );
+        const after = { runId: run.runId, ...(input === undefined ? {} : { input }) };
+        return { result: run, before: { runId: params.run }, after };
+      });
+      return { ...result, job: spec.name, requestedAt: iso(result.requestedAt), recorded };
     },
   }),
   route({
@@ -54,16 +92,24 @@ export const actionsRoutes = [
     summary: 'cancel a run in progress',
     params: oneRun,
     query: NONE,
-    body: EmptyBody,
-    answer: Cancelled,
-    async run(office, { params, ifMatch: version, signal }) {
+    body: schema.ReasonBody,
+    answer: schema.Cancelled,
+    async run(office, { params, body, ifMatch: version, signal, caller }) {
       const parts = parseRunId(params.run);
       if (parts === undefined) throw unknownRun(params.run);
-      const subject = await subjectOf(office, parts.job as JobName);
-      const { requestedAt, ...rest } = await change(office, () =>
-        cancelRun(office.store, subject, { signal, version, runId: params.run }),
-      );
-      return { job: subject.name, requestedAt: iso(requestedAt), ...rest };
+      const subject = await subjectOf(office, parts.job);
+      const what = {
+        action: 'cancel',
+        target: subject.name,
+        origin: originOf({ caller }, body.reason),
+        signal,
+      } as const;
+      const { result, recorded } = await change(office, what, async () => {
+        const cancelled = await cancelRun(office.store, subject, { signal, version, runId: params.run });
+        return { result: cancelled, before: { runId: params.run }, after: { cancelling: params.run } };
+      });
+      const { requestedAt, ...rest } = result;
+      return { ...rest, job: subject.name, requestedAt: iso(requestedAt), recorded };
     },
   }),
   route({
@@ -72,15 +118,17 @@ export const actionsRoutes = [
     description: 'A run that is already claimed continues.',
     params: oneJob,
     query: NONE,
-    body: PauseBody,
-    answer: Paused,
-    async run(office, { params, body, ifMatch: version, signal, caller }) {
+    body: schema.PauseBody,
+    answer: schema.Paused,
+    async run(office, { params, body: { note }, ifMatch: version, signal, caller }) {
       const subject = await subjectOf(office, params.job);
-      const by = actorOf({ caller });
-      const pause = await change(office, () =>
-        pauseJob(office.store, subject, { by, note: body.note }, { signal, version }),
-      );
-      return { job: subject.name, pause: showPause(pause) };
+      const origin = originOf({ caller }, note);
+      const what = { action: 'pause', target: subject.name, origin, signal } as const;
+      const { result, recorded } = await change(office, what, async () => {
+        const pause = await pauseJob(office.store, subject, { by: origin.actor, note }, { signal, version });
+        return { result: showPause(pause), after: showPause(pause) };
+      });
+      return { job: subject.name, pause: result, recorded };
     },
   }),
   route({
@@ -89,12 +137,61 @@ export const actionsRoutes = [
     description: 'Due times of the pause are recorded as paused.',
     params: oneJob,
     query: NONE,
-    body: EmptyBody,
-    answer: Resumed,
-    async run(office, { params, ifMatch: version, signal }) {
+    body: schema.ReasonBody,
+    answer: schema.Resumed,
+    async run(office, { params, body, ifMatch: version, signal, caller }) {
       const subject = await subjectOf(office, params.job);
-      const pause = await change(office, () => resumeJob(office.store, subject, { signal, version }));
-      return { job: subject.name, pause: showPause(pause) };
+      const what = {
+        action: 'resume',
+        target: subject.name,
+        origin: originOf({ caller }, body.reason),
+        signal,
+      } as const;
+      const { result, recorded } = await change(office, what, async () => {
+        const pause = await resumeJob(office.store, subject, { signal, version });
+        return { result: showPause(pause), before: showPause({ ...pause, until: undefined }), after: showPause(pause) };
+      });
+      return { job: subject.name, pause: result, recorded };
+    },
+  }),
+  route({
+    ...{ id: 'cordonDeployment', method: 'POST', path: 'deployments/{deployment}/cordon', role: 'operator' },
+    summary: 'cordon a deployment: it claims nothing new, and what it runs continues',
+    params: schema.oneDeployment,
+    query: NONE,
+    body: schema.PauseBody,
+    answer: schema.Cordoned,
+    async run(office, { params: { deployment }, body: { note }, signal, caller }) {
+      const origin = originOf({ caller }, note);
+      const what = { action: 'cordon', target: deployment, origin, signal } as const;
+      const { result, recorded } = await change(office, what, async () => {
+        const { by, since } = await cordonDeployment(office.store, deployment, { by: origin.actor, note }, { signal });
+        const cordon = { by, note, since: iso(since) };
+        return { result: cordon, after: cordon };
+      });
+      return { deployment, cordon: result, recorded };
+    },
+  }),
+  route({
+    ...{ id: 'uncordonDeployment', method: 'POST', path: 'deployments/{deployment}/uncordon', role: 'operator' },
+    summary: 'lift the cordon of a deployment',
+    params: schema.oneDeployment,
+    query: NONE,
+    body: schema.ReasonBody,
+    answer: schema.Cordoned,
+    async run(office, { params: { deployment }, body, signal, caller }) {
+      const what = {
+        action: 'uncordon',
+        target: deployment,
+        origin: originOf({ caller }, body.reason),
+        signal,
+      } as const;
+      const { result, recorded } = await change(office, what, async () => {
+        const { by, note, since } = await uncordonDeployment(office.store, deployment, { signal });
+        const cordon = { by, note, since: iso(since) };
+        return { result: cordon, before: cordon, after: null };
+      });
+      return { deployment, cordon: result, recorded };
     },
   }),
 ] as const;

@@ -99,6 +99,8 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   AlreadyCordoned: [409, 'lift the cordon first, or leave it as it is'],
   NotCordoned: [409, 'read the deployments again: somebody else may have lifted it'],
   UnknownDeployment: [404, 'use a name that GET deployments lists'],
+  KeyReused: [422, 'send a new key with each new request'],
+  NotRecorded: [503, 'try again; the role Storage Blob Data Contributor is needed'],
   InputTooLarge: [413, 'write the input to a blob, and give its name'],
   InputUnreadable: [409, 'give an input'],
   OlderVersion: [409, 'finish the rollout first'],

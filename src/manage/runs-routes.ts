@@ -5,6 +5,7 @@ import type { ShownRecord } from '../operator/list-runs';
 import type { ListedRun, PagedJob, PageStart } from '../operator/run-pages';
 import { pageOfRuns } from '../operator/run-pages';
 import { showRun } from '../operator/show-run';
+import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
 import { NOTHING, NONE, route } from './route';
@@ -47,14 +48,14 @@ export const runsRoutes = [
         office.store,
         chosen.map(pagedJob),
         { outcomes: outcomes && new Set(outcomes), since, until },
-        { limit, start: cursor === undefined ? undefined : readCursor(cursor) },
+        { limit, start: cursor === undefined ? undefined : pageStart(cursor) },
         { signal },
       );
       return {
         now: iso(now),
         runs: page.runs.map(showListedRun),
         problems: [],
-        cursor: page.next === undefined ? null : writeCursor(page.next),
+        cursor: page.next === undefined ? null : writeCursor([page.next.key, page.next.job]),
       };
     },
   }),
@@ -99,6 +100,7 @@ function showListedRun(run: ListedRun): z.input<typeof RunSummary> {
     trigger: triggerOf(run.trigger),
     ...{ startedAt: isoOrNull(startedAt), endedAt: isoOrNull(endedAt), latenessMs: run.latenessMs ?? null },
     durationMs: startedAt === undefined || endedAt === undefined ? null : endedAt - startedAt,
+    ...{ origin: run.origin ?? null, rerunOf: isoOrNull(run.rerunOf) },
   };
 }
 
@@ -118,6 +120,7 @@ function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
     ...{ startedAt, endedAt, latenessMs: record.latenessMs },
     durationMs: startedAt === null || endedAt === null ? null : Date.parse(endedAt) - Date.parse(startedAt),
     claimedAt: record.claimedAt ?? null,
+    ...{ origin: record.origin ?? null, rerunOf: record.rerunOf ?? null },
     attempts: record.attempts.map(({ attempt, token, deployment, claimedAt, outcome, error, ...times }) => ({
       ...{ attempt, token, deployment, outcome, error, startedAt: times.startedAt, endedAt: times.endedAt },
       ...(claimedAt === undefined ? {} : { claimedAt }),
@@ -127,27 +130,8 @@ function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
   };
 }
 
-function writeCursor(start: PageStart): string {
-  return Buffer.from(JSON.stringify([start.key, start.job])).toString('base64url');
-}
-
-function readCursor(cursor: string): PageStart {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  if (Array.isArray(parsed) && parsed.length === 2) {
-    const [key, job] = parsed as readonly unknown[];
-    if (typeof key === 'string' && typeof job === 'string' && /^\d{13}-(s|m-[0-9a-z]{1,64})$/.test(key)) {
-      return { key, job };
-    }
-  }
-  throw new RequestError(400, 'InvalidRequest', {
-    place: 'query: cursor',
-    value: cursor,
-    problem: 'is not a cursor of this list',
-    remedy: 'begin without a cursor',
-  });
+function pageStart(cursor: string): PageStart {
+  const [key = '', job = ''] = readCursor(cursor);
+  if (!/^\d{13}-(s|m-[0-9a-z]{1,64})$/.test(key)) throw wrongCursor(cursor);
+  return { key, job };
 }

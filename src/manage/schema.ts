@@ -30,6 +30,12 @@ export const instant = z.iso
   .refine((at) => at >= 0 && at < LATEST, { message: 'is not between 1970 and 2286' });
 
 export const jobName = z.string().regex(JOB_PATTERN).describe('The name of a job.');
+export const oneDeployment = z.strictObject({
+  deployment: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,100}$/)
+    .describe('The name of a deployment.'),
+});
 export const runId = z.string().regex(RUN_ID_PATTERN).describe('The id of a run.');
 
 const Instant = named('Instant', 'An instant in UTC, in RFC 3339.', z.iso.datetime());
@@ -132,6 +138,8 @@ const job = {
 
 export const Job = named('Job', 'A job, as a list shows it.', z.object(job));
 
+const Cordon = z.object({ by: z.string(), note: z.string(), since: Instant });
+
 const Deployment = named(
   'Deployment',
   'A deployment that has ticked in the last week.',
@@ -143,10 +151,7 @@ const Deployment = named(
     revision: z.int().describe('The revision of its jobs file.'),
     skewMs: Milliseconds.describe("How far its clock is ahead of the storage service's: 0 below 2 s."),
     hubProven: z.boolean().nullable().describe('Whether its task hub has shown that it runs orchestrations.'),
-    cordon: z
-      .object({ by: z.string(), note: z.string(), since: Instant })
-      .nullable()
-      .describe('Why it claims nothing new.'),
+    cordon: Cordon.nullable().describe('Why it claims nothing new.'),
   }),
 );
 
@@ -276,6 +281,11 @@ const runSummary = {
   token: z.int().nullable().describe('The fencing token of the last attempt.'),
   startedAt: Instant.nullable(),
   endedAt: Instant.nullable(),
+  origin: z
+    .object({ actor: z.string(), channel: z.string(), reason: z.string().optional() })
+    .nullable()
+    .describe('Who asked for the run, from where and why. Null: the schedule started it, or nobody noted it.'),
+  rerunOf: Instant.nullable().describe('The due time of the run that this one repeats: its handler sees that time.'),
   latenessMs: Milliseconds.nullable().describe('From the actual due time to the first call of the handler.'),
   durationMs: Milliseconds.nullable().describe('From the first call of the handler to the end of the run.'),
 };
@@ -354,6 +364,13 @@ export const Health = named(
   z.object({ status: z.enum(['healthy', 'unhealthy']) }),
 );
 
+/** Of every answer to a change. */
+const change = {
+  recorded: z
+    .boolean()
+    .describe('False: the change took place, but its record shows only that it was begun. See `GET audit`.'),
+};
+
 export const Requested = named(
   'Requested',
   'A requested run.',
@@ -364,6 +381,7 @@ export const Requested = named(
     ahead: z.int().describe('How many requests were waiting before it.'),
     seen: z.boolean().describe('False: no deployment has seen the job yet, and the request waits until one does.'),
     paused: z.boolean().describe('Whether the job is paused, which does not hold the request back.'),
+    ...change,
   }),
 );
 
@@ -377,11 +395,46 @@ export const Cancelled = named(
     endedBy: z
       .enum(['holder', 'tick'])
       .describe('`holder`: its attempt ends at its next renewal. `tick`: the run waits, and the next tick ends it.'),
+    ...change,
   }),
 );
 
-export const Paused = named('Paused', 'A job that was paused.', z.object({ job: z.string(), pause: Pause }));
-export const Resumed = named('Resumed', 'A job that was resumed.', z.object({ job: z.string(), pause: Pause }));
+export const Paused = named('Paused', 'A job that was paused.', z.object({ job: z.string(), pause: Pause, ...change }));
+export const Resumed = named(
+  'Resumed',
+  'A job that was resumed.',
+  z.object({ job: z.string(), pause: Pause, ...change }),
+);
+export const Cordoned = named(
+  'Cordoned',
+  'A deployment that was cordoned, or whose cordon was lifted.',
+  z.object({ deployment: z.string(), cordon: Cordon, ...change }),
+);
+
+export const Audit = named(
+  'Audit',
+  'A page of changes, newest first.',
+  z.object({
+    entries: list(
+      z.object({
+        id: z.string(),
+        at: Instant,
+        actor: z.string().describe('The person, or the name of the key.'),
+        channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
+        reason: z.string().nullable().describe('Why, as the person wrote.'),
+        action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `cordon`, …'),
+        target: z.string().describe('The job or the deployment.'),
+        state: z
+          .enum(['begun', 'done', 'refused'])
+          .describe('`begun`: nobody knows how it ended, since its writer died, or storage did not answer.'),
+        before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
+        after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
+      }),
+    ),
+    problems: list(z.string()).describe('Entries that cronlease did not write.'),
+    cursor: z.string().nullable().describe('Where the next page begins. Null: there is none.'),
+  }),
+);
 
 /** A note in a request: it becomes metadata. */
 const note = z.string().trim().min(1).max(200);
@@ -391,7 +444,17 @@ export const PauseBody = named(
   'The reason of a pause.',
   z.strictObject({ note: note.describe('The reason, which is shown to everybody.') }),
 );
-export const EmptyBody = named('EmptyBody', 'Nothing.', z.strictObject({}));
+const reason = note.optional().describe('Why: shown with the run, and recorded.');
+export const Json = named('Json', 'Any JSON.', z.json());
+const input = Json.optional().describe("In the place of the job's own input: JSON of at most 32 KB.");
+
+export const RunBody = named('RunBody', 'A run to request.', z.strictObject({ input, reason }));
+export const RerunBody = named(
+  'RerunBody',
+  'A run to repeat. Without an input it gets the one that it had.',
+  z.strictObject({ input, reason }),
+);
+export const ReasonBody = named('ReasonBody', 'The reason of a change.', z.strictObject({ reason }));
 
 const Issue = z.object({
   place: z.string().describe('The member, parameter or header.'),

@@ -20,6 +20,8 @@ export type OperatorProblem =
   | 'Unseen'
   | 'FutureTime'
   | 'OlderFile'
+  | 'NotRecorded'
+  | 'KeyReused'
   | 'InputTooLarge'
   | 'InputUnreadable'
   | 'OlderVersion'

@@ -44,6 +44,8 @@ export const INPUT_BYTES = 32 * 1024;
 export interface WantedRun {
   /** Lowercase letters and digits, unlike that of any other request of the job: {@link shortId}. */
   readonly id: string;
+  /** The time of the request. Default: the storage service's. */
+  readonly time?: EpochMs | undefined;
   readonly origin?: Origin | undefined;
   /** The due time of an earlier run, which the handler is to see as its own. */
   readonly rerunOf?: EpochMs | undefined;
@@ -60,7 +62,7 @@ export interface WantedRun {
 export async function requestRun(
   store: LeaseStore,
   spec: JobSpec,
-  { id, origin, rerunOf, input }: WantedRun,
+  { id, time, origin, rerunOf, input }: WantedRun,
   options?: ChangeOptions,
 ): Promise<RequestedRun> {
   const { name } = spec;
@@ -100,7 +102,7 @@ export async function requestRun(
         const message = `job "${name}" has ${waiting.length} requests waiting, which is the limit: wait until some have run`;
         throw new OperatorError('TooManyRequests', message);
       }
-      const request: ManualRequest = { number: nextNumber(state), id, time: freeTime(state), ...asked };
+      const request: ManualRequest = { number: nextNumber(state), id, time: time ?? freeTime(state), ...asked };
       return { control: { ...control, requests: [...control.requests, request] }, result: result(request) };
     },
     options,

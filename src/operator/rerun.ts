@@ -1,6 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import type { CallOptions, LeaseStore } from '../lease/store';
+import type { ChangeOptions } from './change-control';
 import { explainTime } from './explain';
 import type { Explanation } from './explain';
 import { OperatorError } from './operator-error';
@@ -9,6 +10,8 @@ import { requestRun } from './request';
 
 /** An earlier due time or run of a job. */
 export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
+  /** The time of the request. Default: the storage service's. */
+  readonly requestedAt?: EpochMs | undefined;
   /** Its due time, or the time of its request. */
   readonly time: EpochMs;
 }
@@ -25,13 +28,14 @@ export async function rerun(
   store: LeaseStore,
   spec: JobSpec,
   revision: number,
-  { time, id, origin, input }: Rerun,
-  options?: CallOptions,
+  { time, id, requestedAt, origin, input }: Rerun,
+  options?: ChangeOptions,
 ): Promise<RequestedRun> {
   const found = await explainTime(store, spec, revision, time, options);
   refuse(found);
   const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
-  const wanted = { id, origin, rerunOf, input: input ?? (await formerInput(store, found, options)) };
+  const former = input === undefined ? await formerInput(store, found, options) : input;
+  const wanted = { id, time: requestedAt, origin, rerunOf, input: former };
   return requestRun(store, spec, wanted, options);
 }
 

@@ -4,6 +4,8 @@ import { RUN_FATES, UNRUN_FATES } from '../core/fate';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../core/key';
+import type { Origin } from '../core/origin';
+import { readOrigin } from '../core/origin';
 import type { Row } from '../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 import { inParallel } from './in-parallel';
@@ -23,6 +25,8 @@ export interface ListedRun {
   readonly startedAt: EpochMs | undefined;
   readonly endedAt: EpochMs | undefined;
   readonly latenessMs: Millis | undefined;
+  readonly origin: Origin | undefined;
+  readonly rerunOf: EpochMs | undefined;
 }
 
 export interface RunFilter {
@@ -219,11 +223,11 @@ function passes(run: ListedRun, { outcomes, since, until }: RunFilter): boolean 
 function rowRun(job: PagedJob): ListedRun | undefined {
   const { name, row, isRunning } = job;
   if (row?.run === undefined || !isRunning) return undefined;
-  const { key, scheduledFor, trigger } = row.run;
+  const { key, scheduledFor, trigger, origin, rerunOf } = row.run;
   return {
     ...{ job: name, key, runId: runIdOf(name, key), scheduledFor, through: undefined, count: 1 },
     ...{ outcome: row.phase === 'running' ? 'running' : 'retrying', reason: undefined, trigger, token: row.token },
-    ...{ startedAt: row.started, endedAt: undefined, latenessMs: undefined },
+    ...{ startedAt: row.started, endedAt: undefined, latenessMs: undefined, origin, rerunOf },
   };
 }
 
@@ -249,7 +253,20 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
     startedAt,
     endedAt: instantOf(summary['ended']),
     latenessMs: startedAt === undefined || (spec === undefined && !isManual) ? undefined : startedAt - due,
+    origin: originOf(summary['origin']),
+    rerunOf: instantOf(summary['rerunof']),
   };
+}
+
+/** A summary is for people: one that cannot be read is left out. */
+function originOf(text: string | undefined): Origin | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return readOrigin(JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
 }
 
 function instantOf(text: string | undefined): EpochMs | undefined {

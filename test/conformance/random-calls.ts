@@ -117,6 +117,11 @@ const call = fc.oneof(
     arbitrary: fc.record({ kind: is('writePresence'), deployment, metadata, ifMatch: fc.oneof(ifMatch, is('any')) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: is('listPresences') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: is('writeAudit'), key, metadata, ifMatch: fc.oneof(ifMatch, is('absent')) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: is('listAudits'), limit, from }) },
   { weight: 4, arbitrary: fc.record({ kind: is('pass'), ms }) },
   // Until the end of the job's lease as it was taken or renewed last, and a little before or after.
   { weight: 4, arbitrary: fc.record({ kind: is('passToEnd'), job, by: fc.constantFrom(-2, -1, 0, 1, 500) }) },

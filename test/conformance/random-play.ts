@@ -203,6 +203,12 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
       const { job, key, limit } = call;
       return page(state, which, call, await store.listLogs(job, key, { limit, ...goOn(state, which, call) }));
     }
+    case 'writeAudit': {
+      const { key, metadata, ifMatch } = call;
+      return store.writeAudit(key, metadata, ifMatch === 'absent' ? undefined : etagOf(ifMatch));
+    }
+    case 'listAudits':
+      return page(state, which, call, await store.listAudits({ limit: call.limit, ...goOn(state, which, call) }));
     case 'createPiece':
       return store.createPiece(call.job, call.key, call.piece, call.record);
     case 'readPiece':
@@ -225,7 +231,7 @@ function lengthOf({ lengths }: State, call: Extract<Asked, { kind: 'appendLog' |
   return lengths.get(thingOf(call)) ?? 0;
 }
 
-type Paged = Extract<Asked, { kind: 'listRecords' | 'listLogs' | 'listPieces' }>;
+type Paged = Extract<Asked, { kind: 'listRecords' | 'listLogs' | 'listPieces' | 'listAudits' }>;
 
 function goOn(state: State, which: Which, call: Paged): { continuation?: string } {
   const last = call.from === 'start' ? undefined : state.continuations[which].get(pagesOf(call));
@@ -234,6 +240,7 @@ function goOn(state: State, which: Which, call: Paged): { continuation?: string 
 
 /** A continuation continues the listing that it came from. The logs of each run are a listing of their own. */
 function pagesOf(call: Paged): string {
+  if (call.kind === 'listAudits') return call.kind;
   return `${call.kind} ${call.job}${call.kind === 'listLogs' ? ` ${call.key}` : ''}`;
 }
 
@@ -263,6 +270,8 @@ function thingOf(call: Asked): string {
     case 'appendLog':
     case 'readLog':
       return `log ${call.key}/${call.log} of ${call.job}`;
+    case 'writeAudit':
+      return `audit ${call.key}`;
     case 'writePresence':
       return `presence of ${call.deployment}`;
     default:

@@ -1,6 +1,7 @@
 import { describe, it } from 'vitest';
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../../src/core/brand';
 import type { LeaseBreaking, LeaseStore, Metadata } from '../../src/lease/store';
+import { auditCases } from './cases/audits';
 import { brokenCases } from './cases/broken';
 import { controlCases } from './cases/control';
 import { expiryCases } from './cases/expiry';
@@ -97,6 +98,9 @@ export function leaseStoreConformance(name: string, open: () => Promise<Harness>
     });
     describe('presence', () => {
       presenceCases(test);
+    });
+    describe('audit', () => {
+      auditCases(test);
     });
     describe('signal', () => {
       signalCases(test);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { encodePresence, type Presence } from '../../src/core/presence';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { includes, ROLES } from '../../src/manage/roles';
 import { ROUTES } from '../../src/manage/routes';
@@ -8,10 +9,16 @@ import { accessWithKeys, manageBench, type ManageBench, type Sent } from '../sup
 
 const DUE = '2026-01-01T00:01:00.000Z';
 
+const EAST: Presence = {
+  ...{ instance: 'i', hub: 'hub', version: '1.2.3', revision: 0, jobs: 'hash', skewMs: 0, rival: undefined },
+  ...{ tickedAt: Date.UTC(2026, 0, 1, 0, 2), abilities: ['requests'], hubProven: true },
+};
+
 async function bench(changes: Parameters<typeof manageBench>[1] = {}): Promise<ManageBench> {
   const jobs = [jobSpec('a', '* * * * *'), jobSpec('b', '@manual', { tags: ['slow'] })];
   const made = manageBench({ jobs, deployments: 1, sweepIntervalMs: 5_000 }, changes);
   await made.sim.clock.advance(125_000);
+  await made.sim.store.writePresence('east', encodePresence(EAST), undefined);
   return made;
 }
 
@@ -28,6 +35,10 @@ const SENT: Readonly<Record<string, Sent>> = {
   cancelRun: { method: 'POST', path: 'runs/a-20260101T000100Z/cancel' },
   pauseJob: { method: 'POST', path: 'jobs/a/pause', body: { note: 'a test' } },
   resumeJob: { method: 'POST', path: 'jobs/a/resume' },
+  rerun: { method: 'POST', path: 'runs/a-20260101T000100Z/rerun', body: { input: 1, reason: 'a test' } },
+  cordonDeployment: { method: 'POST', path: 'deployments/east/cordon', body: { note: 'a test' } },
+  uncordonDeployment: { method: 'POST', path: 'deployments/east/uncordon' },
+  listAudit: { path: 'audit' },
   getMe: { path: 'me' },
   getVersion: { path: 'version' },
   getLive: { path: 'health/live' },
@@ -35,7 +46,9 @@ const SENT: Readonly<Record<string, Sent>> = {
   getReady: { path: 'health/ready' },
 };
 /** What a route answers to a caller who may call it: a run that is over cannot be cancelled, nor a job resumed. */
-const ANSWERS: Readonly<Record<string, number>> = { runJob: 202, cancelRun: 409, resumeJob: 409 };
+const ANSWERS: Readonly<Record<string, number>> = {
+  ...{ runJob: 202, rerun: 202, cancelRun: 409, resumeJob: 409, uncordonDeployment: 409 },
+};
 
 function sentTo(id: string): Sent {
   const sent = SENT[id];
@@ -80,6 +93,9 @@ describe('the route table', () => {
       if (status >= 400) expect(Problem.safeParse(json).success).toBe(true);
       // The next role finds the job as this one did.
       if (id === 'pauseJob' && status === 200) await send({ method: 'POST', path: 'jobs/a/resume', as: 'admin' });
+      if (id === 'cordonDeployment' && status === 200) {
+        await send({ method: 'POST', path: 'deployments/east/uncordon', as: 'admin' });
+      }
     }
     expect(bugs).toEqual([]);
   });

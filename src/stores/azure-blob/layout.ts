@@ -75,6 +75,9 @@ export function logPrefix(job: JobName, key: string): string {
   return `logs/${job}/${key}/`;
 }
 
+/** What people changed. */
+export const AUDIT_PREFIX = 'audit/';
+
 /** Answers quote ETags, listings do not, and `If-Match` needs quotes. */
 export function quoted(etag: string): ETag {
   return (etag.startsWith('"') ? etag : `"${etag}"`) as ETag;

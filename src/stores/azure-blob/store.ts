@@ -13,6 +13,7 @@ import {
 import { STORE_LIMITS } from '../limits';
 import { type Ask, asker } from './ask';
 import { EMULATOR } from './connection';
+import { auditsIn } from './audits';
 import { blobsOf } from './blobs';
 import { controlsIn } from './controls';
 import { jobRowsIn } from './job-rows';
@@ -67,6 +68,7 @@ export function azureBlobStore({
     ...piecesIn(container, ask, blobs, askPage),
     ...requestsIn(blobs),
     ...presencesIn(container, ask, askPage),
+    ...auditsIn(blobs, askPage),
   };
 }
 

@@ -2,6 +2,7 @@ import type { ETag, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { FLEET } from '../../core/fleet';
 import type {
+  AuditStore,
   CallOptions,
   ControlStore,
   JobRowStore,
@@ -60,6 +61,7 @@ interface State {
   readonly pieces: Map<JobName, Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>>;
   readonly requests: Map<string, string>;
   readonly presences: Map<string, ListedPresence>;
+  readonly audits: Map<string, Stored>;
   writes: number;
 }
 
@@ -74,6 +76,7 @@ export function memoryService(clock: Clock): MemoryService {
     pieces: new Map(),
     requests: new Map(),
     presences: new Map(),
+    audits: new Map(),
     writes: 0,
   };
   return {
@@ -88,6 +91,7 @@ export function memoryService(clock: Clock): MemoryService {
       ...piecesOf(state),
       ...requestsOf(state),
       ...presencesOf(state),
+      ...auditsOf(state),
     }),
     breakLease(job, periodMs) {
       const row = state.rows.get(job);
@@ -103,7 +107,7 @@ export function memoryService(clock: Clock): MemoryService {
 
 function checkpointOf(state: State): (leases: 'kept' | 'gone') => void {
   const [rows, controls, presences] = [new Map(state.rows), new Map(state.controls), new Map(state.presences)];
-  const requests = new Map(state.requests);
+  const [requests, audits] = [new Map(state.requests), new Map(state.audits)];
   const [ledgers, logs, pieces] = [copiesOf(state.ledgers), copiesOf(state.logs), copiesOf(state.pieces)];
   return (leases) => {
     refill(state.rows, rows);
@@ -111,6 +115,7 @@ function checkpointOf(state: State): (leases: 'kept' | 'gone') => void {
     refill(state.controls, controls);
     refill(state.presences, presences);
     refill(state.requests, requests);
+    refill(state.audits, audits);
     refill(state.ledgers, copiesOf(ledgers));
     refill(state.logs, copiesOf(logs));
     refill(state.pieces, copiesOf(pieces));
@@ -417,6 +422,28 @@ function presencesOf(state: State): PresenceStore {
     async listPresences(options) {
       heed(options);
       return { date: dateOf(clock), presences: new Map(presences) };
+    },
+  };
+}
+
+function auditsOf(state: State): AuditStore {
+  const { audits } = state;
+  return {
+    async writeAudit(key, metadata, ifMatch, options) {
+      heed(options);
+      const stored = store(state, metadata);
+      if (audits.get(key)?.etag !== ifMatch) return { kind: 'refused' };
+      audits.set(key, stored);
+      return { kind: 'written', etag: stored.etag };
+    },
+    async listAudits({ limit, continuation = '' }, options) {
+      heed(options);
+      const found = [...audits].filter(([key]) => key > continuation).sort(([a], [b]) => (a < b ? -1 : 1));
+      const page = found.slice(0, limit);
+      return {
+        audits: page.map(([key, { metadata }]) => ({ key, metadata })),
+        continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
+      };
     },
   };
 }

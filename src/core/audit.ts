@@ -1,0 +1,65 @@
+import type { EpochMs } from './brand';
+import { invertedTime } from './key';
+import { asciiJson, ForeignMetadataError, isInstant, MetadataReader, writeMetadata } from './metadata';
+import type { Origin } from './origin';
+import { boundedOrigin, readOrigin } from './origin';
+
+/** What people change, by the words of the command line. */
+export type Action = 'run' | 'rerun' | 'cancel' | 'pause' | 'resume' | 'cordon' | 'uncordon' | 'unlock' | 'forget';
+
+/** One change, or an attempt at one. */
+export interface AuditEntry {
+  readonly at: EpochMs;
+  readonly origin: Origin;
+  readonly action: string;
+  /** The job or the deployment. */
+  readonly target: string;
+  /** `begun`: nobody knows how it ended, since its writer died, or storage did not answer. */
+  readonly state: 'begun' | 'done' | 'refused';
+  /** What was there before, as JSON. Undefined: nothing. */
+  readonly before?: unknown;
+  /** What is there now; of a refusal, its reason. */
+  readonly after?: unknown;
+}
+
+/** Newer entries have smaller keys, so listings are newest first. */
+export function auditKey(at: EpochMs, id: string): string {
+  return `${invertedTime(at)}-${id}`;
+}
+
+/** The most characters of `before`, and of `after`, in ASCII JSON. */
+const VALUE = 2_500;
+
+/** An entry as metadata: a listing shows it whole, so that a page of entries is one call. */
+export function encodeAudit(entry: AuditEntry): Readonly<Record<string, string>> {
+  const { at, action, target, state } = entry;
+  const origin = boundedOrigin(entry.origin);
+  const values = { before: bounded(entry.before), after: bounded(entry.after) };
+  return writeMetadata({ format: 1, entry: [{ at, origin, action, target: target.slice(0, 100), state, ...values }] });
+}
+
+function bounded(value: unknown): unknown {
+  if (value === undefined) return undefined;
+  if (asciiJson(value).length <= VALUE) return value;
+  let cut = JSON.stringify(value).slice(0, VALUE);
+  while (asciiJson({ cut }).length > VALUE) cut = cut.slice(0, -100);
+  return { cut };
+}
+
+/** Throws {@link ForeignMetadataError} when the metadata is not an entry's. */
+export function decodeAudit(metadata: Readonly<Record<string, string>>): AuditEntry {
+  const read = new MetadataReader(metadata);
+  read.oneOf('format', ['1']);
+  const [entry] = read.list('entry', readEntry);
+  if (entry === undefined) throw new ForeignMetadataError('entry', metadata['entry'], 'a list of one entry');
+  return entry;
+}
+
+function readEntry(member: Readonly<Record<string, unknown>>): AuditEntry | undefined {
+  const { at, action, target, before, after } = member;
+  const origin = readOrigin(member['origin']);
+  const state = (['begun', 'done', 'refused'] as const).find((known) => known === member['state']);
+  if (!isInstant(at) || typeof action !== 'string' || typeof target !== 'string') return undefined;
+  if (origin === undefined || state === undefined) return undefined;
+  return { at, origin, action, target, state, before, after };
+}

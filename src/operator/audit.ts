@@ -1,0 +1,119 @@
+import type { Action, AuditEntry } from '../core/audit';
+import { auditKey, decodeAudit, encodeAudit } from '../core/audit';
+import type { EpochMs } from '../core/brand';
+import { ForeignMetadataError } from '../core/metadata';
+import type { Origin } from '../core/origin';
+import type { AuditStore, CallOptions } from '../lease/store';
+import { StoreError } from '../lease/store';
+import { OperatorError } from './operator-error';
+import { shortId } from './request';
+
+/** A change that a person is about to make. */
+export interface Intent {
+  readonly at: EpochMs;
+  readonly origin: Origin;
+  readonly action: Action;
+  /** The job or the deployment. */
+  readonly target: string;
+}
+
+/** What a change has done. */
+export interface Changed<Result> {
+  readonly result: Result;
+  /** What was there before, as JSON. Undefined: nothing. */
+  readonly before?: unknown;
+  readonly after: unknown;
+}
+
+export interface Recorded<Result> {
+  readonly result: Result;
+  /** False: storage did not take the end of the record, which shows only that the change was begun. */
+  readonly recorded: boolean;
+}
+
+/**
+ * Makes a change and records it: first that it begins, then how it ended. A change whose beginning cannot be recorded is
+ * not made.
+ *
+ * @throws OperatorError `NotRecorded` if nothing was recorded and nothing changed; the error of the change
+ */
+export async function recorded<Result>(
+  store: AuditStore,
+  intent: Intent,
+  change: () => Promise<Changed<Result>>,
+  options?: CallOptions,
+): Promise<Recorded<Result>> {
+  const key = auditKey(intent.at, shortId());
+  const begun = await begin(store, key, intent, options);
+  const end = async (entry: Pick<AuditEntry, 'state' | 'before' | 'after'>): Promise<boolean> => {
+    try {
+      return (await store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun, options)).kind === 'written';
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      return false;
+    }
+  };
+  let changed: Changed<Result>;
+  try {
+    changed = await change();
+  } catch (error) {
+    // After any other error, nobody knows what became of the change.
+    if (error instanceof OperatorError) await end({ state: 'refused', after: error.message });
+    throw error;
+  }
+  const { result, before, after } = changed;
+  return { result, recorded: await end({ state: 'done', before, after }) };
+}
+
+async function begin(
+  store: AuditStore,
+  key: string,
+  intent: Intent,
+  options: CallOptions | undefined,
+): Promise<Extract<Awaited<ReturnType<AuditStore['writeAudit']>>, { kind: 'written' }>['etag']> {
+  const metadata = encodeAudit({ ...intent, state: 'begun' });
+  const refuse = (cause?: unknown): OperatorError =>
+    new OperatorError(
+      'NotRecorded',
+      `nothing was changed: storage did not take the record of this ${intent.action} of "${intent.target}"`,
+      { cause },
+    );
+  let answer: Awaited<ReturnType<AuditStore['writeAudit']>>;
+  try {
+    answer = await store.writeAudit(key, metadata, undefined, options);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw refuse(error);
+  }
+  if (answer.kind === 'refused') throw refuse();
+  return answer.etag;
+}
+
+export interface AuditPage {
+  /** Newest first. */
+  readonly entries: readonly (AuditEntry & { readonly id: string })[];
+  /** Entries that cronlease did not write, with reasons. */
+  readonly problems: readonly string[];
+  /** Where the next page begins; undefined: there is none. */
+  readonly continuation: string | undefined;
+}
+
+/** One page of what people changed, by one call. */
+export async function listAudit(
+  store: AuditStore,
+  request: { readonly limit: number; readonly continuation?: string },
+  options?: CallOptions,
+): Promise<AuditPage> {
+  const { audits, continuation } = await store.listAudits(request, options);
+  const problems: string[] = [];
+  const entries = audits.flatMap(({ key, metadata }) => {
+    try {
+      return [{ ...decodeAudit(metadata), id: key }];
+    } catch (error) {
+      if (!(error instanceof ForeignMetadataError)) throw error;
+      problems.push(`audit/${key}: ${error.message}`);
+      return [];
+    }
+  });
+  return { entries, problems, continuation };
+}

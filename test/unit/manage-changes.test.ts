@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest';
+import type { AuditEntry } from '../../src/core/audit';
+import { decodeAudit, encodeAudit } from '../../src/core/audit';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { checkMetadata } from '../../src/stores/limits';
+import { jobSpec } from '../support/job';
+import { manageBench, type ManageBench, type Sent } from '../support/manage';
+
+async function bench(store: Parameters<typeof manageBench>[1] = {}): Promise<ManageBench> {
+  const jobs = [jobSpec('a', '* * * * *'), jobSpec('b', '@manual', { overlap: 'queue' })];
+  const made = manageBench({ jobs, deployments: 1, sweepIntervalMs: 5_000 }, store);
+  await made.sim.clock.advance(125_000);
+  return made;
+}
+
+async function audit({ send }: ManageBench, query = ''): Promise<readonly Record<string, unknown>[]> {
+  const { json } = await send({ path: `audit${query}`, as: 'viewer' });
+  return (json as { entries: Record<string, unknown>[] }).entries;
+}
+
+const pause: Sent = { method: 'POST', path: 'jobs/a/pause', body: { note: 'moving' }, as: 'operator' };
+const resume: Sent = { method: 'POST', path: 'jobs/a/resume', body: { reason: 'moved' }, as: 'admin' };
+
+describe('each change is recorded', () => {
+  it('with who, when, from where, what before and after, newest first', async () => {
+    const made = await bench();
+    expect((await made.send(pause)).json).toMatchObject({ recorded: true });
+    await made.sim.clock.advance(1_000);
+    await made.send(resume);
+    await made.sim.clock.advance(1_000);
+    const { json } = await made.send({
+      method: 'POST',
+      path: 'jobs/b/runs',
+      body: { reason: 'a test' },
+      as: 'operator',
+    });
+    const { runId } = json as { runId: string };
+    await made.sim.clock.advance(1_000);
+    await made.send(resume);
+    const since = '2026-01-01T00:02:05.000Z';
+    const until = '2026-01-01T00:02:06.000Z';
+    expect(await audit(made)).toMatchObject([
+      { actor: 'of-admin', action: 'resume', state: 'refused', after: 'job "a" is not paused' },
+      {
+        actor: 'of-operator',
+        channel: 'key',
+        reason: 'a test',
+        action: 'run',
+        target: 'b',
+        state: 'done',
+        after: { runId },
+      },
+      {
+        ...{ at: until, actor: 'of-admin', reason: 'moved', action: 'resume', target: 'a', state: 'done' },
+        before: { by: 'of-operator', note: 'moving', since, until: null },
+        after: { by: 'of-operator', note: 'moving', since, until },
+      },
+      { at: since, action: 'pause', target: 'a', reason: 'moving', after: { since, until: null } },
+    ]);
+  });
+
+  it('in pages', async () => {
+    const made = await bench();
+    for (let second = 0; second < 5; second += 1) {
+      await made.send(second % 2 === 0 ? pause : resume);
+      await made.sim.clock.advance(1_000);
+    }
+    const first = await made.send({ path: 'audit?limit=3', as: 'viewer' });
+    const { entries, cursor } = first.json as { entries: { action: string }[]; cursor: string };
+    expect(entries.map(({ action }) => action)).toEqual(['pause', 'resume', 'pause']);
+    expect((await audit(made, `?cursor=${cursor}`)).map(({ action }) => action)).toEqual(['resume', 'pause']);
+    const cut = await made.send({ path: `audit?cursor=${cursor.slice(0, -2)}`, as: 'viewer' });
+    expect(cut.json).toMatchObject({ status: 400, place: 'query: cursor' });
+  });
+
+  it('before it is made: what cannot be recorded is not changed', async () => {
+    const made = await bench({ store: { writeAudit: () => Promise.reject(new StoreUnavailableError('503')) } });
+    expect((await made.send(pause)).json).toMatchObject({ status: 503, code: 'NotRecorded' });
+    expect((await made.send({ path: 'jobs/a', as: 'viewer' })).json).toMatchObject({ pause: null });
+  });
+
+  it('as begun, if its end cannot be recorded, and the answer shows that', async () => {
+    let writes = 0;
+    const inner: { write?: ManageBench['desk']['store']['writeAudit'] } = {};
+    const made = await bench({
+      store: {
+        writeAudit: async (...args) => {
+          writes += 1;
+          if (writes % 2 === 0 || inner.write === undefined) throw new StoreUnavailableError('503');
+          return inner.write(...args);
+        },
+      },
+    });
+    inner.write = made.sim.store.writeAudit;
+    expect((await made.send(pause)).json).toMatchObject({ pause: { note: 'moving' }, recorded: false });
+    expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun', reason: 'moving' }]);
+  });
+
+  it('as begun, if nobody knows what became of it', async () => {
+    const made = await bench({ store: { writeControl: () => Promise.reject(new StoreUnavailableError('503')) } });
+    expect((await made.send(pause)).json).toMatchObject({ status: 503, code: 'StoreUnavailable' });
+    expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun' }]);
+  });
+
+  it('within the limits of storage, whatever it says', () => {
+    const entry: AuditEntry = {
+      at: Date.UTC(2026, 0, 1),
+      origin: { actor: '漢'.repeat(500), channel: 'browser', reason: '💣'.repeat(500) },
+      ...{ action: 'rerun', target: 'x'.repeat(500), state: 'done' },
+      before: { input: '漢'.repeat(9_000) },
+      after: { input: '"\\'.repeat(9_000) },
+    };
+    const metadata = encodeAudit(entry);
+    expect(() => checkMetadata(metadata)).not.toThrow();
+    expect(decodeAudit(metadata)).toMatchObject({ at: entry.at, action: 'rerun', state: 'done' });
+    expect(() => decodeAudit({ ...metadata, entry: '[]' })).toThrow('a list of one entry');
+    expect(() => decodeAudit({ ...metadata, entry: '[{"at":1}]' })).toThrow('a list of known members');
+  });
+
+  it('and an entry that something else wrote hides no other', async () => {
+    const made = await bench();
+    await made.send(pause);
+    await made.sim.store.writeAudit('0', { by: 'eve' }, undefined);
+    const { json } = await made.send({ path: 'audit', as: 'viewer' });
+    expect(json).toMatchObject({
+      entries: [{ action: 'pause' }],
+      problems: [expect.stringContaining('audit/0: ') as string],
+    });
+  });
+});
+
+describe('a request with an Idempotency-Key', () => {
+  const key = { 'idempotency-key': 'k-1' };
+  const run: Sent = { method: 'POST', path: 'jobs/b/runs', body: { input: { n: 1 } }, as: 'operator', headers: key };
+  const idOf = async ({ send }: ManageBench, sent: Sent): Promise<string> => {
+    const { json, status } = await send(sent);
+    expect([status, json]).toEqual([202, expect.anything() as unknown]);
+    return (json as { runId: string }).runId;
+  };
+
+  it('is the same request again, while it waits, while it runs, and when it is over', async () => {
+    const made = await bench();
+    const first = await idOf(made, run);
+    expect(await idOf(made, run)).toBe(first);
+    await made.sim.clock.advance(30_000);
+    expect(await idOf(made, run)).toBe(first);
+    // The next change removes the entry of the request that was taken.
+    await idOf(made, { ...run, headers: {} });
+    await made.sim.clock.advance(30_000);
+    await idOf(made, { ...run, headers: {} });
+    expect(await idOf(made, run)).toBe(first);
+    await made.sim.clock.advance(30_000);
+    expect(made.sim.calls.filter(({ job }) => job === 'b')).toHaveLength(3);
+  });
+
+  it('is one request if it is sent many times at once', async () => {
+    const made = await bench();
+    const ids = await Promise.all(Array.from({ length: 5 }, () => idOf(made, run)));
+    expect(new Set(ids).size).toBe(1);
+    await made.sim.clock.advance(30_000);
+    expect(made.sim.calls.filter(({ job }) => job === 'b')).toHaveLength(1);
+  });
+
+  it('is made at last if the first answer was an error before anything was requested', async () => {
+    let fails = true;
+    const inner: { write?: ManageBench['desk']['store']['writeControl'] } = {};
+    const made = await bench({
+      store: {
+        writeControl: async (...args) => {
+          if (fails || inner.write === undefined) throw new StoreUnavailableError('503');
+          return inner.write(...args);
+        },
+      },
+    });
+    inner.write = made.sim.store.writeControl;
+    expect((await made.send(run)).status).toBe(503);
+    fails = false;
+    const id = await idOf(made, run);
+    await made.sim.clock.advance(30_000);
+    expect((await made.send({ path: `runs/${id}`, as: 'viewer' })).json).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('is refused if the key named another request before', async () => {
+    const made = await bench();
+    await idOf(made, run);
+    for (const other of [
+      { ...run, body: { input: { n: 2 } } },
+      { ...run, path: 'runs/a-20260101T000100Z/rerun' },
+    ]) {
+      expect((await made.send(other)).json).toMatchObject({ status: 422, code: 'KeyReused' });
+    }
+  });
+
+  it("is another caller's own with the same key", async () => {
+    const made = await bench();
+    expect(await idOf(made, { ...run, as: 'admin' })).not.toBe(await idOf(made, run));
+  });
+
+  it('repeats an earlier run once', async () => {
+    const made = await bench();
+    const rerun = { ...run, path: 'runs/a-20260101T000100Z/rerun', body: {} };
+    const first = await idOf(made, rerun);
+    await made.sim.clock.advance(30_000);
+    expect(await idOf(made, rerun)).toBe(first);
+    expect((await made.send({ path: `runs/${first}`, as: 'viewer' })).json).toMatchObject({
+      ...{ job: 'a', trigger: 'manual', rerunOf: '2026-01-01T00:01:00.000Z' },
+      origin: { actor: 'of-operator', channel: 'key' },
+    });
+    expect((await made.send({ path: 'runs?job=a', as: 'viewer' })).json).toMatchObject({
+      runs: expect.arrayContaining([
+        expect.objectContaining({ runId: first, rerunOf: '2026-01-01T00:01:00.000Z' }),
+      ]) as unknown,
+    });
+  });
+
+  it.each(['', ' ', 'x'.repeat(201), 'a b', 'ä'])('is refused with the key "%s"', async (value) => {
+    const made = await bench();
+    const { json } = await made.send({ ...run, headers: { 'idempotency-key': value } });
+    expect(json).toMatchObject({ status: 400, place: 'idempotency-key' });
+  });
+});
