@@ -14,7 +14,18 @@ export interface Terminal {
  * @throws CliError `NotConfirmed` when the name is not typed, or standard input is no terminal
  */
 export async function confirm(job: string, yes: boolean, terminal: Terminal = TERMINAL): Promise<void> {
-  if (yes) return;
+  if (yes || (await ask('Type the name of the job to confirm: ', terminal)) === job) return;
+  throw new CliError('NotConfirmed', `nothing was done: the name of the job, "${job}", was not typed`);
+}
+
+/** As {@link confirm}, by `yes` or `y`, for what can be undone. */
+export async function confirmYes(question: string, yes: boolean, terminal: Terminal = TERMINAL): Promise<void> {
+  if (yes || /^y(?:es)?$/i.test(await ask(question, terminal))) return;
+  throw new CliError('NotConfirmed', 'nothing was done: it was not confirmed with "yes"');
+}
+
+/** The answer; empty where the input ends. */
+async function ask(question: string, terminal: Terminal): Promise<string> {
   if (terminal.input.isTTY !== true) {
     throw new CliError('NotConfirmed', 'nothing was done: this is no terminal to confirm on. Add --yes to go ahead');
   }
@@ -25,12 +36,10 @@ export async function confirm(job: string, yes: boolean, terminal: Terminal = TE
         resolve('');
       });
     });
-    const typed = await Promise.race([lines.question(`Type the name of the job to confirm: `), ended]);
-    if (typed.trim() === job) return;
+    return (await Promise.race([lines.question(question), ended])).trim();
   } finally {
     lines.close();
   }
-  throw new CliError('NotConfirmed', `nothing was done: the name of the job, "${job}", was not typed`);
 }
 
 const TERMINAL: Terminal = { input: process.stdin, output: process.stderr };

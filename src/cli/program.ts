@@ -8,8 +8,10 @@ import type { ForgetOptions } from './forget';
 import type { FileOptions } from './jobs-file';
 import type { LogsOptions } from './logs';
 import type { NextOptions } from './next';
-import type { ManyOptions, OperateOptions, PauseOptions } from './operate';
+import type { ManyOptions } from './act-on-jobs';
+import type { OperateOptions } from './operate';
 import { EXIT_CODES, NO } from './output';
+import type { PauseOptions } from './pause';
 import type { RecoverOptions } from './recover';
 import type { RunsOptions } from './runs';
 import type { StatusOptions } from './status';
@@ -212,24 +214,34 @@ function addActing(program: Command, done: Done): void {
   actingOnMany(
     program,
     'pause',
-    'pause a job',
-    'Pauses a job on all deployments: its due times no longer run. A run in progress continues, and "cronlease run" still works.',
+    'pause jobs',
+    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. Lists several jobs and asks before it pauses them.',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
-    .option('--by <NAME>', 'name of the person who pauses it (default: your user name)')
-    .option('--json', 'print {job, by, note, since, until}')
-    .addHelpText('after', examples('cronlease pause nightly-report --note "the warehouse is being moved"'))
-    .action(async (job: string | undefined, options: PauseOptions) => done(await (await load()).pause(job, options)));
+    .option('--by <NAME>', 'name of the person who pauses them (default: your user name)')
+    .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease pause nightly-report --note "the warehouse is being moved"',
+        'cronlease pause "report-*" --note "no reports on holidays"',
+      ),
+    )
+    .action(async (jobs: string[], options: PauseOptions) =>
+      done(await (await import('./pause.js')).pause(jobs, options)),
+    );
 
   actingOnMany(
     program,
     'resume',
-    'end a pause',
-    'Ends the pause of a job now. The due times of the pause do not run, and are recorded as paused.',
+    'end the pause of jobs',
+    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. Lists several jobs and asks before it resumes them.',
   )
-    .option('--json', 'print {job, by, note, since, until}')
-    .addHelpText('after', examples('cronlease resume nightly-report'))
-    .action(async (job: string | undefined, options: ManyOptions) => done(await (await load()).resume(job, options)));
+    .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
+    .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))
+    .action(async (jobs: string[], options: ManyOptions) =>
+      done(await (await import('./pause.js')).resume(jobs, options)),
+    );
 }
 
 /** Commands about deployments. */
@@ -404,9 +416,10 @@ function acting(program: Command, name: string, summary: string, description: st
 }
 
 function actingOnMany(program: Command, name: string, summary: string, description: string): Command {
-  return withStorage(timed(program, name, 'JOB', summary, description))
-    .argument('[JOB]', 'name of a job')
-    .option('--tag <TAG>', 'instead of JOB: the jobs with this tag');
+  return withStorage(timed(program, name, 'JOB…', summary, description))
+    .argument('[JOB...]', 'names of jobs, or patterns such as "report-*"')
+    .option('--tag <TAG>', 'instead of JOB: the jobs with this tag')
+    .option('--yes', 'do not ask for confirmation');
 }
 
 function withTimes(to: Command): Command {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobName } from '../../src/core/brand';
@@ -127,23 +126,10 @@ describe.concurrent('status --watch', () => {
   /** Stands for the change to the other screen and back. */
   const OTHER = '<other screen>';
 
-  /** A command in a terminal of 80 columns, with what it has written so far. */
-  function inTerminal(args: readonly string[]) {
-    const command = `stty cols 80 rows 24; ${[...folder.command, ...args].map((part) => `'${part}'`).join(' ')}`;
-    const child = spawn('script', ['-qefc', command, '/dev/null'], {
-      cwd: folder.path,
-      env: { ...process.env, ...env(), TERM: 'xterm-256color', NO_COLOR: undefined, FORCE_COLOR: undefined },
-    });
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
-    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-    return { child, ended, text: () => text };
-  }
-
   it('repaints a terminal in place until q, and leaves the last state below', async () => {
-    const { child, ended, text } = inTerminal(['status', '--watch']);
+    const { type, ended, text } = folder.inTerminal(['status', '--watch'], env());
     await vi.waitFor(() => expect(text()).toContain('q ends'), { timeout: 60_000 });
-    child.stdin.write('q');
+    type('q');
     expect(await ended).toBe(0);
     const [before = '', painted = '', after = ''] = text()
       .replace('\u001b[?1049h', OTHER)
@@ -160,9 +146,9 @@ describe.concurrent('status --watch', () => {
   });
 
   it('ends with Ctrl+C too', async () => {
-    const { child, ended, text } = inTerminal(['status', '--watch', '--failed']);
+    const { type, ended, text } = folder.inTerminal(['status', '--watch', '--failed'], env());
     await vi.waitFor(() => expect(text()).toContain('q ends'), { timeout: 60_000 });
-    child.stdin.write('\u0003');
+    type('\u0003');
     expect(await ended).toBe(1);
     expect(text()).toContain('\u001b[?1049l');
   });
@@ -224,5 +210,46 @@ describe('cordon and uncordon', () => {
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Did you mean "green"?') as unknown });
     expect(await onStorage('cordon', 'green', '--note', ' ')).toMatchObject({ code: 2 });
     expect(await onStorage('cordon', 'green')).toMatchObject({ code: 2 });
+  });
+});
+
+describe('pause and resume of several jobs', () => {
+  const pausesOf = async (...jobs: readonly string[]): Promise<readonly boolean[]> => {
+    const { jobs: listed } = JSON.parse((await onStorage('status', ...jobs, '--json')).stdout) as Overview;
+    return jobs.map((job) => listed.find(({ name }) => name === job)?.state === 'paused');
+  };
+
+  it('lists them and asks, and does nothing without a yes', async () => {
+    const asked = folder.inTerminal(['pause', '*', '--note', 'holidays'], env());
+    await vi.waitFor(() => expect(asked.text()).toContain('Type yes to confirm'), { timeout: 60_000 });
+    expect(asked.text()).toMatch(/^Pause:\r\n {2}failing\r\n(?: {2}idle\r\n)?/);
+    expect(asked.text()).toMatch(/Left as they are, since paused already:\r\n(?: {2}idle\r\n)? {2}stopped\r\n/);
+    asked.type('no\n');
+    expect(await asked.ended).toBe(1);
+    expect(asked.text()).toContain('nothing was done');
+    expect(await pausesOf('failing', 'stopped')).toEqual([false, true]);
+    const unasked = await onStorage('pause', 'failing', 'idle', '--note', 'n');
+    expect(unasked).toMatchObject({ code: 1, stderr: expect.stringContaining('Add --yes') as unknown });
+    expect(await pausesOf('failing')).toEqual([false]);
+  });
+
+  it('takes a yes, a pattern, several names and a tag', async () => {
+    await onStorage('resume', 'idle', 'stopped', '--yes');
+    const paused = await onStorage('pause', '--tag', 'billing', '--note', 'holidays', '--yes');
+    expect(paused).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Paused failing .*\nPaused idle /s) as unknown,
+    });
+    expect(await pausesOf('failing', 'idle', 'stopped')).toEqual([true, true, false]);
+    const again = await onStorage('pause', '--tag', 'billing', '--note', 'n', '--yes');
+    expect(again).toMatchObject({ code: 1, stderr: 'error: jobs "failing", "idle": paused already\n' });
+    const asked = folder.inTerminal(['resume', '*l*'], env());
+    await vi.waitFor(() => expect(asked.text()).toContain('Resume these 2 jobs?'), { timeout: 60_000 });
+    asked.type('yes\n');
+    expect(await asked.ended).toBe(0);
+    expect(await pausesOf('failing', 'idle', 'stopped')).toEqual([false, false, false]);
+    const listed = await folder.json<object[]>(onStorage('pause', 'idle', 'sto*', '--note', 'n', '--yes', '--json'));
+    expect(listed).toMatchObject([{ job: 'idle', note: 'n' }, { job: 'stopped' }]);
+    expect(await onStorage('resume', 'x*', '--yes')).toMatchObject({ code: 1, stdout: '' });
   });
 });

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -23,13 +23,22 @@ export interface Started {
   signal(name: NodeJS.Signals): void;
 }
 
+/** A command in a terminal. */
+export interface InTerminal {
+  /** All that the terminal was sent so far. */
+  text(): string;
+  type(keys: string): void;
+  /** Its exit code. */
+  readonly ended: Promise<number | null>;
+}
+
 /** A folder with a jobs file, to run `cronlease` in. */
 export interface CliFolder {
   readonly path: string;
   /** Runs `cronlease` as a process of its own, here or in another folder. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Promise<Ended>;
-  /** The program and its first parameter, for a test that starts it by other means. */
-  readonly command: readonly [program: string, file: string];
+  /** Runs `cronlease` in a terminal of 80 columns and 24 rows. */
+  inTerminal(args: readonly string[], env?: NodeJS.ProcessEnv): InTerminal;
   /** As `run`, for a command that a test ends. */
   start(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Started;
   /** Checks the exit code of a command, and returns the JSON document that it printed. */
@@ -69,7 +78,17 @@ export function cliFolder(): CliFolder {
   };
   return {
     path: folder,
-    command: [process.execPath, file],
+    inTerminal(args, env = {}) {
+      const line = [process.execPath, file, ...args].map((part) => `'${part}'`).join(' ');
+      const child = spawn('script', ['-qefc', `stty cols 80 rows 24; ${line}`, '/dev/null'], {
+        cwd: folder,
+        env: { ...Object.fromEntries(clean), NO_COLOR: undefined, TERM: 'xterm-256color', ...env },
+      });
+      let text = '';
+      child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
+      const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+      return { text: () => text, type: (keys) => void child.stdin.write(keys), ended };
+    },
     start,
     run: (args, env, cwd) => start(args, env, cwd).ended,
     async json<Value>(running: Promise<Ended>, code = 0) {

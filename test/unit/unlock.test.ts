@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { confirm } from '../../src/cli/confirm';
+import { confirm, confirmYes } from '../../src/cli/confirm';
 import type { JobName } from '../../src/core/brand';
 import { StaleLeaderError } from '../../src/lease/fence';
 import type { FencedBlob } from '../../src/lease/fence';
@@ -111,6 +111,20 @@ describe('asking before', () => {
     const closed = terminal(true);
     closed.input.end();
     await expect(confirm('nightly', false, closed)).rejects.toMatchObject({ code: 'NotConfirmed' });
+  });
+
+  it('wants a yes for what can be undone', async () => {
+    const answered = async (text: string): Promise<void> => {
+      const asked = terminal(true);
+      asked.input.end(text);
+      return confirmYes('Go? ', false, asked);
+    };
+    for (const yes of ['yes\n', 'Y\n', ' YES \n']) await expect(answered(yes)).resolves.toBeUndefined();
+    for (const no of ['\n', 'no\n', 'yesterday\n', '']) {
+      await expect(answered(no)).rejects.toMatchObject({ code: 'NotConfirmed' });
+    }
+    await expect(confirmYes('Go? ', true, terminal(false))).resolves.toBeUndefined();
+    await expect(confirmYes('Go? ', false, terminal(false))).rejects.toThrow('--yes');
   });
 
   it('is not done where nobody can answer, or it was said', async () => {

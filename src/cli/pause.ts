@@ -1,0 +1,75 @@
+import { openPause } from '../core/control';
+import { showSpan } from '../core/show-time';
+import type { StillRuns } from '../operator/pause';
+import { pauseJob, resumeJob, stillRuns } from '../operator/pause';
+import { actOnJobs } from './act-on-jobs';
+import type { ManyOptions } from './act-on-jobs';
+import { UsageError } from './cli-error';
+import { userName } from './person';
+import type { ShowTime } from './time';
+import { timesOf } from './time';
+
+export interface PauseOptions extends ManyOptions {
+  readonly note: string;
+  readonly by?: string | undefined;
+}
+
+/** `cronlease pause`: starts nothing new from now on. */
+export async function pause(jobs: readonly string[], options: PauseOptions): Promise<number> {
+  const note = options.note.trim();
+  if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
+  const show = timesOf(options);
+  return actOnJobs(jobs, options, {
+    verb: 'Pause',
+    isDone: (control) => openPause(control) !== undefined,
+    done: { code: 'AlreadyPaused', state: 'paused already' },
+    async act({ store, subject }) {
+      const { name } = subject;
+      const { by, since } = await pauseJob(store, subject, { by: options.by ?? userName(), note });
+      const still = await stillRuns(store, subject);
+      return {
+        json: { job: name, by, note, since: iso(since), until: null },
+        text: [
+          `Paused ${name} since ${show(since)}. Only requests ("cronlease run") start from now on.`,
+          ...tellStill(name, still, show),
+        ].join('\n'),
+      };
+    },
+  });
+}
+
+function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): readonly string[] {
+  if (still === undefined) return [];
+  const { runId, deployment, startsAt, how } = still;
+  if (runId === undefined) return ['A due time is being claimed at this moment, and may still run.'];
+  const where = deployment === undefined ? '' : ` on ${deployment}`;
+  switch (how) {
+    case 'claimed':
+      return [`Run ${runId} was claimed before the pause: it starts${where} at ${show(startsAt)}.`];
+    case 'running':
+      return [`Run ${runId} is running${where}, and continues. To end it: cronlease cancel ${job}`];
+    case 'waiting':
+      return [`Run ${runId} has begun, and its next attempt follows. To end it: cronlease cancel ${job}`];
+  }
+}
+
+/** `cronlease resume`: ends the pause. */
+export function resume(jobs: readonly string[], options: ManyOptions): Promise<number> {
+  return actOnJobs(jobs, options, {
+    verb: 'Resume',
+    isDone: (control) => openPause(control) === undefined,
+    done: { code: 'NotPaused', state: 'not paused' },
+    async act({ store, subject }) {
+      const { name } = subject;
+      const { by, note, since, until } = await resumeJob(store, subject);
+      return {
+        json: { job: name, by, note, since: iso(since), until: iso(until) },
+        text: `Resumed ${name} after ${showSpan(until - since)}. Due times of the pause are recorded as paused.`,
+      };
+    },
+  });
+}
+
+function iso(instant: number): string {
+  return new Date(instant).toISOString();
+}
