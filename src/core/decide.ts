@@ -285,6 +285,7 @@ function adopt(s: Situation): Row {
     owed: from > through ? base.owed : [...base.owed, change],
     revision: s.revision,
     scheduleHash: s.job.scheduleHash,
+    scheduleSince: through,
   };
 }
 

@@ -1,14 +1,17 @@
 import type { EpochMs, Token } from './brand';
 import type { Control, ManualRequest } from './control';
-import { pauseAt, pendingRequests } from './control';
+import { pendingRequests } from './control';
 import type { Reason, RunFate, Stretch, UnrunFate } from './fate';
 import type { JobSpec } from './job';
-import { actualTime } from './job';
+import { recordKey } from './key';
 import type { PastAttempt, Row } from './row';
 import { lostAttempt, PAST_ATTEMPTS } from './row';
 
 /** The assumed `keep` of a job that is not in the jobs file. */
 const KEEP_MS = 90 * 24 * 3_600_000;
+
+/** How far before `until` lost records are looked for. */
+const LOOK_BACK_MS = 7 * 24 * 3_600_000;
 
 /** A ledger record as a listing shows it. */
 export interface RecordView {
@@ -28,11 +31,11 @@ export interface Wreck {
   readonly spec: JobSpec | undefined;
   readonly row: Row;
   readonly control: Control;
-  /** At least those of due times after the row's cursor. */
+  /** At least those of due times after {@link listedFrom}, and the one before. */
   readonly records: readonly RecordView[];
   /** The state of the record of the row's run. */
   readonly runRecord: 'none' | 'open' | 'final';
-  /** The ids of the waiting requests that have a record. */
+  /** The ids of the control's requests that have a record. */
   readonly recordedRequests: ReadonlySet<string>;
   /** The storage service's time. */
   readonly now: EpochMs;
@@ -67,14 +70,19 @@ export interface Recovery {
 }
 
 /**
- * Repairs a job after an asynchronous failover of its storage account. The row may be older than its ledger, its
- * control and the work that was done. Cursor and token never go back, and a recorded due time keeps its one fate.
+ * Repairs a job after an asynchronous failover of its storage account. Each of its blobs may have returned to an instant
+ * of its own: the row may be older than its ledger, its control and the work that was done, and any record that is older
+ * than the row may be missing, or be open again. Cursor and token never go back, and a recorded due time keeps its one
+ * fate.
  */
 export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
   const highest = records.reduce((most, record) => Math.max(most, record.token ?? 0), Number(row.token));
   const token = (highest + choices.raiseBy) as Token;
-  if (row.forgotten !== undefined) return { row: { ...row, token }, run: undefined, stretches: [], abandoned: [] };
+  const abandoned = records
+    .filter((record) => record.state === 'open' && record.key !== row.run?.key)
+    .map((record) => record.key);
+  if (row.forgotten !== undefined) return { row: { ...row, token }, run: undefined, stretches: [], abandoned };
   const run = recoverRun(wreck, choices);
   const due = spec === undefined ? undecidable(wreck) : dueTimes(wreck, spec, choices.until);
   const requests = spec === undefined ? { taken: row.manualTaken, stretches: [] } : lostRequests(wreck, choices.until);
@@ -89,18 +97,41 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
     },
     run,
     stretches: [...requests.stretches, ...due.stretches],
-    abandoned: records
-      .filter((record) => record.state === 'open' && record.key !== row.run?.key)
-      .map((record) => record.key),
+    abandoned,
   };
 }
 
-function recoverRun({ spec, row, records, runRecord, now }: Wreck, { runs }: RecoverChoices): RunRecovery | undefined {
+/** The instant after which all records of a job are needed. A run may have been recorded long after its due time. */
+export function listedFrom({ cursor }: Pick<Row, 'cursor'>, until: EpochMs): EpochMs {
+  return Math.min(cursor, until - LOOK_BACK_MS);
+}
+
+/**
+ * The instant after which a due time without a record has lost it. Before the row followed its schedule there were other
+ * due times or none, and retention deletes old records.
+ */
+function decidedSince(wreck: Wreck, until: EpochMs): EpochMs {
+  const { spec, row } = wreck;
+  const { cursor, scheduleSince = cursor } = row;
+  if (spec?.scheduleHash !== row.scheduleHash) return cursor;
+  return Math.min(cursor, Math.max(scheduleSince, keptSince(wreck), until - LOOK_BACK_MS));
+}
+
+/** Retention deletes no record of a later time. The file's `keep` may have changed since the row's last claim. */
+function keptSince({ spec, row: { keepMs = Infinity }, now }: Wreck): EpochMs {
+  return now - Math.min(spec?.keepMs ?? KEEP_MS, keepMs);
+}
+
+function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undefined {
+  const { spec, row, records, runRecord } = wreck;
   const { run } = row;
-  if (run === undefined || row.phase === 'idle') return undefined;
+  if (run === undefined) return undefined;
+  if (row.phase === 'idle') {
+    return runRecord === 'final' ? undefined : { kind: 'ends', fate: 'failed', reason: 'outcomeUnknown' };
+  }
   if (runRecord === 'final') return { kind: 'settled' };
   // The record existed once, and retention has deleted it.
-  if (row.phase === 'running' && now - run.since > (spec?.keepMs ?? KEEP_MS)) return { kind: 'settled' };
+  if (row.phase === 'running' && run.since < keptSince(wreck)) return { kind: 'settled' };
   // Nobody claims before the last run is over. A later claim has a record, so this run was over and its record is lost.
   const wasOver = records.some((record) => record.key !== run.key && (record.token ?? 0) > row.token);
   if (wasOver || runs === 'fail') return { kind: 'ends', fate: 'failed', reason: 'failedOver' };
@@ -120,7 +151,7 @@ function runAfter(row: Row, run: RunRecovery | undefined, { runs }: RecoverChoic
     case 'settled':
       return { ...row, phase: 'running', notBefore: undefined };
     case 'ends':
-      return { ...row, phase: 'running', notBefore: undefined, past: pastOf(row) };
+      return row.phase === 'idle' ? row : { ...row, phase: 'running', notBefore: undefined, past: pastOf(row) };
     case 'goesOn':
       return {
         ...row,
@@ -155,24 +186,24 @@ function newestDecided(records: readonly RecordView[]): EpochMs {
   );
 }
 
-/** Gives each unrecorded due time since the cursor its fate. A stretch never spans a recorded one. */
+/** Gives each due time without a record its fate. A stretch never spans a recorded one. */
 function dueTimes(wreck: Wreck, spec: JobSpec, until: EpochMs): Decided {
   const { row, records } = wreck;
   const { timetable } = spec;
   const newest = spec.kind === 'timed' ? newestDecided(records) : 0;
-  const limit = Math.max(newest, until - spec.offsetMs);
-  const decided = records.filter((record) => record.request === undefined).sort((a, b) => a.through - b.through);
+  const limit = Math.max(row.cursor, newest, until - spec.offsetMs);
+  const decided = decidedSpans(wreck);
+  const [fate, reason] = fateOf(wreck, spec);
   const stretches: Stretch[] = [];
   let open: Stretch | undefined;
   let passed = 0;
-  for (let at = timetable.next(row.cursor); at !== undefined && at <= limit; at = timetable.next(at)) {
+  for (let at = timetable.next(decidedSince(wreck, until)); at !== undefined && at <= limit; at = timetable.next(at)) {
     while ((decided[passed]?.through ?? Infinity) < at) passed += 1;
-    if ((decided[passed]?.scheduledFor ?? Infinity) <= at) {
+    if ((decided[passed]?.from ?? Infinity) <= at) {
       open = undefined;
       continue;
     }
-    const [fate, reason] = fateOf(wreck, spec, at);
-    if (open?.reason === reason) {
+    if (open !== undefined) {
       open = { ...open, through: at, count: open.count + 1 };
       stretches[stretches.length - 1] = open;
     } else {
@@ -180,13 +211,29 @@ function dueTimes(wreck: Wreck, spec: JobSpec, until: EpochMs): Decided {
       stretches.push(open);
     }
   }
-  return { cursor: Math.max(row.cursor, limit), stretches };
+  return { cursor: limit, stretches };
 }
 
-/** A disabled or paused due time cannot have run. Nothing is known of any other. */
-function fateOf({ row, control }: Wreck, spec: JobSpec, at: EpochMs): readonly [UnrunFate, Reason] {
+type Span = Pick<Stretch, 'from' | 'through'>;
+
+/** The due times that have a record, or will have one: from the row's debts, or from its own run. By their ends. */
+function decidedSpans({ row: { run, owed }, records }: Wreck): readonly Span[] {
+  const recorded = records
+    .filter(({ request }) => request === undefined)
+    .map(({ scheduledFor, through }): Span => ({ from: scheduledFor, through }));
+  const own =
+    run?.key === recordKey(run?.scheduledFor ?? 0) ? [{ from: run.scheduledFor, through: run.scheduledFor }] : [];
+  return [...recorded, ...owed.filter(({ request }) => request === undefined), ...own].sort(
+    (a, b) => a.through - b.through,
+  );
+}
+
+/**
+ * A due time of a disabled job cannot have run. Nothing is known of any other, even in a pause: the end of the pause may
+ * be lost, and a due time at its beginning may have been claimed before.
+ */
+function fateOf({ row }: Wreck, spec: JobSpec): readonly [UnrunFate, Reason] {
   if (!spec.enabled && spec.scheduleHash === row.scheduleHash) return ['disabled', 'disabled'];
-  if (pauseAt(control, actualTime(spec, at)) !== undefined) return ['paused', 'paused'];
   return ['expired', 'failedOver'];
 }
 
@@ -195,13 +242,21 @@ interface LostRequests {
   readonly stretches: readonly Stretch[];
 }
 
-/** A row that was lost may have taken a request that still waits. */
-function lostRequests({ row, control, recordedRequests }: Wreck, until: EpochMs): LostRequests {
+/**
+ * A row that was lost may have taken a request that still waits. A request that the row has taken may have lost its
+ * record, if the control still shows it.
+ */
+function lostRequests(wreck: Wreck, until: EpochMs): LostRequests {
+  const { row, control, recordedRequests } = wreck;
   const old = pendingRequests(control, row.manualTaken).filter(({ time }) => time <= until);
-  const lost = old.filter(({ id }) => !recordedRequests.has(id));
+  const taken = control.requests.filter(({ number, time }) => number <= row.manualTaken && time > keptSince(wreck));
+  const hasNone = ({ id, time }: ManualRequest): boolean =>
+    !recordedRequests.has(id) &&
+    row.run?.key !== recordKey(time, id) &&
+    !row.owed.some(({ request }) => request === id);
   return {
     taken: Math.max(row.manualTaken, ...old.map(({ number }) => number)),
-    stretches: lost.map(requestStretch),
+    stretches: [...taken, ...old].filter(hasNone).map(requestStretch),
   };
 }
 

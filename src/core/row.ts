@@ -99,6 +99,11 @@ export interface Row {
   readonly recent: readonly Recent[];
   readonly revision: number;
   readonly scheduleHash: string;
+  /**
+   * The cursor from which the row has followed this schedule: each due time between the two has its outcome. `recover`
+   * finds lost records by it. Undefined: an older version wrote the row.
+   */
+  readonly scheduleSince: EpochMs | undefined;
   /** Number of the last manual request that was taken. */
   readonly manualTaken: number;
   /** When an operator forgot the job. If the file has it again, the job counts as new. */
@@ -142,6 +147,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     recent: [],
     revision,
     scheduleHash,
+    scheduleSince: cursor,
     manualTaken: 0,
     forgotten: undefined,
   };
@@ -220,6 +226,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     recent: encodeRecent(row.recent),
     revision: row.revision,
     hash: row.scheduleHash,
+    hashsince: isoOrUndefined(row.scheduleSince),
     manualtaken: row.manualTaken,
     forgotten: isoOrUndefined(row.forgotten),
   });
@@ -259,6 +266,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     recent: decodeRecent(read.optionalText('recent')),
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),
+    scheduleSince: read.optionalInstant('hashsince'),
     manualTaken: read.whole('manualtaken'),
     forgotten: read.optionalInstant('forgotten'),
   };

@@ -1,10 +1,10 @@
 import type { EpochMs, JobName } from '../core/brand';
-import { pendingRequests } from '../core/control';
+import { PLAN_PIECE, STOP_PIECE } from '../core/fan-out';
 import type { Stretch } from '../core/fate';
 import type { JobSpec, JobsFile } from '../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../core/key';
-import { attemptHistory, finalRecord } from '../core/record';
-import { afterFailover } from '../core/failover';
+import { attemptHistory, finalRecord, unknownRecord } from '../core/record';
+import { afterFailover, listedFrom } from '../core/failover';
 import type { RecordView, RecoverChoices, Recovery, RunRecovery, Wreck } from '../core/failover';
 import type { Row } from '../core/row';
 import { encodeRow, newRow, OWED_STRETCHES } from '../core/row';
@@ -89,7 +89,7 @@ async function recoverJob(
   spec: JobSpec | undefined,
 ): Promise<JobRecovery | undefined> {
   const state = stateIn(listing, job);
-  const records = await recordsOf(desk, job, spec, state.row);
+  const records = await recordsOf(desk, job, spec, state.row && listedFrom(state.row, request.until));
   const row = state.row ?? lostRow(request, spec, records);
   // A control without a row or a job in the file. Nothing of it can go back.
   if (row === undefined) return undefined;
@@ -143,15 +143,14 @@ function refuseOlderFile(revision: number, spec: JobSpec | undefined, row: Row):
   );
 }
 
-/** The records after the row's cursor and one before it, newest first. */
+/** The records after an instant and one before it, newest first. Undefined: the job has no row. */
 async function recordsOf(
   { store }: Desk,
   job: JobName,
   spec: JobSpec | undefined,
-  row: Row | undefined,
+  from: EpochMs | undefined,
 ): Promise<readonly RecordView[]> {
-  const hasCursor = row !== undefined && (spec === undefined || spec.kind === 'timed');
-  const cursor = hasCursor ? row.cursor : 0;
+  const hasCursor = from !== undefined && (spec === undefined || spec.kind === 'timed');
   const records: RecordView[] = [];
   let continuation: string | undefined;
   do {
@@ -160,7 +159,7 @@ async function recordsOf(
       const record = viewOf(listed);
       if (record === undefined) continue;
       records.push(record);
-      if (record.request === undefined && record.scheduledFor <= cursor) return records;
+      if (hasCursor && record.request === undefined && record.scheduledFor <= from) return records;
       if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
     }
     continuation = page.continuation;
@@ -190,8 +189,7 @@ async function wreckOf(
   records: readonly RecordView[],
 ): Promise<Wreck> {
   const ofRun = row.run && (await readRecord(store, job, row.run.key));
-  const waiting = pendingRequests(control, row.manualTaken);
-  const recorded = await inParallel(waiting, async ({ id, time }) => {
+  const recorded = await inParallel(control.requests, async ({ id, time }) => {
     const found = await store.readRecord(job, recordKey(time, id));
     return found === undefined ? undefined : id;
   });
@@ -212,12 +210,18 @@ async function carryOut(desk: Desk, holding: Holding, { spec, row, now }: Wreck,
   // The records that an available row owes are usually written. After a failover, an older row may be available only
   // because its lease is lost.
   await writeStretches(desk, holding, row.owed);
+  if (row.run !== undefined && (recovery.run?.kind === 'goesOn' || recovery.run?.kind === 'waits')) {
+    await dropPieces(desk, job, row.run.key);
+  }
   if (recovery.run?.kind === 'ends' || recovery.abandoned.length > 0) {
     await writeHeld(desk, holding, { ...target, cursor: row.cursor, manualTaken: row.manualTaken });
     if (recovery.run?.kind === 'ends' && row.run !== undefined) {
-      const attempts = attemptHistory(target.past, []);
       const about = { name: job, offsetMs: spec?.offsetMs ?? 0 };
-      await writeEnd(desk, holding, row.run.key, finalRecord(about, target, attempts, { ...recovery.run, at: now }));
+      const end =
+        row.phase === 'idle'
+          ? unknownRecord(about, target)
+          : finalRecord(about, target, attemptHistory(target.past, []), { ...recovery.run, at: now });
+      await writeEnd(desk, holding, row.run.key, end);
     }
     await inParallel(recovery.abandoned, (key) => abandon(desk, holding, key, now));
     await renewHeld(desk, holding);
@@ -231,6 +235,23 @@ async function carryOut(desk: Desk, holding: Holding, { spec, row, now }: Wreck,
     await renewHeld(desk, holding);
   }
   await letGo(desk, holding);
+}
+
+/**
+ * Deletes the pieces of a run that continues which nothing supports: all of them if its plan is lost, since the next
+ * plan may have other items, and the mark that stops items, since the end of the failed item may be lost.
+ */
+async function dropPieces({ store }: Desk, job: JobName, key: string): Promise<void> {
+  const names: string[] = [];
+  let continuation: string | undefined;
+  do {
+    const from = continuation === undefined ? {} : { continuation };
+    const page = await store.listPieces(job, { key, limit: PAGE, ...from });
+    names.push(...page.pieces.map(({ name }) => name));
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  const dropped = names.includes(PLAN_PIECE) ? names.filter((name) => name === STOP_PIECE) : names;
+  await inParallel(dropped, (name) => store.deletePiece(job, key, name));
 }
 
 /** The row with only these stretches, and older due times, decided. Records show which requests are done. */

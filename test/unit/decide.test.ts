@@ -169,7 +169,11 @@ describe('a clock that is fast', () => {
     const job = jobSpec('a', '* * * * *', { scheduleHash: 'new' });
     const row = newRow(T0, 1, 'old');
     const decision = decide(situation(job, T0 + 60 * MINUTE, { row, revision: 2, listedAt: T0 + 2 * MINUTE }));
-    expect(decision).toMatchObject({ kind: 'record', row: { cursor: T0 + 2 * MINUTE + SECOND, owed: [{ count: 0 }] } });
+    const since = T0 + 2 * MINUTE + SECOND;
+    expect(decision).toMatchObject({
+      kind: 'record',
+      row: { cursor: since, scheduleSince: since, owed: [{ count: 0 }] },
+    });
   });
 
   it('begins no term before its back-off is over', () => {

@@ -59,22 +59,27 @@ describe('afterFailover', () => {
       schedule: fc.constantFrom('* * * * *', '*/7 * * * *', '@every 90s'),
       offsetMs: fc.constantFrom(0, 30_000),
       until: fc.integer({ min: 0, max: 120 * MINUTE }),
+      // The row may be newer than its records.
+      ahead: fc.nat(20),
     });
     fc.assert(
-      fc.property(history, setting, (parts, { schedule, offsetMs, until }) => {
+      fc.property(history, setting, (parts, { schedule, offsetMs, until, ahead }) => {
         const spec = jobSpec('a', schedule, { offsetMs });
         const records: RecordView[] = [];
         let at = START;
+        let cursor = START;
         const take = (): number => (at = spec.timetable.next(at) ?? at);
-        for (const { length, kind } of parts) {
+        for (const [index, { length, kind }] of parts.entries()) {
           const all = Array.from({ length }, take);
           if (kind === 'stretch') records.unshift(view(all[0] ?? 0, all.at(-1)));
           else if (kind === 'final' || kind === 'open') {
             for (const due of all) records.unshift(view(due, due, { state: kind, token: 9 }));
           }
+          if (index < ahead) cursor = at;
         }
         const choices = { ...CHOICES, until: START + until };
-        const result = afterFailover(wreck({ spec, records, row: row({ scheduleHash: spec.scheduleHash }) }), choices);
+        const returned = row({ scheduleHash: spec.scheduleHash, cursor });
+        const result = afterFailover(wreck({ spec, records, row: returned }), choices);
         const covers = (due: number): number =>
           records.filter((record) => record.scheduledFor <= due && due <= record.through).length +
           result.stretches.filter((stretch) => stretch.from <= due && due <= stretch.through).length;
@@ -85,7 +90,7 @@ describe('afterFailover', () => {
           expect(dueTimes(spec, stretch.from - 1, stretch.through)).toHaveLength(stretch.count);
           expect(stretch).toMatchObject({ fate: 'expired', reason: 'failedOver' });
         }
-        const newest = Math.max(START, ...records.map(({ through }) => through));
+        const newest = Math.max(cursor, ...records.map(({ through }) => through));
         expect(result.row.cursor).toBe(Math.max(newest, START + until - offsetMs));
         expect(result.row.token).toBeGreaterThan(1_000_000);
         expect(result.abandoned.toSorted()).toEqual(
@@ -116,14 +121,11 @@ describe('afterFailover', () => {
     expect(afterFailover(wreck({ spec: undefined, records }), { ...CHOICES, raiseBy: 1 }).row.token).toBe(130_000);
   });
 
-  it('keeps what a pause, or the file, is known to have held back', () => {
+  it('knows only of a disabled job that it did not run', () => {
     const pause = { by: 'x', note: 'n', since: START + 10 * MINUTE, until: START + 20 * MINUTE };
     const paused = afterFailover(wreck({ control: { ...NO_CONTROL, pauses: [pause] } }), CHOICES);
-    expect(paused.stretches.map(({ reason, count }) => [reason, count])).toEqual([
-      ['failedOver', 9],
-      ['paused', 10],
-      ['failedOver', 41],
-    ]);
+    // The end of a pause may be lost, and its beginning may not have been seen.
+    expect(paused.stretches.map(({ reason, count }) => [reason, count])).toEqual([['failedOver', 60]]);
     const disabled = afterFailover(wreck({ spec: { ...JOB, enabled: false } }), CHOICES);
     expect(disabled.stretches).toMatchObject([{ fate: 'disabled', reason: 'disabled', count: 60 }]);
   });
@@ -161,6 +163,88 @@ describe('afterFailover', () => {
   });
 });
 
+describe('a record that is lost, although its row is newer', () => {
+  /** A row that has decided half an hour, and in whose ledger the minutes 10 to 12 are left. */
+  const half = (changes: Partial<Row> = {}): Wreck =>
+    wreck({
+      row: row({ cursor: START + 30 * MINUTE, ...changes }),
+      records: [view(START + 10 * MINUTE, START + 12 * MINUTE)],
+    });
+  const lostOf = (lost: Wreck, choices = CHOICES): (readonly [number, number])[] =>
+    afterFailover(lost, { ...choices, until: Math.min(choices.until, START + 30 * MINUTE) }).stretches.map(
+      ({ from, through }) => [(from - START) / MINUTE, (through - START) / MINUTE],
+    );
+
+  it('leaves an outcome to be written since the row followed its schedule', () => {
+    expect(lostOf(half())).toEqual([
+      [1, 9],
+      [13, 30],
+    ]);
+    expect(lostOf(half({ scheduleSince: START + 20 * MINUTE }))).toEqual([[21, 30]]);
+    // Nothing is known of the due times of an older version's row, or of another schedule.
+    expect(lostOf(half({ scheduleSince: undefined }))).toEqual([]);
+    expect(lostOf(half({ scheduleHash: 'another' }))).toEqual([]);
+  });
+
+  it('is not looked for where retention may have deleted it, or longer ago than a week', () => {
+    const day = 24 * 60 * MINUTE;
+    const kept = { ...half(), now: START + 20 * MINUTE + JOB.keepMs };
+    expect(lostOf(kept)).toEqual([[21, 30]]);
+    expect(lostOf({ ...half({ keepMs: 2 * day }), now: START + 25 * MINUTE + 2 * day })).toEqual([[26, 30]]);
+    const { stretches } = afterFailover(half(), { ...CHOICES, until: START + 7 * day + 28 * MINUTE });
+    expect(stretches[0]).toMatchObject({ from: START + 29 * MINUTE });
+  });
+
+  it('is not the one that the row owes, or that of its own run', () => {
+    const owed = { fate: 'expired', reason: 'catchUpNone', from: START + MINUTE, through: START + 9 * MINUTE } as const;
+    const due = START + 20 * MINUTE;
+    const run = { key: recordKey(due), scheduledFor: due, trigger: 'catchUp', since: START + 25 * MINUTE } as const;
+    expect(lostOf({ ...half({ owed: [{ ...owed, count: 9 }], run }), runRecord: 'none' })).toEqual([
+      [13, 19],
+      [21, 30],
+    ]);
+    const request = { ...run, key: recordKey(due, 'r1'), trigger: 'manual' } as const;
+    expect(lostOf(half({ run: request }))).toEqual([
+      [1, 9],
+      [13, 30],
+    ]);
+  });
+
+  it('may be that of a request, if the control still shows it', () => {
+    const asked = (number: number, id: string): { number: number; id: string; time: number } => ({
+      ...{ number, id, time: START + number * MINUTE },
+    });
+    const requests = [asked(1, 'lost'), asked(2, 'recorded'), asked(3, 'owed'), asked(4, 'running'), asked(5, 'waits')];
+    const owed = {
+      fate: 'expired',
+      reason: 'catchUpWindow',
+      from: START + 3 * MINUTE,
+      through: START + 3 * MINUTE,
+    } as const;
+    const run = { key: recordKey(START + 4 * MINUTE, 'running'), scheduledFor: START + 4 * MINUTE } as const;
+    const result = afterFailover(
+      {
+        ...half({
+          ...{ manualTaken: 4, owed: [{ ...owed, count: 1, request: 'owed' }] },
+          run: { ...run, trigger: 'manual', since: START + 4 * MINUTE },
+        }),
+        control: { ...NO_CONTROL, requests },
+        recordedRequests: new Set(['recorded']),
+      },
+      CHOICES,
+    );
+    expect(result.row.manualTaken).toBe(5);
+    expect(result.stretches.flatMap(({ request }) => request ?? [])).toEqual(['lost', 'waits']);
+  });
+
+  it('may have been open: it ends however far behind the row it is, also for a forgotten job', () => {
+    const open = view(START + 11 * MINUTE, undefined, { state: 'open' });
+    expect(afterFailover({ ...half(), records: [open] }, CHOICES).abandoned).toEqual([open.key]);
+    const gone = { ...half(), row: forgottenRow(row(), START), records: [open] };
+    expect(afterFailover(gone, CHOICES).abandoned).toEqual([open.key]);
+  });
+});
+
 describe('a run that was interrupted', () => {
   const lost = { attempt: 1, token: 7, deployment: 'east', start: START, end: undefined, outcome: 'holderLost' };
 
@@ -172,6 +256,14 @@ describe('a run that was interrupted', () => {
     const old = wreck({ runRecord: 'none', now: START + JOB.keepMs + MINUTE });
     expect(afterFailover(old, CHOICES).run).toEqual({ kind: 'settled' });
     expect(afterFailover(wreck({ row: newRow(START, 1, 'h'), runRecord: 'none' }), CHOICES).run).toBeUndefined();
+  });
+
+  it('has an unknown outcome, if the row shows that and the record is lost', () => {
+    const unknown = wreck({ runRecord: 'none', row: row({ phase: 'idle' }) });
+    expect(afterFailover(unknown, CHOICES)).toMatchObject({
+      ...{ run: { kind: 'ends', fate: 'failed', reason: 'outcomeUnknown' }, row: { phase: 'idle', past: [] } },
+    });
+    expect(afterFailover({ ...unknown, runRecord: 'final' }, CHOICES).run).toBeUndefined();
   });
 
   it('goes on with its next attempt, unless these are used up', () => {

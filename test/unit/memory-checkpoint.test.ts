@@ -16,14 +16,14 @@ it.each(['kept', 'gone'] as const)('a checkpoint puts every blob back, with leas
   const guard = { leaseId: 'held' as LeaseId, ifMatch: before?.etag ?? fail() };
   await store.acquire(JOB, { ...guard, leaseMs: 15_000 });
 
-  const restore = service.checkpoint();
+  const point = service.checkpoint();
   await store.writeRow(JOB, { token: '2' }, guard);
   await store.release(JOB, guard.leaseId);
   await store.createRecord(JOB, 'new', RECORD);
   await store.createPiece(JOB, 'old', 'item', RECORD);
   await store.writeControl(JOB, { pauses: '[]' }, undefined);
   await store.writePresence('region', { at: 'now' }, undefined);
-  restore(leases);
+  service.failOver([point], () => point, leases);
 
   expect(await store.readRow(JOB)).toMatchObject({
     metadata: { token: '1' },
@@ -34,6 +34,27 @@ it.each(['kept', 'gone'] as const)('a checkpoint puts every blob back, with leas
   expect((await store.listPieces(JOB, { limit: 10 })).pieces.map(({ name }) => name)).toEqual(['plan']);
   expect((await store.readControl(JOB)).control).toBeUndefined();
   expect((await store.listPresences()).presences.size).toBe(0);
+});
+
+it('puts each blob back to an instant of its own', async () => {
+  const service = memoryService(settableClock());
+  const store = service.open();
+  await store.createRow(JOB, { token: '1' });
+  const first = service.checkpoint();
+  await store.createRecord(JOB, 'old', RECORD);
+  await store.writeControl(JOB, { pauses: '[]' }, undefined);
+  const second = service.checkpoint();
+  await store.createRecord(JOB, 'new', RECORD);
+  const third = service.checkpoint();
+
+  const instants: Record<string, typeof first> = { 'runs/nightly/old': first, 'runs/nightly/new': third };
+  service.failOver([first, second, third], (blob) => instants[blob] ?? second, 'kept');
+  expect((await store.listRecords(JOB, { limit: 10 })).records.map(({ key }) => key)).toEqual(['new']);
+  expect(await store.readRow(JOB)).toMatchObject({ metadata: { token: '1' } });
+  expect((await store.readControl(JOB)).control).toMatchObject({ metadata: { pauses: '[]' } });
+  // A checkpoint stays as it was.
+  service.failOver([first], () => first, 'kept');
+  expect((await store.listRecords(JOB, { limit: 10 })).records).toEqual([]);
 });
 
 function fail(): never {

@@ -190,6 +190,68 @@ describe('recover', () => {
     expect(await sim.row('a')).toMatchObject({ token: 1_000_006, cursor: T0 + 30 * MINUTE });
   });
 
+  it('gives each due time its outcome whose record is lost, although its row is newer', async () => {
+    const handler = ({ attempt }: { attempt: number }): Promise<number> =>
+      attempt === 1 ? Promise.reject(new Error('no')) : Promise.resolve(1);
+    const sim = rivalTicks({ jobs: [JOB], handler });
+    await sim.clock.advanceTo(T0 + 9 * MINUTE + 50_000);
+    stopAll(sim);
+    const key = (minute: number): string => recordKey(T0 + minute * MINUTE);
+    for (const minute of [1, 4, 5, 7]) sim.service.deleteRecord(JOB.name, key(minute));
+    // Its attempts left a mark, which returned to its first state.
+    const open = { job: 'a', scheduledFor: new Date(T0 + 4 * MINUTE).toISOString(), state: 'open', attempts: [] };
+    const summary = { state: 'open', token: '7' };
+    await sim.store.createRecord(JOB.name, key(4), { body: JSON.stringify(open), summary });
+    await sim.clock.advance(20_000);
+
+    const [job] = await recover(sim);
+    expect(job).toMatchObject({
+      stretches: [1, 5, 7, 10].map((minute) => ({ from: T0 + minute * MINUTE, count: 1, reason: 'failedOver' })),
+      abandoned: ['a-20260101T000400Z'],
+    });
+    await expectOneFateEach(sim, T0 + MINUTE, T0 + 10 * MINUTE);
+    const records = await sim.records('a');
+    expect(await recover(sim)).toMatchObject([{ run: { kind: 'settled' }, stretches: [], abandoned: [] }]);
+    expect(await sim.records('a')).toEqual(records);
+  });
+
+  it('records a run of unknown outcome whose record is lost', async () => {
+    const sim = rivalTicks({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + MINUTE + 10_000);
+    stopAll(sim);
+    await putBack(sim, 'a', { ...(await sim.row('a')), phase: 'idle' });
+    sim.service.deleteRecord(JOB.name, recordKey(T0 + MINUTE));
+    await sim.clock.advance(MINUTE);
+    expect(await recover(sim)).toMatchObject([{ run: { kind: 'ends', reason: 'outcomeUnknown' } }]);
+    expect((await sim.records('a')).at(-1)).toMatchObject({
+      ...{ outcome: 'failed', reason: 'outcomeUnknown', endedAt: null },
+    });
+    expect(await sim.row('a')).toMatchObject({ phase: 'idle' });
+  });
+
+  it.each([
+    ['all pieces of a run whose plan is lost', ['item-00000', 'stop'], []],
+    [
+      'the mark that stops items, which may be newer than their ends',
+      ['plan', 'item-00000', 'stop'],
+      ['item-00000', 'plan'],
+    ],
+  ])('deletes %s', async (_what, names, left) => {
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    await sim.clock.advanceTo(T0 + MINUTE + 10_000);
+    const running = await sim.row('a');
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    await putBack(sim, 'a', running);
+    const key = running.run?.key ?? never();
+    for (const name of names) await sim.store.createPiece(JOB.name, key, name, { body: '{}', summary: {} });
+    await recover(sim, { apply: false });
+    expect((await sim.store.listPieces(JOB.name, { key, limit: 9 })).pieces).toHaveLength(names.length);
+    expect(await recover(sim)).toMatchObject([{ run: { kind: 'goesOn' } }]);
+    const { pieces } = await sim.store.listPieces(JOB.name, { key, limit: 9 });
+    expect(pieces.map(({ name }) => name)).toEqual(left);
+  });
+
   it('goes on with the others where one job cannot be put right', async () => {
     const names = ['held', 'foreign', 'newer', 'orphan', 'well'];
     const jobs = names.map((name) => jobSpec(name, '@hourly'));

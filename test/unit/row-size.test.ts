@@ -54,6 +54,7 @@ const full: Row = {
     ...{ kind: 'run' as const, scheduledFor: AT, request: 'requests', outcome: 'succeeded' as const },
     ...{ latenessMs: 10 ** 10, durationMs: 10 ** 10, attempts: 100 },
   })),
+  scheduleSince: AT,
   manualTaken: LARGE,
   forgotten: AT,
 };

@@ -53,6 +53,7 @@ const row: Row = {
     },
     { kind: 'gap', scheduledFor: at(18), outcome: 'expired', reason: 'catchUpWindow', count: 3 },
   ],
+  scheduleSince: at(19),
   revision: 8,
   scheduleHash: 'hash-1',
   manualTaken: 9,
@@ -96,6 +97,7 @@ describe('what is stored', () => {
       recent: 't.ml1q56g8.10.20.2.abc,xw.ml1q5780.3',
       revision: '8',
       hash: 'hash-1',
+      hashsince: '2026-01-31T03:00:19.000Z',
       manualtaken: '9',
       forgotten: '2026-01-31T03:00:16.000Z',
     });

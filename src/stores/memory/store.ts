@@ -31,12 +31,16 @@ export interface MemoryService {
   breakLease(job: JobName, periodMs: Millis): void;
   /** Deletes one record, as a lifecycle rule does with old ones. */
   deleteRecord(job: JobName, key: string): void;
+  checkpoint(): Checkpoint;
   /**
-   * Returns a function that puts every blob back to its present state, as a failover to a secondary that lags behind
-   * does. A held lease ends at its old time if it is kept.
+   * Puts every blob back to an earlier state, as a failover to a secondary that lags behind does. Each blob has its own
+   * replication, so `stateOf` names the checkpoint for each, by its name. A held lease ends at its old time if it is kept.
    */
-  checkpoint(): (leases: 'kept' | 'gone') => void;
+  failOver(checkpoints: readonly Checkpoint[], stateOf: (blob: string) => Checkpoint, leases: 'kept' | 'gone'): void;
 }
+
+/** The state of every blob at one instant. */
+export type Checkpoint = Omit<State, 'clock' | 'writes'>;
 
 interface Stored {
   readonly etag: ETag;
@@ -101,35 +105,98 @@ export function memoryService(clock: Clock): MemoryService {
     deleteRecord(job, key) {
       state.ledgers.get(job)?.delete(key);
     },
-    checkpoint: () => checkpointOf(state),
+    checkpoint: () => ({
+      rows: new Map(state.rows),
+      controls: new Map(state.controls),
+      presences: new Map(state.presences),
+      requests: new Map(state.requests),
+      audits: new Map(state.audits),
+      ledgers: copiesOf(state.ledgers),
+      logs: copiesOf(state.logs),
+      pieces: copiesOf(state.pieces),
+    }),
+    failOver: (checkpoints, stateOf, leases) => {
+      failOver(state, { checkpoints, stateOf }, leases);
+    },
   };
 }
 
-function checkpointOf(state: State): (leases: 'kept' | 'gone') => void {
-  const [rows, controls, presences] = [new Map(state.rows), new Map(state.controls), new Map(state.presences)];
-  const [requests, audits] = [new Map(state.requests), new Map(state.audits)];
-  const [ledgers, logs, pieces] = [copiesOf(state.ledgers), copiesOf(state.logs), copiesOf(state.pieces)];
-  return (leases) => {
-    refill(state.rows, rows);
-    if (leases === 'gone') for (const [job, row] of rows) state.rows.set(job, { ...row, lease: NO_LEASE });
-    refill(state.controls, controls);
-    refill(state.presences, presences);
-    refill(state.requests, requests);
-    refill(state.audits, audits);
-    refill(state.ledgers, copiesOf(ledgers));
-    refill(state.logs, copiesOf(logs));
-    refill(state.pieces, copiesOf(pieces));
-  };
+interface Past {
+  readonly checkpoints: readonly Checkpoint[];
+  readonly stateOf: (blob: string) => Checkpoint;
+}
+
+function failOver(state: State, past: Past, leases: 'kept' | 'gone'): void {
+  const { rows } = state;
+  goBack(
+    past,
+    rows,
+    (at) => at.rows,
+    (job) => `jobs/${job}/lease`,
+  );
+  if (leases === 'gone') for (const [job, row] of rows) rows.set(job, { ...row, lease: NO_LEASE });
+  goBack(
+    past,
+    state.controls,
+    (at) => at.controls,
+    (job) => `jobs/${job}/control`,
+  );
+  goBack(
+    past,
+    state.presences,
+    (at) => at.presences,
+    (name) => `deployments/${name}`,
+  );
+  goBack(
+    past,
+    state.requests,
+    (at) => at.requests,
+    (id) => `requests/${id}`,
+  );
+  goBack(
+    past,
+    state.audits,
+    (at) => at.audits,
+    (key) => `audit/${key}`,
+  );
+  goBackIn(past, state.ledgers, (at) => at.ledgers, 'runs');
+  goBackIn(past, state.logs, (at) => at.logs, 'logs');
+  goBackIn(past, state.pieces, (at) => at.pieces, 'fanout');
+}
+
+/** Puts the blobs back that each job has in a folder of its own. */
+function goBackIn<Blob>(
+  past: Past,
+  folders: ReadonlyMap<JobName, Map<string, Blob>>,
+  foldersOf: (at: Checkpoint) => ReadonlyMap<JobName, ReadonlyMap<string, Blob>>,
+  folder: string,
+): void {
+  for (const [job, blobs] of folders) {
+    goBack(
+      past,
+      blobs,
+      (at) => foldersOf(at).get(job),
+      (name) => `${folder}/${job}/${name}`,
+    );
+  }
+}
+
+/** Handles share the maps, so that a map is never replaced. */
+function goBack<Key, Blob>(
+  { checkpoints, stateOf }: Past,
+  map: Map<Key, Blob>,
+  blobsOf: (at: Checkpoint) => ReadonlyMap<Key, Blob> | undefined,
+  nameOf: (key: Key) => string,
+): void {
+  map.clear();
+  for (const key of new Set(checkpoints.flatMap((at) => [...(blobsOf(at)?.keys() ?? [])]))) {
+    const blob = blobsOf(stateOf(nameOf(key)))?.get(key);
+    if (blob !== undefined) map.set(key, blob);
+  }
 }
 
 function copiesOf<Key, Name, Blob>(all: ReadonlyMap<Key, ReadonlyMap<Name, Blob>>): Map<Key, Map<Name, Blob>> {
   return new Map([...all].map(([key, blobs]) => [key, new Map(blobs)]));
-}
-
-/** Handles share the maps, so that a map is never replaced. */
-function refill<Key, Blob>(map: Map<Key, Blob>, blobs: ReadonlyMap<Key, Blob>): void {
-  map.clear();
-  for (const [key, blob] of blobs) map.set(key, blob);
 }
 
 function rowsOf(state: State): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {

@@ -1,6 +1,6 @@
 import { recordKey } from '../../../src/core/key';
 import type { JobSpec } from '../../../src/core/job';
-import type { JobFacts } from '../world/facts';
+import type { ClaimFact, JobFacts } from '../world/facts';
 import { isFinal, isRequest, keyText, short } from '../world/facts';
 import { firstSpec } from '../faults/plan-job';
 import { START } from '../world/world';
@@ -121,9 +121,9 @@ function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { qui
       observer.report('leftOpen', name, `record ${keyText(key)} is still open`);
     }
   }
-  for (const { row: claimed } of claims.values()) {
-    const { run } = claimed;
-    if (run === undefined || run.since >= quietFrom || isFinal(facts, run.key)) continue;
+  for (const claim of claims.values()) {
+    const { run } = claim.row;
+    if (run === undefined || run.since >= quietFrom || isFinal(facts, run.key) || wasOverBefore(facts, claim)) continue;
     const phase = row?.run?.key === run.key ? row.phase : 'behind';
     observer.report('leftOpen', name, `run ${keyText(run.key)} is left ${phase} and has no final record`);
     return;
@@ -135,6 +135,15 @@ function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { qui
     if (spec.kind !== 'always' && time < quietFrom)
       observer.report('requestForgotten', name, `request ${id} of ${short(time)} was never taken`);
   }
+}
+
+/**
+ * Whether a claim's run was over before a failover in which its record may be lost. The fates of due times are counted
+ * anyway, and requests are checked after the recovery. No trace may be left of a term, or of a request that is gone from
+ * the control too.
+ */
+function wasOverBefore({ failedOver }: JobFacts, { at, row: { run } }: ClaimFact): boolean {
+  return failedOver !== undefined && at < failedOver.at && run?.key !== failedOver.row?.run?.key;
 }
 
 /** Every due time up to the end of the faults has exactly one fate. */

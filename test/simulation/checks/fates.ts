@@ -91,9 +91,9 @@ function viewOf(
 
 /** Nobody worked on a run that `recover` ended, so no due time overlaps with it. */
 function wasEndedByRecovery({ failedOver, records }: JobFacts, key: string): boolean {
-  const { point = Infinity, recovered } = failedOver ?? {};
+  const { at = Infinity, recovered } = failedOver ?? {};
   const writtenAt = records.get(key)?.writtenAt ?? 0;
-  return writtenAt > point && writtenAt <= (recovered?.at ?? 0);
+  return writtenAt >= at && writtenAt <= (recovered?.at ?? 0);
 }
 
 /** A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. */

@@ -26,8 +26,18 @@ export function leftToItems(facts: JobFacts, before: Row, row: Row, now: number,
   }
 }
 
-export function pieceCreated(facts: JobFacts, key: string, name: string, piece: StoredRecord, now: number): void {
+/** A plan is made before its items are worked on: the ends of another plan's items must not count for it. */
+export function pieceCreated(
+  facts: JobFacts,
+  key: string,
+  name: string,
+  { piece, now }: { readonly piece: StoredRecord; readonly now: number },
+  report: Report,
+): void {
   const pieces = facts.pieces.get(key) ?? new Map<string, number>();
+  if (name === PLAN_PIECE && [...pieces.keys()].some((other) => parseItemPiece(other) !== undefined)) {
+    report('plannedOverItems', facts.name, `a plan of ${keyText(key)} was stored although items of it are done`);
+  }
   facts.pieces.set(key, pieces.set(name, now));
   if (name === PLAN_PIECE) facts.planned.set(key, (JSON.parse(piece.body) as readonly unknown[]).length);
 }

@@ -54,7 +54,8 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: 
     return;
   }
   for (const { key: run, token } of facts.started.values()) {
-    if (run !== key || token <= (record.token ?? 0)) continue;
+    // `recover` ends an open record as it returned, and its later attempts are lost.
+    if (run !== key || token <= (record.token ?? 0) || record.reason === 'failedOver') continue;
     const what = `${keyText(key)} was ended by token ${String(record.token)} after the handler of token ${String(token)} had started`;
     report('endedByPredecessor', name, what);
   }

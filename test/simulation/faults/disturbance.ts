@@ -36,8 +36,8 @@ export type Disturbance = { readonly at: number } & (
   /** The same of its row, while nobody holds it. */
   | { readonly kind: 'spoilRow'; readonly job: number; readonly lasts: number; readonly how: RowSpoil }
   /**
-   * Everything that is written in the next `lostMs` is lost in a failover of the storage account. People stop every
-   * deployment, `recover`, and start again.
+   * What is written in the next `lostMs` is lost in a failover of the storage account, all of it or some. People stop
+   * every deployment, `recover`, and start again.
    */
   | ({ readonly kind: 'failover' } & PlannedFailover)
   /** Time passes, to right before the next due time of a job if one is named; a share of the instances restarts. */
@@ -53,6 +53,8 @@ export interface PlannedFailover {
   /** The hosts are shut down, not killed. */
   readonly drains: boolean;
   readonly leases: 'kept' | 'gone';
+  /** Each blob returns to an instant of its own within `lostMs`. Otherwise all of them return to its beginning. */
+  readonly apart: boolean;
   /** The task hubs are lost, too. */
   readonly wipesHubs: boolean;
   /** From the loss to the time that `--until` names. Undefined: the option is left out. */

@@ -1,5 +1,7 @@
 import type { Disturbance } from './disturbance';
 import type { Plan } from './plan';
+import type { PlannedJob } from './plan-job';
+import { planFan, planRetries } from './plan-job';
 import type { Random } from './random';
 
 const KINDS = ['request', 'request', 'pauseJob', 'cancel'] as const;
@@ -12,12 +14,15 @@ const RECOVERS_FOR_MS = 300_000;
  */
 export function failover(plan: Plan, random: Random): Plan {
   const at = random.pick([random.whole(0, 60_000), random.whole(20_000, 180_000)]);
-  const lostMs = random.whole(2_000, random.pick([10_000, 60_000, 120_000]));
+  const first = random.pick(['asPlanned', 'fansOut', 'triesAgain'] as const);
+  const lostMs =
+    first === 'asPlanned' ? random.whole(2_000, random.pick([10_000, 60_000, 120_000])) : random.whole(30_000, 120_000);
   const stopsAfterMs = random.pick([0, 3_000, 15_000, 45_000]);
   const acts = Array.from({ length: random.whole(0, 6) }, (): Disturbance => {
     const instant = random.whole(Math.max(0, at - 30_000), at + lostMs);
     const job = random.whole(0, plan.jobs.length - 1);
-    const kind = random.pick(KINDS);
+    // A pause would end what the first job is there for.
+    const kind = first === 'triesAgain' ? 'request' : random.pick(KINDS);
     return kind === 'pauseJob'
       ? { at: instant, kind, job, lasts: random.pick([1_000, 30_000, 150_000]) }
       : { at: instant, kind, job };
@@ -36,11 +41,28 @@ export function failover(plan: Plan, random: Random): Plan {
     untilMs: random.pick([10_000, 10_000, 40_000, undefined]),
     runs: random.pick(['goOn', 'goOn', 'rerun', 'fail']),
     triesBefore: random.chance(0.4),
+    apart: random.chance(0.7),
   };
   return {
     ...plan,
+    jobs: plan.jobs.map((job, place) => (place === 0 ? firstJob(job, first, random) : job)),
     people: true,
     disturbances: [...before, ...acts, what].sort((a, b) => a.at - b.at),
     troubledMs: at + lostMs + stopsAfterMs + RECOVERS_FOR_MS,
   };
+}
+
+/**
+ * The first job works for long, so that what it writes may return to different instants: the plan and the items of a
+ * fan-out, or the records of runs that are tried again, beside a row that has moved on.
+ */
+function firstJob(job: PlannedJob, what: 'asPlanned' | 'fansOut' | 'triesAgain', random: Random): PlannedJob {
+  switch (what) {
+    case 'asPlanned':
+      return job;
+    case 'fansOut':
+      return planFan(random, job.index);
+    case 'triesAgain':
+      return planRetries(random, job.index);
+  }
 }

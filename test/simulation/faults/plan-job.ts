@@ -156,6 +156,23 @@ export function planFan(random: Random, index: number): PlannedJob {
   };
 }
 
+/** A job whose runs are mostly tried again. */
+export function planRetries(random: Random, index: number): PlannedJob {
+  const schedule = random.pick(['@every 10s', '@every 20s', '@every 45s']);
+  const settings = settingsOf(random, schedule, { kinds: [], outages: ['hangs'] });
+  const spec = jobSpec(`j${String(index)}`, schedule, {
+    ...settings,
+    ...{ pauseAfterFailures: undefined, stallAfterMs: undefined },
+    retry: { attempts: 4, backoffMs: 3_000, factor: 2, maxBackoffMs: 60_000, jitter: 'none' },
+  });
+  return {
+    index,
+    specs: Array.from({ length: REVISIONS }, () => spec),
+    behaviours: { quick: 1, long: 0, throws: 3, throwsLate: 0, ignores: 0, never: 0, final: 0 },
+    fanOut: undefined,
+  };
+}
+
 function settingsOf(random: Random, schedule: string, theme: Theme): Partial<JobSpec> {
   return {
     offsetMs: theme.changing ? 0 : random.pick([0, 0, 0, 7_000]),

@@ -23,7 +23,7 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
       {
         file: 'core/failover.ts',
         in: 'dueTimes',
-        from: 'return { cursor: Math.max(row.cursor, limit), stretches };',
+        from: 'return { cursor: limit, stretches };',
         to: 'return { cursor: row.cursor, stretches };',
       },
     ],
@@ -36,8 +36,8 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
       {
         file: 'core/failover.ts',
         in: 'dueTimes',
-        from: 'return { cursor: Math.max(row.cursor, limit), stretches };',
-        to: 'return { cursor: Math.max(row.cursor, limit), stretches: stretches.slice(1) };',
+        from: 'return { cursor: limit, stretches };',
+        to: 'return { cursor: limit, stretches: stretches.slice(1) };',
       },
     ],
   },
@@ -64,6 +64,72 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
         in: 'lostRequests',
         from: 'const old = pendingRequests(control, row.manualTaken).filter(({ time }) => time <= until);',
         to: 'const old = pendingRequests(control, row.manualTaken).filter(({ time }) => time <= until - until);',
+      },
+    ],
+  },
+  {
+    name: 'lost-record-unrecorded',
+    what: '`recover` looks for lost records only after the cursor',
+    mix: 'failover',
+    edits: [
+      {
+        file: 'core/failover.ts',
+        in: 'decidedSince',
+        from: 'return Math.min(cursor, Math.max(',
+        to: 'return Math.max(cursor, Math.min(',
+      },
+    ],
+  },
+  {
+    name: 'open-record-left-behind',
+    what: '`recover` ends open records only after the cursor',
+    mix: 'failover',
+    edits: [
+      {
+        file: 'core/failover.ts',
+        in: 'afterFailover',
+        from: "record.state === 'open' && record.key !== row.run?.key",
+        to: "record.state === 'open' && record.key !== row.run?.key && record.scheduledFor > row.cursor",
+      },
+    ],
+  },
+  {
+    name: 'lost-request-unrecorded',
+    what: '`recover` gives no outcome to a request that was taken and whose record is lost',
+    mix: 'failover',
+    edits: [
+      {
+        file: 'core/failover.ts',
+        in: 'lostRequests',
+        from: 'number <= row.manualTaken && time > keptSince(wreck)',
+        to: 'number <= row.manualTaken && time > keptSince(wreck) + Infinity',
+      },
+    ],
+  },
+  {
+    name: 'returned-pause-believed',
+    what: '`recover` records due times as paused, by a control that has returned to an earlier state',
+    mix: 'failover',
+    edits: [
+      { file: 'core/failover.ts', in: 'fateOf', from: '{ row }: Wreck', to: '{ row, control }: Wreck' },
+      {
+        file: 'core/failover.ts',
+        in: 'fateOf',
+        from: "return ['expired', 'failedOver'];",
+        to: "return control.pauses.length > 0 ? ['paused', 'paused'] : ['expired', 'failedOver'];",
+      },
+    ],
+  },
+  {
+    name: 'items-outlive-their-plan',
+    what: '`recover` keeps the ends of items whose plan is lost',
+    mix: 'failover',
+    edits: [
+      {
+        file: 'operator/recover-jobs.ts',
+        in: 'dropPieces',
+        from: 'names.filter((name) => name === STOP_PIECE) : names;',
+        to: 'names.filter((name) => name === STOP_PIECE) : [];',
       },
     ],
   },

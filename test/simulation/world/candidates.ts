@@ -341,6 +341,7 @@ function networkOf(world: World, id: string, process: SimulatedProcess, kill: (b
     calls: faults.stream(id),
     slowMs: 0,
     outage: () => world.outage,
+    era: timeline.leapt,
     denied: () => false,
     crash: kill,
     pause: (lasts, asleep) => {

@@ -110,9 +110,9 @@ export interface Spoiled {
 
 /** The observed state of one job around a failover of the storage account. */
 export interface FailedOver {
-  /** Everything later is lost. */
-  readonly point: number;
-  /** The state that the job's blobs have returned to. */
+  /** When its blobs returned to earlier states. */
+  readonly at: number;
+  /** The state of the row that returned. */
   readonly row: Row | undefined;
   /** The highest token that was ever given out. */
   readonly tokens: number;
@@ -128,6 +128,8 @@ export interface Recovered {
   readonly until: number;
   /** The key of the run that continues. */
   readonly run: string | undefined;
+  /** The keys of all requests that the control showed by then. */
+  readonly requests: ReadonlySet<string>;
   /** Its next attempt follows in any case. */
   readonly reruns: boolean;
 }

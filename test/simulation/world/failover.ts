@@ -1,14 +1,17 @@
 import { decodeControl, NO_CONTROL } from '../../../src/core/control';
 import { PLAN_PIECE } from '../../../src/core/fan-out';
 import type { JobSpec } from '../../../src/core/job';
+import { recordKey } from '../../../src/core/key';
 import { parseRecord } from '../../../src/core/record';
 import { decodeRow } from '../../../src/core/row';
 import type { LeaseStore } from '../../../src/lease/store';
 import type { RecoverRequest } from '../../../src/operator/recover-jobs';
 import { recoverJobs } from '../../../src/operator/recover-jobs';
+import type { Checkpoint } from '../../../src/stores/memory/store';
 import { checkRecovered, checkRunsAgain, RUNS_AGAIN_WITHIN_MS } from '../checks/failover';
 import type { PlannedFailover } from '../faults/disturbance';
 import { firstSpec } from '../faults/plan-job';
+import { seededBy } from '../faults/random';
 import type { JobFacts } from './facts';
 import { ARRIVES_WITHIN_MS, operate, soundDesk } from './people';
 import { kill, leave, START, start } from './world';
@@ -26,12 +29,32 @@ const TRY_MS = 75_000;
 /** By then, the last call of a dead command has arrived, and its lease has expired. */
 const TRIES_AGAIN_MS = TRY_MS + ARRIVES_WITHIN_MS + 20_000;
 const RAISE_BY = 1_000_000;
+/** The instants to which blobs may return, over what is lost. */
+const INSTANTS = 16;
+
+/** The state of all blobs at one instant. */
+interface Instant {
+  readonly at: number;
+  readonly state: Checkpoint;
+}
+
+/** The instant to which a blob returns, by its name. */
+type InstantOf = (blob: string) => Instant;
 
 export function failOver(world: World, what: PlannedFailover): void {
   const { timeline, service, trace } = world;
   world.failingOver = true;
-  const point = START + timeline.now();
-  const restore = service.checkpoint();
+  const instants: [Instant, ...Instant[]] = [{ at: START + timeline.now(), state: service.checkpoint() }];
+  for (let index = 1; what.apart && index < INSTANTS; index += 1) {
+    timeline.after((what.lostMs * index) / INSTANTS, () => {
+      instants.push({ at: START + timeline.now(), state: service.checkpoint() });
+    });
+  }
+  const instantOf: InstantOf = (blob) => {
+    const random = seededBy(world.plan.seed, 'returns', blob);
+    // A plan may be large, and replicated late.
+    return blob.endsWith(`/${PLAN_PIECE}`) && random.chance(0.5) ? instants[0] : random.pick(instants);
+  };
   timeline.after(what.lostMs, () => {
     const goneAt = START + timeline.now();
     world.gone = what.how;
@@ -39,8 +62,10 @@ export function failOver(world: World, what: PlannedFailover): void {
     timeline.after(what.stopsAfterMs, () => {
       stopAll(world, what.drains);
       timeline.after(STOPPED_WITHIN_MS + ARRIVES_WITHIN_MS, () => {
-        restore(what.leases);
-        void recover(world, what, { point, goneAt });
+        const checkpoints = instants.map(({ state }) => state);
+        world.failovers += 1;
+        service.failOver(checkpoints, (blob) => instantOf(blob).state, what.leases);
+        void recover(world, what, { instantOf, goneAt });
       });
     });
   });
@@ -59,7 +84,7 @@ function stopAll(world: World, drains: boolean): void {
 async function recover(
   world: World,
   what: PlannedFailover,
-  { point, goneAt }: { readonly point: number; readonly goneAt: number },
+  { instantOf, goneAt }: { readonly instantOf: InstantOf; readonly goneAt: number },
 ): Promise<void> {
   const { timeline, observer, trace, plan, deployments } = world;
   if (what.wipesHubs) for (const { hub } of deployments) hub.wipe();
@@ -68,7 +93,7 @@ async function recover(
   trace?.add('', 'the storage account has failed over');
   const specs = plan.jobs.map(firstSpec);
   const store = world.service.open();
-  for (const facts of observer.jobs.values()) await goBack(facts, store, point, START + timeline.now());
+  for (const facts of observer.jobs.values()) await goBack(facts, store, instantOf, START + timeline.now());
   const request: RecoverRequest = {
     file: { revision: 0, jobs: specs },
     until: what.untilMs === undefined ? undefined : goneAt + what.untilMs,
@@ -93,15 +118,16 @@ async function recover(
 }
 
 /** Drops the facts that the failover has undone. Tokens that were given out and runs that were called stay. */
-async function goBack(facts: JobFacts, store: LeaseStore, point: number, now: number): Promise<void> {
+async function goBack(facts: JobFacts, store: LeaseStore, instantOf: InstantOf, now: number): Promise<void> {
   const { name, controls, requested } = facts;
+  const point = instantOf(`jobs/${name}/lease`).at;
   const listed = await store.readRow(name);
   facts.row = listed && decodeRow(listed.metadata);
   facts.etag = listed?.etag;
   facts.lease = undefined;
   facts.writerError = 0;
   facts.failedOver = {
-    point,
+    at: now,
     row: facts.row,
     tokens: Math.max(0, ...facts.claimOf.keys()),
     called: new Set([...facts.started.values()].map(({ key }) => key)),
@@ -111,13 +137,15 @@ async function goBack(facts: JobFacts, store: LeaseStore, point: number, now: nu
   for (const [attempt, { at }] of facts.claims) if (at > point) facts.claims.delete(attempt);
   for (const [attempt, { at }] of facts.started) if (at > point) facts.started.delete(attempt);
   for (const [key, pieces] of facts.pieces) {
-    for (const [piece, at] of pieces) if (at > point) pieces.delete(piece);
+    for (const [piece, at] of pieces) {
+      if (at > instantOf(`fanout/${name}/${key}/${piece}`).at) pieces.delete(piece);
+    }
     if (!pieces.has(PLAN_PIECE)) facts.planned.delete(key);
   }
   for (const [token, at] of facts.wentOn) if (at > point) facts.wentOn.delete(token);
-  await goBackRecords(facts, store, point);
+  await goBackRecords(facts, store, instantOf);
   const { control } = await store.readControl(name);
-  const kept = controls.filter(({ at }) => at <= point);
+  const kept = controls.filter(({ at }) => at <= instantOf(`jobs/${name}/control`).at);
   controls.splice(0, controls.length, ...kept, {
     at: now,
     control: control === undefined ? NO_CONTROL : decodeControl(control.metadata),
@@ -126,7 +154,7 @@ async function goBack(facts: JobFacts, store: LeaseStore, point: number, now: nu
   for (const { control: version } of controls) for (const { id, number } of version.requests) requested.set(id, number);
 }
 
-async function goBackRecords({ name, records }: JobFacts, store: LeaseStore, point: number): Promise<void> {
+async function goBackRecords({ name, records }: JobFacts, store: LeaseStore, instantOf: InstantOf): Promise<void> {
   const before = new Map(records);
   records.clear();
   const page = await store.listRecords(name, { limit: Infinity });
@@ -136,7 +164,8 @@ async function goBackRecords({ name, records }: JobFacts, store: LeaseStore, poi
     const record = parseRecord(name, key, stored.body);
     const from = Date.parse(record.scheduledFor);
     const span = [from, record.through === undefined ? from : Date.parse(record.through)] as const;
-    records.set(key, { record, span, writtenAt: Math.min(before.get(key)?.writtenAt ?? point, point) });
+    const { at } = instantOf(`runs/${name}/${key}`);
+    records.set(key, { record, span, writtenAt: Math.min(before.get(key)?.writtenAt ?? at, at) });
   }
 }
 
@@ -150,7 +179,15 @@ function startAgain(world: World, specs: readonly JobSpec[], until: number, runs
     if (facts?.failedOver === undefined) continue;
     const { run, phase } = facts.failedOver.row ?? {};
     const goesOn = runs !== 'fail' && phase !== 'idle';
-    facts.failedOver.recovered = { at: now, until, run: goesOn ? run?.key : undefined, reruns: runs === 'rerun' };
+    facts.failedOver.recovered = {
+      at: now,
+      until,
+      run: goesOn ? run?.key : undefined,
+      requests: new Set(
+        facts.controls.flatMap(({ control }) => control.requests.map(({ id, time }) => recordKey(time, id))),
+      ),
+      reruns: runs === 'rerun',
+    };
     checkRecovered(facts, spec, until, observer.report);
   }
   faults.end();

@@ -33,6 +33,8 @@ export interface Network {
   crash(back: number): void;
   pause(lasts: number, asleep: boolean): void;
   called(): void;
+  /** Grows whenever all requests in flight are lost: time leaps, or the account fails over. */
+  era(): number;
 }
 
 interface Call<T> {
@@ -69,10 +71,10 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
         reject(new StoreUnavailableError(`simulated: ${why}`));
       }, delay);
     };
-    const leapt = timeline.leapt();
+    const era = network.era();
     const arrive = async (): Promise<void> => {
-      // No request is in flight for days.
-      if (timeline.leapt() > leapt) {
+      // No request is in flight for days, and none reaches the account that takes over.
+      if (network.era() > era) {
         unavailable('lost on its way');
         return;
       }
@@ -100,7 +102,7 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
             break;
           case 'echo':
             timeline.after(fault.ms, () => {
-              if (timeline.leapt() === leapt) apply().catch(() => undefined);
+              if (network.era() === era) apply().catch(() => undefined);
             });
             break;
           case 'torn':

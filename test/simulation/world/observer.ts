@@ -314,7 +314,7 @@ function watchLeases(
 function watchRecords(
   store: LeaseStore,
   { factsOf, now, report, trace }: Watching,
-): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece'> {
+): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece' | 'deletePiece'> {
   const written = (job: JobName, key: string, stored: StoredRecord): void => {
     recordWritten(factsOf(job), key, stored, now(), report);
     trace?.add('store', `${job} record ${keyText(key)} ${Object.values(stored.summary).slice(0, 4).join(' ')}`);
@@ -329,8 +329,12 @@ function watchRecords(
     async createPiece(job, key, name, piece, options) {
       const answer = await store.createPiece(job, key, name, piece, options);
       trace?.add('store', `${job} piece ${keyText(key)}/${name} ${answer}`);
-      if (answer === 'created') pieceCreated(factsOf(job), key, name, piece, now());
+      if (answer === 'created') pieceCreated(factsOf(job), key, name, { piece, now: now() }, report);
       return answer;
+    },
+    async deletePiece(job, key, name, options) {
+      await store.deletePiece(job, key, name, options);
+      factsOf(job).pieces.get(key)?.delete(name);
     },
     async replaceRecord(job, key, record, ifMatch: ETag, options) {
       const answer = await store.replaceRecord(job, key, record, ifMatch, options);

@@ -74,6 +74,7 @@ function deskOfOperator(world: World, lasts: number): Desk {
     calls: faults.stream(actor.id),
     slowMs: 0,
     outage: () => world.gone ?? world.outage,
+    era: () => timeline.leapt() + world.failovers,
     denied: () => isDenied,
     crash: () => {
       trace?.add(actor.id, 'killed');

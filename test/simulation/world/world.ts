@@ -69,6 +69,8 @@ export interface World {
   stopped: boolean;
   /** The storage account fails over, and not everybody is back yet. */
   failingOver: boolean;
+  /** The number of times the account has failed over. */
+  failovers: number;
   troubled: boolean;
 }
 
@@ -122,6 +124,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     gone: undefined,
     stopped: false,
     failingOver: false,
+    failovers: 0,
     troubled: true,
   };
   return world;
@@ -256,6 +259,7 @@ function networkOf(world: World, place: PlannedInstance, id: string, meter: Call
     calls: faults.stream(id),
     slowMs: place.slowMs ?? 0,
     outage: () => world.gone ?? world.outage,
+    era: () => timeline.leapt() + world.failovers,
     denied: () => (world.deniedUntil.get(place.index) ?? 0) > timeline.now(),
     crash: (back) => {
       kill(world, place, back);
