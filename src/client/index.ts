@@ -7,6 +7,7 @@ import type { CallOptions, Change, ClientOptions } from './transport';
 import { createTransport } from './transport';
 import type {
   Audit,
+  Calendar,
   Cancelled,
   Cordoned,
   Deployments,
@@ -21,6 +22,7 @@ import type {
   Paused,
   Requested,
   Resumed,
+  RunLog,
   RunOutcome,
   Runs,
   Version,
@@ -88,6 +90,14 @@ export interface Client {
   explain(job: string, time: Time, options?: CallOptions): Promise<Why>;
   listRuns(query?: RunsQuery, options?: CallOptions): Promise<Runs>;
   getRun(runId: string, options?: CallOptions): Promise<OneRun>;
+  /** What the handler of a run said. To follow it, ask again with `from: next` until it has ended. */
+  getLog(
+    runId: string,
+    query?: { readonly from?: string; readonly item?: number },
+    options?: CallOptions,
+  ): Promise<RunLog>;
+  /** The outcomes of a job by day. */
+  getCalendar(job: string, query?: { readonly from?: Time }, options?: CallOptions): Promise<Calendar>;
   listDeployments(options?: CallOptions): Promise<Deployments>;
   runJob(job: string, options?: RunOptions): Promise<Requested>;
   /** Runs an earlier due time again. Without an input, the run gets the one that it had. */
@@ -118,6 +128,8 @@ export function createClient(clientOptions: ClientOptions): Client {
     explain: (job, time, options) => get(`jobs/${part(job)}/why`, { time }, options),
     listRuns: (query = {}, options) => get('runs', { ...query }, options),
     getRun: (runId, options) => get(`runs/${part(runId)}`, {}, options),
+    getLog: (runId, query = {}, options) => get(`runs/${part(runId)}/log`, query, options),
+    getCalendar: (job, query = {}, options) => get(`jobs/${part(job)}/calendar`, query, options),
     listDeployments: (options) => get('deployments', {}, options),
     runJob: (job, options) => post(`jobs/${part(job)}/runs`, request(options)),
     rerun: (runId, options) => post(`runs/${part(runId)}/rerun`, request(options)),

@@ -4,6 +4,7 @@ import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { showTime } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
+import { outcomesByDay } from '../operator/calendar';
 import { describe } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import type { JobEntry } from '../operator/list-jobs';
@@ -14,12 +15,14 @@ import { unknownAnywhere } from '../operator/subject';
 import { RequestError } from './problem';
 import type { Office } from './route';
 import { NONE, NOTHING, route } from './route';
-import { Deployments, DueTimes, instant, jobName, Jobs, OneJob, Why } from './schema';
+import { Calendar, Deployments, DueTimes, instant, jobName, Jobs, OneJob, Why } from './schema';
 import { iso, showOneJob } from './show';
 
 export const oneJob = z.strictObject({ job: jobName });
 /** The most due times of one answer. */
 const DUE_TIMES = 5_000;
+
+const CALENDAR_MS = 90 * 86_400_000;
 
 const tag = z.string().min(1).max(100).describe('Jobs with this tag only.');
 
@@ -142,6 +145,23 @@ export const jobsRoutes = [
         text: describe(found, (at) => showTime(at, 'UTC')),
         runId: found.record?.runId ?? null,
       };
+    },
+  }),
+  route({
+    ...{ id: 'getCalendar', method: 'GET', path: 'jobs/{job}/calendar', role: 'viewer' },
+    summary: 'count the outcomes of a job by day',
+    description: 'It costs one storage call for 5,000 records, and 20 at most.',
+    params: oneJob,
+    query: z.strictObject({ from: instant.optional().describe('The first day. Default: 90 days ago.') }),
+    body: NOTHING,
+    answer: Calendar,
+    async run(office, { params, query: { from }, signal }) {
+      const { now, entries } = await entriesOf(office);
+      const { name, spec } = entryOf(entries, params.job);
+      const timeZone = spec?.timeZone ?? 'UTC';
+      const wanted = { from: from ?? now - CALENDAR_MS, timeZone };
+      const { days, complete } = await outcomesByDay(office.store, name, wanted, { signal });
+      return { now: iso(now), job: name, timeZone, days, complete };
     },
   }),
   route({

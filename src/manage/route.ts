@@ -38,6 +38,8 @@ interface RouteFacts {
   readonly status?: number;
   /** Whether pages follow it: it has an ETag, and answers 304. */
   readonly follow?: boolean;
+  /** The shortest time between two polls that have news of each other. Default: the sweep interval. */
+  readonly pollMs?: number;
   /** Whether `If-Match` may name the version of a job's control. */
   readonly conditional?: boolean;
   /** Whether `Idempotency-Key` may name the request. */

@@ -4,19 +4,23 @@ import type { JobEntry } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';
 import type { ListedRun, PagedJob, PageStart } from '../operator/run-pages';
 import { pageOfRuns } from '../operator/run-pages';
+import { readLog } from '../operator/read-log';
 import { showRun } from '../operator/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
 import { NOTHING, NONE, route } from './route';
 import type { RunSummary } from './schema';
-import { instant, jobName, OneRun, OUTCOMES, runId, Runs } from './schema';
+import { instant, jobName, OneRun, OUTCOMES, runId, RunLog, Runs } from './schema';
 import { iso, isoOrNull, parseRunId } from './show';
 
 export const oneRun = z.strictObject({ run: runId });
 
 /** The outcomes of runs that did not succeed, other than by a person's wish. */
 const FAILED = ['failed', 'timedOut', 'stalled'];
+
+/** Handlers' lines are written every 2 s at most. */
+const LOG_POLL_MS = 2_000;
 
 const runsQuery = z.strictObject({
   job: jobName.optional(),
@@ -73,6 +77,24 @@ export const runsRoutes = [
         parts === undefined ? undefined : await showRun(store, parts.job as JobName, parts.key, listing, { signal });
       if (record === undefined) throw unknownRun(params.run);
       return { now: iso(listing.date), ...showRecord(record) };
+    },
+  }),
+  route({
+    ...{ id: 'getLog', method: 'GET', path: 'runs/{run}/log', role: 'viewer', follow: true, pollMs: LOG_POLL_MS },
+    summary: 'read what the handler of a run said',
+    description: 'To follow a run, ask again with `from` until it has ended.',
+    params: oneRun,
+    query: z.strictObject({
+      from: z.string().max(8_000).optional().describe('`next` of the page before. Default: the beginning.'),
+      item: z.coerce.number().int().min(0).optional().describe('Only what this item of a fan-out said.'),
+    }),
+    body: NOTHING,
+    answer: RunLog,
+    async run({ store }, { params, query, signal }) {
+      const parts = parseRunId(params.run);
+      if (parts === undefined) throw unknownRun(params.run);
+      const { progress, ...page } = await readLog(store, parts.job as JobName, parts.key, query, { signal });
+      return { runId: params.run, ...page, progress: progress ?? null };
     },
   }),
 ] as const;

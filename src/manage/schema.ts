@@ -335,6 +335,62 @@ export const Why = named(
   }),
 );
 
+export const Calendar = named(
+  'Calendar',
+  'Outcomes of a job, counted by day.',
+  z.object({
+    now: Instant,
+    job: z.string(),
+    timeZone: z.string().describe('The zone of the days.'),
+    days: list(
+      z.object({
+        day: z.iso.date(),
+        outcomes: z
+          .partialRecord(z.enum([...RUN_FATES, ...UNRUN_FATES]), z.int())
+          .describe('How many due times had each outcome.'),
+      }),
+    ).describe('The days that have outcomes, newest first.'),
+    complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
+  }),
+);
+
+const Progress = z.object({
+  note: z.string().optional().describe('What the handler is doing.'),
+  fraction: z.number().optional().describe('How much of the work is done, from 0 to 1.'),
+});
+
+const LogEntry = named(
+  'LogEntry',
+  'A line of a log, a report of progress, or a gap.',
+  z.object({
+    n: z.int().describe('The number of the line among those of its attempt, from 1. Of progress: of the line before.'),
+    at: z.string().describe('When it was said, in RFC 3339.'),
+    attempt: z.int().describe('The attempt; of the item, where there is one.'),
+    token: z.int().describe('The fencing token of the attempt.'),
+    item: z.int().optional().describe('The item of a fan-out that said it.'),
+    level: z.enum(['debug', 'info', 'warn', 'error']).optional().describe('Of a line.'),
+    text: z.string().optional().describe('Of a line: any text. Show it as text alone.'),
+    progress: Progress.optional(),
+    gap: z
+      .object({ lines: z.int(), why: z.string() })
+      .optional()
+      .describe('Lines that are missing. `limit`: more than is kept. `storage`: storage did not take them in time.'),
+  }),
+);
+
+export const RunLog = named(
+  'RunLog',
+  'A page of what the handler of a run said.',
+  z.object({
+    runId: z.string(),
+    entries: list(LogEntry).describe('In order: by attempt, and within it by time.'),
+    next: z.string().describe('Where the next page begins: `from` of the next request.'),
+    ended: z.boolean().describe('Whether the run is over, and this is the last page.'),
+    progress: Progress.nullable().describe('The last progress, if the record of the run or this page has one.'),
+    leftOut: z.int().describe('How many logs of items were left out: `item` reads those of one.'),
+  }),
+);
+
 export const Me = named(
   'Me',
   'The caller.',

@@ -265,7 +265,7 @@ function success(
   const headers: Record<string, string> = { ...COMMON_HEADERS };
   if (route.follow === true) {
     headers['etag'] = etagOf(answer);
-    headers[POLL_HEADER] = String(sweepIntervalMs);
+    headers[POLL_HEADER] = String(route.pollMs ?? sweepIntervalMs);
     if (ifNoneMatch !== undefined && isListed(headers['etag'], ifNoneMatch)) {
       return { status: 304, headers, body: undefined };
     }

@@ -39,6 +39,8 @@ const SENT: Readonly<Record<string, Sent>> = {
   cordonDeployment: { method: 'POST', path: 'deployments/east/cordon', body: { note: 'a test' } },
   uncordonDeployment: { method: 'POST', path: 'deployments/east/uncordon' },
   listAudit: { path: 'audit' },
+  getCalendar: { path: 'jobs/a/calendar' },
+  getLog: { path: 'runs/a-20260101T000100Z/log' },
   getMe: { path: 'me' },
   getVersion: { path: 'version' },
   getLive: { path: 'health/live' },

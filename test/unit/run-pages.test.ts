@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { jobSpec } from '../support/job';
+import { manageBench, type ManageBench } from '../support/manage';
+
+interface Page {
+  readonly runs: readonly {
+    readonly runId: string;
+    readonly job: string;
+    readonly scheduledFor: string;
+    readonly outcome: string;
+  }[];
+  readonly cursor: string | null;
+}
+
+/** Two hours of four jobs, one of which fails now and then, and one of which is paused. */
+async function bench(): Promise<ManageBench> {
+  const jobs = [
+    jobSpec('minutely', '* * * * *', { tags: ['fast'] }),
+    jobSpec('quarterly', '*/15 * * * *', {
+      retry: { attempts: 1, backoffMs: 0, factor: 1, maxBackoffMs: 0, jitter: 'none' },
+    }),
+    jobSpec('hourly', '0 * * * *', { tags: ['slow'], offsetMs: 30_000 }),
+    jobSpec('never', '@manual'),
+  ];
+  const handler = ({ job, scheduledFor }: { job: string; scheduledFor: Date }): void => {
+    if (job === 'quarterly' && scheduledFor.getUTCMinutes() === 30) throw new Error('half past');
+  };
+  const made = manageBench({ jobs, deployments: 1, handler, sweepIntervalMs: 60_000 });
+  await made.sim.clock.advance(2 * 3_600_000 + 60_000);
+  return made;
+}
+
+async function page({ send }: ManageBench, query: string): Promise<Page> {
+  const { json, status } = await send({ path: `runs?${query}`, as: 'viewer' });
+  expect(status).toBe(200);
+  return json as Page;
+}
+
+/** All runs of a filter, page after page. */
+async function all(made: ManageBench, query: string, limit: number): Promise<Page['runs'][number][]> {
+  const found: Page['runs'][number][] = [];
+  let cursor: string | null = '';
+  for (let pages = 0; cursor !== null; pages += 1) {
+    expect(pages).toBeLessThan(200);
+    const next: Page = await page(made, `${query}&limit=${limit}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    expect(next.runs.length).toBeLessThanOrEqual(limit);
+    found.push(...next.runs);
+    ({ cursor } = next);
+  }
+  return found;
+}
+
+const iso = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+
+describe('pages of runs', () => {
+  it('have every run of all jobs once, newest first, whatever their length', async () => {
+    const made = await bench();
+    const whole = await all(made, '', 500);
+    expect(whole.length).toBe(121 + 8 + 2);
+    expect(whole.map(({ scheduledFor }) => scheduledFor)).toEqual(
+      whole
+        .map(({ scheduledFor }) => scheduledFor)
+        .toSorted()
+        .reverse(),
+    );
+    for (const limit of [1, 7, 50]) expect(await all(made, '', limit)).toEqual(whole);
+  });
+
+  it('are chosen by job, tag, outcome and time', async () => {
+    const made = await bench();
+    expect((await all(made, 'job=hourly', 1)).map(({ scheduledFor }) => scheduledFor)).toEqual([iso(120), iso(60)]);
+    expect(new Set((await all(made, 'tag=fast', 100)).map(({ job }) => job))).toEqual(new Set(['minutely']));
+    const failed = [iso(90), iso(30)];
+    expect((await all(made, 'failed=true', 10)).map(({ scheduledFor }) => scheduledFor)).toEqual(failed);
+    expect((await all(made, 'outcome=failed', 1)).map(({ scheduledFor }) => scheduledFor)).toEqual(failed);
+    expect(await all(made, 'outcome=succeeded&failed=true', 10)).toEqual([]);
+    expect(await all(made, 'job=never', 10)).toEqual([]);
+    const some = await all(made, `job=minutely&since=${iso(50)}&until=${iso(60)}`, 3);
+    expect(some.map(({ scheduledFor }) => scheduledFor)).toEqual(
+      Array.from({ length: 10 }, (_, index) => iso(59 - index)),
+    );
+    const [hourly] = (await page(made, 'job=hourly&limit=1')).runs;
+    expect(hourly).toMatchObject({ latenessMs: expect.any(Number) as number, durationMs: 0, trigger: 'schedule' });
+  });
+
+  it('stay the same while newer runs come', async () => {
+    const made = await bench();
+    const before = await page(made, 'limit=5');
+    await made.sim.clock.advance(600_000);
+    const after = await page(made, `limit=5&cursor=${before.cursor ?? ''}`);
+    const whole = await all(made, '', 500);
+    const start = whole.findIndex(({ runId }) => runId === before.runs[0]?.runId);
+    expect([...before.runs, ...after.runs]).toEqual(whole.slice(start, start + 10));
+  });
+
+  it('cost one listing for each job that has a run on them, and one of all jobs', async () => {
+    const made = await bench();
+    await page(made, 'job=minutely&limit=100');
+    expect(Object.fromEntries(made.calls)).toEqual({ list: 1, listRecords: 1 });
+    await page(made, 'limit=50');
+    // `never` has no run, and both others are as new as the newest of `minutely`.
+    expect(made.calls.get('listRecords')).toBeLessThanOrEqual(1 + 4);
+    expect(made.calls.get('readRecord')).toBeUndefined();
+    await page(made, `job=hourly&limit=1&until=${iso(100)}`);
+    expect(made.calls.get('listRecords')).toBeLessThanOrEqual(5 + 30);
+  });
+
+  it('show a run in progress, which has no record yet', async () => {
+    const jobs = [jobSpec('slow', '* * * * *')];
+    const made = manageBench({
+      jobs,
+      deployments: 1,
+      handler: () => new Promise(() => undefined),
+      sweepIntervalMs: 5_000,
+    });
+    await made.sim.clock.advance(65_000);
+    expect((await page(made, '')).runs).toMatchObject([
+      { runId: 'slow-20260101T000100Z', outcome: 'running', startedAt: '2026-01-01T00:01:00.000Z', endedAt: null },
+    ]);
+    expect((await page(made, 'outcome=running')).runs).toHaveLength(1);
+    expect((await page(made, 'outcome=succeeded')).runs).toEqual([]);
+  });
+});
+
+describe('the calendar of a job', () => {
+  it('counts its outcomes by day, in its zone', async () => {
+    const jobs = [jobSpec('hourly', '0 * * * *', { timeZone: 'Europe/Paris' })];
+    const made = manageBench({ jobs, deployments: 1, sweepIntervalMs: 60_000 });
+    await made.sim.clock.advance(30 * 3_600_000);
+    await made.send({ method: 'POST', path: 'jobs/hourly/pause', body: { note: 'x' }, as: 'operator' });
+    await made.sim.clock.advance(3 * 3_600_000);
+    await made.send({ method: 'POST', path: 'jobs/hourly/resume', as: 'operator' });
+    await made.sim.clock.advance(3_600_000);
+    const { json } = await made.send({ path: 'jobs/hourly/calendar', as: 'viewer' });
+    expect(json).toMatchObject({
+      ...{ job: 'hourly', timeZone: 'Europe/Paris', complete: true },
+      days: [
+        { day: '2026-01-02', outcomes: { succeeded: 10, paused: 2 } },
+        { day: '2026-01-01', outcomes: { succeeded: 22 } },
+      ],
+    });
+    const later = await made.send({ path: 'jobs/hourly/calendar?from=2026-01-02T00:00:00Z', as: 'viewer' });
+    expect(later.json).toMatchObject({ days: [{ day: '2026-01-02' }] });
+    expect(made.calls.get('readRecord')).toBeUndefined();
+  });
+});
