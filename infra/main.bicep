@@ -64,6 +64,12 @@ param authClientId string = ''
 @description('The tenant whose users may call the API.')
 param authTenantId string = subscription().tenantId
 
+@description('Keys of machines for the API, each NAME:ROLE:SHA256 as in CRONLEASE_API_KEYS. Empty: no path is open to keys.')
+param apiKeys string[] = []
+
+@description('The API refuses every change.')
+param apiReadOnly bool = false
+
 @description('Object ids of Entra groups whose members may use the cronlease command on the coordination container.')
 param operatorGroups string[] = []
 
@@ -201,6 +207,8 @@ module deployed 'modules/deployment.bicep' = [
       redact: redact
       authClientId: authClientId
       authTenantId: authTenantId
+      apiKeys: apiKeys
+      apiReadOnly: apiReadOnly
       privateNetwork: privateNetwork
       addressPrefix: cidrSubnet(addressSpace, 24, i)
       operatorRanges: operatorRanges

@@ -47,6 +47,12 @@ param authClientId string
 @description('The tenant whose users may call the API.')
 param authTenantId string
 
+@description('Keys of machines for the API, each NAME:ROLE:SHA256.')
+param apiKeys string[]
+
+@description('Whether the API refuses every change.')
+param apiReadOnly bool
+
 @description('Storage is reached through private endpoints only.')
 param privateNetwork bool
 
@@ -63,6 +69,8 @@ param workspaceId string
 param tags { *: string }
 
 var healthPath = '/api/manage/health'
+// Below this path the app accepts keys, and no login.
+var keyedPath = '/api/manage/keyed/*'
 var writes = [
   { category: 'StorageWrite', enabled: true }
   { category: 'StorageDelete', enabled: true }
@@ -284,6 +292,8 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
         { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
         { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
         { name: 'CRONLEASE_REDACT', value: string(redact) }
+        { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
+        { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }
         { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
       ]
     }
@@ -315,7 +325,8 @@ resource scmPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@20
   }
 }
 
-// A caller without a token of the tenant gets 401. Without an application, nobody has such a token.
+// A caller without a login is sent to the login page, at no cost and without a call of the app. Without an application
+// nobody can log in, and everybody gets 401. The app itself denies by default, too.
 resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: app
   name: 'authsettingsV2'
@@ -325,9 +336,12 @@ resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
     }
     globalValidation: {
       requireAuthentication: true
-      unauthenticatedClientAction: 'Return401'
-      // This path needs no token, and answers healthy or unhealthy and nothing more.
-      excludedPaths: [healthPath]
+      unauthenticatedClientAction: empty(authClientId) ? 'Return401' : 'RedirectToLoginPage'
+      redirectToProvider: empty(authClientId) ? null : 'azureactivedirectory'
+      // The first path answers healthy or unhealthy and nothing more. The other one is for keys, which this
+      // authentication does not know; the product team describes the wildcard in
+      // https://github.com/MicrosoftDocs/azure-docs/issues/86514
+      excludedPaths: empty(apiKeys) ? [healthPath] : [healthPath, keyedPath]
     }
     httpSettings: {
       requireHttps: true

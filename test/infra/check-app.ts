@@ -63,8 +63,6 @@ const OF_THE_HOST = [
 const LEFT_OUT = new Map([
   ['CRONLEASE_STORAGE', 'is a connection string, which has a key'],
   ['CRONLEASE_JOBS_FILE', 'is for "cronlease dev": the package has one jobs file'],
-  ['CRONLEASE_API_KEYS', 'is for machines, and the platform lets none of them in without a login'],
-  ['CRONLEASE_MANAGE_READ_ONLY', 'is off by default'],
   ['CRONLEASE_DEV_SECRET', 'is for "cronlease dev", and keeps an app on Azure from starting'],
   ['WEBSITE_AUTH_ENABLED', 'is set by Azure'],
   ['AZURE_FUNCTIONS_ENVIRONMENT', 'is set by the host'],

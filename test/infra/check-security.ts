@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import type { Check } from './checks';
-import { childrenOf, literal, member, membersOf, nodesOf } from './bicep';
+import { childrenOf, literal, member, membersOf, nodesOf, ROOT } from './bicep';
 import { resourcesOfType } from './checks';
 import { evaluate } from './evaluate';
 
@@ -41,9 +43,42 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
   ['Microsoft.Web/sites/basicPublishingCredentialsPolicies', 'location', 'location'],
   ['Microsoft.Web/sites/config', 'properties.platform.enabled', 'true'],
   ['Microsoft.Web/sites/config', 'properties.globalValidation.requireAuthentication', 'true'],
-  ['Microsoft.Web/sites/config', 'properties.globalValidation.unauthenticatedClientAction', 'Return401', 'Return403'],
-  ['Microsoft.Web/sites/config', 'properties.globalValidation.excludedPaths', '[healthPath]'],
 ];
+
+/**
+ * Callers without a login are sent to the login page, or refused where nobody can log in. The health is open; a path for
+ * keys is open only where there are any, and the app believes no login below it.
+ */
+export const login: Check = ({ templates }) => {
+  const configs = resourcesOfType(templates, 'Microsoft.Web/sites/config');
+  const keyed = /^const KEYED = '([^']+)';$/m.exec(readFileSync(path.join(ROOT, 'src/manage/serve.ts'), 'utf8'))?.[1];
+  const cases = [
+    { authClientId: '', apiKeys: [], wanted: ['Return401', null, ['/api/manage/health']] },
+    {
+      authClientId: 'id',
+      apiKeys: [],
+      wanted: ['RedirectToLoginPage', 'azureactivedirectory', ['/api/manage/health']],
+    },
+    {
+      ...{ authClientId: 'id', apiKeys: ['ci:viewer:0'] },
+      wanted: [
+        ...['RedirectToLoginPage', 'azureactivedirectory'],
+        ['/api/manage/health', `/api/manage/${keyed ?? 'nothing'}*`],
+      ],
+    },
+  ];
+  return configs.flatMap(({ template, resource }) =>
+    cases.flatMap(({ authClientId, apiKeys, wanted }) => {
+      const parts = ['unauthenticatedClientAction', 'redirectToProvider', 'excludedPaths'].map((name) => {
+        const value = member(resource.body, 'properties', 'globalValidation', name);
+        return value === undefined ? 'missing' : evaluate(template, value, { authClientId, apiKeys });
+      });
+      const given = `with client "${authClientId}" and ${apiKeys.length} keys`;
+      const found = JSON.stringify(parts);
+      return found === JSON.stringify(wanted) ? [] : [`${given} the login is ${found}, not ${JSON.stringify(wanted)}`];
+    }),
+  );
+};
 
 /** Accounts, apps and logs are closed to keys, to anonymous callers, to old TLS, and to the public if it is so wished. */
 export const closed: Check = ({ templates }) =>
