@@ -1,6 +1,6 @@
 import type { JobName } from '../core/brand';
 import type { LoadedJobs } from '../config/load';
-import { openPause } from '../core/control';
+import { currentPause } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import { oneLine } from '../core/text';
@@ -111,7 +111,8 @@ function withError(line: string, record: ShownRecord): string {
 
 function printPause(job: JobName, listing: Listing, show: ShowTime): void {
   try {
-    const pause = openPause(stateIn(listing, job).control);
+    const { control, now } = stateIn(listing, job);
+    const pause = currentPause(control, now);
     if (pause === undefined) return;
     print(`Paused since ${show(pause.since)} by ${oneLine(pause.by)}: ${oneLine(pause.note)}\n`);
   } catch (error) {

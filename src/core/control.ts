@@ -9,7 +9,7 @@ export interface Pause {
   readonly by: string;
   readonly note: string;
   readonly since: EpochMs;
-  /** Undefined while the pause lasts. */
+  /** When it ended, or is to end. Undefined: it lasts until somebody ends it. */
   readonly until: EpochMs | undefined;
 }
 
@@ -71,9 +71,14 @@ export function pauseAt(control: Control, instant: EpochMs): Pause | undefined {
   return control.pauses.find((pause) => pause.since <= instant && (pause.until === undefined || instant < pause.until));
 }
 
-/** The pause that has not ended, if there is one. */
+/** The pause without an end, if there is one. */
 export function openPause(control: Control): Pause | undefined {
   return control.pauses.find((pause) => pause.until === undefined);
+}
+
+/** The pause that lasts now, if there is one. Its end may be planned. */
+export function currentPause(control: Control, now: EpochMs): Pause | undefined {
+  return openPause(control) ?? pauseAt(control, now);
 }
 
 /** Requests not yet taken, oldest first. */

@@ -1,6 +1,6 @@
 import type { EpochMs, Millis } from './brand';
 import type { Control, ManualRequest } from './control';
-import { openPause, pendingRequests } from './control';
+import { currentPause, pendingRequests } from './control';
 import type { LastBeat } from './fan-out';
 import { isSilent, silentFrom } from './fan-out';
 import type { Reason, RunFate, Stretch, Trigger } from './fate';
@@ -191,7 +191,7 @@ export function waitingSince(job: JobSpec, row: Row): EpochMs {
 /** The next due time that ends a waiting run of a job with overlap `cancel`. A due time in a pause does not. */
 function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
-  if (job.overlap !== 'cancel' || !job.enabled || openPause(control) !== undefined) return undefined;
+  if (job.overlap !== 'cancel' || !job.enabled || currentPause(control, now) !== undefined) return undefined;
   // A schedule that the row has not adopted yet counts from now.
   const due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
   return due !== undefined && actualTime(job, due) <= now ? outsidePauses(job, control, due) : due;
@@ -298,7 +298,8 @@ function lastTime({ cursor, run }: Row): EpochMs {
 /** A leader job's term is due whenever the row is free. After a failure it waits for the back-off. */
 function decideTerm(s: Situation): Decision {
   const { job, row, control, now } = s;
-  if (!job.enabled || openPause(control) !== undefined) return settle(s);
+  const pause = currentPause(control, seenBy(s));
+  if (!job.enabled || pause !== undefined) return settle(s, job.enabled ? pause?.until : undefined);
   if (row.failures > 0 && row.busyUntil !== undefined) {
     const wait = backoff(job.retry, row.failures, 1);
     const from = boundedWait(s, row.busyUntil + wait, wait);
@@ -402,9 +403,9 @@ function record(s: Situation, fates: Fates, manual: TakenRequests): Decision {
   return { kind: 'record', row: decided(s, fates, manual) };
 }
 
-/** Finishes the work of a dead holder; nothing else is due. */
-function settle(s: Situation): Decision {
-  return isLeftBehind(s) ? { kind: 'record', row: carry(s) } : { kind: 'nothing', lookAt: undefined };
+/** Finishes the work of a dead holder; nothing else is due before `lookAt`. */
+function settle(s: Situation, lookAt: EpochMs | undefined): Decision {
+  return isLeftBehind(s) ? { kind: 'record', row: carry(s) } : { kind: 'nothing', lookAt };
 }
 
 /**
@@ -450,7 +451,9 @@ function watchHeld(s: Situation): Decision {
   // Another deployment may keep claiming with its older file, so the newer schedule takes the first moment between two
   // runs.
   if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };
-  if (!job.enabled || openPause(s.control) !== undefined) return { kind: 'nothing', lookAt: undefined };
+  if (!job.enabled) return { kind: 'nothing', lookAt: undefined };
+  const pause = currentPause(s.control, now);
+  if (pause !== undefined) return { kind: 'nothing', lookAt: pause.until };
   const oldest = nextDue(job, row.cursor, now);
   if (oldest === undefined) return { kind: 'nothing', lookAt: undefined };
   const watchFrom = now - HELD_WATCH_MS;

@@ -1,6 +1,6 @@
 import type { EpochMs, Millis } from './brand';
 import type { Control } from './control';
-import { openPause } from './control';
+import { currentPause } from './control';
 import type { JobSpec } from './job';
 import { actualTime } from './job';
 import { parseRecordKey } from './key';
@@ -17,7 +17,7 @@ type AlertedJob = Pick<JobSpec, 'kind' | 'at' | 'timetable' | 'offsetMs' | 'aler
  *   that is too early reports jobs as overdue that are not, never the reverse
  */
 export function overdueBy(job: AlertedJob, control: Control, from: EpochMs, now: EpochMs): Millis | undefined {
-  if (job.alertAfterMs === undefined || !job.enabled || openPause(control) !== undefined) return undefined;
+  if (job.alertAfterMs === undefined || !job.enabled || currentPause(control, now) !== undefined) return undefined;
   const resumed = control.pauses.flatMap(({ until }) => (until === undefined ? [] : [until]));
   const since = Math.max(from, ...resumed);
   const age = now - (job.at === undefined ? since : Math.max(since, actualTime(job, job.at)));

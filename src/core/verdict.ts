@@ -1,6 +1,6 @@
 import type { EpochMs, Millis } from './brand';
-import type { Control } from './control';
-import { openPause, pauseAt } from './control';
+import type { Control, Pause } from './control';
+import { currentPause, pauseAt } from './control';
 import type { Reason, Stretch, Trigger, UnrunFate } from './fate';
 import type { JobSpec } from './job';
 import { actualTime, nextDue } from './job';
@@ -65,15 +65,20 @@ export function fatesOf(view: FateView, room: number): Fates {
     if (actualTime(job, scheduledFor) > view.limit) return end({ kind: 'pastLimit', scheduledFor });
     const verdict = verdictOn(view, scheduledFor);
     if (verdict.kind === 'run') {
-      if (openPause(control) !== undefined) return end({ kind: 'suspended' });
+      const pause = currentPause(control, decidedAt(view));
+      if (pause !== undefined) return end(suspendedBy(pause));
       return end({ kind: 'claim', scheduledFor, trigger: verdict.trigger, queued: verdict.queued });
     }
-    if (verdict.kind === 'suspended') return end({ kind: 'suspended' });
+    if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));
     if (!extend(stretches, verdict.fate, verdict.reason, scheduledFor, room)) return end({ kind: 'more' });
     cursor = scheduledFor;
   }
   cursor = leap(view, stretches, cursor);
   return end({ kind: 'more' });
+}
+
+function suspendedBy(pause: Pause | undefined): NextUp {
+  return pause?.until === undefined ? { kind: 'suspended' } : { kind: 'later', at: pause.until };
 }
 
 /**
@@ -121,7 +126,7 @@ export type Verdict =
   | { readonly kind: 'run'; readonly trigger: Trigger; readonly queued: boolean }
   | { readonly kind: 'unrun'; readonly fate: UnrunFate; readonly reason: Reason }
   /** Its fate is decided when the pause ends, or when the job is enabled again. */
-  | { readonly kind: 'suspended'; readonly fate: 'paused' | 'disabled' };
+  | { readonly kind: 'suspended'; readonly fate: 'paused' | 'disabled'; readonly pause?: Pause };
 
 /** Decides one due time once the last run is over. The first rule that applies counts. */
 export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
@@ -132,7 +137,9 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
   const age = now - actual;
   const pause = pauseAt(control, actual);
   if (pause !== undefined) {
-    return pause.until === undefined ? { kind: 'suspended', fate: 'paused' } : unrun('paused', 'paused');
+    // One record at the end of the pause covers all of its due times.
+    const lasts = pause.until === undefined || pause.until > now;
+    return lasts ? { kind: 'suspended', fate: 'paused', pause } : unrun('paused', 'paused');
   }
   if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');
   if (duringLastRun(view.row, actual)) {

@@ -1,6 +1,6 @@
 import type { EpochMs } from './brand';
 import type { Control } from './control';
-import { openPause, pendingRequests } from './control';
+import { currentPause, pauseAt, pendingRequests } from './control';
 import type { Fate, Reason, Stretch } from './fate';
 import type { FateView } from './verdict';
 import { verdictOn } from './verdict';
@@ -203,9 +203,9 @@ function whyUnrecorded({ job, time, now, seenBefore }: Question): StandingReason
 }
 
 /** The reason that a future due time shows. */
-function outlook({ job, control }: Question): StandingReason {
+function outlook({ job, control, time }: Question): StandingReason {
   if (!job.enabled) return 'disabled';
-  return openPause(control) === undefined ? 'notYetDue' : 'paused';
+  return pauseAt(control, actualTime(job, time)) === undefined ? 'notYetDue' : 'paused';
 }
 
 /** A due time that has passed and is undecided. */
@@ -224,7 +224,7 @@ function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
   if (!runEnded) return { fate: 'pending', reason: behindRun(question, row) };
   if (runsBefore(view, time)) return { fate: 'pending', reason: 'waitsForOlder' };
   if (verdict.kind === 'unrun') return { fate: verdict.fate, reason: verdict.reason };
-  if (openPause(control) !== undefined) return { fate: 'pending', reason: 'paused' };
+  if (currentPause(control, now) !== undefined) return { fate: 'pending', reason: 'paused' };
   if (verdict.queued) return { fate: 'pending', reason: 'queued' };
   return { fate: 'pending', reason: verdict.trigger === 'catchUp' ? 'catchUp' : 'claimDue' };
 }

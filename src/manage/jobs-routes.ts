@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { openPause } from '../core/control';
+import { currentPause } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { showTime } from '../core/show-time';
@@ -122,7 +122,7 @@ export const jobsRoutes = [
           const { due, complete } = dueTimes(spec, from ?? now, until, each);
           return {
             ...{ job: spec.name, timeZone: spec.timeZone, enabled: spec.enabled, due, complete },
-            paused: state !== undefined && openPause(state.control) !== undefined,
+            paused: state !== undefined && currentPause(state.control, now) !== undefined,
           };
         }),
       };

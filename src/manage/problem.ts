@@ -84,6 +84,7 @@ export function deniedError({ status, code, place, problem, remedy }: Denied): R
 /** Every problem of an operator's request, with its status and what to do about it. */
 const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remedy: string]>> = {
   AlreadyPaused: [409, 'resume the job first, or leave it as it is'],
+  PastEnd: [400, 'give a later end, or none'],
   NotPaused: [409, 'read the job again: somebody else may have resumed it'],
   NothingRuns: [409, 'read the job again: the run may be over'],
   NoRun: [404, 'list the runs of the job: old records are deleted by "keep"'],

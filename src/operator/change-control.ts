@@ -108,7 +108,9 @@ function tidy(control: Control, state: JobState, { name, spec }: Subject): Contr
   if (row === undefined) return control;
   const current = row.run && runIdOf(name, row.run.key);
   return {
-    pauses: control.pauses.filter((pause) => stillCounts(pause, row, spec) || excuses(pause, control, row, spec)),
+    pauses: control.pauses.filter(
+      (pause) => lasts(pause, state) || stillCounts(pause, row, spec) || excuses(pause, control, row, spec),
+    ),
     cancel: control.cancel === current ? control.cancel : undefined,
     requests: control.requests.filter((request) => request.number > row.manualTaken),
   };
@@ -128,9 +130,16 @@ function excuses(
   return until > (row.lastGoodAt ?? 0) && pauses.every((other) => (other.until ?? 0) <= until);
 }
 
-/** Whether an undecided due time may lie in a pause. */
-function stillCounts({ since, until }: Pause, row: NonNullable<JobState['row']>, spec: JobSpec | undefined): boolean {
-  if (until === undefined) return true;
+function lasts({ until = Infinity }: Pause, { now }: JobState): boolean {
+  return until > now;
+}
+
+/** Whether an undecided due time may lie in a pause that is over. */
+function stillCounts(
+  { since, until = Infinity }: Pause,
+  row: NonNullable<JobState['row']>,
+  spec: JobSpec | undefined,
+): boolean {
   if (until <= row.cursor) return false;
   // If the file's schedule is the row's, a pause without due times can go too: the pauses of a job on request have
   // none.

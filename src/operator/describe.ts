@@ -1,6 +1,6 @@
 import type { EpochMs } from '../core/brand';
 import type { Control } from '../core/control';
-import { openPause, pauseAt } from '../core/control';
+import { currentPause, pauseAt } from '../core/control';
 import { formatDuration } from '../core/duration';
 import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
@@ -87,8 +87,8 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
 }
 
 /** The person who paused the job, and the time, as the end of a clause. */
-function pausedBy(control: Control, show: ShowTime): string {
-  const pause = openPause(control);
+function pausedBy(control: Control, now: EpochMs, show: ShowTime): string {
+  const pause = currentPause(control, now);
   return pause === undefined ? '' : ` by ${pause.by} (${pause.note}) since ${show(pause.since)}`;
 }
 
@@ -130,8 +130,8 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
       return 'A person requested it. It runs as soon as a tick finds the job free.';
     case 'paused':
       return explanation.fate === 'future'
-        ? `It is in the future, and the job is paused${pausedBy(control, show)}. Unless the job is resumed before, this due time will not run.`
-        : `The job is paused${pausedBy(control, show)}. This due time is decided when the job is resumed.`;
+        ? `It is in the future, and the job is paused${pausedBy(control, now, show)}. Unless the job is resumed before, this due time will not run.`
+        : `The job is paused${pausedBy(control, now, show)}. This due time is decided when the job is resumed.`;
     case 'disabled':
       return 'It is in the future, and will not run: the job is disabled in the jobs file.';
     case 'notYetDue':

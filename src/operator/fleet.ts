@@ -1,6 +1,6 @@
 import { nearest } from '../config/suggest';
-import type { Cordon, Fleet } from '../core/fleet';
-import { cordonOf, decodeFleet, encodeFleet, FLEET, NO_FLEET } from '../core/fleet';
+import type { Cordon, Fleet, Maintenance } from '../core/fleet';
+import { cordonOf, decodeFleet, encodeFleet, FLEET, maintenanceAt, NO_FLEET } from '../core/fleet';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { StoreLimitError } from '../lease/store';
 import { deploymentsOf } from './deployments';
@@ -71,6 +71,56 @@ export async function claimingDeployments(store: LeaseStore, options?: CallOptio
     .deployments.filter(({ name, live }) => live && cordonOf(fleet, name) === undefined)
     .map(({ name }) => name)
     .sort();
+}
+
+/**
+ * Shows a notice of planned work to everybody. It pauses nothing: that is up to `pauseJob` for each job, with the same
+ * `until`.
+ *
+ * @throws OperatorError `NoteTooLong`, `ControlFull`, `Contended`
+ */
+export async function startMaintenance(
+  store: LeaseStore,
+  { by, note, until, jobs }: Omit<Maintenance, 'since'>,
+  options?: CallOptions,
+): Promise<Maintenance> {
+  checkNote({ by, note });
+  return changeFleet(
+    store,
+    (fleet, now) => {
+      const maintenance: Maintenance = { by, note, since: now, until, jobs };
+      return {
+        fleet: { ...fleet, maintenance: [...maintenanceAt(fleet, now), maintenance] },
+        result: maintenance,
+      };
+    },
+    options,
+  );
+}
+
+/**
+ * Ends every notice of planned work for these jobs, as the operator chose them.
+ *
+ * @returns the notices that were ended, if there were any
+ */
+export async function endMaintenance(
+  store: LeaseStore,
+  jobs: string,
+  options?: CallOptions,
+): Promise<readonly Maintenance[]> {
+  const { control, date } = await store.readControl(FLEET, options);
+  if (control === undefined || !maintenanceAt(decodeFleet(control.metadata), date).some((one) => one.jobs === jobs)) {
+    return [];
+  }
+  return changeFleet(
+    store,
+    (fleet, now) => {
+      const standing = maintenanceAt(fleet, now);
+      const ended = standing.filter((one) => one.jobs === jobs);
+      return { fleet: { ...fleet, maintenance: standing.filter((one) => one.jobs !== jobs) }, result: ended };
+    },
+    options,
+  );
 }
 
 /**

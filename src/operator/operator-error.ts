@@ -1,6 +1,7 @@
 export type OperatorProblem =
   | 'AlreadyPaused'
   | 'NotPaused'
+  | 'PastEnd'
   | 'NothingRuns'
   | 'NoRun'
   | 'BadCursor'

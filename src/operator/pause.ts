@@ -1,5 +1,5 @@
 import type { Control, Pause } from '../core/control';
-import { openPause } from '../core/control';
+import { currentPause } from '../core/control';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
@@ -11,12 +11,13 @@ import type { Subject } from './subject';
 /**
  * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues.
  *
- * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `ControlFull`
+ * @param pause.until when the pause is to end by itself
+ * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `ControlFull`
  */
 export async function pauseJob(
   store: LeaseStore,
   subject: Subject,
-  { by, note }: Pick<Pause, 'by' | 'note'>,
+  { by, note, until }: Pick<Pause, 'by' | 'note'> & Partial<Pick<Pause, 'until'>>,
   options?: ChangeOptions,
 ): Promise<Pause> {
   checkNote({ by, note });
@@ -24,12 +25,16 @@ export async function pauseJob(
     store,
     subject,
     ({ control, now }) => {
-      const open = openPause(control);
+      const open = currentPause(control, now);
       if (open !== undefined) {
         const who = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
         throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${who}`);
       }
-      const pause: Pause = { by, note, since: now, until: undefined };
+      if (until !== undefined && until <= now) {
+        const at = new Date(until).toISOString();
+        throw new OperatorError('PastEnd', `the pause is to end at ${at}, which is past: give a later end, or none`);
+      }
+      const pause: Pause = { by, note, since: now, until };
       return { control: { ...control, pauses: [...control.pauses, pause] }, result: pause };
     },
     options,
@@ -51,7 +56,7 @@ export function resumeJob(
     store,
     subject,
     ({ control, now }) => {
-      const open = openPause(control);
+      const open = currentPause(control, now);
       if (open === undefined) throw new OperatorError('NotPaused', `job "${subject.name}" is not paused`);
       return { control: endPauses(control, now), result: { ...open, until: Math.max(now, open.since) } };
     },
@@ -91,7 +96,7 @@ export async function stillRuns(
 
 function endPauses(control: Control, now: number): Control {
   const pauses = control.pauses
-    .map(({ until = now, ...pause }) => ({ ...pause, until }))
+    .map(({ until = now, ...pause }) => ({ ...pause, until: Math.min(until, now) }))
     // A pause that ends as it begins holds nothing back.
     .filter(({ since, until }) => since < until);
   return { ...control, pauses };

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EpochMs } from '../core/brand';
 import type { ManualRequest } from '../core/control';
-import { openPause, pendingRequests } from '../core/control';
+import { currentPause, pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
 import type { Asked, Origin } from '../core/origin';
@@ -92,7 +92,7 @@ export async function requestRun(
         requestedAt: time,
         ahead: waiting.filter((other) => other.number < number).length,
         seen: row !== undefined,
-        paused: openPause(control) !== undefined,
+        paused: currentPause(control, state.now) !== undefined,
       });
       // An earlier call that reported a refusal has written it.
       const own = control.requests.find((request) => request.id === id);

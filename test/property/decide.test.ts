@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../../src/core/brand';
 import type { Control } from '../../src/core/control';
-import { NO_CONTROL } from '../../src/core/control';
+import { currentPause, NO_CONTROL } from '../../src/core/control';
 import type { Situation } from '../../src/core/decide';
 import { decide } from '../../src/core/decide';
 import type { Stretch } from '../../src/core/fate';
@@ -127,6 +127,10 @@ const settings = fc.record({
   offsetMs: fc.constantFrom(0, 7_000),
 });
 
+function resumed(pauses: Control['pauses'], now: number): Control['pauses'] {
+  return pauses.map((pause) => ({ ...pause, until: Math.min(pause.until ?? now, now) }));
+}
+
 const step = fc.oneof(
   {
     weight: 6,
@@ -140,7 +144,14 @@ const step = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('away' as const), after: fc.integer({ min: 1_000, max: 1_500_000 }) }),
   },
-  { weight: 1, arbitrary: fc.constant({ kind: 'pause' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('pause' as const),
+      // When it is to end by itself.
+      lasts: fc.option(fc.integer({ min: 1_000, max: 1_500_000 }), { nil: undefined }),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ kind: 'resume' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'request' as const }) },
 );
@@ -165,15 +176,16 @@ describe('decide', () => {
                 life.now += taken.after;
                 break;
               case 'pause':
-                if (life.control.pauses.every((pause) => pause.until !== undefined)) {
-                  const pause = { by: 'x', note: 'n', since: life.now, until: undefined };
+                if (currentPause(life.control, life.now) === undefined) {
+                  const until = taken.lasts === undefined ? undefined : life.now + taken.lasts;
+                  const pause = { by: 'x', note: 'n', since: life.now, until };
                   life.control = { ...life.control, pauses: [...life.control.pauses, pause] };
                 }
                 break;
               case 'resume':
                 life.control = {
                   ...life.control,
-                  pauses: life.control.pauses.map((pause) => ({ ...pause, until: pause.until ?? life.now })),
+                  pauses: resumed(life.control.pauses, life.now),
                 };
                 break;
               case 'request':
@@ -189,7 +201,7 @@ describe('decide', () => {
           }
           life.control = {
             ...life.control,
-            pauses: life.control.pauses.map((pause) => ({ ...pause, until: pause.until ?? life.now })),
+            pauses: resumed(life.control.pauses, life.now),
           };
           const before = life.now;
           life.rest();

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../core/brand';
 import type { Control } from '../../core/control';
-import { openPause } from '../../core/control';
+import { currentPause } from '../../core/control';
 import { formatDuration } from '../../core/duration';
 import type { JobSpec } from '../../core/job';
 import { countsFrom, overdueBy } from '../../core/overdue';
@@ -48,7 +48,11 @@ async function checkAlert(
     const remedy = `see the outcomes of its due times with "cronlease runs ${name}", and their reasons with "cronlease why ${name} TIME"`;
     return warning('overdue', name, `${last}: overdue for ${span(age - alertAfterMs)}, ${limit}`, remedy);
   }
-  const state = !spec.enabled ? ', and it is disabled' : openPause(control) === undefined ? '' : ', and it is paused';
+  const state = !spec.enabled
+    ? ', and it is disabled'
+    : currentPause(control, now) === undefined
+      ? ''
+      : ', and it is paused';
   return okAbout('overdue', name, `${last}; ${limit}${state}`);
 }
 

@@ -1,6 +1,6 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import type { Control } from '../../core/control';
-import { openPause } from '../../core/control';
+import { currentPause } from '../../core/control';
 import { RESUME_AFTER_MS } from '../../core/decide';
 import { formatDuration } from '../../core/duration';
 import type { JobSpec, JobsFile } from '../../core/job';
@@ -200,7 +200,7 @@ function checkDue(
   file: JobsFile | undefined,
   now: EpochMs,
 ): readonly Finding[] {
-  if (spec === undefined || !spec.enabled || listed.lease !== 'available' || openPause(control) !== undefined)
+  if (spec === undefined || !spec.enabled || listed.lease !== 'available' || currentPause(control, now) !== undefined)
     return [];
   const follows = spec.scheduleHash === row.scheduleHash || (file?.revision ?? 0) > row.revision;
   if (!follows || row.phase === 'retrying' || row.phase === 'fanning') return [];

@@ -78,7 +78,7 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   const changedAt = facts.controls.at(-1)?.at ?? 0;
   if (spec.enabled && now - changedAt < SWEEP_MS + TICK_MS) return false;
   const last = facts.controls.at(-1)?.control;
-  if (last?.pauses.some(({ until }) => until === undefined) === true) return false;
+  if (last?.pauses.some(({ until = Infinity }) => until > now - SWEEP_MS) === true) return false;
   if (
     spec.kind !== 'always' &&
     (last?.requests ?? []).some(({ number, time }) => number > row.manualTaken && time < quietFrom)

@@ -1,5 +1,5 @@
 import type { CoordinatorEvent } from '../../../src/core/event';
-import { openPause } from '../../../src/core/control';
+import { currentPause, openPause } from '../../../src/core/control';
 import type { JobSpec } from '../../../src/core/job';
 import type { Actor, JobFacts, Report } from '../world/facts';
 import { short } from '../world/facts';
@@ -38,7 +38,7 @@ export function saidOverdue(
   }
   const seen = facts.controls.findLast(({ at }) => at <= now - SEEN_WITHIN_MS);
   const since = facts.controls.filter(({ at }) => at > now - SEEN_WITHIN_MS);
-  if (seen !== undefined && [seen, ...since].every(({ control }) => openPause(control) !== undefined)) {
+  if (seen !== undefined && [seen, ...since].every(({ control }) => currentPause(control, now) !== undefined)) {
     report('falselyOverdue', facts.name, 'it is reported overdue while it is paused');
   }
 }
@@ -55,9 +55,12 @@ function* excusesOf(
     yield { at: Math.min(writtenAt, Date.parse(record.endedAt)), what: 'succeeded' };
   }
   let wasPaused = false;
-  for (const { at, control } of facts.controls) {
-    for (const { until } of control.pauses)
-      if (until !== undefined && at <= view) yield { at: until, what: 'was resumed' };
+  for (const [index, { at, control }] of facts.controls.entries()) {
+    const changedAt = facts.controls[index + 1]?.at ?? Infinity;
+    for (const { until } of control.pauses) {
+      // A planned end counts if nobody ended the pause before it.
+      if (until !== undefined && until <= changedAt && at <= view) yield { at: until, what: 'was resumed' };
+    }
     // The write that resumes a job may be the one that wrongly drops its pause.
     const isPaused = openPause(control) !== undefined;
     if (wasPaused && !isPaused && at <= view) yield { at, what: 'was resumed' };
@@ -71,7 +74,7 @@ export function checkSaidOverdue(facts: JobFacts, spec: JobSpec, now: number, re
   if (spec.alertAfterMs === undefined || !spec.enabled || row === undefined || spec.at !== undefined) return;
   if (row.forgotten !== undefined || row.scheduleHash !== spec.scheduleHash) return;
   const last = controls.at(-1);
-  if (last !== undefined && (openPause(last.control) !== undefined || now - last.at < SAID_WITHIN_MS)) return;
+  if (last !== undefined && (currentPause(last.control, now) !== undefined || now - last.at < SAID_WITHIN_MS)) return;
   let from = Math.max(facts.firstCursor, row.lastGoodAt ?? 0);
   for (const { at } of excusesOf(facts, now, now)) from = Math.max(from, at);
   for (const { record, span } of records.values()) {

@@ -138,6 +138,12 @@ function disturbJob(
   const subject = { name: job.name, spec: job };
   switch (what.kind) {
     case 'pauseJob':
+      if (Math.floor(what.at) % 2 === 0) {
+        // This one ends by itself.
+        const until = START + Math.round(timeline.now() + what.lasts);
+        operate(world, (store) => pauseJob(store, subject, { by: 'p', note: 'n', until }));
+        return;
+      }
       operate(world, (store) => pauseJob(store, subject, { by: 'p', note: 'n' }));
       timeline.after(what.lasts, () => {
         operate(world, (store) => resumeJob(store, subject));

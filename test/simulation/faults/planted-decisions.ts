@@ -87,8 +87,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'core/verdict.ts',
         in: 'fatesOf',
-        from: 'if (openPause(control) !== undefined) return end(',
-        to: 'if (openPause(control) !== undefined && false) return end(',
+        from: 'if (pause !== undefined) return end(',
+        to: 'if (pause !== undefined && false) return end(',
       },
     ],
   },
@@ -169,8 +169,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'core/verdict.ts',
         in: 'fatesOf',
-        from: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });",
-        to: "if (verdict.kind === 'suspended') return end({ kind: 'suspended' });\n    if (verdict.reason === 'catchUpLatest') {\n      cursor = scheduledFor;\n      continue;\n    }",
+        from: "if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));",
+        to: "if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));\n    if (verdict.reason === 'catchUpLatest') {\n      cursor = scheduledFor;\n      continue;\n    }",
       },
     ],
   },

@@ -3,6 +3,19 @@ import type { Planted } from './planted';
 /** Rules for what people do. */
 export const PEOPLE_FAULTS: readonly Planted[] = [
   {
+    name: 'planned-end-missed',
+    what: 'nobody looks at a job at the planned end of its pause',
+    mix: 'people',
+    edits: [
+      {
+        file: 'core/verdict.ts',
+        in: 'suspendedBy',
+        from: "return pause?.until === undefined ? { kind: 'suspended' } : { kind: 'later', at: pause.until };",
+        to: "return { kind: pause === undefined ? 'suspended' : 'suspended' };",
+      },
+    ],
+  },
+  {
     name: 'own-write-unknown',
     what: 'a command does not recognize its own write if the answer is a refusal',
     mix: 'people',

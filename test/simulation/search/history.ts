@@ -1,4 +1,4 @@
-import { openPause } from '../../../src/core/control';
+import { currentPause } from '../../../src/core/control';
 import { resumeJob } from '../../../src/operator/pause';
 import { backlogMs, checkEnd, isSettled } from '../checks/end';
 import { checkStarts } from '../checks/starts';
@@ -165,7 +165,7 @@ function resumeAll(world: World): void {
   for (const job of world.plan.jobs) {
     const spec = firstSpec(job);
     const control = world.observer.jobs.get(spec.name)?.controls.at(-1)?.control;
-    if (control === undefined || openPause(control) === undefined) continue;
+    if (control === undefined || currentPause(control, START + world.timeline.now()) === undefined) continue;
     operate(world, (store) => resumeJob(store, { name: spec.name, spec }));
   }
 }

@@ -80,7 +80,8 @@ async function whileSpoiled(
   trace?.add('store', `${job} ${what} is spoiled`);
   timeline.after(lasts, () => {
     const until = START + timeline.now();
-    if (!endSpoil(facts, what, until)) return;
+    // A job that was forgotten has lost its spoiled control, and another spoil may have begun since.
+    if (!facts.spoiled.includes(spoiled) || !endSpoil(facts, what, until)) return;
     trace?.add('store', `${job} ${what} is put right`);
     checkSaidForeign(world, facts, { ...spoiled, until });
     void putRight();

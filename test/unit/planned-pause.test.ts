@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import type { JobSpec } from '../../src/core/job';
+import { endMaintenance, startMaintenance } from '../../src/operator/fleet';
+import { readOverview } from '../../src/operator/overview';
+import { passedOver } from '../../src/operator/passed-over';
+import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { jobSpec } from '../support/job';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
+
+const T0 = Date.UTC(2026, 0, 1);
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const ANN = { by: 'ann', note: 'new database' };
+
+async function paused(job: JobSpec, minutes: number): Promise<RivalTicks> {
+  const sim = rivalTicks({ jobs: [job], start: T0 });
+  await sim.clock.advance(90 * SECOND);
+  await pauseJob(sim.store, { name: job.name, spec: job }, { ...ANN, until: T0 + minutes * MINUTE });
+  return sim;
+}
+
+function runTimes(sim: RivalTicks): readonly number[] {
+  return sim.calls.map(({ scheduledFor }) => (scheduledFor - T0) / MINUTE);
+}
+
+describe('a pause with a planned end', () => {
+  const job = jobSpec('a', '@every 1m');
+
+  it('ends by itself, and one record covers its due times', async () => {
+    const sim = await paused(job, 5);
+    await sim.clock.advance(3 * MINUTE);
+    expect(await sim.records('a')).toHaveLength(1);
+    await sim.clock.advance(3 * MINUTE);
+    expect(runTimes(sim)).toEqual([1, 5, 6, 7]);
+    const record = (await sim.records('a')).find(({ outcome }) => outcome === 'paused');
+    expect(record).toMatchObject({
+      scheduledFor: '2026-01-01T00:02:00.000Z',
+      through: '2026-01-01T00:04:00.000Z',
+      count: 3,
+    });
+  });
+
+  it('starts the first due time after it on time, without waiting for a sweep', async () => {
+    const sim = await paused(job, 3);
+    await sim.clock.advance(5 * MINUTE);
+    for (const { scheduledFor, at } of sim.calls) expect(at - scheduledFor).toBeLessThan(100);
+  });
+
+  it('can be ended before', async () => {
+    const sim = await paused(job, 60);
+    await sim.clock.advance(150 * SECOND);
+    const { until } = await resumeJob(sim.store, { name: job.name, spec: job });
+    expect(until).toBe(T0 + 4 * MINUTE);
+    await sim.clock.advance(3 * MINUTE);
+    expect(runTimes(sim)).toEqual([1, 4, 5, 6, 7]);
+  });
+
+  it('holds a leader job back, and lets it go on by itself', async () => {
+    const leader = jobSpec('a', '@always');
+    const sim = await paused(leader, 5);
+    await sim.clock.advance(SECOND);
+    const before = sim.calls.length;
+    await sim.clock.advance(3 * MINUTE);
+    expect(sim.calls).toHaveLength(before);
+    await sim.clock.advance(2 * MINUTE);
+    expect(sim.calls.length).toBeGreaterThan(before);
+  });
+
+  it('is refused with an end that is past, or while the job is paused already', async () => {
+    const sim = await paused(job, 5);
+    const subject = { name: job.name, spec: job };
+    await expect(pauseJob(sim.store, subject, ANN)).rejects.toMatchObject({ code: 'AlreadyPaused' });
+    await resumeJob(sim.store, subject);
+    await expect(pauseJob(sim.store, subject, { ...ANN, until: T0 })).rejects.toMatchObject({ code: 'PastEnd' });
+  });
+
+  it('is shown with its end, and with the next due time after it', async () => {
+    const sim = await paused(job, 5);
+    const [status] = (await readOverview(sim.store, [job])).jobs;
+    expect(status).toMatchObject({
+      ...{ state: 'paused', pause: { until: '2026-01-01T00:05:00.000Z' } },
+      nextDueAt: '2026-01-01T00:05:00.000Z',
+    });
+    await sim.clock.advance(4 * MINUTE);
+    expect((await readOverview(sim.store, [job])).jobs[0]).toMatchObject({ state: 'idle', pause: null });
+  });
+});
+
+describe('the due times that a pause passes over', () => {
+  it('are those in it, up to its end and without it', () => {
+    const job = jobSpec('a', '@every 1m');
+    const pause = { since: T0 + 30 * SECOND, until: T0 + 4 * MINUTE };
+    const minutes = [1, 2, 3].map((minute) => T0 + minute * MINUTE);
+    expect(passedOver(job, pause, 10)).toEqual({ first: minutes, count: 3, isMore: false });
+    expect(passedOver(job, pause, 2)).toEqual({ first: minutes.slice(0, 2), count: 3, isMore: false });
+    expect(passedOver({ ...job, offsetMs: 45 * SECOND }, pause, 10).first).toEqual([T0, ...minutes.slice(0, 3)]);
+  });
+
+  it('are counted up to 10,000', () => {
+    const job = jobSpec('a', '@every 1s');
+    expect(passedOver(job, { since: T0, until: T0 + 86_400_000 }, 0)).toEqual({
+      first: [],
+      count: 10_000,
+      isMore: true,
+    });
+  });
+});
+
+describe('planned work', () => {
+  it('is shown to everybody until somebody ends it, or its time is over', async () => {
+    const sim = rivalTicks({ jobs: [], start: T0 });
+    const shown = async (): Promise<readonly string[]> =>
+      (await readOverview(sim.store, [])).maintenance.map(({ jobs, note }) => `${jobs}: ${note}`);
+    await startMaintenance(sim.store, { ...ANN, until: T0 + MINUTE, jobs: 'all jobs' });
+    await startMaintenance(sim.store, { ...ANN, until: undefined, jobs: 'tag billing' });
+    expect(await shown()).toEqual(['all jobs: new database', 'tag billing: new database']);
+    await sim.clock.advance(2 * MINUTE);
+    expect(await shown()).toEqual(['tag billing: new database']);
+    expect(await endMaintenance(sim.store, 'all jobs')).toEqual([]);
+    expect(await endMaintenance(sim.store, 'tag billing')).toMatchObject([{ by: 'ann' }]);
+    expect(await shown()).toEqual([]);
+  });
+});
