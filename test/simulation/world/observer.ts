@@ -383,8 +383,10 @@ function checkHub({ acquisitions, name }: JobFacts, actor: Actor, report: Observ
   if (deadSince === undefined) return;
   let inVain = 0;
   for (const other of acquisitions.values()) {
-    const { handedOverAt = -Infinity } = other;
-    if (other.actor === actor && handedOverAt > deadSince && !other.used) inVain += 1;
+    const { handedOverAt = -Infinity, provenAt, leaseMs } = other;
+    // A machine that slept between the two hands over a lease that has ended. That nobody claims under it proves nothing.
+    const isOver = handedOverAt > provenAt + leaseMs;
+    if (other.actor === actor && handedOverAt > deadSince && !other.used && !isOver) inVain += 1;
   }
   if (inVain > HAND_OVERS_LOST) {
     report('racedUnproven', name, `${actor.id} took the lease ${String(inVain)} times in vain after its hub had died`);
