@@ -149,6 +149,20 @@ describe('an item', () => {
     expect(seen.aborted).toBeUndefined();
   });
 
+  it('that cannot be tried again in time is sent again at the end of that time, so that its run waits for it', async () => {
+    const { sim, on, item } = await leftToItems(MINUTE, () => {
+      throw new Error('no');
+    });
+    const until = sim.clock.now() + 4 * SECOND;
+    const attempt = runAttempt(on.coordinator, { ...item, until }, on.report);
+    await sim.clock.advance(SECOND / 2);
+    expect(await attempt).toMatchObject({ state: 'again', attempt: 2, notBefore: until - 3 * SECOND });
+    await sim.clock.advance(SECOND / 2);
+    const late = runAttempt(on.coordinator, { ...item, until, attempt: 2 }, on.report);
+    await sim.clock.advance(SECOND);
+    expect(await late).toEqual({ kind: 'item', state: 'stopped' });
+  });
+
   it.each([
     [8, { kind: 'item', state: 'done' }, 'succeeded'],
     [9, { kind: 'item', state: 'stopped' }, undefined],

@@ -69,11 +69,14 @@ async function lookAfter(wanted: WantedItem): Promise<ItemResult> {
 
 /** Has the item sent again, with the number of its next attempt. */
 function again({ coordinator, input }: WantedItem, delay: Millis, attempt = input.attempt): ItemResult {
+  const now = coordinator.serviceTime.now();
+  const last = input.until - ITEMS_MARGIN_MS;
+  if (now >= last) return { kind: 'item', state: 'stopped' };
   // A lane that calls only to show its presence must not shorten the item's wait.
-  const notBefore = Math.max(coordinator.serviceTime.now() + delay, input.notBefore ?? 0);
-  // The time of its run's items will be over by then.
-  if (notBefore > input.until - ITEMS_MARGIN_MS) return { kind: 'item', state: 'stopped' };
-  return againAt(coordinator, attempt, notBefore);
+  const notBefore = Math.max(now + delay, input.notBefore ?? 0);
+  // The lane must not end before the time of its run's items, even if the item cannot be tried again by then: Durable
+  // may have delivered it twice, and the run would send it out anew while its second call trusts.
+  return againAt(coordinator, attempt, Math.min(notBefore, last));
 }
 
 function againAt({ serviceTime }: Coordinator, attempt: number, notBefore: EpochMs): ItemResult {
