@@ -93,9 +93,18 @@ function lastProgress(entries: readonly LogEntry[]): Progress | undefined {
   return entries.flatMap((entry) => ('progress' in entry && entry.item === undefined ? [entry.progress] : [])).at(-1);
 }
 
-/** By attempt, and within it by time. The lines of one speaker keep their order. */
+/** By attempt, and within it by time. Clocks are set back: the lines of one speaker keep their order all the same. */
 export function inOrder(entries: readonly TokenedEntry[]): readonly TokenedEntry[] {
-  return entries.toSorted((a, b) => a.token - b.token || Date.parse(a.at) - Date.parse(b.at));
+  const latest = new Map<string, number>();
+  return entries
+    .map((entry) => {
+      const speaker = [entry.token, entry.item, entry.attempt].join(' ');
+      const at = Math.max(Date.parse(entry.at), latest.get(speaker) ?? 0);
+      latest.set(speaker, at);
+      return { entry, at };
+    })
+    .toSorted((a, b) => a.entry.token - b.entry.token || a.at - b.at)
+    .map(({ entry }) => entry);
 }
 
 async function finalRecordOf(
@@ -174,9 +183,17 @@ function wholeLines(text: string, start: number, size: number): string {
 /** The record's entries that were not read from the log of its attempt: a write that was under way may have both. */
 function unseenOf({ log, token }: Pick<LedgerRecord, 'log' | 'token'>, cursor: Cursor): readonly TokenedEntry[] {
   const last = cursor.logs.get(String(token))?.n ?? 0;
-  return (log?.entries ?? [])
-    .filter((entry) => linesOf(entry) === 0 || entry.n > last)
-    .map((entry) => ({ ...entry, token: token ?? 0 }));
+  return (log?.entries ?? []).flatMap((entry) => {
+    const unseen = after(entry, last);
+    return unseen === undefined ? [] : [{ ...unseen, token: token ?? 0 }];
+  });
+}
+
+/** What of an entry comes after this line: of a gap, some of its lines may. */
+function after(entry: LogEntry, line: number): LogEntry | undefined {
+  if (linesOf(entry) === 0 || entry.n > line) return entry;
+  const lines = entry.n + linesOf(entry) - 1 - line;
+  return 'gap' in entry && lines > 0 ? { ...entry, n: line + 1, gap: { ...entry.gap, lines } } : undefined;
 }
 
 function lastNumber(entries: readonly LogEntry[]): number | undefined {

@@ -85,6 +85,14 @@ describe('the log of a run', () => {
     expect(await read({ from: third.next })).toMatchObject({ texts: [], ended: true });
   });
 
+  it('names a gap of the record without the lines that were written after all', async () => {
+    await append('1', [entry(1, 'a'), entry(2, 'b')]);
+    const gap = { n: 2, at: new Date(T0 + 2).toISOString(), attempt: 1, gap: { lines: 3, why: 'storage' as const } };
+    await end({ log: { kept: 'blob', entries: [gap, entry(5, 'e')] } });
+    const { entries } = await read();
+    expect(entries).toMatchObject([{ n: 1 }, { n: 2, text: 'b' }, { n: 3, gap: { lines: 2 } }, { n: 5, text: 'e' }]);
+  });
+
   it('has its attempts in order, and within each the time', async () => {
     await append('10', [entry(1, 'second attempt', 50, 2)]);
     await append('9', [entry(1, 'first', 10), entry(2, 'later', 90)]);
@@ -95,6 +103,12 @@ describe('the log of a run', () => {
     expect(page.entries.map(({ token }) => token)).toEqual([9, 9, 9, 10, 10]);
     expect((await read({ item: 4 })).texts).toEqual(['item']);
     expect((await read({ item: 5 })).texts).toEqual([]);
+  });
+
+  it('keeps the order of lines whose clock was set back', async () => {
+    await append('9', [entry(1, 'a', 500), entry(2, 'b', 100), entry(3, 'c', 600)]);
+    await append('9-4-1-abc', [{ ...entry(1, 'item', 550), item: 4 }]);
+    expect((await read()).texts).toEqual(['a', 'b', 'item', 'c']);
   });
 
   it('shows 200 logs of items at most, and how many are left out', async () => {

@@ -4,6 +4,7 @@ import { DECISION_FAULTS } from './planted-decisions';
 import { ELECTION_FAULTS } from './planted-elections';
 import { FAILOVER_FAULTS } from './planted-failover';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
+import { LOG_FAULTS } from './planted-logs';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
 import { PEOPLE_FAULTS } from './planted-people';
@@ -37,6 +38,7 @@ export const PLANTED: readonly Planted[] = [
   ...TRUST_FAULTS,
   ...DECISION_FAULTS,
   ...FAN_OUT_FAULTS,
+  ...LOG_FAULTS,
   ...MONTHS_FAULTS,
   ...TIME_FAULTS,
   ...PEOPLE_FAULTS,

@@ -1,6 +1,7 @@
 import { currentPause } from '../../../src/core/control';
 import { resumeJob } from '../../../src/operator/pause';
 import { backlogMs, checkEnd, isSettled } from '../checks/end';
+import { checkLogs } from '../checks/logs';
 import { checkStarts } from '../checks/starts';
 import { checkSaidOverdue, SAID_WITHIN_MS } from '../checks/overdue';
 import { disturb } from '../faults/disturb';
@@ -125,6 +126,7 @@ async function quieten(world: World): Promise<void> {
   world.trace?.add('', 'all that the faults left is settled');
   await until(world, calm + CALM_MS);
   if (observer.violations.length === 0) checkEnd(world, { quietFrom: START + quiet, calmFrom: START + calm });
+  if (observer.violations.length === 0) await checkLogs(world);
 }
 
 /** Brings every instance back, with the newest file. A hub that died for good stays dead, if there are others. */

@@ -1,4 +1,4 @@
-import type { FanOutHandler, ItemOutcome } from '../../../src/handler/define-fan-out';
+import type { FanOutHandler, ItemContext, ItemOutcome } from '../../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../../src/handler/handler';
 import type { JobContext } from '../../../src/handler/handler';
 import { sleep } from '../../../src/core/clock';
@@ -9,7 +9,7 @@ import type { Behaviour, PlannedFanOut, PlannedJob } from '../faults/plan-job';
 import { BEHAVIOURS } from '../faults/plan-job';
 import type { SimulatedProcess } from './process';
 import type { Random } from '../faults/random';
-import { seededBy } from '../faults/random';
+import { seededBy, seedOf } from '../faults/random';
 import type { World } from './world';
 
 /** A handler that ignores its signal still tries to finish: it writes this often, one write after another. */
@@ -34,6 +34,7 @@ export async function behave(
       const failed = await written;
       if (failed !== undefined && behaviour === 'throwsLate') throw failed;
     }
+    say(context);
     const left = ends - clock.monotonic();
     if (left <= 0) break;
     const obeys = behaviour !== 'ignores' && behaviour !== 'never';
@@ -115,6 +116,7 @@ async function behaveAsItem(
       // A stale token, other writers, or storage that is away: it continues all the same.
       await fence.write(blob, 'x').catch(() => undefined);
     }
+    say(context);
     const left = ends - clock.monotonic();
     if (left <= 0) break;
     if (signal.aborted) hurried += 1;
@@ -124,6 +126,12 @@ async function behaveAsItem(
   }
   if (world.troubled && random.chance(planned.throws)) throw new Error('simulated');
   return index;
+}
+
+/** Some handlers say something now and then, and some of them so much that their records cannot hold it. */
+function say({ log, runId }: JobContext | ItemContext): void {
+  const kind = seedOf(0, runId) % 4;
+  if (kind < 2) log(kind === 0 ? 'at work' : 'much '.repeat(1_500));
 }
 
 function draw(random: Random, { behaviours }: PlannedJob): Behaviour {

@@ -1,0 +1,38 @@
+import { linesOf } from '../../../src/core/log-buffer';
+import type { TokenedEntry } from '../../../src/operator/read-log';
+import { readLog } from '../../../src/operator/read-log';
+import { isFinal, keyText } from '../world/facts';
+import type { World } from '../world/world';
+
+/**
+ * Checks the logs of all runs that are over. Whatever calls were lost, repeated or late, each speaker's lines are there
+ * once and in order, from the first one on, and a gap stands for every line that is missing before the last one.
+ */
+export async function checkLogs({ observer, service }: World): Promise<void> {
+  const store = service.open();
+  for (const facts of observer.jobs.values()) {
+    for (const key of facts.records.keys()) {
+      if (!isFinal(facts, key)) continue;
+      const { entries, ended } = await readLog(store, facts.name, key, { bytes: Infinity });
+      if (!ended) observer.report('logNotEnded', facts.name, `the log of run ${keyText(key)} does not end`);
+      for (const [speaker, numbers] of linesBySpeaker(entries)) {
+        if (numbers.every((number, index) => number === index + 1)) continue;
+        const what = `speaker ${speaker} of run ${keyText(key)} has the lines ${numbers.join(' ')}`;
+        observer.report('logBroken', facts.name, what);
+      }
+    }
+  }
+}
+
+/** The numbers of the lines, in the order in which they are read, with those of gaps. */
+function linesBySpeaker(entries: readonly TokenedEntry[]): Map<string, number[]> {
+  const speakers = new Map<string, number[]>();
+  for (const entry of entries) {
+    // Two calls of one item may be under way at once.
+    if (entry.item !== undefined) continue;
+    const numbers = speakers.get(String(entry.token)) ?? [];
+    speakers.set(String(entry.token), numbers);
+    for (let more = 0; more < linesOf(entry); more += 1) numbers.push(entry.n + more);
+  }
+  return speakers;
+}
