@@ -1,9 +1,10 @@
 // Writes dist/ in two forms: the deployed app as one file, and the library with its types.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { buildDashboard, moduleOf } from './dashboard.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const typescript = path.join(
@@ -17,6 +18,9 @@ const fresh = path.join(root, '.tmp/dist');
 rmSync(fresh, { recursive: true, force: true });
 const project = path.join(root, 'tsconfig.build.json');
 execFileSync(process.execPath, [typescript, '-p', project, '--outDir', path.join(fresh, 'lib')], { stdio: 'inherit' });
+const dashboard = path.join(fresh, 'lib/dashboard/files.js');
+mkdirSync(path.dirname(dashboard));
+writeFileSync(dashboard, moduleOf(await buildDashboard()));
 await build({
   absWorkingDir: root,
   entryPoints: ['src/app.ts'],
@@ -32,6 +36,12 @@ await build({
   format: 'cjs',
   // The Functions host provides the first. The storage SDK needs the second for a listing format that we never use.
   external: ['@azure/functions-core', 'apache-arrow'],
+  plugins: [
+    {
+      name: 'dashboard',
+      setup: ({ onResolve }) => onResolve({ filter: /\/dashboard\/files\.js$/ }, () => ({ path: dashboard })),
+    },
+  ],
   logLevel: 'warning',
 });
 

@@ -42,6 +42,10 @@ interface AppSettings {
   readonly CRONLEASE_API_KEYS?: string | undefined;
   /** `true` refuses every change over HTTP. Default: `false`. */
   readonly CRONLEASE_MANAGE_READ_ONLY?: string | undefined;
+  /** The name of the environment, such as `production`, which the dashboard shows beside every action. Default: none. */
+  readonly CRONLEASE_ENVIRONMENT?: string | undefined;
+  /** The colour of that name: `red`, `orange`, `green`, `blue`, `purple` or `gray`. Default: `gray`. */
+  readonly CRONLEASE_ENVIRONMENT_COLOR?: string | undefined;
   /**
    * A secret that `cronlease dev` makes and gives to its own instances. An app on Azure does not start with it. Default:
    * none.

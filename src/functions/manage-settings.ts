@@ -1,4 +1,6 @@
 import type { AccessSettings } from '../manage/access';
+import type { ShownEnvironment } from '../manage/environment';
+import { ENVIRONMENT_COLORS } from '../manage/environment';
 import { readKeys } from '../manage/keys';
 import type { Environment } from './app-settings';
 import { SettingError } from './settings';
@@ -45,4 +47,21 @@ function readOnly(env: Environment): boolean {
     default:
       throw new SettingError('CRONLEASE_MANAGE_READ_ONLY', text, 'use "true" or "false"');
   }
+}
+
+/** The longest name of an environment. */
+const ENVIRONMENT_LENGTH = 40;
+
+/** The environment's name and colour for people. Throws {@link SettingError}. */
+export function environmentSetting(env: Environment): ShownEnvironment | undefined {
+  const name = env['CRONLEASE_ENVIRONMENT']?.trim() ?? '';
+  const text = env['CRONLEASE_ENVIRONMENT_COLOR'] ?? '';
+  const color = text === '' ? 'gray' : ENVIRONMENT_COLORS.find((one) => one === text);
+  if (color === undefined) {
+    throw new SettingError('CRONLEASE_ENVIRONMENT_COLOR', text, `use one of ${ENVIRONMENT_COLORS.join(', ')}`);
+  }
+  if (name.length > ENVIRONMENT_LENGTH) {
+    throw new SettingError('CRONLEASE_ENVIRONMENT', name, `use at most ${ENVIRONMENT_LENGTH} characters`);
+  }
+  return name === '' ? undefined : { name, color };
 }

@@ -1,9 +1,12 @@
 import type { HttpHandler, HttpMethod, HttpRequest, InvocationContext } from '@azure/functions';
 import type { Coordinator } from '../coordinator/coordinator';
+import type { Dashboard } from '../dashboard/files';
 import type { AccessSettings } from '../manage/access';
+import type { Desk } from '../manage/desk';
 import type { Manage } from '../manage/serve';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
+import { answerOfDashboard, isOfDashboard } from './dashboard';
 import { hostMember } from './settings';
 
 /** Every method, so that the API itself answers those that a route does not have. */
@@ -13,6 +16,10 @@ interface ManageOptions {
   readonly coordinator: () => Coordinator;
   readonly isReady: () => Promise<boolean>;
   readonly access: AccessSettings;
+  /** The name of the environment, for people. */
+  readonly environment: Desk['environment'];
+  /** Loads the files of the dashboard. */
+  readonly dashboard: () => Promise<Dashboard>;
   readonly env: Environment;
   readonly appFolder: string;
 }
@@ -22,13 +29,19 @@ export function manageHandler(options: ManageOptions): HttpHandler {
   const belowManage = pathBelow(routePrefix(options.env, options.appFolder));
   let manage: Promise<Manage> | undefined;
   return async (request: HttpRequest, context: InvocationContext) => {
-    manage ??= load(options);
     const { pathname, searchParams } = new URL(request.url);
+    const path = belowManage(pathname) ?? request.params['path'] ?? '';
+    const method = request.method.toUpperCase();
+    if (isOfDashboard(method, path)) {
+      const accepted = request.headers.get('accept-encoding') ?? undefined;
+      const page = answerOfDashboard(await options.dashboard(), path, pathname, accepted);
+      return { ...page, headers: { ...page.headers }, body: method === 'HEAD' ? '' : page.body };
+    }
+    manage ??= load(options);
     const answer = await (
       await manage
     )({
-      method: request.method.toUpperCase(),
-      path: belowManage(pathname) ?? request.params['path'] ?? '',
+      ...{ method, path },
       query: searchParams,
       header: (name) => request.headers.get(name) ?? undefined,
       body: async () => new Uint8Array(await request.arrayBuffer()),
@@ -39,11 +52,11 @@ export function manageHandler(options: ManageOptions): HttpHandler {
   };
 }
 
-async function load({ coordinator, isReady, access }: ManageOptions): Promise<Manage> {
+async function load({ coordinator, isReady, access, environment }: ManageOptions): Promise<Manage> {
   const { createManage } = await import('../manage/serve.js');
   const { store, clock, newId, jobs, revision, deployment, settings } = coordinator();
   return createManage({
-    ...{ store, clock, newId, revision, deployment, access, isReady },
+    ...{ store, clock, newId, revision, deployment, access, isReady, environment },
     jobs: [...jobs.values()].map(({ spec }) => spec),
     version: VERSION,
     sweepIntervalMs: settings.sweepIntervalMs,

@@ -23,7 +23,7 @@ import { hostAdvice } from './host-advice';
 import { durableHub } from './hub';
 import { redactSetting } from './redact';
 import { manageHandler, METHODS } from './manage';
-import { accessSettings } from './manage-settings';
+import { accessSettings, environmentSetting } from './manage-settings';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { VERSION } from '../version';
 import { containerName, deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
@@ -66,6 +66,8 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     authLevel: 'anonymous',
     handler: manageHandler({
       ...{ coordinator, isReady, access: accessSettings(process.env) },
+      environment: environmentSetting(process.env),
+      dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
       ...{ env: process.env, appFolder: process.cwd() },
     }),
   });

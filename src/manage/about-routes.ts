@@ -22,8 +22,8 @@ export const aboutRoutes = [
     query: NONE,
     body: NOTHING,
     answer: Version,
-    run({ version, deployment, revision, sweepIntervalMs: pollMs, access: { readOnly } }) {
-      return Promise.resolve({ version, deployment, revision, pollMs, readOnly });
+    run({ version, deployment, revision, sweepIntervalMs: pollMs, access: { readOnly }, environment = null }) {
+      return Promise.resolve({ version, deployment, revision, pollMs, readOnly, environment });
     },
   }),
   route({

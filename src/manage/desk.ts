@@ -4,6 +4,7 @@ import type { JobSpec } from '../core/job';
 import { within } from '../lease/deadline';
 import type { LeaseStore, Listing, Presences } from '../lease/store';
 import type { AccessSettings } from './access';
+import type { ShownEnvironment } from './environment';
 
 /** The things that the routes work with: one desk for each process. */
 export interface Desk {
@@ -17,6 +18,8 @@ export interface Desk {
   readonly revision: number;
   readonly deployment: string;
   readonly version: string;
+  /** The name of the environment, for people, and its colour. Undefined: it has none. */
+  readonly environment: ShownEnvironment | undefined;
   /** The age that a listing may have. It is the shortest time between two polls that have news of each other, too. */
   readonly sweepIntervalMs: Millis;
   /** Whether this instance can do its work: storage answers, and nothing else is wrong. */

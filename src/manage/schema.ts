@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { EpochMs } from '../core/brand';
 import { RUN_FATES, UNRUN_FATES } from '../core/fate';
 import { JOB_STATES } from '../operator/job-status';
+import { ENVIRONMENT_COLORS } from './environment';
 import { ROLES } from './roles';
 
 /** The named schemas: the components of the OpenAPI document. */
@@ -411,6 +412,10 @@ export const Version = named(
     revision: z.int().describe('The revision of its jobs file.'),
     pollMs: z.int().describe('The shortest time between two polls that have news of each other.'),
     readOnly: z.boolean(),
+    environment: z
+      .object({ name: z.string(), color: z.enum(ENVIRONMENT_COLORS) })
+      .nullable()
+      .describe('The name of the environment, for people, and its colour.'),
   }),
 );
 

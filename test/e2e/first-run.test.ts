@@ -70,6 +70,18 @@ afterAll(async () => {
 });
 
 describe('the first five minutes', () => {
+  it('opens to the dashboard, at the address of its first line', async () => {
+    const [, url = ''] = await seen(/Dashboard: (http:\S+)/);
+    const page = await fetch(url);
+    expect(new URL(page.url).pathname).toBe('/api/manage/');
+    const [, script = ''] = /src="([^"]+)"/.exec(await page.text()) ?? [];
+    const answer = await fetch(new URL(script, page.url));
+    expect(answer.headers.get('content-type')).toContain('text/javascript');
+    expect((await answer.text()).length).toBeGreaterThan(10_000);
+    const jobs = await fetch(new URL('jobs', page.url), { headers: { 'sec-fetch-site': 'same-origin' } });
+    expect(jobs.status).toBe(200);
+  });
+
   it('begin with commands that are right as soon as the banner is there', async () => {
     await seen(/Ctrl\+C stops everything/);
     expect(printed).toMatch(/next +\d\d:\d\d:\d\dZ +[^\n]*(count-to-20|say-hello)/);

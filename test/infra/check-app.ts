@@ -63,6 +63,8 @@ const OF_THE_HOST = [
 const LEFT_OUT = new Map([
   ['CRONLEASE_STORAGE', 'is a connection string, which has a key'],
   ['CRONLEASE_JOBS_FILE', 'is for "cronlease dev": the package has one jobs file'],
+  ['CRONLEASE_ENVIRONMENT', 'is a name for people, which only they know'],
+  ['CRONLEASE_ENVIRONMENT_COLOR', 'is chosen with that name'],
   ['CRONLEASE_DEV_SECRET', 'is for "cronlease dev", and keeps an app on Azure from starting'],
   ['WEBSITE_AUTH_ENABLED', 'is set by Azure'],
   ['AZURE_FUNCTIONS_ENVIRONMENT', 'is set by the host'],

@@ -67,6 +67,7 @@ export function manageBench(
     revision: options.revision ?? 0,
     deployment: 'bench',
     version: '1.2.3',
+    environment: undefined,
     sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
     isReady: () => Promise.resolve(true),
   };

@@ -28,6 +28,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   client: ['manage/schema'],
   testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'stores/memory'],
+  // Types alone: a test checks that.
+  dashboard: ['client/types', 'core/fate'],
   functions: [
     'core',
     'lease',
@@ -36,6 +38,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'coordinator',
     'operator',
     'manage',
+    'dashboard/files',
     'stores/open',
     'stores/limits',
     'system-clock',
@@ -73,6 +76,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly rooms: readonly strin
   { name: /^commander$/, rooms: ['cli'] },
   { name: /^cron-parser$/, rooms: ['core/schedule', 'local/host'] },
   { name: /^zod/, rooms: ['config', 'jobs', 'manage', 'client'] },
+  { name: /^preact|^@preact\/|^uplot/, rooms: ['dashboard'] },
 ];
 
 export interface SourceFile {
@@ -83,7 +87,7 @@ export interface SourceFile {
 
 export function sourceFiles(src: string): SourceFile[] {
   return readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => ({
       file: file.split(path.sep).join('/'),
       text: readFileSync(path.join(src, file), 'utf8'),
@@ -113,7 +117,7 @@ function importsOf(file: string, text: string): string[] {
 }
 
 function checkRoom(file: string, specifier: string): string | undefined {
-  const target = path.posix.join(path.posix.dirname(file), specifier);
+  const target = path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, '');
   const room = roomOf(file);
   const targetRoom = roomOf(target);
   if (room === targetRoom) return undefined;
@@ -138,7 +142,7 @@ function checkPackage(file: string, specifier: string): string | undefined {
 
 /** The innermost room of a file. */
 function roomOf(file: string): string {
-  const parts = file.replace(/\.ts$/, '').split('/');
+  const parts = file.replace(/(\.d)?\.tsx?$/, '').split('/');
   const inner = parts.slice(0, 2).join('/');
   return parts.length > 2 && inner in MAY_IMPORT ? inner : (parts[0] ?? file);
 }
@@ -151,7 +155,10 @@ export function circles(files: readonly SourceFile[]): string[] {
       const targets = importsOf(file, text)
         .filter((specifier) => specifier.startsWith('.'))
         .map((specifier) => path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, ''));
-      return [file, targets.flatMap((to) => [`${to}.ts`, `${to}/index.ts`].filter((name) => all.has(name)))];
+      return [
+        file,
+        targets.flatMap((to) => [`${to}.ts`, `${to}.tsx`, `${to}/index.ts`].filter((name) => all.has(name))),
+      ];
     }),
   );
   const reached = new Map([...all].map((file) => [file, reachable(file, imports)]));

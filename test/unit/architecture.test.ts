@@ -26,6 +26,15 @@ describe('the rooms of the source', () => {
   });
 });
 
+it('the dashboard takes nothing but types from the server', () => {
+  const outside = files.flatMap(({ file, text }) =>
+    file.startsWith('dashboard/')
+      ? [...text.matchAll(/^(import|export) (?!type ).* from '\.\.\/.*$/gm)].map(([line]) => `${file}: ${line}`)
+      : [],
+  );
+  expect(outside).toEqual([]);
+});
+
 describe('the files of the source', () => {
   it('do not import in a circle', () => {
     expect(circles(files)).toEqual([]);

@@ -157,6 +157,15 @@ describe('the banner', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   });
 
+  it('begins with the address of the dashboard, if the app has one', () => {
+    const { printer, lines } = printing();
+    const one = instance(1);
+    const functions = [...one.functions, { name: 'cronleaseManage', route: 'GET /api/manage/{*path}' }];
+    const cluster = { storage: 'AccountName=x', azuritePid: undefined, instances: () => [{ ...one, functions }] };
+    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, jobs });
+    expect(lines()[0]).toBe('Dashboard: http://127.0.0.1:7071/');
+  });
+
   it('speaks of no others where there is one instance', () => {
     const text = started(1).join('\n');
     expect(text).toContain('One deployment runs the jobs of /app');

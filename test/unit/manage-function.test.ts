@@ -2,14 +2,19 @@ import { HttpRequest, InvocationContext } from '@azure/functions';
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { manageHandler } from '../../src/functions/manage';
-import { accessSettings } from '../../src/functions/manage-settings';
+import { accessSettings, environmentSetting } from '../../src/functions/manage-settings';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 import { scratchFolder } from '../support/scratch';
 
 const DIGEST = createHash('sha256').update('the key').digest('hex');
+const SCRIPT = 'let x = 1';
+const FILES = {
+  'main-0.js': { type: 'text/javascript; charset=utf-8', gzip: gzipSync(SCRIPT).toString('base64') },
+};
 const KEYS = { CRONLEASE_API_KEYS: `ci:operator:${DIGEST}` };
 
 /** The function of an app with this host.json. */
@@ -26,6 +31,8 @@ function functionOf(hostJson: object | undefined, env: Readonly<Record<string, s
     },
     isReady: () => Promise.resolve(true),
     access: accessSettings({ ...KEYS, ...env }),
+    environment: environmentSetting(env),
+    dashboard: () => Promise.resolve({ index: '<link href="{root}assets/a.css">', files: FILES }),
     ...{ env, appFolder },
   });
   return async (url: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}) => {
@@ -37,7 +44,8 @@ function functionOf(hostJson: object | undefined, env: Readonly<Record<string, s
     });
     const answer = await handler(request, new InvocationContext());
     if (answer === undefined || !('status' in answer)) throw new Error('there is no answer');
-    return { status: answer.status, body: answer.body as string | undefined };
+    const headers = answer.headers as Record<string, string>;
+    return { status: answer.status, headers, body: answer.body as string | undefined };
   };
 }
 
@@ -52,7 +60,8 @@ describe('the function below manage/', () => {
     const send = functionOf(hostJson);
     expect(await send(`${prefix}/manage/jobs/a`)).toMatchObject({ status: 200 });
     expect(await send(`${prefix.toUpperCase()}/MANAGE/jobs?tag=none`)).toMatchObject({ status: 200 });
-    expect(await send(`${prefix}/manage`)).toMatchObject({ status: 404 });
+    expect(await send(`${prefix}/manage`)).toMatchObject({ status: 200, body: '<link href="manage/assets/a.css">' });
+    expect(await send(`${prefix}/manage/`)).toMatchObject({ status: 200, body: '<link href="assets/a.css">' });
     expect(await send(`${prefix}/manage/keyed/jobs`)).toMatchObject({ status: 200 });
     expect((await send(`${prefix}/manage/jobs`, { headers: { 'x-cronlease-key': 'no' } })).status).toBe(401);
   });
@@ -69,7 +78,45 @@ describe('the function below manage/', () => {
     const paused = await send('/api/manage/jobs/a/pause', { method: 'POST', headers, body });
     expect(paused.status).toBe(200);
     expect(JSON.parse(paused.body ?? '')).toMatchObject({ job: 'a', pause: { by: 'ci', note: 'a test' } });
-    expect(await send('/api/manage/jobs/a/resume', { method: 'HEAD' })).toEqual({ status: 405, body: undefined });
+    expect(await send('/api/manage/jobs/a/resume', { method: 'HEAD' })).toMatchObject({ status: 405, body: undefined });
+  });
+
+  it('serves the dashboard to everybody, its page never stored and its files for ever', async () => {
+    const send = functionOf({});
+    const nobody = { 'x-cronlease-key': 'no' };
+    const page = await send('/api/manage/?job=a', { headers: nobody });
+    expect(page.status).toBe(200);
+    expect(page.headers['cache-control']).toBe('no-store');
+    expect(page.headers['content-security-policy']).toContain("default-src 'none'");
+    expect(page.headers['content-security-policy']).toContain("require-trusted-types-for 'script'");
+    const plain = await send('/api/manage/assets/main-0.js', {
+      headers: { ...nobody, 'accept-encoding': 'br, gzip;q=0' },
+    });
+    expect(Buffer.from(plain.body ?? '').toString()).toBe(SCRIPT);
+    expect(plain.headers).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': 'text/javascript; charset=utf-8',
+    });
+    const small = await send('/api/manage/assets/main-0.js', { headers: { ...nobody, 'accept-encoding': 'gzip, br' } });
+    expect(small.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(Buffer.from(small.body ?? '')).toString()).toBe(SCRIPT);
+    for (const name of ['main-1.js', '__proto__', '..%2f..%2fjobs', '']) {
+      expect(await send(`/api/manage/assets/${name}`, { headers: nobody })).toMatchObject({ status: 404 });
+    }
+    expect(await send('/api/manage/', { method: 'POST', headers: nobody })).toMatchObject({ status: 401 });
+  });
+});
+
+describe('the environment', () => {
+  it('has a name and a colour, which has a default', () => {
+    expect(environmentSetting({})).toBeUndefined();
+    expect(environmentSetting({ CRONLEASE_ENVIRONMENT: ' test ' })).toEqual({ name: 'test', color: 'gray' });
+    const red = { CRONLEASE_ENVIRONMENT: 'production', CRONLEASE_ENVIRONMENT_COLOR: 'red' };
+    expect(environmentSetting(red)).toEqual({ name: 'production', color: 'red' });
+    expect(() => environmentSetting({ ...red, CRONLEASE_ENVIRONMENT_COLOR: '#f00' })).toThrow(
+      'App setting CRONLEASE_ENVIRONMENT_COLOR is "#f00": use one of red, orange',
+    );
+    expect(() => environmentSetting({ CRONLEASE_ENVIRONMENT: 'x'.repeat(41) })).toThrow('use at most 40 characters');
   });
 });
 

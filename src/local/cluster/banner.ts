@@ -4,6 +4,7 @@ import type { Cluster } from './cluster';
 import { withoutSecrets } from './secrets';
 
 export type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'instances'>;
+type StartedInstance = ReturnType<Started['instances']>[number];
 
 /** The contents of the first lines of `cronlease dev`. */
 export interface About {
@@ -36,6 +37,7 @@ export function banner(cluster: Started, about: About, style: BannerStyle): stri
       : `${instances.length} deployments race for the jobs of ${app}`;
   return [
     '',
+    ...dashboardLines(instances, style),
     style.bold(title),
     '',
     ...describeStorage(cluster, data),
@@ -52,6 +54,13 @@ export function banner(cluster: Started, about: About, style: BannerStyle): stri
   ].join('\n');
 }
 
+/** The address to open, if the app has a dashboard. */
+function dashboardLines(instances: readonly StartedInstance[], { bold }: BannerStyle): readonly string[] {
+  const [first] = instances;
+  const isServed = first?.functions.some(({ name }) => name === 'cronleaseManage') ?? false;
+  return first === undefined || !isServed ? [] : [`Dashboard: ${bold(`http://127.0.0.1:${first.port}/`)}`, ''];
+}
+
 const TRY = [
   ['npx cronlease runs', 'list runs, newest first'],
   ['npx cronlease why JOB TIME', 'explain the outcome of a due time'],
@@ -64,7 +73,7 @@ function row(label: string, text: string): string {
 }
 
 function instanceLines(
-  { deployment, port, pid, inspectorUrl, functions }: ReturnType<Started['instances']>[number],
+  { deployment, port, pid, inspectorUrl, functions }: StartedInstance,
   style: BannerStyle,
 ): readonly string[] {
   const url = `http://127.0.0.1:${port}`;

@@ -128,7 +128,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         ...options.settings,
       },
       // Short, so that the others soon notice a dead holder.
-      defaults: { CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL },
+      defaults: {
+        CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL,
+        CRONLEASE_ENVIRONMENT: 'local',
+        CRONLEASE_ENVIRONMENT_COLOR: 'green',
+      },
       strict: options.strict,
       hubFolder: path.join(hubs, name),
       restart: options.restart,

@@ -146,6 +146,17 @@ function vouch(secret: string | undefined): RequestHandler {
   };
 }
 
+/** Leads from the bare address to the dashboard, if the app has one and no function of its own there. */
+function openDashboard(functions: readonly HostedFunction[], routePrefix: string): RequestHandler {
+  const hasDashboard = functions.some(({ name }) => name === 'cronleaseManage');
+  const location = `${routePrefix === '' ? '' : `/${routePrefix}`}/manage/`;
+  return ({ method }, response, { pathname }) => {
+    if (!hasDashboard || pathname !== '/' || (method !== 'GET' && method !== 'HEAD')) return Promise.resolve(false);
+    response.writeHead(302, { location, 'cache-control': 'no-store' }).end();
+    return Promise.resolve(true);
+  };
+}
+
 /**
  * Runs a function app in this process, as one instance of one deployment. It replaces `func start` for apps of timer,
  * HTTP, orchestration and activity functions with durable clients. A process can be only one host, and only once.
@@ -200,6 +211,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     vouch(process.env['CRONLEASE_DEV_SECRET']),
     serveHub(hub, settings.hubName),
     serveFunctions(httpFunctions, invoke, (fn, error) => reportError(fn.name, error)),
+    openDashboard(httpFunctions, settings.routePrefix),
   );
   const timers = functions
     .filter((fn) => fn.kind === 'timer')

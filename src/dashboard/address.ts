@@ -1,0 +1,47 @@
+import { computed, signal } from '@preact/signals';
+
+/** Everything that a page shows is in the address, so that Back, a reload and a link in a chat show the same. */
+export type Params = Readonly<Record<string, string | undefined>>;
+
+/** The parameters that stay from page to page. */
+const KEPT = ['zone'];
+
+const search = signal(location.search);
+
+export const params = computed(() => new URLSearchParams(search.value));
+
+export function param(name: string): string | undefined {
+  return params.value.get(name) ?? undefined;
+}
+
+/** The address of a page, without the parameters of the page that is open. */
+export function pageOf(page: Params): string {
+  const kept = Object.fromEntries(KEPT.map((name) => [name, param(name)]));
+  return hrefOf({ ...page, ...kept });
+}
+
+/** The address of the page that is open, with other parameters. */
+export function changed(changes: Params): string {
+  return hrefOf({ ...Object.fromEntries(params.value), ...changes });
+}
+
+function hrefOf(values: Params): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value !== undefined && value !== '') query.set(name, value);
+  const text = query.toString();
+  // A link to "?" alone would keep nothing, and an empty one the whole query.
+  return text === '' ? '.' : `?${text}`;
+}
+
+/** @param how `replace`: what is typed or chosen on a page makes no entry of its own in the history */
+export function go(href: string, how: 'push' | 'replace' = 'push'): void {
+  if (how === 'push') history.pushState(null, '', href);
+  else history.replaceState(null, '', href);
+  search.value = location.search;
+}
+
+export function followHistory(): void {
+  addEventListener('popstate', () => {
+    search.value = location.search;
+  });
+}

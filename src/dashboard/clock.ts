@@ -1,0 +1,13 @@
+import { signal } from '@preact/signals';
+import { serviceNow } from './live';
+
+/** The service's time, to the second. It stands still while nobody sees it. */
+export const now = signal(serviceNow());
+
+export function startClock(): void {
+  const set = (): void => {
+    if (!document.hidden) now.value = serviceNow();
+  };
+  setInterval(set, 1_000);
+  document.addEventListener('visibilitychange', set);
+}

@@ -1,0 +1,16 @@
+/** A file that browsers keep for ever, since its name changes with its content. */
+export interface DashboardFile {
+  readonly type: string;
+  /** Compressed by gzip, in base64. */
+  readonly gzip: string;
+}
+
+/** `scripts/dashboard.mjs` makes this module. */
+export interface Dashboard {
+  /** The page. `{root}` stands for the path from its address to `manage/`. */
+  readonly index: string;
+  /** By their names below `assets/`. */
+  readonly files: Readonly<Record<string, DashboardFile>>;
+}
+
+export const DASHBOARD: Dashboard;

@@ -1,0 +1,219 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { confirm, pauseJob, resumeJob, runJob } from './actions';
+import { pageOf } from './address';
+import { now } from './clock';
+import { DueTimes } from './due-times';
+import type { DueTimes as Due, OneJob, Runs } from './model';
+import { Ago, Badge, FailureNotice, Link, Notice, Skeleton, Time } from './parts';
+import { RunsTable, runsPath } from './runs-table';
+import { mayAct } from './session';
+import { SettingsInWords } from './settings-words';
+import { duration, span } from './time';
+import { runHref, Timeline } from './timeline';
+import { Trend } from './trend';
+import { useLive } from './use-live';
+import { useRead } from './use-read';
+import { outcomeLook, plural, shownState, STATE_LOOKS } from './words';
+import { WhyPanel } from './why-panel';
+
+const RUNS = 50;
+const DUE_TIMES = 10;
+
+/** One job: its runs, its next due times, its settings. */
+export function JobPage({ name }: { readonly name: string }): JSX.Element {
+  const { body, failure } = useLive(`jobs/${encodeURIComponent(name)}`);
+  if (body !== undefined) return <Loaded job={body as OneJob} />;
+  return (
+    <>
+      <Crumbs />
+      <h1 class="foreign">{name}</h1>
+      {failure === undefined ? (
+        <Skeleton rows={8} what="the job" />
+      ) : failure.status === 404 ? (
+        <Notice title="There is no such job">
+          <p>
+            Neither the jobs file of this app nor storage has it. <Link href={pageOf({})}>All jobs</Link>
+          </p>
+        </Notice>
+      ) : (
+        <FailureNotice failure={failure} what="The job" />
+      )}
+    </>
+  );
+}
+
+function Crumbs(): JSX.Element {
+  return (
+    <nav class="crumbs" aria-label="Path">
+      <Link href={pageOf({})}>Jobs</Link>
+    </nav>
+  );
+}
+
+function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
+  const { name, timeZone } = job;
+  const runs = useRead<Runs>(runsPath(name, RUNS), job);
+  const inFile = job.settings !== null;
+  const next = useRead<Due>(
+    inFile ? `next?job=${encodeURIComponent(name)}&count=${String(DUE_TIMES)}` : undefined,
+    job,
+  );
+  const due = next.body?.jobs[0];
+  return (
+    <>
+      <Head job={job} />
+      <Facts job={job} />
+      <Timeline runs={runs.body?.runs ?? []} due={due?.due ?? []} zone={timeZone} />
+      {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
+      <Trend runs={runs.body?.runs ?? []} zone={timeZone} />
+      <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} />
+      <div class="two">
+        {inFile && <DueTimes due={due} failure={next.failure} />}
+        <SettingsInWords settings={job.settings} />
+      </div>
+    </>
+  );
+}
+
+function Head({ job }: { readonly job: OneJob }): JSX.Element {
+  const { name, description, tags } = job;
+  return (
+    <div>
+      <Crumbs />
+      <div class="title">
+        <h1>{name}</h1>
+        <Badge look={STATE_LOOKS[shownState(job)]} />
+        {mayAct.value && <Actions job={job} />}
+      </div>
+      <p class="muted foreign">
+        {tags.map((tag) => (
+          <Link key={tag} href={pageOf({ tag })} class="tag">
+            {tag}
+          </Link>
+        ))}
+        {description}
+      </p>
+    </div>
+  );
+}
+
+function Actions({ job }: { readonly job: OneJob }): JSX.Element {
+  return (
+    <div class="buttons aside">
+      {job.settings !== null && (
+        <button type="button" onClick={() => confirm(runJob(job))}>
+          Run now
+        </button>
+      )}
+      {job.pause === null ? (
+        <button type="button" onClick={() => confirm(pauseJob(job))}>
+          Pause
+        </button>
+      ) : (
+        <button type="button" class="primary" onClick={() => confirm(resumeJob(job))}>
+          Resume
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Facts({ job }: { readonly job: OneJob }): JSX.Element {
+  const { schedule, timeZone, nextDueAt, lastRun, failures, overdueSince, pause, detail, waiting, lastHolder } = job;
+  return (
+    <dl class="facts panel">
+      <Fact name="Schedule">
+        {schedule === null ? 'not in this jobs file' : <code>{schedule}</code>}
+        <span class="second">{timeZone}</span>
+      </Fact>
+      <Fact name="Next due">
+        {nextDueAt === null ? (
+          'none'
+        ) : (
+          <>
+            <Time at={nextDueAt} zone={timeZone} />
+            <span class="second">
+              <Ago at={nextDueAt} zone={timeZone} />
+            </span>
+          </>
+        )}
+      </Fact>
+      <Fact name="Last run">
+        {lastRun === null ? (
+          'never'
+        ) : (
+          <>
+            <Link href={runHref(lastRun.runId)}>
+              <Time at={lastRun.scheduledFor} zone={timeZone} />
+            </Link>
+            <span class="second">
+              {outcomeLook(lastRun.outcome).word.toLowerCase()}
+              {lastRun.durationMs === null ? '' : ` in ${duration(lastRun.durationMs)}`}
+            </span>
+          </>
+        )}
+      </Fact>
+      <CurrentRun job={job} />
+      {failures > 0 && <Fact name="Failures in a row">{failures}</Fact>}
+      {overdueSince !== null && (
+        <Fact name="Overdue">
+          since <Ago at={overdueSince} zone={timeZone} />
+        </Fact>
+      )}
+      {waiting.length > 0 && <Fact name="Requests">{plural(waiting.length, 'request waits', 'requests wait')}</Fact>}
+      {pause !== null && <PauseFact pause={pause} zone={timeZone} />}
+      {pause === null && detail !== null && (
+        <Fact name="State">
+          <span class="foreign">{detail}</span>
+        </Fact>
+      )}
+      {lastHolder !== null && <Fact name="Last deployment">{lastHolder}</Fact>}
+    </dl>
+  );
+}
+
+interface PauseFactProps {
+  readonly pause: NonNullable<OneJob['pause']>;
+  readonly zone: string | null;
+}
+
+function PauseFact({ pause, zone }: PauseFactProps): JSX.Element {
+  return (
+    <Fact name="Paused">
+      <span class="foreign">
+        by {pause.by}: {pause.note}
+      </span>
+      <span class="second">
+        since <Time at={pause.since} zone={zone} />
+        {pause.until !== null && ', until '}
+        {pause.until !== null && <Time at={pause.until} zone={zone} />}
+      </span>
+    </Fact>
+  );
+}
+
+function CurrentRun({ job: { currentRun } }: { readonly job: OneJob }): JSX.Element | null {
+  if (currentRun === null) return null;
+  const { runId, attempt, startedAt, retryAt, holder } = currentRun;
+  const wait = retryAt === null ? 0 : Date.parse(retryAt) - now.value;
+  const since = startedAt === null ? 0 : now.value - Date.parse(startedAt);
+  return (
+    <Fact name="Run in progress">
+      <Link href={runHref(runId)}>attempt {attempt}</Link>
+      {since > 0 && ` for ${span(since)}`}
+      <span class="second foreign">
+        {holder === null ? '' : `on ${holder}`}
+        {wait > 0 ? `next attempt in ${span(wait)}` : ''}
+      </span>
+    </Fact>
+  );
+}

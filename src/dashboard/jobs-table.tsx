@@ -1,0 +1,194 @@
+import type { JSX, TargetedKeyboardEvent } from 'preact';
+import { changed, pageOf } from './address';
+import { Bars } from './bars';
+import { now } from './clock';
+import { useHeldOrder } from './held-order';
+import type { Job } from './model';
+import { Ago, Badge, Link, Time } from './parts';
+import { duration, span } from './time';
+import { outcomeLook, plural, shownState, STATE_LOOKS } from './words';
+
+interface TableProps {
+  readonly all: readonly Job[];
+  /** The names of the jobs to show, in their order. */
+  readonly wanted: readonly string[];
+  readonly choice: string;
+  readonly sort: string;
+}
+
+// Its rows are laid out as cards on a phone, which would take the meaning from the elements: hence the roles.
+export function JobsTable({ all, wanted, choice, sort }: TableProps): JSX.Element {
+  const { names, stale, sortAgain, handlers } = useHeldOrder(wanted, choice);
+  const byName = new Map(all.map((job) => [job.name, job]));
+  return (
+    <div class="table jobs" {...handlers} onKeyDown={moveFocus}>
+      <button type="button" class={`resort ${stale ? '' : 'hidden'}`} disabled={!stale} onClick={sortAgain}>
+        Order changed. Sort again
+      </button>
+      <table role="table" aria-label="Jobs">
+        <thead role="rowgroup">
+          <tr role="row">
+            <Heading class="c-job" by="name" sort={sort}>
+              Job
+            </Heading>
+            <Heading class="c-state" by="worst" sort={sort}>
+              State
+            </Heading>
+            <th role="columnheader" scope="col" class="c-bars">
+              Last outcomes
+            </th>
+            <Heading class="c-last" by="last" sort={sort}>
+              Last run
+            </Heading>
+            <Heading class="c-next" by="next" sort={sort}>
+              Next due
+            </Heading>
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {names.map((name) => {
+            const job = byName.get(name);
+            return job === undefined ? <GoneRow key={name} name={name} /> : <JobRow key={name} job={job} />;
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface HeadingProps {
+  readonly class: string;
+  readonly by: string;
+  readonly sort: string;
+  readonly children: string;
+}
+
+function Heading({ by, sort, children, ...rest }: HeadingProps): JSX.Element {
+  const isChosen = by === sort;
+  return (
+    <th
+      role="columnheader"
+      scope="col"
+      aria-sort={isChosen ? (by === 'last' ? 'descending' : 'ascending') : undefined}
+      {...rest}
+    >
+      <Link href={changed({ sort: by === 'worst' ? undefined : by, page: undefined })} class={isChosen ? 'chosen' : ''}>
+        {children}
+      </Link>
+    </th>
+  );
+}
+
+/** Arrow keys go from job to job. */
+function moveFocus(event: TargetedKeyboardEvent<HTMLElement>): void {
+  const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+  if (step === 0) return;
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>('a.job')];
+  const index = links.findIndex((link) => link === document.activeElement);
+  const next = links[index + step];
+  if (index === -1 || next === undefined) return;
+  event.preventDefault();
+  next.focus();
+}
+
+/** Keeps the place of a job that is gone until the rows may move. */
+function GoneRow({ name }: { readonly name: string }): JSX.Element {
+  return (
+    <tr role="row" class="gone">
+      <td role="cell" class="c-job" colSpan={5}>
+        {name} is no longer listed
+      </td>
+    </tr>
+  );
+}
+
+function JobRow({ job }: { readonly job: Job }): JSX.Element {
+  const { name, description, tags, timeZone, lastRun, nextDueAt } = job;
+  return (
+    <tr role="row">
+      <td role="cell" class="c-job">
+        <Link href={pageOf({ job: name })} class="job">
+          {name}
+        </Link>
+        <span class="second foreign" title={description ?? undefined}>
+          {tags.map((tag) => (
+            <Link key={tag} href={changed({ tag, page: undefined })} class="tag">
+              {tag}
+            </Link>
+          ))}
+          {description}
+        </span>
+      </td>
+      <td role="cell" class="c-state">
+        <Badge look={STATE_LOOKS[shownState(job)]} />
+        <StateDetail job={job} />
+      </td>
+      <td role="cell" class="c-bars">
+        <Bars job={job} />
+      </td>
+      <td role="cell" class="c-last">
+        {lastRun === null ? (
+          <span class="muted">never</span>
+        ) : (
+          <>
+            <Ago at={lastRun.scheduledFor} zone={timeZone} />
+            <span class="second">
+              {outcomeLook(lastRun.outcome).word.toLowerCase()}
+              {lastRun.durationMs === null ? '' : ` in ${duration(lastRun.durationMs)}`}
+            </span>
+          </>
+        )}
+      </td>
+      <td role="cell" class="c-next">
+        {nextDueAt === null ? (
+          <span class="muted">none</span>
+        ) : (
+          <>
+            <Time at={nextDueAt} zone={timeZone} />
+            <span class="second">
+              <Ago at={nextDueAt} zone={timeZone} />
+            </span>
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** What the state alone does not show. */
+function StateDetail({ job }: { readonly job: Job }): JSX.Element {
+  const text = detailOf(job, now.value);
+  return (
+    <span class="second foreign" title={text}>
+      {text}
+    </span>
+  );
+}
+
+function detailOf(job: Job, at: number): string {
+  const { detail, currentRun, overdueSince, failures } = job;
+  const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') : '';
+  switch (shownState(job)) {
+    case 'overdue':
+      return overdueSince === null ? failed : `for ${span(Math.max(0, at - Date.parse(overdueSince)))}`;
+    case 'failing':
+      return failed;
+    case 'retrying': {
+      const wait = currentRun?.retryAt == null ? 0 : Date.parse(currentRun.retryAt) - at;
+      const attempt = currentRun === null ? '' : `attempt ${String(currentRun.attempt)} failed`;
+      return detail ?? (wait > 0 ? `${attempt}, again in ${span(wait)}` : attempt);
+    }
+    case 'running': {
+      if (detail !== null || currentRun === null) return detail ?? '';
+      const since =
+        currentRun.startedAt === null ? '' : `for ${span(Math.max(0, at - Date.parse(currentRun.startedAt)))}`;
+      return currentRun.attempt > 1 ? `attempt ${String(currentRun.attempt)}, ${since}` : since;
+    }
+    case 'quarantined':
+    case 'waiting':
+    case 'paused':
+    case 'disabled':
+    case 'idle':
+      return detail ?? '';
+  }
+}

@@ -1,0 +1,298 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { changed, go, param } from './address';
+import { Deployments } from './deployments';
+import { JobsTable } from './jobs-table';
+import type { Job, Jobs } from './model';
+import { FailureNotice, Icon, Link, Notice, sentence, Skeleton, Time } from './parts';
+import type { ShownState } from './words';
+import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LOOKS } from './words';
+import { useLive } from './use-live';
+
+const PAGE = 100;
+const FOLDED_ROWS = 12;
+
+/** All jobs, those that need a person first. */
+export function Overview(): JSX.Element {
+  const { body, failure } = useLive('jobs');
+  if (body !== undefined) return <Loaded all={body as Jobs} />;
+  return (
+    <>
+      <h1>Jobs</h1>
+      {failure === undefined ? (
+        <Skeleton rows={FOLDED_ROWS} what="jobs" />
+      ) : (
+        <FailureNotice failure={failure} what="The jobs" />
+      )}
+    </>
+  );
+}
+
+function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
+  const { jobs, deployments, maintenance, problems } = all;
+  const attention = jobs.filter((job) => ATTENTION.includes(shownState(job))).length;
+  return (
+    <>
+      <div class="title">
+        <h1>Jobs</h1>
+        <p class="muted">
+          {attention === 0 ? 'No job needs attention' : `${plural(attention, 'job needs', 'jobs need')} attention`}
+        </p>
+        {jobs.length > 0 && <Search jobs={jobs} />}
+      </div>
+      <Deployments deployments={deployments} />
+      {maintenance.length > 0 && <Maintenance works={maintenance} />}
+      {problems.length > 0 && (
+        <Notice title="Some of it cannot be read" tone="warn">
+          {problems.map((problem) => (
+            <p key={problem} class="foreign">
+              {sentence(problem)}
+            </p>
+          ))}
+        </Notice>
+      )}
+      {jobs.length === 0 ? <NoJobs /> : <Chosen jobs={jobs} />}
+    </>
+  );
+}
+
+/** Everybody sees that jobs stand still on purpose. */
+function Maintenance({ works }: { readonly works: Jobs['maintenance'] }): JSX.Element {
+  return (
+    <Notice title="Maintenance" tone="warn">
+      {works.map(({ by, note, since, until, jobs }) => (
+        <p key={since} class="foreign">
+          {by} paused {jobs}: {note}. Since <Time at={since} zone={null} />
+          {until === null ? '' : ', until '}
+          {until !== null && <Time at={until} zone={null} />}.
+        </p>
+      ))}
+    </Notice>
+  );
+}
+
+function NoJobs(): JSX.Element {
+  return (
+    <Notice title="There are no jobs yet">
+      <p>Add a job to jobs.json, write its handler, and deploy the app. The job appears here with the next tick.</p>
+    </Notice>
+  );
+}
+
+type Sort = 'worst' | 'name' | 'last' | 'next';
+
+function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
+  const state = param('state');
+  const tag = param('tag');
+  const words = (param('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const sort = (['name', 'last', 'next'] as const).find((one) => one === param('sort')) ?? 'worst';
+  const searched = jobs.filter(
+    (job) => (tag === undefined || job.tags.includes(tag)) && words.every((word) => isIn(job, word)),
+  );
+  const chosen = searched.filter((job) => isInState(job, state)).toSorted(ORDERS[sort]);
+  const pages = Math.max(1, Math.ceil(chosen.length / PAGE));
+  const page = Math.min(pages, Math.max(1, Math.trunc(Number(param('page') ?? 1)) || 1));
+  const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
+  return (
+    <>
+      <Filters searched={searched} state={state} />
+      <JobsTable
+        all={jobs}
+        wanted={shown.map(({ name }) => name)}
+        choice={JSON.stringify([state, tag, words, sort, page])}
+        sort={sort}
+      />
+      {chosen.length === 0 && (
+        <Notice title="No job matches">
+          <p>
+            <Link href={changed({ state: undefined, tag: undefined, q: undefined, page: undefined })}>
+              Show all jobs
+            </Link>
+          </p>
+        </Notice>
+      )}
+      {pages > 1 && <Pages page={page} pages={pages} count={chosen.length} />}
+    </>
+  );
+}
+
+function isIn({ name, description, tags }: Job, word: string): boolean {
+  return [name, description ?? '', ...tags].some((text) => text.toLowerCase().includes(word));
+}
+
+function isInState(job: Job, state: string | undefined): boolean {
+  if (state === undefined) return true;
+  const shown = shownState(job);
+  return state === 'attention' ? ATTENTION.includes(shown) : shown === state;
+}
+
+const LAST = '~';
+
+const ORDERS: Readonly<Record<Sort, (a: Job, b: Job) => number>> = {
+  worst: (a, b) =>
+    SHOWN_STATES.indexOf(shownState(a)) - SHOWN_STATES.indexOf(shownState(b)) ||
+    b.failures - a.failures ||
+    compare(a.nextDueAt ?? LAST, b.nextDueAt ?? LAST) ||
+    compare(a.name, b.name),
+  name: (a, b) => compare(a.name, b.name),
+  last: (a, b) => compare(b.lastRun?.scheduledFor ?? '', a.lastRun?.scheduledFor ?? '') || compare(a.name, b.name),
+  next: (a, b) => compare(a.nextDueAt ?? LAST, b.nextDueAt ?? LAST) || compare(a.name, b.name),
+};
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+interface FiltersProps {
+  readonly searched: readonly Job[];
+  readonly state: string | undefined;
+}
+
+/** The counts are filters. They count what the search and the tag leave. */
+function Filters({ searched, state }: FiltersProps): JSX.Element {
+  const counts = new Map<ShownState, number>();
+  for (const job of searched) counts.set(shownState(job), (counts.get(shownState(job)) ?? 0) + 1);
+  const attention = ATTENTION.reduce((sum, one) => sum + (counts.get(one) ?? 0), 0);
+  return (
+    <nav class="chips" aria-label="Jobs by state">
+      <Chip label="All" count={searched.length} value={undefined} state={state} />
+      <Chip
+        label="Need attention"
+        count={attention}
+        value="attention"
+        state={state}
+        tone={attention > 0 ? 'bad' : undefined}
+      />
+      {SHOWN_STATES.filter((one) => counts.has(one) || one === state).map((one) => (
+        <Chip
+          key={one}
+          label={STATE_LOOKS[one].word}
+          count={counts.get(one) ?? 0}
+          value={one}
+          state={state}
+          icon={one}
+        />
+      ))}
+    </nav>
+  );
+}
+
+interface ChipProps {
+  readonly label: string;
+  readonly count: number;
+  readonly value: string | undefined;
+  readonly state: string | undefined;
+  readonly tone?: 'bad' | undefined;
+  readonly icon?: ShownState;
+}
+
+function Chip({ label, count, value, state, tone, icon }: ChipProps): JSX.Element {
+  const look = icon && STATE_LOOKS[icon];
+  return (
+    <Link
+      href={changed({ state: value, page: undefined })}
+      class={`chip ${tone ?? look?.tone ?? ''}`}
+      current={value === state}
+    >
+      {look !== undefined && <Icon name={look.icon} />}
+      {label} <b>{count}</b>
+    </Link>
+  );
+}
+
+/** The search, and the choice of a tag. */
+function Search({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
+  const tag = param('tag');
+  const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();
+  return (
+    <div class="narrow">
+      <SearchBox />
+      <SortSelect />
+      {(tags.length > 0 || tag !== undefined) && (
+        <select
+          aria-label="Tag"
+          value={tag ?? ''}
+          onChange={({ currentTarget: { value } }) => go(changed({ tag: value, page: undefined }))}
+        >
+          <option value="">All tags</option>
+          {tags.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      )}
+    </div>
+  );
+}
+
+function SearchBox(): JSX.Element {
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isTyping = event.target instanceof HTMLElement && event.target.matches('input, textarea, select, dialog *');
+      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      box.current?.focus();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <input
+      ref={box}
+      type="search"
+      aria-label="Search jobs"
+      placeholder="Search jobs   /"
+      value={param('q') ?? ''}
+      onInput={({ currentTarget: { value } }) => go(changed({ q: value, page: undefined }), 'replace')}
+    />
+  );
+}
+
+const SORTS: Readonly<Record<Sort, string>> = {
+  worst: 'Worst first',
+  name: 'By name',
+  last: 'By last run',
+  next: 'By next due',
+};
+
+function SortSelect(): JSX.Element {
+  return (
+    <select
+      class="sort"
+      aria-label="Sort"
+      value={param('sort') ?? 'worst'}
+      onChange={({ currentTarget: { value } }) =>
+        go(changed({ sort: value === 'worst' ? undefined : value, page: undefined }))
+      }
+    >
+      {Object.entries(SORTS).map(([sort, label]) => (
+        <option key={sort} value={sort}>
+          {label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Pages({
+  page,
+  pages,
+  count,
+}: {
+  readonly page: number;
+  readonly pages: number;
+  readonly count: number;
+}): JSX.Element {
+  const first = (page - 1) * PAGE + 1;
+  return (
+    <nav class="pages" aria-label="Pages of jobs">
+      {page > 1 ? <Link href={changed({ page: page === 2 ? undefined : String(page - 1) })}>Previous</Link> : <span />}
+      <span class="muted">
+        {first} to {Math.min(count, first + PAGE - 1)} of {count}
+      </span>
+      {page < pages ? <Link href={changed({ page: String(page + 1) })}>Next</Link> : <span />}
+    </nav>
+  );
+}

@@ -1,0 +1,212 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { cancelRun, confirm } from './actions';
+import { pageOf } from './address';
+import { now } from './clock';
+import type { OneRun } from './model';
+import { Badge, FailureNotice, Link, Notice, Skeleton, Time } from './parts';
+import { triggerWord } from './runs-table';
+import { mayAct } from './session';
+import { duration, exactTime, fullTime, span, zoneOf } from './time';
+import { runHref } from './timeline';
+import { useLive } from './use-live';
+import type { Look } from './words';
+import { OUTCOME_LOOKS, plural, reasonText } from './words';
+
+/** One run: how it went, attempt by attempt. */
+export function RunPage({ id }: { readonly id: string }): JSX.Element {
+  const { body, failure } = useLive(`runs/${encodeURIComponent(id)}`);
+  if (body !== undefined) return <Loaded run={body as OneRun} />;
+  return (
+    <>
+      <Crumbs job={undefined} />
+      <h1 class="foreign">{id}</h1>
+      {failure === undefined ? (
+        <Skeleton rows={6} what="the run" />
+      ) : failure.status === 404 ? (
+        <Notice title="This run has no record">
+          <p>
+            If it was just requested, it appears here as soon as a deployment claims it: within seconds if nothing else
+            of its job is in progress.
+          </p>
+          <p>If it is old, its record may have been deleted by "keep".</p>
+        </Notice>
+      ) : (
+        <FailureNotice failure={failure} what="The run" />
+      )}
+    </>
+  );
+}
+
+function Crumbs({ job }: { readonly job: string | undefined }): JSX.Element {
+  return (
+    <nav class="crumbs" aria-label="Path">
+      <Link href={pageOf({})}>Jobs</Link>
+      {job !== undefined && <Link href={pageOf({ job })}>{job}</Link>}
+    </nav>
+  );
+}
+
+function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
+  const { job, scheduledFor, outcome, reason, runId, attempts, result, count } = run;
+  const isOpen = outcome === 'running' || outcome === 'retrying';
+  const ran = run.trigger !== null;
+  return (
+    <>
+      <div>
+        <Crumbs job={job} />
+        <div class="title">
+          <h1>
+            {ran ? 'Run of' : 'Due time'} {exactTime(Date.parse(scheduledFor), zoneOf(null), now.value)}
+          </h1>
+          <Badge look={OUTCOME_LOOKS[outcome]} />
+          {isOpen && mayAct.value && (
+            <div class="buttons aside">
+              <button type="button" class="danger-quiet" onClick={() => confirm(cancelRun(runId))}>
+                Cancel run
+              </button>
+            </div>
+          )}
+        </div>
+        <p class="muted foreign">
+          {reason === null
+            ? ''
+            : `${reasonText(reason)}${count !== null && count > 1 ? `; ${plural(count, 'due time')}` : ''}`}
+        </p>
+      </div>
+      <Facts run={run} />
+      {attempts.length > 0 && (
+        <section>
+          <h2>Attempts</h2>
+          <ol class="attempts">
+            {attempts.toReversed().map((attempt) => (
+              <Attempt key={attempt.token} attempt={attempt} />
+            ))}
+          </ol>
+        </section>
+      )}
+      {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
+      {result !== undefined && result !== null && (
+        <section>
+          <h2>Result</h2>
+          <pre class="panel foreign">{JSON.stringify(result, undefined, 2)}</pre>
+        </section>
+      )}
+    </>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Facts({ run }: { readonly run: OneRun }): JSX.Element {
+  const { scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token, overlappedRunId } = run;
+  const isOpen = run.outcome === 'running' || run.outcome === 'retrying';
+  const spent = durationMs ?? (isOpen && startedAt !== null ? now.value - Date.parse(startedAt) : null);
+  return (
+    <dl class="facts panel">
+      <Fact name={trigger === 'manual' ? 'Requested' : 'Due'}>
+        <Exact at={scheduledFor} />
+        {through !== null && (
+          <span class="second">
+            up to <Time at={through} zone={null} />
+          </span>
+        )}
+      </Fact>
+      {startedAt !== null && (
+        <Fact name="Started">
+          <Exact at={startedAt} />
+          {latenessMs !== null && latenessMs >= 1_000 && <span class="second warn">{duration(latenessMs)} late</span>}
+        </Fact>
+      )}
+      {endedAt !== null && trigger !== null && (
+        <Fact name="Ended">
+          <Exact at={endedAt} />
+        </Fact>
+      )}
+      {spent !== null && (
+        <Fact name={isOpen ? 'Running for' : 'Took'}>{isOpen ? span(Math.max(0, spent)) : duration(spent)}</Fact>
+      )}
+      {trigger !== null && <Fact name="Started by">{triggerWord(trigger)}</Fact>}
+      {token !== null && <Fact name="Fencing token">{token}</Fact>}
+      {overlappedRunId !== null && (
+        <Fact name="In progress then">
+          <Link href={runHref(overlappedRunId)}>the run before it</Link>
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+function Exact({ at }: { readonly at: string }): JSX.Element {
+  const instant = Date.parse(at);
+  return (
+    <time dateTime={at} title={fullTime(instant, 'UTC')}>
+      {exactTime(instant, zoneOf(null), now.value)}
+    </time>
+  );
+}
+
+type AttemptOf = OneRun['attempts'][number];
+
+const ATTEMPT_LOOKS: Readonly<Record<'holderLost' | 'draining' | 'planned', Look>> = {
+  holderLost: { word: 'Its instance died', icon: 'alert', tone: 'bad' },
+  draining: { word: 'Handed over at a shutdown', icon: 'skip', tone: 'calm' },
+  planned: { word: 'Planned its items', icon: 'check', tone: 'good' },
+};
+
+function lookOf(outcome: AttemptOf['outcome']): Look {
+  return outcome === 'holderLost' || outcome === 'draining' || outcome === 'planned'
+    ? ATTEMPT_LOOKS[outcome]
+    : OUTCOME_LOOKS[outcome];
+}
+
+function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
+  const { deployment, startedAt, endedAt, outcome, error, claimedAt } = attempt;
+  const start = startedAt ?? claimedAt;
+  const took = startedAt !== null && endedAt !== null ? Date.parse(endedAt) - Date.parse(startedAt) : undefined;
+  return (
+    <li class="panel">
+      <p class="attempt">
+        <b>Attempt {attempt.attempt}</b> <Badge look={lookOf(outcome)} />
+        <span class="muted">
+          on {deployment}
+          {start !== undefined && ', '}
+          {start !== undefined && <Exact at={start} />}
+          {took !== undefined && `, took ${duration(took)}`}
+        </span>
+      </p>
+      {error !== null && <ErrorOf error={error} />}
+    </li>
+  );
+}
+
+/** The message, the frames of the job's own code, and on request all others. */
+function ErrorOf({
+  error: { name, message, stack },
+}: {
+  readonly error: NonNullable<AttemptOf['error']>;
+}): JSX.Element {
+  const lines = stack?.split('\n') ?? [];
+  const frames = lines.filter((line) => /^\s+at\s/.test(line));
+  const own = frames.filter((line) => !/node:|node_modules|<anonymous>|\(native\)/.test(line));
+  return (
+    <>
+      <pre class="error foreign">
+        <b>{name}</b>: {message}
+        {own.length > 0 && `\n${own.join('\n')}`}
+      </pre>
+      {lines.length > 0 && (
+        <details>
+          <summary>The whole trace, {plural(lines.length, 'line')}</summary>
+          <pre class="foreign">{stack}</pre>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,171 @@
+import type { JSX } from 'preact';
+import { changed, go, param } from './address';
+import type { Failure } from './api';
+import type { Runs, RunSummary } from './model';
+import { Badge, FailureNotice, Link, Notice, sentence, Skeleton } from './parts';
+import { duration, fullTime, zoneOf } from './time';
+import { runHref, runTitle } from './timeline';
+import { OUTCOME_LOOKS, plural, reasonText } from './words';
+
+const TRIGGERS: Readonly<Record<NonNullable<RunSummary['trigger']>, string>> = {
+  schedule: 'schedule',
+  catchUp: 'catch-up',
+  takeOver: 'take-over',
+  manual: 'request',
+  backfill: 'back-fill',
+};
+
+export function triggerWord(trigger: RunSummary['trigger']): string {
+  return trigger === null ? '' : TRIGGERS[trigger];
+}
+
+/** The choice of runs in the address, as a query of the API. */
+export function runsPath(job: string, limit: number): string {
+  const query = new URLSearchParams({ job, limit: String(limit) });
+  const outcome = param('outcome');
+  if (outcome === 'bad') query.set('failed', 'true');
+  else if (outcome !== undefined && outcome in OUTCOME_LOOKS) query.set('outcome', outcome);
+  const cursor = param('cursor');
+  if (cursor !== undefined) query.set('cursor', cursor);
+  return `runs?${query.toString()}`;
+}
+
+interface RunsTableProps {
+  readonly runs: Runs | undefined;
+  readonly failure: Failure | undefined;
+  readonly zone: string | null;
+}
+
+export function RunsTable({ runs, failure, zone }: RunsTableProps): JSX.Element {
+  return (
+    <section>
+      <div class="section-head">
+        <h2>Runs</h2>
+        <select
+          aria-label="Outcome of the runs"
+          value={param('outcome') ?? ''}
+          onChange={({ currentTarget: { value } }) => go(changed({ outcome: value, cursor: undefined }))}
+        >
+          <option value="">All outcomes</option>
+          <option value="bad">Failed, timed out or stalled</option>
+          {Object.entries(OUTCOME_LOOKS).map(([outcome, { word }]) => (
+            <option key={outcome} value={outcome}>
+              {word}
+            </option>
+          ))}
+        </select>
+      </div>
+      {runs === undefined ? (
+        failure === undefined ? (
+          <Skeleton rows={8} what="runs" />
+        ) : (
+          <FailureNotice failure={failure} what="The runs" />
+        )
+      ) : (
+        <Listed runs={runs} zone={zone} />
+      )}
+    </section>
+  );
+}
+
+function Listed({
+  runs: { runs, problems, cursor },
+  zone,
+}: {
+  readonly runs: Runs;
+  readonly zone: string | null;
+}): JSX.Element {
+  const isFirst = param('cursor') === undefined;
+  const isChosen = param('outcome') !== undefined;
+  return (
+    <>
+      {problems.map((problem) => (
+        <p key={problem} class="warn foreign">
+          {sentence(problem)}
+        </p>
+      ))}
+      {runs.length === 0 ? (
+        <Notice title={isChosen ? 'No run has this outcome here' : isFirst ? 'No run yet' : 'No older run'}>
+          {isChosen ? (
+            <p>
+              <Link href={changed({ outcome: undefined, cursor: undefined })}>Show all runs</Link>
+            </p>
+          ) : (
+            <p>Every due time appears here with its outcome, whether it runs or not.</p>
+          )}
+        </Notice>
+      ) : (
+        <Rows runs={runs} zone={zone} />
+      )}
+      {(cursor !== null || !isFirst) && (
+        <nav class="pages" aria-label="Pages of runs">
+          {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest runs</Link>}
+          {cursor !== null && <Link href={changed({ cursor })}>Older runs</Link>}
+        </nav>
+      )}
+    </>
+  );
+}
+
+const COLUMNS = [
+  ['Due', 'r-due'],
+  ['Outcome', 'r-outcome'],
+  ['Started by', 'r-by'],
+  ['Late', 'r-late'],
+  ['Took', 'r-took'],
+] as const;
+
+function Rows({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly zone: string | null }): JSX.Element {
+  return (
+    <div class="table slim">
+      <table role="table" aria-label="Runs">
+        <thead role="rowgroup">
+          <tr role="row">
+            {COLUMNS.map(([heading, column]) => (
+              <th key={heading} role="columnheader" scope="col" class={column}>
+                {heading}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {runs.map((run) => (
+            <RunRow key={run.runId} run={run} zone={zone} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string | null }): JSX.Element {
+  const { runId, scheduledFor, outcome, reason, trigger, latenessMs, durationMs, count } = run;
+  const isPlain = reason === null || reason === 'completed';
+  return (
+    <tr role="row">
+      <td role="cell" class="r-due">
+        <Link href={runHref(runId)} class="job">
+          <time dateTime={scheduledFor} title={fullTime(Date.parse(scheduledFor), zoneOf(zone))}>
+            {runTitle(scheduledFor, zone)}
+          </time>
+        </Link>
+      </td>
+      <td role="cell" class="r-outcome">
+        <Badge look={OUTCOME_LOOKS[outcome]} />{' '}
+        <span class="muted foreign">
+          {isPlain ? '' : reasonText(reason)}
+          {count !== null && count > 1 ? ` (${plural(count, 'due time')})` : ''}
+        </span>
+      </td>
+      <td role="cell" class="r-by muted">
+        {triggerWord(trigger)}
+      </td>
+      <td role="cell" class="r-late">
+        {latenessMs === null || latenessMs < 1_000 ? '' : <span class="warn">{duration(latenessMs)}</span>}
+      </td>
+      <td role="cell" class="r-took">
+        {durationMs === null ? '' : duration(durationMs)}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,39 @@
+import { computed, signal } from '@preact/signals';
+import { ApiError, read } from './api';
+import type { Failure } from './api';
+import type { Me, Version } from './model';
+
+interface Session {
+  readonly me: Me;
+  readonly version: Version;
+}
+
+export const session = signal<Session | undefined>(undefined);
+export const sessionFailure = signal<Failure | undefined>(undefined);
+
+/** Who may not act sees no action. The app checks every change again. */
+export const mayAct = computed(() => {
+  const { me } = session.value ?? {};
+  return me !== undefined && me.role !== 'viewer' && !me.readOnly;
+});
+
+/** Whose jobs these are: it stands in the header, the title and every confirmation. */
+export const environment = computed(() => session.value?.version.environment ?? undefined);
+
+let loading = false;
+
+/** Asks who the caller is, once. Until that succeeds, no action is shown. */
+export async function loadSession(): Promise<void> {
+  if (loading || session.peek() !== undefined) return;
+  loading = true;
+  try {
+    const [me, version] = await Promise.all([read('me'), read('version')]);
+    session.value = { me: me.body as Me, version: version.body as Version };
+    sessionFailure.value = undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    sessionFailure.value = error.failure;
+  } finally {
+    loading = false;
+  }
+}

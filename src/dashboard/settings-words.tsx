@@ -1,0 +1,73 @@
+import type { JSX } from 'preact';
+import type { OneJob } from './model';
+import { duration } from './time';
+import { plural } from './words';
+
+type Settings = NonNullable<OneJob['settings']>;
+
+const OVERLAP: Readonly<Record<Settings['overlap'], string>> = {
+  skip: 'A due time that comes while a run is in progress is skipped.',
+  queue: 'A due time that comes while a run is in progress waits for its end. Of several, the newest runs.',
+  cancel: 'A due time that comes while a run is in progress cancels that run.',
+};
+
+/** The settings of a job as sentences, in the order in which a run meets them. */
+export function SettingsInWords({ settings }: { readonly settings: OneJob['settings'] }): JSX.Element {
+  return (
+    <section>
+      <h2>Settings</h2>
+      {settings === null ? (
+        <p class="muted">The job is not in the jobs file of this app, so its settings are not known here.</p>
+      ) : (
+        <ul class="words">
+          {sentencesOf(settings).map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function sentencesOf(settings: Settings): readonly string[] {
+  const { handler, overlap, offsetMs, timeoutMs, stallAfterMs, graceMs, leaseMs, keepMs, alertAfterMs } = settings;
+  return [
+    `Its handler is "${handler}".`,
+    ...(offsetMs === 0 ? [] : [`Every due time starts ${duration(offsetMs)} later, by "spread".`]),
+    ...(settings.kind === 'timed' ? [catchUpOf(settings), OVERLAP[overlap]] : []),
+    timeoutMs === null
+      ? 'A run has no time limit.'
+      : `An attempt may take ${duration(timeoutMs)}, and ${duration(graceMs)} more to stop.`,
+    ...(stallAfterMs === null
+      ? []
+      : [`An attempt without progress for ${duration(stallAfterMs)} is stalled, and ends.`]),
+    retryOf(settings),
+    `If its holder dies, another deployment takes over after ${duration(leaseMs)} at the latest.`,
+    ...(settings.pauseAfterFailures === null
+      ? []
+      : [`It is paused after ${plural(settings.pauseAfterFailures, 'failure')} in a row.`]),
+    alertAfterMs === null
+      ? 'Nothing watches how long it has been without a success.'
+      : `It is overdue after ${duration(alertAfterMs)} without a success.`,
+    `Records are kept for ${duration(keepMs)}.`,
+  ];
+}
+
+function catchUpOf({ catchUp, catchUpWindowMs }: Settings): string {
+  const within = `for up to ${duration(catchUpWindowMs)}`;
+  switch (catchUp) {
+    case 'latest':
+      return `After an outage, the latest missed due time runs, ${within}.`;
+    case 'all':
+      return `After an outage, every missed due time runs, ${within}.`;
+    case 'none':
+      return 'Missed due times are not run later.';
+  }
+}
+
+function retryOf({ retry: { attempts, backoffMs, factor, maxBackoffMs } }: Settings): string {
+  if (attempts === 1) return 'A run that fails is not tried again.';
+  const growth =
+    factor === 1 ? '' : `, then ${String(factor)} times as long each time, up to ${duration(maxBackoffMs)}`;
+  return `A run has up to ${plural(attempts, 'attempt')}, the second ${duration(backoffMs)} after the first${growth}.`;
+}

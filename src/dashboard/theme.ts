@@ -1,0 +1,33 @@
+import { signal } from '@preact/signals';
+
+const THEMES = ['Auto', 'Light', 'Dark'] as const;
+type Theme = (typeof THEMES)[number];
+
+const KEY = 'cronlease-theme';
+
+export const theme = signal<Theme>(stored());
+
+/** A browser may forbid pages to store anything. */
+function stored(): Theme {
+  try {
+    return THEMES.find((one) => one === localStorage.getItem(KEY)) ?? 'Auto';
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+    return 'Auto';
+  }
+}
+
+export function nextTheme(): void {
+  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? 'Auto';
+  applyTheme();
+  try {
+    localStorage.setItem(KEY, theme.value);
+  } catch (error) {
+    // It lasts until the page is closed.
+    if (!(error instanceof DOMException)) throw error;
+  }
+}
+
+export function applyTheme(): void {
+  document.documentElement.dataset['theme'] = theme.value.toLowerCase();
+}

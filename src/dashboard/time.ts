@@ -1,0 +1,109 @@
+import { computed } from '@preact/signals';
+import { param } from './address';
+
+export const ZONES = ['mine', 'job', 'utc'] as const;
+export type ZoneChoice = (typeof ZONES)[number];
+
+export const zoneChoice = computed<ZoneChoice>(() => ZONES.find((one) => one === param('zone')) ?? 'mine');
+
+const MINE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** The zone to show a job's times in. */
+export function zoneOf(timeZone: string | null | undefined): string {
+  switch (zoneChoice.value) {
+    case 'mine':
+      return MINE;
+    case 'utc':
+      return 'UTC';
+    case 'job':
+      return timeZone ?? 'UTC';
+  }
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${zone} ${JSON.stringify(options)}`;
+  let format = formats.get(key);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...options });
+    formats.set(key, format);
+  }
+  return format;
+}
+
+const CLOCK = { hour: '2-digit', minute: '2-digit' } as const;
+const SECONDS = { ...CLOCK, second: '2-digit' } as const;
+const DATE = { day: 'numeric', month: 'short' } as const;
+
+/** `14:05` today, `21 Nov 14:05` on another day, with the year where it is another one. */
+export function shortTime(at: number, zone: string, now: number): string {
+  return `${dayPrefix(at, zone, now)}${formatOf(zone, CLOCK).format(at)}`;
+}
+
+/** As {@link shortTime}, with seconds. */
+export function exactTime(at: number, zone: string, now: number): string {
+  return `${dayPrefix(at, zone, now)}${formatOf(zone, SECONDS).format(at)}`;
+}
+
+function dayPrefix(at: number, zone: string, now: number): string {
+  if (dayOf(at, zone) === dayOf(now, zone)) return '';
+  const isSameYear = formatOf(zone, { year: 'numeric' }).format(at) === formatOf(zone, { year: 'numeric' }).format(now);
+  return `${formatOf(zone, isSameYear ? DATE : { ...DATE, year: 'numeric' }).format(at)} `;
+}
+
+export function dayOf(at: number, zone: string): string {
+  return formatOf(zone, { year: 'numeric', month: '2-digit', day: '2-digit' }).format(at);
+}
+
+/** A whole instant, for a tooltip: `Sat 21 Nov 2026, 14:05:09 Europe/Berlin`. */
+export function fullTime(at: number, zone: string): string {
+  const options = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', ...SECONDS } as const;
+  return `${formatOf(zone, options).format(at)} ${zone}`;
+}
+
+/** The zone's offset from UTC at an instant, in minutes. */
+export function offsetAt(at: number, zone: string): number {
+  const parts = new Map(
+    formatOf(zone, { year: 'numeric', month: 'numeric', day: 'numeric', ...SECONDS })
+      .formatToParts(at)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
+  const part = (name: Intl.DateTimeFormatPartTypes): number => parts.get(name) ?? 0;
+  const wall = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
+  return Math.round((wall - Math.floor(at / 1_000) * 1_000) / MINUTE);
+}
+
+/** `in 4 min`, `2 h ago`, `now`. */
+export function relative(at: number, now: number): string {
+  const distance = Math.abs(at - now);
+  if (distance < 1_000) return 'now';
+  return at > now ? `in ${span(distance)}` : `${span(distance)} ago`;
+}
+
+/** A length of time by its largest unit, or two of them where one would be coarse: `45 s`, `4 min`, `1 h 20 min`. */
+export function span(ms: number): string {
+  if (ms < MINUTE) return `${String(Math.floor(ms / 1_000))} s`;
+  if (ms < HOUR) return `${String(Math.floor(ms / MINUTE))} min`;
+  if (ms < 10 * HOUR) return two(ms, HOUR, 'h', MINUTE, 'min');
+  if (ms < DAY) return `${String(Math.floor(ms / HOUR))} h`;
+  if (ms < 10 * DAY) return two(ms, DAY, 'd', HOUR, 'h');
+  return `${String(Math.floor(ms / DAY))} d`;
+}
+
+function two(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {
+  const rest = Math.floor((ms % unit) / smaller);
+  return `${String(Math.floor(ms / unit))} ${name}${rest === 0 ? '' : ` ${String(rest)} ${smallerName}`}`;
+}
+
+/** A measured length of time: `80 ms`, `2.4 s`, `3 min 20 s`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${String(Math.round(ms))} ms`;
+  if (ms < MINUTE) return `${String(Number((ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)))} s`;
+  if (ms < HOUR) return two(ms, MINUTE, 'min', 1_000, 's');
+  if (ms < DAY) return two(ms, HOUR, 'h', MINUTE, 'min');
+  return two(ms, DAY, 'd', HOUR, 'h');
+}

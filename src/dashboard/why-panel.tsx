@@ -1,0 +1,100 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { changed, go, param } from './address';
+import type { Why } from './model';
+import { Badge, Link, Notice, sentence, Time } from './parts';
+import { runHref } from './timeline';
+import { offsetAt, zoneOf } from './time';
+import { useRead } from './use-read';
+import type { Look } from './words';
+import { OUTCOME_LOOKS } from './words';
+
+interface WhyProps {
+  readonly job: string;
+  readonly zone: string | null;
+  readonly version: unknown;
+}
+
+/** What became of an instant, and why. */
+export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
+  const at = param('at');
+  const isTime = at !== undefined && !Number.isNaN(Date.parse(at));
+  const path = isTime ? `jobs/${encodeURIComponent(job)}/why?time=${encodeURIComponent(at)}` : undefined;
+  const { body, failure } = useRead<Why>(path, version);
+  const shownZone = zoneOf(zone);
+  return (
+    <section id="why">
+      <form class="line" onSubmit={ask}>
+        <label>
+          <span>
+            Why, for this time <span class="muted">({shownZone})</span>
+          </span>
+          <TimeInput at={isTime ? Date.parse(at) : undefined} zone={shownZone} />
+        </label>
+        <button type="submit">Explain</button>
+        {at !== undefined && <Link href={changed({ at: undefined })}>Close</Link>}
+      </form>
+      <div aria-live="polite">
+        {failure !== undefined && <p class="problem foreign">{sentence(failure.detail)}</p>}
+        {body !== undefined && <Answer why={body} zone={zone} />}
+      </div>
+    </section>
+  );
+
+  function ask(event: SubmitEvent): void {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const text = form instanceof HTMLFormElement ? new FormData(form).get('time') : null;
+    const instant = typeof text === 'string' ? instantOf(text, shownZone) : undefined;
+    if (instant !== undefined) go(changed({ at: new Date(instant).toISOString() }), 'replace');
+  }
+}
+
+function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zone: string }): JSX.Element {
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (input.current === null || at === undefined) return;
+    input.current.value = new Date(at + offsetAt(at, zone) * 60_000).toISOString().slice(0, 19);
+  }, [at, zone]);
+  return <input ref={input} name="time" type="datetime-local" step="1" required />;
+}
+
+/** A wall time of a zone. Of two, the first one; of none, the one an hour later. */
+function instantOf(text: string, zone: string): number | undefined {
+  const wall = Date.parse(`${text}Z`);
+  if (Number.isNaN(wall)) return undefined;
+  const guess = wall - offsetAt(wall, zone) * 60_000;
+  return wall - offsetAt(guess, zone) * 60_000;
+}
+
+const OTHER_LOOKS: Readonly<Record<'pending' | 'future' | 'notDue', Look>> = {
+  pending: { word: 'Not decided yet', icon: 'clock', tone: 'busy' },
+  future: { word: 'To come', icon: 'clock', tone: 'calm' },
+  notDue: { word: 'Not due', icon: 'dot', tone: 'calm' },
+};
+
+function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }): JSX.Element {
+  const { outcome, text, warnings, runId, time } = why;
+  const look =
+    outcome === 'pending' || outcome === 'future' || outcome === 'notDue'
+      ? OTHER_LOOKS[outcome]
+      : OUTCOME_LOOKS[outcome];
+  return (
+    <Notice title="">
+      <p>
+        <Badge look={look} /> <Time at={time} zone={zone} />
+      </p>
+      <p class="foreign">{text}</p>
+      {warnings.map((warning) => (
+        <p key={warning} class="warn foreign">
+          {sentence(warning)}
+        </p>
+      ))}
+      {runId !== null && (
+        <p>
+          <Link href={runHref(runId)}>Open its record</Link>
+        </p>
+      )}
+    </Notice>
+  );
+}

@@ -1,0 +1,116 @@
+import type { Reason } from '../core/fate';
+import type { Job, Outcome } from './model';
+
+/** A colour's meaning. It never stands alone: an icon and a word go with it. */
+export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
+
+export type IconName =
+  'alert' | 'check' | 'clock' | 'cross' | 'dot' | 'lock' | 'pause' | 'retry' | 'run' | 'skip' | 'slash' | 'timeout';
+
+export interface Look {
+  readonly word: string;
+  readonly icon: IconName;
+  readonly tone: Tone;
+}
+
+/** The states of a job as people look for them, worst first. `failing` is an idle job whose last run failed. */
+export const SHOWN_STATES = [
+  'quarantined',
+  'overdue',
+  'failing',
+  'retrying',
+  'running',
+  'waiting',
+  'idle',
+  'paused',
+  'disabled',
+] as const;
+export type ShownState = (typeof SHOWN_STATES)[number];
+
+/** The states that want a person. */
+export const ATTENTION: readonly ShownState[] = ['quarantined', 'overdue', 'failing'];
+
+export const STATE_LOOKS: Readonly<Record<ShownState, Look>> = {
+  quarantined: { word: 'Quarantined', icon: 'lock', tone: 'bad' },
+  overdue: { word: 'Overdue', icon: 'alert', tone: 'bad' },
+  failing: { word: 'Failing', icon: 'cross', tone: 'bad' },
+  retrying: { word: 'Retrying', icon: 'retry', tone: 'warn' },
+  running: { word: 'Running', icon: 'run', tone: 'busy' },
+  waiting: { word: 'Waiting', icon: 'clock', tone: 'busy' },
+  idle: { word: 'Idle', icon: 'check', tone: 'good' },
+  paused: { word: 'Paused', icon: 'pause', tone: 'off' },
+  disabled: { word: 'Disabled', icon: 'slash', tone: 'off' },
+};
+
+export function shownState(job: Pick<Job, 'state' | 'failures' | 'lastRun'>): ShownState {
+  const { state } = job;
+  return (state === 'idle' || state === 'waiting') && isFailing(job) ? 'failing' : state;
+}
+
+function isFailing({ failures, lastRun }: Pick<Job, 'failures' | 'lastRun'>): boolean {
+  const outcome = lastRun?.outcome ?? undefined;
+  return failures > 0 || (outcome !== undefined && isBad(outcome));
+}
+
+export function isBad(outcome: Outcome): boolean {
+  return OUTCOME_LOOKS[outcome].tone === 'bad';
+}
+
+export const OUTCOME_LOOKS: Readonly<Record<Outcome, Look>> = {
+  succeeded: { word: 'Succeeded', icon: 'check', tone: 'good' },
+  failed: { word: 'Failed', icon: 'cross', tone: 'bad' },
+  timedOut: { word: 'Timed out', icon: 'timeout', tone: 'bad' },
+  stalled: { word: 'Stalled', icon: 'alert', tone: 'bad' },
+  cancelled: { word: 'Cancelled', icon: 'slash', tone: 'off' },
+  overlapped: { word: 'Overlapped', icon: 'skip', tone: 'warn' },
+  collapsed: { word: 'Collapsed', icon: 'skip', tone: 'calm' },
+  expired: { word: 'Expired', icon: 'skip', tone: 'warn' },
+  paused: { word: 'Paused', icon: 'pause', tone: 'off' },
+  disabled: { word: 'Disabled', icon: 'slash', tone: 'off' },
+  running: { word: 'Running', icon: 'run', tone: 'busy' },
+  retrying: { word: 'Retrying', icon: 'retry', tone: 'warn' },
+};
+
+/** The end of a run whose record alone has its outcome. */
+export const UNKNOWN_LOOK: Look = { word: 'Over', icon: 'dot', tone: 'calm' };
+
+export function outcomeLook(outcome: Outcome | null): Look {
+  return outcome === null ? UNKNOWN_LOOK : OUTCOME_LOOKS[outcome];
+}
+
+/** The reasons of outcomes, as sentences without a stop. */
+const REASONS: Readonly<Record<Reason, string>> = {
+  completed: 'the handler returned',
+  termEnded: 'the term ended, and the next one follows',
+  handlerError: 'the handler threw in its last attempt',
+  nonRetryable: 'the handler threw an error that is not retried',
+  invalidInput: 'its input was refused or is gone',
+  invalidResult: 'the handler returned something that is not JSON, or more than 32 KB of it',
+  itemFailed: 'an item failed for good',
+  holderLost: 'the instances that ran it died or lost their lease',
+  failedOver: 'the storage account failed over',
+  outcomeUnknown: 'its record is gone or cannot be read',
+  timeout: 'it took longer than its timeout',
+  stallAfter: 'it reported no progress for too long',
+  instanceStopped: 'its instance was shut down',
+  leaseLost: 'it could not keep its lease',
+  cancelRequested: 'somebody cancelled it',
+  overlapCancel: 'a newer due time or a request replaced it',
+  overlapSkip: 'the run before it was still in progress',
+  overlapNewer: 'a newer due time came while it waited',
+  catchUpLatest: 'it was missed, and only the latest missed due time runs',
+  catchUpWindow: 'nothing could run it within its catch-up window',
+  catchUpNone: 'it was missed, and the job does not catch up',
+  paused: 'the job was paused',
+  disabled: 'the job was disabled in the jobs file',
+  scheduleChanged: 'the schedule was changed before it was decided',
+};
+
+export function reasonText(reason: string): string {
+  const words: Readonly<Record<string, string>> = REASONS;
+  return words[reason] ?? reason;
+}
+
+export function plural(count: number, one: string, several = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : several}`;
+}

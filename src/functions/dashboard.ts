@@ -1,0 +1,79 @@
+import { gunzipSync } from 'node:zlib';
+import type { Dashboard } from '../dashboard/files';
+
+export interface PageAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+
+/** Nothing comes from elsewhere, nothing is inline, and no text becomes markup. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+const COMMON_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+const ASSETS = 'assets/';
+
+/** Whether a path below `manage/` is the dashboard's: it has no data, so that it needs no role. */
+export function isOfDashboard(method: string, path: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && (path === '' || path.startsWith(ASSETS));
+}
+
+/**
+ * The page, or a file of it.
+ *
+ * @param path below `manage/`
+ * @param pathname the path of the request, with which the page finds its files
+ */
+export function answerOfDashboard(
+  { index, files }: Dashboard,
+  path: string,
+  pathname: string,
+  acceptEncoding: string | undefined,
+): PageAnswer {
+  if (path === '') {
+    // Browsers resolve names from the last slash.
+    const root = pathname.endsWith('/') ? '' : 'manage/';
+    return {
+      status: 200,
+      headers: { ...COMMON_HEADERS, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' },
+      body: index.replaceAll('{root}', root),
+    };
+  }
+  const name = path.slice(ASSETS.length);
+  const file = Object.hasOwn(files, name) ? files[name] : undefined;
+  if (file === undefined) {
+    // An old page asks for a file of its own version.
+    const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
+    return { status: 404, headers, body: 'There is no such file. Load the page again.\n' };
+  }
+  const compressed = Buffer.from(file.gzip, 'base64');
+  const takesGzip = /(^|[,\s])gzip\s*(,|;\s*q=(?!0(\.0*)?\s*(,|$))|$)/i.test(acceptEncoding ?? '');
+  return {
+    status: 200,
+    headers: {
+      ...COMMON_HEADERS,
+      'content-type': file.type,
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+      ...(takesGzip ? { 'content-encoding': 'gzip' } : {}),
+    },
+    body: takesGzip ? compressed : gunzipSync(compressed),
+  };
+}

@@ -1,0 +1,179 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
+import type { DashboardServer } from '../support/dashboard';
+import { serveDashboard } from '../support/dashboard';
+import { SHOP, shopHandler } from '../support/dashboard-world';
+
+const MINUTE = 60_000;
+const JOBS = SHOP.filter(({ name }) => ['rebuild-search-index', 'recompute-prices', 'import-orders'].includes(name));
+
+let browser: Browser;
+let server: DashboardServer;
+let page: Page & { readonly troubles: string[] };
+
+async function visit(query = '', options: Parameters<typeof openPage>[1] = {}): Promise<void> {
+  page = await openPage(browser, options);
+  await page.goto(`${server.url}${query}`);
+}
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  server = await serveDashboard({
+    ...{ jobs: JOBS, handler: shopHandler, deployments: 2, pastMs: 30 * MINUTE },
+    environment: { name: 'production', color: 'red' },
+  });
+});
+
+afterEach(async () => {
+  const { troubles } = page;
+  await page.context().close();
+  server.role = 'admin';
+  expect(troubles).toEqual([]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await server.close();
+});
+
+describe('somebody on call', () => {
+  it('finds the failing job, reads why it fails, pauses and resumes it: with the mouse', async () => {
+    await visit();
+    await page.locator('a.job').first().click();
+    expect(await page.locator('h1').innerText()).toBe('rebuild-search-index');
+    await page.getByRole('table', { name: 'Runs' }).getByRole('link').first().click();
+    await page.locator('.error').waitFor();
+    const error = await page.locator('.error').innerText();
+    expect(error).toContain('NonRetryableError: The index "products" is read-only');
+    expect(error).toContain('at rebuildSearchIndex (');
+    expect(error).not.toContain('node_modules');
+    await page.getByText(/^The whole trace/).click();
+    await page.getByRole('link', { name: 'rebuild-search-index' }).click();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Pause rebuild-search-index?' });
+    expect(await dialog.innerText()).toContain('production');
+    await dialog.getByLabel('Reason, shown to everybody').fill('the index is read-only');
+    await dialog.getByRole('button', { name: 'Pause job' }).click();
+    await page.getByText('rebuild-search-index is paused.').waitFor();
+    await page.getByText('by of-admin: the index is read-only').waitFor();
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('button', { name: 'Resume job' }).click();
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+  });
+
+  it('does the same with the keyboard', async () => {
+    await visit();
+    await page.locator('a.job').first().waitFor();
+    const press = (key: string) => page.keyboard.press(key);
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    const tabTo = async (text: string): Promise<void> => {
+      for (let count = 0; count < 60; count += 1) {
+        if ((await focused()).trim() === text) return;
+        await press('Tab');
+      }
+      throw new Error(`Tab does not lead to "${text}"`);
+    };
+    await press('/');
+    await page.keyboard.type('rebuild');
+    await expect.poll(() => page.locator('a.job').count()).toBe(1);
+    await tabTo('rebuild-search-index');
+    await press('Enter');
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    await tabTo('Pause');
+    await press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    await press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await focused()).toBe('Pause');
+    await press('Enter');
+    await dialog.waitFor();
+    await page.keyboard.type('by keyboard');
+    await press('Enter');
+    await page.getByText('by of-admin: by keyboard').waitFor();
+    await tabTo('Resume');
+    await press('Enter');
+    await tabTo('Resume job');
+    await press('Enter');
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+  });
+
+  it('asks why by a click into the picture, and by a time', async () => {
+    await visit('?job=recompute-prices&zone=utc&range=1h');
+    const picture = page.locator('svg.timeline');
+    await picture.waitFor();
+    await page.getByRole('table', { name: 'Runs' }).waitFor();
+    await picture.click({ position: { x: 1000, y: 30 } });
+    await page.getByRole('link', { name: 'Close' }).waitFor();
+    const at = new URL(page.url()).searchParams.get('at') ?? '';
+    expect(await page.getByLabel('Why, for this time').inputValue()).toContain(at.slice(0, 16));
+    await page.getByLabel('Why, for this time').fill('2026-01-01T00:00:30');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByText('Not due').waitFor();
+  });
+
+  it('requests a run, and sees it run', async () => {
+    await visit('?job=import-orders');
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Run now' }).click();
+    await page.getByText('A run of import-orders is requested.').waitFor();
+    await page.getByText('Started by').waitFor();
+    expect(await page.locator('.facts').innerText()).toContain('request');
+  });
+
+  it('reads that somebody else was faster, and nothing is changed twice', async () => {
+    await visit('?job=import-orders');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const other = await openPage(browser);
+    await other.goto(`${server.url}?job=import-orders`);
+    await other.getByRole('button', { name: 'Pause' }).click();
+    await other.getByLabel('Reason').fill('first');
+    await other.getByRole('button', { name: 'Pause job' }).click();
+    await other.getByText('by of-admin: first').waitFor();
+    await page.getByLabel('Reason').fill('second');
+    await page.getByRole('button', { name: 'Pause job' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').innerText()).toMatch(/read the job again|already paused/i);
+    await page.getByRole('button', { name: 'Leave it running' }).click();
+    await other.getByRole('button', { name: 'Resume' }).click();
+    await other.getByRole('button', { name: 'Resume job' }).click();
+    await other.getByRole('button', { name: 'Pause' }).waitFor();
+    await other.context().close();
+  });
+
+  it('sees no action without the right to act', async () => {
+    server.role = 'viewer';
+    await visit('?job=import-orders');
+    await page.getByText('of-viewer').waitFor();
+    await page.getByRole('table', { name: 'Runs' }).waitFor();
+    expect(await page.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['Explain']);
+  });
+});
+
+describe('the pages of a job and of a run', () => {
+  it.each([
+    ['light', 1280],
+    ['dark', 360],
+  ] as const)('are accessible in the %s theme at a width of %i', async (colorScheme, width) => {
+    await visit('?job=recompute-prices', { colorScheme, viewport: { width, height: 740 } });
+    await page.getByRole('table', { name: 'Runs' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await pageWidth(page)).toBeLessThanOrEqual(width);
+    await page.getByRole('table', { name: 'Runs' }).getByRole('link').last().click();
+    await page.getByRole('heading', { name: 'Attempts' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await pageWidth(page)).toBeLessThanOrEqual(width);
+  });
+
+  it.each([
+    ['?job=no-such-job', 'There is no such job'],
+    ['?job=%3Cb%3E', 'The job cannot be shown'],
+    ['?run=import-orders-20200101T000000Z', 'This run has no record'],
+    ['?job=import-orders&outcome=stalled', 'No run has this outcome here'],
+  ])('explain themselves at %s', async (query, heading) => {
+    await visit(query);
+    await page.getByRole('heading', { name: heading }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+import type { AxeResults } from 'axe-core';
+
+const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+export async function openBrowser(): Promise<Browser> {
+  if (!existsSync(EXECUTABLE)) {
+    throw new Error(`${EXECUTABLE} is missing: run "apt-get install chromium", or set CHROMIUM to the file to run`);
+  }
+  // A container has no sandbox of its own, and the pages are ours.
+  return chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+interface Seen {
+  /** Violations of the content security policy, errors of the console, exceptions. */
+  readonly troubles: string[];
+}
+
+/** Runs in the page. */
+const WATCH = `
+  document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
+    noteTrouble(['policy:', violatedDirective, blockedURI, sample].join(' ')),
+  );
+  globalThis.shift = 0;
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) globalThis.shift += value;
+  }).observe({ type: 'layout-shift', buffered: true });
+`;
+
+/** A page that notes every trouble, and how far its layout has jumped. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page & Seen> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options });
+  const troubles: string[] = [];
+  page.on('pageerror', (error) => troubles.push(`exception: ${error.message}`));
+  page.on('console', (message) => {
+    // A server that is away, or refuses, is no trouble of the page.
+    const isNetwork = /Failed to load resource/.test(message.text());
+    if (message.type() === 'error' && !isNetwork) troubles.push(`console: ${message.text()}`);
+  });
+  await page.exposeFunction('noteTrouble', (text: string) => troubles.push(text));
+  await page.addInitScript(WATCH);
+  return Object.assign(page, { troubles });
+}
+
+/** How far the layout has jumped without a person's doing: the sum of all shifts. */
+export function layoutShift(page: Page): Promise<number> {
+  return page.evaluate<number>('globalThis.shift');
+}
+
+const AXE = readFileSync(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds serious or critical, each with its elements. */
+export async function seriousFindings(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);
+}
+
+/** As if another tab covered the page, or uncovered it. */
+export async function setHidden(page: Page, hidden: boolean): Promise<void> {
+  await page.evaluate(`
+    Object.defineProperty(document, 'hidden', { value: ${String(hidden)}, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  `);
+}
+
+/** How wide the page is, with what one would have to scroll to. */
+export function pageWidth(page: Page): Promise<number> {
+  return page.evaluate<number>('document.documentElement.scrollWidth');
+}
