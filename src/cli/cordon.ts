@@ -1,8 +1,10 @@
+import type { Cordon } from '../core/fleet';
 import { showSpan } from '../core/show-time';
 import { claimingDeployments, cordonDeployment, uncordonDeployment } from '../operator/fleet';
 import { UsageError } from './cli-error';
 import { OK, print, printJson, warn } from './output';
 import { userName } from './person';
+import { recordedChange } from './recorded';
 import type { StorageOptions } from './storage';
 import { openStore, withinSweep } from './storage';
 import type { TimeOptions } from './time';
@@ -22,7 +24,11 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the cordon');
   const store = openStore(options);
-  const { by, since } = await cordonDeployment(store, deployment, { by: options.by ?? userName(), note });
+  const what = { action: 'cordon', target: deployment, reason: note } as const;
+  const { by, since } = await recordedChange(store, what, async () => {
+    const result = await cordonDeployment(store, deployment, { by: options.by ?? userName(), note });
+    return { result, after: shown(result) };
+  });
   const others = await claimingDeployments(store);
   if (others.length === 0) {
     warn('no live deployment is left that may claim: nothing runs until one is uncordoned or started');
@@ -41,7 +47,12 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
 
 /** `cronlease uncordon`: lets a deployment claim again. */
 export async function uncordon(deployment: string, options: UncordonOptions): Promise<number> {
-  const { by, note, since } = await uncordonDeployment(openStore(options), deployment);
+  const store = openStore(options);
+  const what = { action: 'uncordon', target: deployment } as const;
+  const { by, note, since } = await recordedChange(store, what, async () => {
+    const result = await uncordonDeployment(store, deployment);
+    return { result, before: shown(result), after: null };
+  });
   if (options.json) {
     printJson({ deployment, by, note, since: new Date(since).toISOString() });
     return OK;
@@ -49,4 +60,9 @@ export async function uncordon(deployment: string, options: UncordonOptions): Pr
   const after = showSpan(Math.max(0, Date.now() - since));
   print(`Lifted the cordon of ${deployment} after ${after}. It claims again ${withinSweep(options)}.`);
   return OK;
+}
+
+/** A cordon as its record has it. */
+function shown({ by, note, since }: Cordon): object {
+  return { by, note, since: new Date(since).toISOString() };
 }

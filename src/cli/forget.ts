@@ -9,6 +9,7 @@ import type { LeaseStore } from '../lease/store';
 import type { FileOptions } from './jobs-file';
 import { atHand, DEFAULT_FILE, loadFile } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
+import { recordedChange } from './recorded';
 import type { StorageOptions } from './storage';
 import { openDesk } from './storage';
 import type { TimeOptions } from './time';
@@ -35,7 +36,12 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
     throw unknownAnywhere(job, atHand(file, options), { location: desk.store.location, jobs: jobs.keys() });
   }
   const request = { job: name, revision: file.jobsFile.revision, endRun: options.endRun === true };
-  const { forgottenAt, already, endedRun } = await forgetJob(desk, request);
+  const what = { action: 'forget', target: job } as const;
+  const { forgottenAt, already, endedRun } = await recordedChange(desk.store, what, async () => {
+    const result = await forgetJob(desk, request);
+    const after = { forgottenAt: new Date(result.forgottenAt).toISOString(), endedRun: result.endedRun ?? null };
+    return { result, after };
+  });
   await warnOfOthers(desk.store, file, job);
   if (options.json) {
     printJson({ job, forgottenAt: new Date(forgottenAt).toISOString(), already, endedRun: endedRun ?? null });

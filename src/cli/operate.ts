@@ -8,6 +8,7 @@ import type { FileOptions } from './jobs-file';
 import { fileAtHand, jobIn, loadFile } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import { userName } from './person';
+import { recordedChange } from './recorded';
 import type { StorageOptions } from './storage';
 import { openStore, withinSweep } from './storage';
 import type { TimeOptions } from './time';
@@ -20,9 +21,12 @@ export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions
 /** `cronlease run`: asks for a run now. */
 export async function run(job: string, options: OperateOptions): Promise<number> {
   const spec = jobIn(loadFile(options), job, options);
-  const { runId, requestedAt, ahead, seen, paused } = await requestRun(openStore(options), spec, {
-    id: shortId(),
-    origin: { actor: userName(), channel: 'shell' },
+  const store = openStore(options);
+  const what = { action: 'run', target: spec.name } as const;
+  const { runId, requestedAt, ahead, seen, paused } = await recordedChange(store, what, async () => {
+    const origin = { actor: userName(), channel: 'shell' };
+    const result = await requestRun(store, spec, { id: shortId(), origin });
+    return { result, after: { runId: result.runId } };
   });
   if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
   if (options.json) {
@@ -42,7 +46,11 @@ export async function run(job: string, options: OperateOptions): Promise<number>
 /** `cronlease cancel`: asks for the end of the run that is in progress. */
 export async function cancel(job: string, options: OperateOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
-  const { runId, requestedAt, endedBy } = await cancelRun(store, subject);
+  const what = { action: 'cancel', target: subject.name } as const;
+  const { runId, requestedAt, endedBy } = await recordedChange(store, what, async () => {
+    const result = await cancelRun(store, subject);
+    return { result, before: { runId: result.runId }, after: { cancelling: result.runId } };
+  });
   if (options.json) {
     printJson({ job, runId, requestedAt: iso(requestedAt) });
     return OK;

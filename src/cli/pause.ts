@@ -1,3 +1,4 @@
+import type { Pause } from '../core/control';
 import { openPause } from '../core/control';
 import { showSpan } from '../core/show-time';
 import type { StillRuns } from '../operator/pause';
@@ -6,6 +7,7 @@ import { actOnJobs } from './act-on-jobs';
 import type { ManyOptions } from './act-on-jobs';
 import { UsageError } from './cli-error';
 import { userName } from './person';
+import { recordedChange } from './recorded';
 import type { ShowTime } from './time';
 import { timesOf } from './time';
 
@@ -25,7 +27,11 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
     done: { code: 'AlreadyPaused', state: 'paused already' },
     async act({ store, subject }) {
       const { name } = subject;
-      const { by, since } = await pauseJob(store, subject, { by: options.by ?? userName(), note });
+      const what = { action: 'pause', target: name, reason: note } as const;
+      const { by, since } = await recordedChange(store, what, async () => {
+        const result = await pauseJob(store, subject, { by: options.by ?? userName(), note });
+        return { result, after: shown(result) };
+      });
       const still = await stillRuns(store, subject);
       return {
         json: { job: name, by, note, since: iso(since), until: null },
@@ -61,13 +67,21 @@ export function resume(jobs: readonly string[], options: ManyOptions): Promise<n
     done: { code: 'NotPaused', state: 'not paused' },
     async act({ store, subject }) {
       const { name } = subject;
-      const { by, note, since, until } = await resumeJob(store, subject);
+      const { by, note, since, until } = await recordedChange(store, { action: 'resume', target: name }, async () => {
+        const result = await resumeJob(store, subject);
+        return { result, before: shown({ ...result, until: undefined }), after: shown(result) };
+      });
       return {
         json: { job: name, by, note, since: iso(since), until: iso(until) },
         text: `Resumed ${name} after ${showSpan(until - since)}. Due times of the pause are recorded as paused.`,
       };
     },
   });
+}
+
+/** A pause as its record has it. */
+function shown({ by, note, since, until }: Pause): object {
+  return { by, note, since: iso(since), until: until === undefined ? null : iso(until) };
 }
 
 function iso(instant: number): string {

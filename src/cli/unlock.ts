@@ -8,6 +8,7 @@ import { confirm } from './confirm';
 import type { FileOptions } from './jobs-file';
 import { fileAtHand } from './jobs-file';
 import { OK, print, printJson, say } from './output';
+import { recordedChange } from './recorded';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
 import type { ShowTime, TimeOptions } from './time';
@@ -27,7 +28,11 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
   const show = timesOf(options);
   if (options.yes !== true) say(`${consequences(held, spec?.leaseMs, show)}\n`);
   await confirm(job, options.yes === true);
-  const { leftMs } = await unlockJob(store, held);
+  const { leftMs } = await recordedChange(store, { action: 'unlock', target: job }, async () => {
+    const result = await unlockJob(store, held);
+    const { runId = null, holder = null } = held;
+    return { result, before: { runId, holder }, after: { endsInMs: result.leftMs } };
+  });
   const until = Date.now() + leftMs;
   if (options.json) {
     printJson({ job, runId: held.runId ?? null, holder: held.holder ?? null, endsInMs: leftMs });

@@ -116,13 +116,17 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   OlderFile: [409, 'use the newer jobs file'],
 };
 
+const NOT_RECORDED = 'nothing was changed, since the change could not be recorded';
+
 /** The error of an answer; undefined: it is a bug, and its text must not leave the app. */
 export function requestErrorOf(error: unknown): RequestError | undefined {
   if (error instanceof RequestError) return error;
   const options = { cause: error };
   if (error instanceof OperatorError) {
     const [status, remedy] = OPERATOR[error.code];
-    const issue = { place: 'job', value: null, problem: error.message, remedy };
+    // What storage said is for the log.
+    const problem = error.code === 'NotRecorded' ? NOT_RECORDED : error.message;
+    const issue = { place: 'job', value: null, problem, remedy };
     return new RequestError(status, error.code, issue, {}, options);
   }
   if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) {

@@ -72,10 +72,10 @@ async function begin(
   options: CallOptions | undefined,
 ): Promise<Extract<Awaited<ReturnType<AuditStore['writeAudit']>>, { kind: 'written' }>['etag']> {
   const metadata = encodeAudit({ ...intent, state: 'begun' });
-  const refuse = (cause?: unknown): OperatorError =>
+  const refuse = (why: string, cause?: StoreError): OperatorError =>
     new OperatorError(
       'NotRecorded',
-      `nothing was changed: storage did not take the record of this ${intent.action} of "${intent.target}"`,
+      `nothing was changed, since the ${intent.action} of "${intent.target}" could not be recorded: ${why}`,
       { cause },
     );
   let answer: Awaited<ReturnType<AuditStore['writeAudit']>>;
@@ -83,9 +83,9 @@ async function begin(
     answer = await store.writeAudit(key, metadata, undefined, options);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    throw refuse(error);
+    throw refuse(error.message, error);
   }
-  if (answer.kind === 'refused') throw refuse();
+  if (answer.kind === 'refused') throw refuse(`there is an entry ${key} already, try again`);
   return answer.etag;
 }
 

@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobName, LeaseId, Token } from '../../src/core/brand';
+import { decodeAudit } from '../../src/core/audit';
 import { decodeControl } from '../../src/core/control';
 import type { Control } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
@@ -314,6 +315,21 @@ describe('pause, resume, run and cancel', () => {
     const again = await onStorage('cancel', 'minutely');
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(answer.runId) as unknown });
     expect(again.stdout).toMatch(/at the next renewal of its lease, within 10 s\.|no attempt runs now/);
+  });
+});
+
+describe('what people change', () => {
+  it('is recorded, with the person and the shell', async () => {
+    const { audits } = await store.listAudits({ limit: 100 });
+    const entries = audits.map(({ metadata }) => decodeAudit(metadata));
+    const { username } = os.userInfo();
+    for (const { origin } of entries) expect(origin).toMatchObject({ actor: username, channel: 'shell' });
+    const seen = new Set(entries.map(({ action, state }) => `${action} ${state}`));
+    expect([...seen]).toEqual(
+      expect.arrayContaining(['pause done', 'pause refused', 'resume done', 'run done', 'cancel done']),
+    );
+    const paused = entries.find(({ action, state }) => action === 'pause' && state === 'done');
+    expect(paused).toMatchObject({ target: expect.any(String) as string, after: { until: null } });
   });
 });
 
