@@ -12,7 +12,7 @@ import { fileAtHand, jobsWithTag, loadFile } from './jobs-file';
 import type { OperateOptions, Target } from './operate';
 import { targetOf } from './operate';
 import { NO, OK, print, printError, printJson, say } from './output';
-import { isPattern, selects } from './select-jobs';
+import { isPattern, selects } from '../operator/select-jobs';
 import { openStore } from './storage';
 
 /** The options of a command that may act on several jobs. */

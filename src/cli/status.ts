@@ -12,7 +12,7 @@ import { atHand, jobsWithTag, loadFile, loadFileIfAny } from './jobs-file';
 import { NO, OK, print, printJson, warn } from './output';
 import type { Screen } from './screen';
 import { openScreen } from './screen';
-import { selects } from './select-jobs';
+import { selects } from '../operator/select-jobs';
 import type { StatusView } from './status-text';
 import { statusLines } from './status-text';
 import type { StorageOptions } from './storage';

@@ -20,6 +20,7 @@ import type {
   OneJob,
   OneRun,
   Paused,
+  PausedMany,
   Requested,
   Resumed,
   RunLog,
@@ -73,6 +74,13 @@ export interface RunOptions extends ChangeOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** Several jobs, chosen in one of three ways. */
+export type JobChoice =
+  | { readonly jobs: readonly string[] }
+  | { readonly tag: string }
+  /** `*` stands for any characters, or none. */
+  | { readonly pattern: string };
+
 /** The options of a change with a reason. */
 export interface ReasonOptions extends ChangeOptions {
   /** Why: it is recorded. */
@@ -105,6 +113,9 @@ export interface Client {
   cancelRun(runId: string, options?: ReasonOptions): Promise<Cancelled>;
   pauseJob(job: string, note: string, options?: ChangeOptions): Promise<Paused>;
   resumeJob(job: string, options?: ReasonOptions): Promise<Resumed>;
+  /** Pauses several jobs. One that cannot be paused does not keep the others from it. */
+  pauseJobs(jobs: JobChoice, note: string, options?: CallOptions): Promise<PausedMany>;
+  resumeJobs(jobs: JobChoice, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<PausedMany>;
   cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
   uncordonDeployment(deployment: string, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<Cordoned>;
   /** What people changed, newest first. */
@@ -136,6 +147,9 @@ export function createClient(clientOptions: ClientOptions): Client {
     cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, request(options)),
     pauseJob: (job, note, options) => post(`jobs/${part(job)}/pause`, { ...options, body: { note } }),
     resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, request(options)),
+    pauseJobs: (jobs, note, options) => post('pause', { ...options, body: { ...jobs, note } }),
+    resumeJobs: (jobs, { reason, ...options } = {}) =>
+      post('resume', { ...options, body: { ...jobs, ...(reason === undefined ? {} : { reason }) } }),
     cordonDeployment: (name, note, options) => post(`deployments/${part(name)}/cordon`, { ...options, body: { note } }),
     uncordonDeployment: (name, options) => post(`deployments/${part(name)}/uncordon`, request(options)),
     listAudit: (query = {}, options) => get('audit', query, options),

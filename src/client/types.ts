@@ -23,6 +23,7 @@ export type Cancelled = z.output<typeof schema.Cancelled>;
 export type Cordoned = z.output<typeof schema.Cordoned>;
 export type Audit = z.output<typeof schema.Audit>;
 export type Json = z.input<typeof schema.Json>;
+export type PausedMany = z.output<typeof schema.PausedMany>;
 export type Paused = z.output<typeof schema.Paused>;
 export type Resumed = z.output<typeof schema.Resumed>;
 export type Problem = z.output<typeof schema.Problem>;

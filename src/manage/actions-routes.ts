@@ -1,12 +1,17 @@
+import type * as z from 'zod';
 import { parseRecordKey } from '../core/key';
 import { cancelRun } from '../operator/cancel';
 import { cordonDeployment, uncordonDeployment } from '../operator/fleet';
 import type { Named } from '../operator/once';
 import { once } from '../operator/once';
+import { inParallel } from '../operator/in-parallel';
 import { pauseJob, resumeJob } from '../operator/pause';
+import { orRefusal } from '../operator/refusal';
 import type { RequestedRun } from '../operator/request';
 import { requestRun, shortId } from '../operator/request';
 import { rerun } from '../operator/rerun';
+import { selects } from '../operator/select-jobs';
+import type { Subject } from '../operator/subject';
 import { change, originOf, subjectOf } from './change';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
 import type { Office, RawCall } from './route';
@@ -26,6 +31,65 @@ function requested(
   const name = JSON.stringify([caller?.channel, caller?.actor, idempotencyKey]);
   const key = { name, content: JSON.stringify([job, ...content]) };
   return once(store, { name: job as Parameters<typeof once>[1]['name'] }, key, request, { signal });
+}
+
+interface One {
+  readonly version?: string | undefined;
+  readonly signal: AbortSignal;
+  readonly caller: RawCall['caller'];
+}
+
+type PausedJob = z.input<typeof schema.Paused>;
+
+async function pauseOne(
+  office: Office,
+  subject: Subject,
+  { note, version, signal, caller }: One & { readonly note: string },
+): Promise<PausedJob> {
+  const origin = originOf({ caller }, note);
+  const what = { action: 'pause', target: subject.name, origin, signal } as const;
+  const { result, recorded } = await change(office, what, async () => {
+    const pause = await pauseJob(office.store, subject, { by: origin.actor, note }, { signal, version });
+    return { result: showPause(pause), after: showPause(pause) };
+  });
+  return { job: subject.name, pause: result, recorded };
+}
+
+async function resumeOne(
+  office: Office,
+  subject: Subject,
+  { reason, version, signal, caller }: One & { readonly reason: string | undefined },
+): Promise<PausedJob> {
+  const what = { action: 'resume', target: subject.name, origin: originOf({ caller }, reason), signal } as const;
+  const { result, recorded } = await change(office, what, async () => {
+    const pause = await resumeJob(office.store, subject, { signal, version });
+    return { result: showPause(pause), before: showPause({ ...pause, until: undefined }), after: showPause(pause) };
+  });
+  return { job: subject.name, pause: result, recorded };
+}
+
+/** Acts on the chosen jobs, several at a time. A refusal about one of them stops none of the others. */
+async function forEachJob(
+  office: Office,
+  { jobs, tag, pattern }: z.output<typeof schema.JobChoice>,
+  act: (subject: Subject) => Promise<PausedJob>,
+): Promise<z.input<typeof schema.PausedMany>> {
+  const { entries } = await entriesOf(office);
+  const chosen =
+    jobs?.map((name) => entryOf(entries, name)) ??
+    entries.filter(({ name, spec }) =>
+      tag === undefined ? selects(pattern ?? '', name) : (spec?.tags.includes(tag) ?? false),
+    );
+  const ends = await inParallel(new Set(chosen), async ({ name, spec }) => ({
+    name,
+    end: await orRefusal(() => act({ name, spec })),
+  }));
+  return {
+    done: ends.flatMap(({ end }) => ('kind' in end ? [] : [end])),
+    refused: ends.flatMap(({ name, end }) =>
+      'kind' in end ? [{ job: name, code: end.code, problem: end.problem }] : [],
+    ),
+  };
 }
 
 export const actionsRoutes = [
@@ -121,14 +185,7 @@ export const actionsRoutes = [
     body: schema.PauseBody,
     answer: schema.Paused,
     async run(office, { params, body: { note }, ifMatch: version, signal, caller }) {
-      const subject = await subjectOf(office, params.job);
-      const origin = originOf({ caller }, note);
-      const what = { action: 'pause', target: subject.name, origin, signal } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const pause = await pauseJob(office.store, subject, { by: origin.actor, note }, { signal, version });
-        return { result: showPause(pause), after: showPause(pause) };
-      });
-      return { job: subject.name, pause: result, recorded };
+      return pauseOne(office, await subjectOf(office, params.job), { note, version, signal, caller });
     },
   }),
   route({
@@ -139,20 +196,30 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.ReasonBody,
     answer: schema.Resumed,
-    async run(office, { params, body, ifMatch: version, signal, caller }) {
-      const subject = await subjectOf(office, params.job);
-      const what = {
-        action: 'resume',
-        target: subject.name,
-        origin: originOf({ caller }, body.reason),
-        signal,
-      } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const pause = await resumeJob(office.store, subject, { signal, version });
-        return { result: showPause(pause), before: showPause({ ...pause, until: undefined }), after: showPause(pause) };
-      });
-      return { job: subject.name, pause: result, recorded };
+    async run(office, { params, body: { reason }, ifMatch: version, signal, caller }) {
+      return resumeOne(office, await subjectOf(office, params.job), { reason, version, signal, caller });
     },
+  }),
+  route({
+    ...{ id: 'pauseJobs', method: 'POST', path: 'pause', role: 'operator' },
+    summary: 'pause several jobs, by name, tag or pattern',
+    description: 'A job that cannot be paused does not keep the others from it.',
+    params: NONE,
+    query: NONE,
+    body: schema.PauseManyBody,
+    answer: schema.PausedMany,
+    run: (office, { body: { note, ...choice }, signal, caller }) =>
+      forEachJob(office, choice, (subject) => pauseOne(office, subject, { note, signal, caller })),
+  }),
+  route({
+    ...{ id: 'resumeJobs', method: 'POST', path: 'resume', role: 'operator' },
+    summary: 'resume several jobs, by name, tag or pattern',
+    params: NONE,
+    query: NONE,
+    body: schema.ResumeManyBody,
+    answer: schema.PausedMany,
+    run: (office, { body: { reason, ...choice }, signal, caller }) =>
+      forEachJob(office, choice, (subject) => resumeOne(office, subject, { reason, signal, caller })),
   }),
   route({
     ...{ id: 'cordonDeployment', method: 'POST', path: 'deployments/{deployment}/cordon', role: 'operator' },

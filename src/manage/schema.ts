@@ -466,6 +466,16 @@ export const Resumed = named(
   'A job that was resumed.',
   z.object({ job: z.string(), pause: Pause, ...change }),
 );
+export const PausedMany = named(
+  'PausedMany',
+  'What became of several jobs.',
+  z.object({
+    done: list(Paused),
+    refused: list(z.object({ job: z.string(), code: z.string(), problem: z.string() })).describe(
+      'The jobs that were left as they were.',
+    ),
+  }),
+);
 export const Cordoned = named(
   'Cordoned',
   'A deployment that was cordoned, or whose cordon was lifted.',
@@ -514,6 +524,32 @@ export const RerunBody = named(
   'RerunBody',
   'A run to repeat. Without an input it gets the one that it had.',
   z.strictObject({ input, reason }),
+);
+const choice = {
+  jobs: z.array(jobName).min(1).max(1_000).optional().describe('The names of the jobs.'),
+  tag: z.string().min(1).max(100).optional().describe('Jobs with this tag.'),
+  pattern: z
+    .string()
+    .regex(/^[a-z0-9*-]{1,63}$/)
+    .optional()
+    .describe('Jobs whose names match: `*` stands for any characters, or none.'),
+};
+export const JobChoice = z.object(choice);
+const chooses = ({ jobs, tag, pattern }: z.output<typeof JobChoice>): boolean =>
+  [jobs, tag, pattern].filter((one) => one !== undefined).length === 1;
+const ONE_CHOICE = 'must have either jobs, or tag, or pattern';
+
+export const PauseManyBody = named(
+  'PauseManyBody',
+  'Jobs to pause: by `jobs`, `tag` or `pattern`, one of them.',
+  z
+    .strictObject({ ...choice, note: note.describe('The reason, which is shown to everybody.') })
+    .refine(chooses, ONE_CHOICE),
+);
+export const ResumeManyBody = named(
+  'ResumeManyBody',
+  'Jobs to resume: by `jobs`, `tag` or `pattern`, one of them.',
+  z.strictObject({ ...choice, reason }).refine(chooses, ONE_CHOICE),
 );
 export const ReasonBody = named('ReasonBody', 'The reason of a change.', z.strictObject({ reason }));
 

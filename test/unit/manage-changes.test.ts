@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/core/audit';
 import { decodeAudit, encodeAudit } from '../../src/core/audit';
 import { StoreUnavailableError } from '../../src/lease/store';
+import { selects } from '../../src/operator/select-jobs';
 import { checkMetadata } from '../../src/stores/limits';
 import { jobSpec } from '../support/job';
 import { manageBench, type ManageBench, type Sent } from '../support/manage';
@@ -126,6 +127,47 @@ describe('each change is recorded', () => {
       entries: [{ action: 'pause' }],
       problems: [expect.stringContaining('audit/0: ') as string],
     });
+  });
+});
+
+describe('several jobs at once', () => {
+  const send = async (made: ManageBench, path: string, body: object) => {
+    const { json } = await made.send({ method: 'POST', path, body, as: 'operator' });
+    return json as { done: { job: string }[]; refused: { job: string; code: string }[] };
+  };
+
+  it('are paused and resumed by name, tag or pattern, each with a record of its own', async () => {
+    const made = await bench();
+    await made.send(pause);
+    const all = await send(made, 'pause', { pattern: '*', note: 'moving' });
+    expect(all).toMatchObject({ done: [{ job: 'b' }], refused: [{ job: 'a', code: 'AlreadyPaused' }] });
+    expect(await send(made, 'resume', { tag: 'none' })).toEqual({ done: [], refused: [] });
+    const named = await send(made, 'resume', { jobs: ['b', 'a', 'b'], reason: 'moved' });
+    expect(named.done.map(({ job }) => job)).toEqual(['b', 'a']);
+    expect(named.refused).toEqual([]);
+    expect(await audit(made)).toHaveLength(5);
+  });
+
+  it.each([
+    ['a*a*a*a', 'aaaa', true],
+    ['a*a*a*a', 'aaa', false],
+    ['*-b', 'a-b-b', true],
+    ['a*b*', 'xab', false],
+    ['ab*ba', 'aba', false],
+    ['**', '', true],
+    ['a', 'ab', false],
+    ['*a'.repeat(31), 'a'.repeat(62) + 'b', false],
+  ])('are chosen by the pattern "%s": %s, %s', (pattern, name, isChosen) => {
+    expect(selects(pattern, name)).toBe(isChosen);
+  });
+
+  it('are refused without a choice, with two, or with an unknown name', async () => {
+    const made = await bench();
+    for (const body of [{ note: 'x' }, { note: 'x', tag: 'a', pattern: 'b' }, { note: 'x', pattern: '(a+)+$' }]) {
+      expect(await send(made, 'pause', body)).toMatchObject({ status: 400 });
+    }
+    expect(await send(made, 'pause', { note: 'x', jobs: ['a', 'nope'] })).toMatchObject({ code: 'UnknownJob' });
+    expect(await audit(made)).toEqual([]);
   });
 });
 

@@ -41,6 +41,8 @@ const SENT: Readonly<Record<string, Sent>> = {
   listAudit: { path: 'audit' },
   getCalendar: { path: 'jobs/a/calendar' },
   getLog: { path: 'runs/a-20260101T000100Z/log' },
+  pauseJobs: { method: 'POST', path: 'pause', body: { tag: 'slow', note: 'a test' } },
+  resumeJobs: { method: 'POST', path: 'resume', body: { pattern: 'b*' } },
   getMe: { path: 'me' },
   getVersion: { path: 'version' },
   getLive: { path: 'health/live' },
