@@ -26,7 +26,7 @@ beforeAll(async () => {
     odd: { schedule: '*/5 * * * * *', handler: 'mark', lease: '15s' },
     far: { schedule: '*/5 * * * * *', handler: 'mark', lease: '15s' },
     behind: { schedule: '* * * * * *', handler: 'mark', lease: '15s' },
-    once: { schedule: at(15_000), handler: 'slow', lease: '15s', input: { ms: 60_000 } },
+    once: { schedule: at(15_000), handler: 'slow', lease: '15s', input: { ms: 300_000 } },
   });
   dev = startDev(buildLocal(), { app: app.folder, instances: 2 }, app.env);
   ready = await dev.ready();
