@@ -5,7 +5,7 @@ import { connectContainer } from '../../src/stores/azure-blob/connection';
 import type { CliFolder } from '../support/cli-build';
 import { cliFolder } from '../support/cli-build';
 import type { CoordinatedApp } from '../support/coordinated';
-import { at, coordinatedApp } from '../support/coordinated';
+import { coordinatedApp } from '../support/coordinated';
 import type { DevEvent, DevRun, Ready } from '../support/dev-run';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
@@ -26,7 +26,7 @@ beforeAll(async () => {
     odd: { schedule: '*/5 * * * * *', handler: 'mark', lease: '15s' },
     far: { schedule: '*/5 * * * * *', handler: 'mark', lease: '15s' },
     behind: { schedule: '* * * * * *', handler: 'mark', lease: '15s' },
-    once: { schedule: at(15_000), handler: 'slow', lease: '15s', input: { ms: 300_000 } },
+    once: { schedule: '@manual', handler: 'slow', lease: '15s', input: { ms: 300_000 } },
   });
   dev = startDev(buildLocal(), { app: app.folder, instances: 2 }, app.env);
   ready = await dev.ready();
@@ -94,17 +94,19 @@ describe('a container into which others put blobs', { timeout: 240_000 }, () => 
   });
 
   it('settles a run whose record cannot be read, and takes it over never', async () => {
+    cli.write('jobs.json', { jobs: { once: { schedule: '@manual' } } });
+    const where = ['--storage', ready.storage, '--container', ready.container];
+    const { runId } = await cli.json<{ runId: string }>(cli.run(['run', 'once', '--json', ...where]));
     const started = await dev.event((event) => event.event === 'started' && event['job'] === 'once', 90_000);
     const due = Date.parse(String(started['scheduledFor']));
-    await put(`runs/once/${recordKey(due)}`, { state: 'final' }, '['.repeat(6 * 1024 * 1024));
+    const key = recordKey(due, runId.split('-m-')[1]);
+    await put(`runs/once/${key}`, { state: 'final' }, '['.repeat(6 * 1024 * 1024));
     process.kill(Number(started['pid']), 'SIGKILL');
     const failed = await next((event) => event.event === 'failed' && event['job'] === 'once', 90_000);
     expect(failed).toMatchObject({ reason: 'outcomeUnknown' });
     await next(ran('often'));
     expect(app.notes().filter(({ job }) => job === 'once')).toHaveLength(1);
 
-    cli.write('jobs.json', { jobs: { once: { schedule: `@at ${new Date(due).toISOString()}` } } });
-    const where = ['--storage', ready.storage, '--container', ready.container];
     const why = await cli.json(cli.run(['why', 'once', new Date(due).toISOString(), '--json', ...where]));
     expect(why).toMatchObject({ fate: 'failed', reason: 'outcomeUnknown' });
   });
