@@ -247,6 +247,16 @@ describe('the log of a run', () => {
     expect(JSON.stringify([record, stored, [...(await logsOf(ran))]])).not.toContain('abc');
   });
 
+  it('has notes of any text in a summary that every store takes', async () => {
+    const note = '漢\u001b"\\\ud800 '.repeat(500);
+    const ran = await beforeDue(({ progress }) => progress(note, 1 / 3));
+    await ran.sim.clock.advance(MINUTE);
+    const record = await lastRecord(ran);
+    expect(record?.progress).toEqual({ note: note.slice(0, 200), fraction: 1 / 3 });
+    const [stored] = (await ran.sim.store.listRecords(A, { limit: 1 })).records;
+    expect(JSON.parse(stored?.summary['progress'] ?? '')).toEqual(record?.progress);
+  });
+
   it('shows what cannot be shown as such, and the handler goes on', async () => {
     const ran = await beforeDue(({ log }) => {
       log({

@@ -12,6 +12,8 @@ it.each(['kept', 'gone'] as const)('a checkpoint puts every blob back, with leas
   await store.createRow(JOB, { token: '1' });
   await store.createRecord(JOB, 'old', RECORD);
   await store.createPiece(JOB, 'old', 'plan', RECORD);
+  await store.createLog(JOB, 'old', '1');
+  await store.appendLog(JOB, 'old', '1', { text: 'said', at: 0 });
   const before = await store.readRow(JOB);
   const guard = { leaseId: 'held' as LeaseId, ifMatch: before?.etag ?? fail() };
   await store.acquire(JOB, { ...guard, leaseMs: 15_000 });
@@ -21,6 +23,8 @@ it.each(['kept', 'gone'] as const)('a checkpoint puts every blob back, with leas
   await store.release(JOB, guard.leaseId);
   await store.createRecord(JOB, 'new', RECORD);
   await store.createPiece(JOB, 'old', 'item', RECORD);
+  await store.appendLog(JOB, 'old', '1', { text: ' more', at: 4 });
+  await store.createLog(JOB, 'old', '2');
   await store.writeControl(JOB, { pauses: '[]' }, undefined);
   await store.writePresence('region', { at: 'now' }, undefined);
   service.failOver([point], () => point, leases);
@@ -32,6 +36,8 @@ it.each(['kept', 'gone'] as const)('a checkpoint puts every blob back, with leas
   });
   expect((await store.listRecords(JOB, { limit: 10 })).records.map(({ key }) => key)).toEqual(['old']);
   expect((await store.listPieces(JOB, { limit: 10 })).pieces.map(({ name }) => name)).toEqual(['plan']);
+  expect((await store.listLogs(JOB, 'old', { limit: 10 })).logs).toEqual([{ name: '1', bytes: 4 }]);
+  expect(await store.readLog(JOB, 'old', '1', { from: 0, limit: 10 })).toBe('said');
   expect((await store.readControl(JOB)).control).toBeUndefined();
   expect((await store.listPresences()).presences.size).toBe(0);
 });

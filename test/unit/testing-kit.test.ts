@@ -161,4 +161,19 @@ describe('runJob', () => {
     const job = defineJob({ run: () => undefined });
     await expect(runJob(job, { settings: { timeout: 'soon' } })).rejects.toMatchObject({ code: 'InvalidJobs' });
   });
+
+  it('has what the handler said, and refuses what is no progress', async () => {
+    const talking = defineJob({
+      run: ({ log, progress }) => {
+        log.warn('slow', 3);
+        progress('half', 0.5);
+        progress();
+      },
+    });
+    const { logs, progress } = await runJob(talking);
+    expect(logs).toEqual([{ level: 'warn', message: ['[job]', 'slow', 3] }]);
+    expect(progress).toEqual({ note: 'half', fraction: 0.5 });
+    const wrong = await runJob(defineJob({ run: (context) => context.progress('half', 50) }));
+    expect(wrong).toMatchObject({ outcome: 'failed', error: { name: 'InvalidProgressError' }, progress: undefined });
+  });
 });
