@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brand';
 import type { Control } from '../core/control';
 import type { LeaseStore } from '../lease/store';
 import type { JobEntry } from '../operator/list-jobs';
@@ -25,7 +26,7 @@ export interface ManyOptions extends OperateOptions {
 export interface Action {
   readonly verb: 'Pause' | 'Resume';
   /** Whether there is nothing to do for a job with this control. */
-  isDone(control: Control): boolean;
+  isDone(control: Control, now: EpochMs): boolean;
   /** What is then to be reported of it. */
   readonly done: { readonly code: OperatorProblem; readonly state: string };
   act(target: Target): Promise<{ readonly json: object; readonly text: string }>;
@@ -48,7 +49,7 @@ export async function actOnJobs(jobs: readonly string[], options: ManyOptions, a
   }
   const store = openStore(options);
   const chosen = await choose(store, jobs, options);
-  const todo = chosen.filter(({ state }) => state === undefined || !action.isDone(state.control));
+  const todo = chosen.filter(({ state }) => state === undefined || !action.isDone(state.control, state.now));
   const { code, state } = action.done;
   if (todo.length === 0) throw new OperatorError(code, `${jobList(chosen)}: ${state}`);
   if (options.yes !== true) say(`${question(action, todo, chosen)}\n`);

@@ -1,5 +1,5 @@
 import type { Pause } from '../core/control';
-import { openPause } from '../core/control';
+import { currentPause } from '../core/control';
 import { showSpan } from '../core/show-time';
 import type { StillRuns } from '../operator/pause';
 import { pauseJob, resumeJob, stillRuns } from '../operator/pause';
@@ -23,7 +23,7 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
   const show = timesOf(options);
   return actOnJobs(jobs, options, {
     verb: 'Pause',
-    isDone: (control) => openPause(control) !== undefined,
+    isDone: (control, now) => currentPause(control, now) !== undefined,
     done: { code: 'AlreadyPaused', state: 'paused already' },
     async act({ store, subject }) {
       const { name } = subject;
@@ -63,7 +63,7 @@ function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): r
 export function resume(jobs: readonly string[], options: ManyOptions): Promise<number> {
   return actOnJobs(jobs, options, {
     verb: 'Resume',
-    isDone: (control) => openPause(control) === undefined,
+    isDone: (control, now) => currentPause(control, now) === undefined,
     done: { code: 'NotPaused', state: 'not paused' },
     async act({ store, subject }) {
       const { name } = subject;

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { RUN_FATES, UNRUN_FATES } from '../core/fate';
 import { VERSION } from '../version';
 import type { CordonOptions, UncordonOptions } from './cordon';
 import type { DevArguments } from './dev';
@@ -59,6 +60,7 @@ export function createProgram(done: Done): Command {
     .addHelpText('after', MAIN_HELP)
     .exitOverride();
   addReading(program, done);
+  addStatus(program, done);
   addHistory(program, done);
   addLogs(program, done);
   addActing(program, done);
@@ -101,8 +103,7 @@ function addReading(program: Command, done: Done): void {
     );
 }
 
-/** Commands that read rows and the ledger. */
-function addHistory(program: Command, done: Done): void {
+function addStatus(program: Command, done: Done): void {
   withStorage(
     timed(
       program,
@@ -121,21 +122,36 @@ function addHistory(program: Command, done: Done): void {
     .action(async (jobs: string[], options: StatusOptions) =>
       done(await (await import('./status.js')).status(jobs, options)),
     );
+}
 
+/** Commands that read the ledger. */
+function addHistory(program: Command, done: Done): void {
   withStorage(
     timed(
       program,
       'runs',
       '[JOB]',
       'list runs, newest first',
-      'Lists the runs in progress, and then the ledger with the outcome of each due time, newest first.',
+      'Lists runs in progress and the ledger with the outcome of each due time, newest first, in pages.',
     ),
   )
     .argument('[JOB]', 'name of a job (default: all)')
     .option('--tag <TAG>', 'the jobs with this tag')
+    .addOption(new Option('--failed', 'those that failed, timed out or stalled').conflicts('outcome'))
+    .option('--outcome <OUTCOMES>', 'those with this outcome, or with one of several: failed,expired', outcomes)
+    .option('--since <TIME>', 'those due at TIME or later; also how long ago, such as 2h')
+    .option('--until <TIME>', 'those due before TIME; also how long ago, such as 2h')
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
-    .option('--json', 'print [ledger record, …]')
-    .addHelpText('after', examples('cronlease runs', 'cronlease runs nightly-report --limit 100 --json'))
+    .option('--cursor <CURSOR>', 'continue where a page ended, with the same options')
+    .option('--json', 'print {runs: [ledger record, …], cursor}')
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease runs',
+        'cronlease runs --failed --since 12h',
+        'cronlease runs nightly-report --limit 100 --json',
+      ),
+    )
     .action(async (job: string | undefined, options: RunsOptions) =>
       done(await (await import('./runs.js')).runs(job, options)),
     );
@@ -436,6 +452,14 @@ function withStorage(to: Command): Command {
 
 function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+}
+
+function outcomes(text: string): readonly string[] {
+  const known: readonly string[] = [...RUN_FATES, ...UNRUN_FATES, 'running', 'retrying'];
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !known.includes(name));
+  if (wrong === undefined) return names;
+  throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no outcome. Use ${known.join(', ')}.`);
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {

@@ -17,8 +17,12 @@ const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
 
 /** An outcome in its colour, where there are colours. */
 export function paintOutcome(text: string): string {
-  const colour = COLOURS[text.trim()];
+  const colour = colourOf(text);
   return colour === undefined ? text : style(colour, text);
+}
+
+export function colourOf(outcome: string): 'green' | 'red' | 'yellow' | 'cyan' | undefined {
+  return COLOURS[outcome.trim()];
 }
 
 /** How late it started: `5 ms`, `1.2 s`, `3 min 20 s`. */

@@ -1,60 +1,116 @@
-import type { JobName } from '../core/brand';
+import type { EpochMs, JobName } from '../core/brand';
 import type { LoadedJobs } from '../config/load';
 import { currentPause } from '../core/control';
+import { parseDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import { oneLine } from '../core/text';
 import type { Listing } from '../lease/store';
 import { stateIn } from '../operator/job-state';
-import { listRuns, withOverlappedRuns } from '../operator/list-runs';
+import { jobsIn } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';
-import { runsNow } from '../operator/runs-now';
+import type { PagedJob, PageStart } from '../operator/run-pages';
+import { FAILED_OUTCOMES, pagedJob, pageOfRuns } from '../operator/run-pages';
+import { recordsOf } from '../operator/run-records';
 import { unknownAnywhere } from '../operator/subject';
 import { UsageError } from './cli-error';
+import type { Column, Concession } from './fit';
+import { fitLine, fittedTable, paint } from './fit';
 import type { FileOptions } from './jobs-file';
 import { atHand, jobsWithTag, loadFile, loadFileIfAny } from './jobs-file';
-import { OK, print, printJson, table, warn } from './output';
-import { attemptsMade, deployment, lastError, lateness, paintOutcome, stretch, took } from './record-text';
+import { OK, print, printJson, warn } from './output';
+import { attemptsMade, colourOf, deployment, lastError, lateness, stretch, took } from './record-text';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
 import type { ShowTime, TimeOptions } from './time';
-import { timesOf } from './time';
+import { parseTime, timeIn, timesOf } from './time';
 
 export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly limit: number;
   readonly tag?: string | undefined;
+  readonly failed?: boolean | undefined;
+  readonly outcome?: readonly string[] | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly cursor?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease runs`: the runs in progress, and the ledger, newest first. */
+/** `cronlease runs`: the runs in progress, and the ledger, newest first, in pages. */
 export async function runs(job: string | undefined, options: RunsOptions): Promise<number> {
+  const start = options.cursor === undefined ? undefined : readCursor(options.cursor);
+  const [since, until] = [timeOption(options.since, '--since'), timeOption(options.until, '--until')];
   const file = loadFileIfAny(options);
   const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
   if (job !== undefined && tagged !== undefined) throw new UsageError('JOB and --tag both name jobs: leave one out');
   const store = openStore(options);
   const listing = await store.list(job === undefined ? {} : { job: job as JobName });
-  const jobs = job === undefined ? [...listing.jobs.keys()].filter(isIn(tagged)) : [job as JobName];
-  const [running, found] = await Promise.all([
-    runsNow(store, jobs, listing),
-    listRuns(store, jobs, listing, options.limit),
-  ]);
-  for (const problem of found.problems) warn(problem);
-  const ids = new Set(running.map(({ runId }) => runId));
-  const ledger = found.records.filter(({ runId }) => !ids.has(runId));
-  const records = withOverlappedRuns([...running, ...ledger].slice(0, options.limit));
+  const entries = jobsIn(listing, file?.jobsFile.jobs ?? []).jobs.filter(({ name }) =>
+    job === undefined ? listing.jobs.has(name) && isIn(tagged)(name) : name === job,
+  );
+  // Its records may outlive its row.
+  const paged = entries.length > 0 || job === undefined ? entries.map(pagedJob) : [withoutRow(job as JobName)];
+  const zone = entries.length === 1 ? entries[0]?.spec?.timeZone : undefined;
+  const filter = {
+    outcomes: outcomesOf(options),
+    since: since?.(listing.date, zone),
+    until: until?.(listing.date, zone),
+  };
+  const page = await pageOfRuns(store, paged, filter, { limit: options.limit, start });
+  const { records, problems } = await recordsOf(store, page.runs, listing);
+  for (const problem of problems) warn(problem);
   if (job !== undefined && records.length === 0 && !isKnown(job, listing, file)) {
     const all = await store.list();
     throw unknownAnywhere(job, file && atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
   }
+  const cursor = page.next === undefined ? null : `${page.next.job}/${page.next.key}`;
   if (options.json) {
-    printJson(records);
+    printJson({ runs: records, cursor });
     return OK;
   }
   const show = timesOf(options);
   if (job !== undefined) printPause(job as JobName, listing, show);
-  if (records.length > 0) print(runsTable(records, show));
-  else print(job === undefined ? 'Nothing has run yet.' : `Job "${job}" has not run yet.`);
+  if (records.length > 0) print(runsTable(records, show, process.stdout.isTTY ? process.stdout.columns : Infinity));
+  else print(nothing(job, cursor, isFiltered(options)));
+  if (cursor !== null) print(`\nFor older ones, add: --cursor ${cursor}`);
   return OK;
+}
+
+function isFiltered({ failed, outcome, since, until, cursor, tag }: RunsOptions): boolean {
+  return [failed, outcome, since, until, cursor, tag].some((option) => option !== undefined);
+}
+
+function nothing(job: string | undefined, cursor: string | null, filtered: boolean): string {
+  if (cursor !== null) return 'No such run among those that were searched.';
+  if (filtered) return 'No such run.';
+  return job === undefined ? 'Nothing has run yet.' : `Job "${job}" has not run yet.`;
+}
+
+function outcomesOf({ failed, outcome }: RunsOptions): ReadonlySet<string> | undefined {
+  if (failed) return new Set(FAILED_OUTCOMES);
+  return outcome === undefined ? undefined : new Set(outcome);
+}
+
+/** A time of the command line, or how long ago it was: `2h`. A time without an offset is in the job's zone, or UTC. */
+function timeOption(
+  text: string | undefined,
+  option: string,
+): ((now: EpochMs, zone: string | undefined) => EpochMs) | undefined {
+  if (text === undefined) return undefined;
+  const ago = parseDuration(text);
+  if (ago !== undefined) return (now) => now - ago;
+  const moment = parseTime(text, option);
+  return (_now, zone = 'UTC') => timeIn(moment, zone);
+}
+
+function readCursor(text: string): PageStart {
+  const [, job = '', key = ''] = /^([a-z0-9-]{1,63})\/(\d{13}-(?:s|m-[0-9a-z]{1,64}))$/.exec(text) ?? [];
+  if (key !== '') return { job, key };
+  throw new UsageError(`--cursor ${JSON.stringify(text)} is not one that "cronlease runs" has printed: leave it out`);
+}
+
+function withoutRow(name: JobName): PagedJob {
+  return { name, spec: undefined, row: undefined, isRunning: false, isUnreadable: false };
 }
 
 function isIn(specs: readonly JobSpec[] | undefined): (job: JobName) => boolean {
@@ -65,26 +121,52 @@ function isKnown(job: string, listing: Listing, file: LoadedJobs | undefined): b
   return listing.jobs.has(job as JobName) || (file?.jobsFile.jobs.some(({ name }) => name === job) ?? false);
 }
 
-const HEADING = ['JOB', 'DUE', 'OUTCOME', 'LATE', 'TOOK', 'BY', ''];
+/** These give way first where the line is short. */
+const CONCESSIONS: readonly Concession[] = [
+  ...([
+    ['NOTES', 16],
+    ['JOB', 24],
+    ['LATE', 0],
+    ['BY', 12],
+    ['JOB', 16],
+    ['NOTES', 8],
+    ['TOOK', 0],
+  ] as const),
+  ...([
+    ['BY', 0],
+    ['NOTES', 0],
+    ['JOB', 8],
+    ['OUTCOME', 6],
+    ['JOB', 1],
+  ] as const),
+];
 
-function runsTable(records: readonly ShownRecord[], show: ShowTime): string {
-  const [first, ...lines] = table(
-    HEADING,
-    records.map((record) => cells(record, show)),
-  ).split('\n');
-  return [first, ...records.map((record, index) => withError(lines[index] ?? '', record))].join('\n');
+function runsTable(records: readonly ShownRecord[], show: ShowTime, width: number): string {
+  const column = (name: string, cell: (record: ShownRecord) => string, more: Partial<Column> = {}): Column => ({
+    ...{ name, cells: records.map((record) => [{ text: cell(record) }]) },
+    ...more,
+  });
+  const [heading = '', ...lines] = fittedTable(
+    [
+      column('JOB', ({ job }) => job, { cut: 'middle' }),
+      column('DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))),
+      { name: 'OUTCOME', cells: records.map(({ outcome }) => [{ text: outcome, format: colourOf(outcome) }]) },
+      column('LATE', lateness),
+      column('TOOK', took),
+      column('BY', deployment),
+      column('NOTES', (record) => notes(record, show)),
+    ],
+    CONCESSIONS,
+    width,
+  );
+  return [heading, ...records.flatMap((record, index) => [lines[index] ?? '', ...errorLines(record, width)])].join(
+    '\n',
+  );
 }
 
-function cells(record: ShownRecord, show: ShowTime): readonly string[] {
-  return [
-    record.job,
-    show(Date.parse(record.scheduledFor)),
-    record.outcome,
-    lateness(record),
-    took(record),
-    deployment(record),
-    notes(record, show),
-  ];
+function errorLines(record: ShownRecord, width: number): readonly string[] {
+  const error = record.outcome === 'succeeded' ? undefined : lastError(record);
+  return error === undefined ? [] : [paint(fitLine([{ text: `    ${error}` }], width))];
 }
 
 /** Anything unusual about the run. */
@@ -100,13 +182,6 @@ function notes(record: ShownRecord, show: ShowTime): string {
   ]
     .filter((note) => note !== '')
     .join(', ');
-}
-
-/** The line with its outcome in colour, and below it the error. */
-function withError(line: string, record: ShownRecord): string {
-  const painted = line.replace(`  ${record.outcome}`, `  ${paintOutcome(record.outcome)}`);
-  const error = record.outcome === 'succeeded' ? undefined : lastError(record);
-  return error === undefined ? painted : `${painted}\n    ${error}`;
 }
 
 function printPause(job: JobName, listing: Listing, show: ShowTime): void {

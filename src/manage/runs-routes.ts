@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
-import type { JobEntry } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';
-import type { ListedRun, PagedJob, PageStart } from '../operator/run-pages';
-import { pageOfRuns } from '../operator/run-pages';
 import { readLog } from '../operator/read-log';
+import type { ListedRun, PageStart } from '../operator/run-pages';
+import { FAILED_OUTCOMES, pagedJob, pageOfRuns } from '../operator/run-pages';
 import { showRun } from '../operator/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
@@ -15,9 +14,6 @@ import { instant, jobName, OneRun, OUTCOMES, runId, RunLog, Runs } from './schem
 import { iso, isoOrNull, parseRunId } from './show';
 
 export const oneRun = z.strictObject({ run: runId });
-
-/** The outcomes of runs that did not succeed, other than by a person's wish. */
-const FAILED = ['failed', 'timedOut', 'stalled'];
 
 /** Handlers' lines are written every 2 s at most. */
 const LOG_POLL_MS = 2_000;
@@ -46,7 +42,7 @@ export const runsRoutes = [
       const { job, tag, outcome, failed, since, until, limit = 50, cursor } = query;
       const named = job === undefined ? entries : [entryOf(entries, job)];
       const chosen = named.filter(({ spec }) => tag === undefined || spec?.tags.includes(tag));
-      const wanted = failed === undefined ? undefined : FAILED;
+      const wanted = failed === undefined ? undefined : FAILED_OUTCOMES;
       const outcomes = outcome === undefined ? wanted : [outcome].filter((one) => wanted?.includes(one) ?? true);
       const page = await pageOfRuns(
         office.store,
@@ -106,12 +102,6 @@ export function unknownRun(id: string): RequestError {
     problem: 'the ledger has no such run, and none is in progress',
     remedy: 'use an id that GET runs lists; old records are deleted by "keep"',
   });
-}
-
-function pagedJob({ name, spec, state }: JobEntry): PagedJob {
-  const row = state?.row;
-  const isRunning = row !== undefined && (row.phase === 'running' ? state?.lease === 'held' : row.phase !== 'idle');
-  return { name, spec, row, isRunning };
 }
 
 function showListedRun(run: ListedRun): z.input<typeof RunSummary> {

@@ -44,7 +44,8 @@ export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], op
   return jobsIn(await store.list(options), specs);
 }
 
-function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
+/** As {@link listJobs}, from a listing. */
+export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
   const { date, jobs, fleet, strays } = listing;
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const names = [...new Set([...byName.keys(), ...jobs.keys()])];

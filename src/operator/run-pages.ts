@@ -9,6 +9,7 @@ import { readOrigin } from '../core/origin';
 import type { Row } from '../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 import { inParallel } from './in-parallel';
+import type { JobEntry } from './list-jobs';
 
 /** A run as a listing of the ledger shows it, without a read of its record. */
 export interface ListedRun {
@@ -46,7 +47,18 @@ export interface PagedJob {
   readonly row: Row | undefined;
   /** Whether the row's run is in progress. */
   readonly isRunning: boolean;
+  /** Whether there is a row that cannot be read: it may have records of any age. */
+  readonly isUnreadable: boolean;
 }
+
+export function pagedJob({ name, spec, listed, state }: JobEntry): PagedJob {
+  const row = state?.row;
+  const isRunning = row !== undefined && (row.phase === 'running' ? state?.lease === 'held' : row.phase !== 'idle');
+  return { name, spec, row, isRunning, isUnreadable: listed !== undefined && state === undefined };
+}
+
+/** The outcomes of runs that did not succeed, other than by a person's wish. */
+export const FAILED_OUTCOMES: readonly string[] = ['failed', 'timedOut', 'stalled'];
 
 /** The last run of the page before. */
 export interface PageStart {
@@ -66,6 +78,7 @@ const LISTINGS = 10;
 /** Records of one listing: some hundred bytes each. */
 const RECORDS = 1_000;
 const KEY_DIGITS = 13;
+const LATEST: EpochMs = 10 ** KEY_DIGITS - 1;
 /** For a job without a timetable: a prefix with as many digits stands for 28 hours. */
 const HEAD_DIGITS = 5;
 
@@ -108,8 +121,8 @@ export async function pageOfRuns(
 const AT_ONCE = 32;
 
 /** The newest due time that the job may have a record of. */
-function newest({ row }: PagedJob): EpochMs {
-  if (row === undefined) return 0;
+function newest({ row, isUnreadable }: PagedJob): EpochMs {
+  if (row === undefined) return isUnreadable ? LATEST : 0;
   return Math.max(row.cursor, row.run?.scheduledFor ?? 0);
 }
 

@@ -166,7 +166,7 @@ describe.concurrent('cronlease logs', () => {
 
   it('leaves the log out of lists, which show the progress', async () => {
     const { stdout } = await cli('runs', 'minutely', '--json');
-    expect(JSON.parse(stdout)).toMatchObject([{ progress: { note: 'all', fraction: 1 } }]);
+    expect(JSON.parse(stdout)).toMatchObject({ runs: [{ progress: { note: 'all', fraction: 1 } }] });
     expect(stdout).not.toContain('again');
   });
 });

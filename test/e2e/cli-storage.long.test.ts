@@ -49,6 +49,12 @@ afterAll(async () => {
   await azurite.stop();
 });
 
+/** The JSON of `runs`. */
+interface RunList<Run = object> {
+  readonly runs: readonly Run[];
+  readonly cursor: string | null;
+}
+
 const MINUTELY = jobSpec('minutely', '* * * * *');
 
 function runRow(scheduledFor: number, changes: Partial<Row> = {}): Row {
@@ -121,7 +127,9 @@ describe.concurrent('runs and why', () => {
   });
 
   it('print the ledger, newest first', async () => {
-    const records = await folder.json<Record<string, unknown>[]>(onStorage('runs', 'minutely', '--json'));
+    const { runs: records } = await folder.json<RunList<Record<string, unknown>>>(
+      onStorage('runs', 'minutely', '--json'),
+    );
     expect(records.map(({ scheduledFor, outcome }) => [scheduledFor, outcome])).toEqual([
       [iso(MARK), 'running'],
       [iso(run), 'failed'],
@@ -136,18 +144,38 @@ describe.concurrent('runs and why', () => {
       ],
     });
     expect(records[2]).toMatchObject({ through: iso(first + 5 * MINUTE), count: 6, attempts: [], token: null });
-    const all = await folder.json<{ job: string }[]>(onStorage('runs', '--limit', '4', '--json'));
-    expect(all.map(({ job }) => job)).toEqual(['minutely', 'minutely', 'minutely', 'nightly']);
-    expect(await folder.json<object[]>(onStorage('runs', '--limit', '1', '--json'))).toHaveLength(1);
+    const all = await folder.json<RunList<{ job: string }>>(onStorage('runs', '--limit', '4', '--json'));
+    expect(all.runs.map(({ job }) => job)).toEqual(['minutely', 'minutely', 'minutely', 'nightly']);
+    const one = await folder.json<RunList>(onStorage('runs', '--limit', '1', '--json'));
+    expect(one.runs).toHaveLength(1);
+    const next = await folder.json<RunList<{ outcome: string }>>(
+      onStorage('runs', '--limit', '1', '--json', '--cursor', one.cursor ?? ''),
+    );
+    expect(next.runs.map(({ outcome }) => outcome)).toEqual(['failed']);
+    expect(all.cursor).toBeNull();
   });
 
   it('print the ledger for people', async () => {
     const { stdout } = await onStorage('runs', 'minutely');
-    expect(stdout).toMatch(/^JOB +DUE +OUTCOME +LATE +TOOK +BY\nminutely +\S+Z +running +east +attempt 2\n/);
+    expect(stdout).toMatch(/^JOB +DUE +OUTCOME +LATE +TOOK +BY +NOTES\nminutely +\S+Z +running +east +attempt 2\n/);
     expect(stdout).toMatch(/failed +5 ms +10\.5 s +east +handlerError, attempt 2\n {4}TypeError: boom\n/);
     expect(stdout).toContain(`6 due times through ${iso(first + 5 * MINUTE).replace('.000', '')}`);
     const all = await onStorage('runs');
     expect(all.stdout).toMatch(/^nightly +2026-03-29T01:00:00Z +succeeded/m);
+  });
+
+  it('print the runs that a filter selects, and where to continue', async () => {
+    const outcomes = async (...args: readonly string[]): Promise<readonly string[]> => {
+      const { runs } = await folder.json<RunList<{ outcome: string }>>(onStorage('runs', ...args, '--json'));
+      return runs.map(({ outcome }) => outcome);
+    };
+    expect(await outcomes('minutely', '--failed')).toEqual(['failed']);
+    expect(await outcomes('minutely', '--outcome', 'running,paused')).toEqual(['running', 'paused']);
+    expect(await outcomes('minutely', '--since', iso(run - 30_000), '--until', iso(MARK))).toEqual(['failed']);
+    expect(await outcomes('minutely', '--until', iso(run))).toEqual(['paused']);
+    expect(await onStorage('runs', '--failed', '--until', '2020-01-01')).toMatchObject({ stdout: 'No such run.\n' });
+    const page = await onStorage('runs', 'minutely', '--limit', '1');
+    expect(page.stdout).toMatch(/\nFor older ones, add: --cursor minutely\/\d{13}-s\n$/);
   });
 
   it('show times in UTC, or in the zone of this machine', async () => {
@@ -165,7 +193,8 @@ describe.concurrent('runs and why', () => {
     await other.prepare();
     await addRow('first-attempt', runRow(due, { started: due + 400 }), 'held', other);
     const env = { CRONLEASE_STORAGE: azurite.connectionString };
-    const [record] = await folder.json<object[]>(folder.run(['runs', '--json', '--container', 'cli-now'], env));
+    const { runs: listed } = await folder.json<RunList>(folder.run(['runs', '--json', '--container', 'cli-now'], env));
+    const [record] = listed;
     expect(record).toMatchObject({
       ...{ job: 'first-attempt', state: 'open', outcome: 'running', scheduledFor: iso(due), startedAt: iso(due + 400) },
       attempts: [
@@ -178,8 +207,8 @@ describe.concurrent('runs and why', () => {
     const jobs = { minutely: { schedule: '* * * * *', tags: ['often'] }, nightly: { schedule: '@daily' } };
     folder.write('tagged.json', { jobs });
     const file = ['--file', 'tagged.json'] as const;
-    const listed = await folder.json<{ job: string }[]>(onStorage('runs', '--tag', 'often', ...file, '--json'));
-    expect(new Set(listed.map(({ job }) => job))).toEqual(new Set(['minutely']));
+    const listed = await folder.json<RunList<{ job: string }>>(onStorage('runs', '--tag', 'often', ...file, '--json'));
+    expect(new Set(listed.runs.map(({ job }) => job))).toEqual(new Set(['minutely']));
     const next = await folder.json<{ job: string }[]>(inFolder(['next', '--tag', 'often', ...file, '--json']));
     expect(next.map(({ job }) => job)).toEqual(['minutely']);
     const unknown = await onStorage('runs', '--tag', 'oftn', ...file);
@@ -190,14 +219,14 @@ describe.concurrent('runs and why', () => {
   it('need no jobs file', async () => {
     const env = { CRONLEASE_STORAGE: azurite.connectionString, CRONLEASE_CONTAINER: 'cli' };
     const elsewhere = (...args: string[]): Promise<Ended> => folder.run(args, env, os.tmpdir());
-    expect(await folder.json<object[]>(elsewhere('runs', 'minutely', '--json'))).toHaveLength(3);
+    expect((await folder.json<RunList>(elsewhere('runs', 'minutely', '--json'))).runs).toHaveLength(3);
     const { code, stderr } = await elsewhere('runs', 'minutly');
     expect(code).toBe(1);
     expect(stderr).toContain('Did you mean "minutely"?');
     expect(await elsewhere('runs', '--file', 'none.json')).toMatchObject({ code: 1 });
     const known = await onStorage('runs', 'seldom');
     expect(known).toMatchObject({ code: 0, stdout: 'Job "seldom" has not run yet.\n' });
-    expect(await folder.json(onStorage('runs', 'seldom', '--json'))).toEqual([]);
+    expect(await folder.json(onStorage('runs', 'seldom', '--json'))).toEqual({ runs: [], cursor: null });
   });
 
   it.each<[string, number, object]>([
@@ -359,7 +388,7 @@ describe('a cluster in the current folder', () => {
 
   it('is used while it runs', async () => {
     devFile(process.pid);
-    expect(await folder.json<object[]>(inFolder(['runs', 'nightly', '--json']))).toHaveLength(1);
+    expect((await folder.json<RunList>(inFolder(['runs', 'nightly', '--json']))).runs).toHaveLength(1);
     // One that was killed has left its file behind.
     devFile(2 ** 22 + 1);
     expect(await inFolder(['runs'])).toMatchObject({

@@ -88,10 +88,10 @@ describe('the first five minutes', () => {
     expect(printed).toMatch(/GET http:\/\/127\.0\.0\.1:\d+\/api\/manage\/health/);
     const [doctor, runs] = await Promise.all([
       command<{ ok: boolean; findings: { status: string; check: string; message: string }[] }>('doctor'),
-      command<object[]>('runs'),
+      command<{ runs: object[] }>('runs'),
     ]);
     expect(doctor.findings.filter(({ status }) => status !== 'ok')).toEqual([]);
-    expect(Array.isArray(runs)).toBe(true);
+    expect(Array.isArray(runs.runs)).toBe(true);
   });
 
   it('show a run within seconds, and suggest the process that holds the long one', async () => {
@@ -101,10 +101,10 @@ describe('the first five minutes', () => {
       /(count-to-20) is running on (local-\d)\.[^]*?kill -9 (\d+)/,
     );
     expect(printed).toMatch(new RegExp(`${holder} +http://127.0.0.1:\\d+ +pid ${pid}\n`));
-    const [run] = await command<{ attempts: { deployment: string; outcome: string; endedAt: unknown }[] }[]>(
-      'runs',
-      job,
-    );
+    const { runs } = await command<{
+      runs: { attempts: { deployment: string; outcome: string; endedAt: unknown }[] }[];
+    }>('runs', job);
+    const [run] = runs;
     expect(run).toMatchObject({
       outcome: 'running',
       attempts: [{ deployment: holder, outcome: 'running', endedAt: null }],

@@ -83,7 +83,9 @@ describe('the library, packed and installed', () => {
     expect(await code).toBe(0);
     const runs = collect(cronlease('runs', 'hello', '--json', '--storage', azurite.connectionString));
     expect(await runs.code).toBe(0);
-    const records = JSON.parse(runs.out()) as { readonly scheduledFor: string; readonly outcome: string }[];
+    const { runs: records } = JSON.parse(runs.out()) as {
+      readonly runs: readonly { readonly scheduledFor: string; readonly outcome: string }[];
+    };
     const { scheduledFor: due } = records.find(({ outcome }) => outcome === 'succeeded') ?? {};
     expect(records).toContainEqual(
       expect.objectContaining({ job: 'hello', outcome: 'succeeded', result: { hello: 'you', due } }),
