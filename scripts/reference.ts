@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { format, resolveConfig } from 'prettier';
+import { COMPLETE } from '../src/cli/completion';
 import { EXIT_CODES } from '../src/cli/output';
 import { createProgram } from '../src/cli/program';
 import { jobsJsonSchema } from '../src/config/json-schema';
@@ -155,7 +156,7 @@ function standingTable(standings: readonly Documented[], reasons: readonly Docum
 
 function commandTable(): string {
   const { commands } = createProgram(() => undefined);
-  const rows = commands.map((command) => {
+  const rows = commands.filter(isShown).map((command) => {
     const json = command.options.find(({ long }) => long === '--json')?.description.replace(/^print /, '') ?? '';
     const usage = command.usage().replace(/ ?\[options\]$/, '');
     return [code(`${command.name()} ${usage}`.trim()), command.summary(), /[[{]/.test(json) ? code(json) : json];
@@ -190,11 +191,16 @@ function optionTables(): string {
   const runs = commands.find((command) => command.name() === 'runs')?.options ?? [];
   const common = new Set(runs.filter(({ long }) => COMMON.has(long ?? '')).map(keyOf));
   return commands
+    .filter(isShown)
     .map((command) => {
       const own = command.options.filter((option) => option.long !== '--json' && !common.has(keyOf(option)));
       return `### ${command.name()}\n\n${command.description()}${own.length === 0 ? '' : `\n\n${optionTable(own)}`}`;
     })
     .join('\n\n');
+}
+
+function isShown(command: Command): boolean {
+  return command.name() !== COMPLETE;
 }
 
 function keyOf({ flags, description }: Option): string {

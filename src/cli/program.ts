@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { RUN_FATES, UNRUN_FATES } from '../core/fate';
 import { VERSION } from '../version';
 import type { CordonOptions, UncordonOptions } from './cordon';
@@ -69,6 +69,7 @@ export function createProgram(done: Done): Command {
   addRecover(program, done);
   addDev(program, done);
   addDrill(program, done);
+  addCompletion(program, done);
   return program;
 }
 
@@ -138,7 +139,11 @@ function addHistory(program: Command, done: Done): void {
     .argument('[JOB]', 'name of a job (default: all)')
     .option('--tag <TAG>', 'the jobs with this tag')
     .addOption(new Option('--failed', 'those that failed, timed out or stalled').conflicts('outcome'))
-    .option('--outcome <OUTCOMES>', 'those with this outcome, or with one of several: failed,expired', outcomes)
+    .addOption(
+      new Option('--outcome <OUTCOMES>', 'those with this outcome, or with one of several: failed,expired')
+        .choices(OUTCOMES)
+        .argParser(outcomes),
+    )
     .option('--since <TIME>', 'those due at TIME or later; also how long ago, such as 2h')
     .option('--until <TIME>', 'those due before TIME; also how long ago, such as 2h')
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
@@ -413,6 +418,31 @@ function addDrill(program: Command, done: Done): void {
     .action(async (options: DrillArguments) => done(await (await import('./drill.js')).drill(options)));
 }
 
+function addCompletion(program: Command, done: Done): void {
+  program
+    .command('completion')
+    .usage('bash|zsh|fish')
+    .summary('print a script that completes commands, options and job names')
+    .description(
+      'Prints a script for a shell. It completes commands, options, and the names and tags of the jobs file. It makes no call to storage.',
+    )
+    .addArgument(new Argument('<SHELL>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText(
+      'after',
+      examples(
+        'source <(cronlease completion bash)',
+        'source <(cronlease completion zsh)',
+        'cronlease completion fish > ~/.config/fish/completions/cronlease.fish',
+      ),
+    )
+    .action(async (shell: 'bash' | 'zsh' | 'fish') => done((await import('./completion.js')).completion(shell)));
+
+  program
+    .command('__complete', { hidden: true })
+    .argument('[WORDS...]')
+    .action(async (words: string[]) => done((await import('./completion.js')).complete(program, words)));
+}
+
 function command(program: Command, name: string, usage: string, summary: string, description: string): Command {
   return program
     .command(name)
@@ -454,12 +484,13 @@ function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }
 
+const OUTCOMES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES, 'running', 'retrying'];
+
 function outcomes(text: string): readonly string[] {
-  const known: readonly string[] = [...RUN_FATES, ...UNRUN_FATES, 'running', 'retrying'];
   const names = text.split(',').map((name) => name.trim());
-  const wrong = names.find((name) => !known.includes(name));
+  const wrong = names.find((name) => !OUTCOMES.includes(name));
   if (wrong === undefined) return names;
-  throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no outcome. Use ${known.join(', ')}.`);
+  throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no outcome. Use ${OUTCOMES.join(', ')}.`);
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {

@@ -37,6 +37,8 @@ export interface CliFolder {
   readonly path: string;
   /** Runs `cronlease` as a process of its own, here or in another folder. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Promise<Ended>;
+  /** The program and its first parameter, for a test that starts it by other means. */
+  readonly command: readonly [program: string, file: string];
   /** Runs `cronlease` in a terminal of 80 columns and 24 rows. */
   inTerminal(args: readonly string[], env?: NodeJS.ProcessEnv): InTerminal;
   /** As `run`, for a command that a test ends. */
@@ -78,6 +80,7 @@ export function cliFolder(): CliFolder {
   };
   return {
     path: folder,
+    command: [process.execPath, file],
     inTerminal(args, env = {}) {
       const line = [process.execPath, file, ...args].map((part) => `'${part}'`).join(' ');
       const child = spawn('script', ['-qefc', `stty cols 80 rows 24; ${line}`, '/dev/null'], {
@@ -109,7 +112,7 @@ function buildCli(): string {
   const build = scratchFolder('cli');
   const sources = fs
     .readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
     .map((file) => path.join(root, 'src', file));
   buildSync({ entryPoints: sources, outdir: build, platform: 'node', format: 'cjs', logLevel: 'warning' });
   return build;

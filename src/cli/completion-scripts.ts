@@ -1,0 +1,39 @@
+// Each script asks the command that is being completed, so that it never is out of date. Options that name a file or a
+// folder are left to the shell.
+
+export const bash = `# bash completion of cronlease. In ~/.bashrc:
+#   source <(cronlease completion bash)
+_cronlease() {
+  local word="\${COMP_WORDS[COMP_CWORD]}" IFS=$'\\n'
+  case "\${COMP_WORDS[COMP_CWORD-1]}" in
+    --file|--app|--data|--samples|--report|--more-jobs) COMPREPLY=($(compgen -f -- "$word")); return ;;
+  esac
+  COMPREPLY=($("\${COMP_WORDS[0]}" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o nosort -F _cronlease cronlease`;
+
+export const zsh = `#compdef cronlease
+# zsh completion of cronlease. In ~/.zshrc, after compinit:
+#   source <(cronlease completion zsh)
+_cronlease() {
+  case "\${words[CURRENT-1]}" in
+    --file|--app|--data|--samples|--report|--more-jobs) _files; return ;;
+  esac
+  local -a found
+  found=("\${(@f)$("\${words[1]}" __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  [[ -n "\${found[1]}" ]] && compadd -a found
+}
+compdef _cronlease cronlease`;
+
+export const fish = `# fish completion of cronlease. Once:
+#   cronlease completion fish > ~/.config/fish/completions/cronlease.fish
+function __cronlease_complete
+  set -l before (commandline -opc)
+  switch "$before[-1]"
+    case --file --app --data --samples --report --more-jobs
+      __fish_complete_path (commandline -ct)
+    case '*'
+      $before[1] __complete -- $before[2..] (commandline -ct) 2>/dev/null
+  end
+end
+complete -c cronlease -f -a '(__cronlease_complete)'`;
