@@ -167,6 +167,9 @@ function decideUnfinished(s: Situation): Decision | undefined {
   if (row.phase === 'fanning') {
     if (s.beat === undefined) return { kind: 'readBeat' };
     if (s.beat !== 'none' && isSilent(s.beat)) return { kind: 'claim', claim: goOnFromSilence(s) };
+    // Silent by the listing's Date, but not yet by that of the heartbeat, whose storage machine is behind.
+    const silentAt = s.beat === 'none' ? Infinity : silentFrom(s.beat.writtenAt);
+    if (silentAt <= s.listedAt) return { kind: 'wait', until: silentAt + HELD_WATCH_MS };
   }
   const due = cancellingDueTime(s);
   const dueAt = due === undefined ? Infinity : actualTime(job, due);

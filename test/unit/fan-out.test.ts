@@ -517,6 +517,20 @@ describe('a run whose items are silent', () => {
     expect(setup.gathered).toEqual([DONE(3)]);
   });
 
+  it('goes on although the Date of its last beat is a second behind that of the listing', async () => {
+    const setup = setUp({ ...LONG, each: lasting(8 * MINUTE) }, {}, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE + 12_000);
+    for (const one of setup.sim.instances) {
+      interceptStore(one, 'pieceWritten', (call) => async (...asked) => {
+        const seen = await call(...asked);
+        return seen && { ...seen, date: seen.date - 1_000 };
+      });
+    }
+    killIncumbent(setup.sim);
+    await setup.sim.clock.advance(90_000);
+    expect(await setup.sim.row('wide')).toMatchObject({ phase: 'fanning', token: 2 });
+  });
+
   it('keeps the deadline of its items', async () => {
     const setup = setUp({ ...LONG, deadline: '3m', each: lasting(8 * MINUTE) }, {}, { deployments: 2 });
     await setup.sim.clock.advance(10 * MINUTE + 12_000);

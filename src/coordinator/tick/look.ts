@@ -76,12 +76,15 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   };
   learn({});
   const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);
+  let beat = knownBeat(version, seen.listedAt);
   const decideWith = (record: Situation['record']): Decision =>
-    decide(situationOf(coordinator, job, seen, { row, lease, record, version }));
+    decide(situationOf(coordinator, job, seen, { row, lease, record, beat, version }));
   const known = version.endedAt === undefined ? 'unread' : 'final';
   let decision = decideWith(known);
   if (decision.kind === 'readBeat') {
-    learn({ beat: (await readBeat(coordinator, job.spec.name, row)) ?? 'none' });
+    // It decides even if its Date is behind that of the listing: nothing newer can be read now.
+    beat = (await readBeat(coordinator, job.spec.name, row)) ?? 'none';
+    learn({ beat });
     decision = decideWith(known);
   }
   if (decision.kind === 'readRecord') {
@@ -108,10 +111,11 @@ function situationOf(
     readonly row: Row;
     readonly lease: Situation['lease'];
     readonly record: Situation['record'];
+    readonly beat: Situation['beat'];
     readonly version: RowVersion;
   },
 ): Situation {
-  const { row, lease, record, version } = facts;
+  const { row, lease, record, beat, version } = facts;
   const { revision, serviceTime, settings } = coordinator;
   const { endedAt } = version;
   return {
@@ -124,7 +128,7 @@ function situationOf(
     firstSeenAt: version.firstSeenAt,
     now: serviceTime.now(),
     record,
-    beat: knownBeat(version, seen.listedAt),
+    beat,
     lookAheadMs: settings.lookAheadMs,
     sweepIntervalMs: settings.sweepIntervalMs,
     itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS : 0,
