@@ -1,9 +1,11 @@
-import type { HttpHandler, HttpMethod, HttpRequest, InvocationContext } from '@azure/functions';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
+import type { HttpHandler, HttpMethod, HttpRequest, HttpResponseInit, InvocationContext } from '@azure/functions';
 import type { Coordinator } from '../coordinator/coordinator';
 import type { Dashboard } from '../dashboard/files';
 import type { AccessSettings } from '../manage/access';
 import type { Desk } from '../manage/desk';
-import type { Manage } from '../manage/serve';
+import type { Manage, ManageAnswer } from '../manage/serve';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
 import { answerOfDashboard, isOfDashboard } from './dashboard';
@@ -47,9 +49,22 @@ export function manageHandler(options: ManageOptions): HttpHandler {
       body: async () => new Uint8Array(await request.arrayBuffer()),
       reportBug: (what, error) => context.error(`${what} failed:`, error),
     });
-    const { status, headers, body } = answer;
-    return { status, headers: { ...headers }, ...(body === undefined ? {} : { body }) };
+    return packed(answer, request.headers.get('accept-encoding') ?? '');
   };
+}
+
+/** Smaller bodies are hardly smaller when compressed. */
+const COMPRESS_FROM = 16_384;
+const compress = promisify(gzip);
+
+/** An answer for the host. A list of 1,000 jobs has 3.5 MB, and 0.1 MB compressed, which takes 10 ms. */
+async function packed({ status, headers, body }: ManageAnswer, accepted: string): Promise<HttpResponseInit> {
+  if (body === undefined) return { status, headers: { ...headers } };
+  if (body.length < COMPRESS_FROM || !/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(accepted)) {
+    return { status, headers: { ...headers }, body };
+  }
+  const bytes = await compress(body, { level: constants.Z_BEST_SPEED });
+  return { status, headers: { ...headers, 'content-encoding': 'gzip', vary: 'accept-encoding' }, body: bytes };
 }
 
 async function load({ coordinator, isReady, access, environment }: ManageOptions): Promise<Manage> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isObject } from '../core/metadata';
 import { within } from '../lease/deadline';
 import { callerOf, type Knock, mayCall } from './access';
 import type { Desk } from './desk';
@@ -276,7 +277,7 @@ function success(
 
 /** The time of the answer alone is no news. */
 function etagOf(answer: unknown): string {
-  const text = JSON.stringify(answer, (key, value: unknown) => (key === 'now' ? undefined : value));
+  const text = JSON.stringify(isObject(answer) ? { ...answer, now: undefined } : answer);
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 }
 

@@ -71,6 +71,19 @@ describe('the function below manage/', () => {
     expect(await send('/jobs-api/manage/me')).toMatchObject({ status: 200 });
   });
 
+  it('compresses large answers for callers that accept it', async () => {
+    const send = functionOf({});
+    const headers = { 'accept-encoding': 'br, gzip' };
+    const plain = await send('/api/manage/next?count=200');
+    expect(plain.body?.length).toBeGreaterThan(16_384);
+    expect((await send('/api/manage/next?count=200', { headers: { 'accept-encoding': 'gzip;q=0, br' } })).body).toEqual(
+      plain.body,
+    );
+    const small = await send('/api/manage/next?count=200', { headers });
+    expect(gunzipSync(Buffer.from(small.body as never)).toString()).toMatch(/^\{"now":/);
+    expect((await send('/api/manage/me', { headers })).body).toContain('"actor":"ci"');
+  });
+
   it('carries a change out', async () => {
     const send = functionOf({});
     const headers = { 'content-type': 'application/json', 'x-cronlease-request': '1' };

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { RecentRun } from '../../src/core/recent';
+import { encodeRow, newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
 import { manageBench, type ManageBench } from '../support/manage';
 
@@ -142,5 +144,29 @@ describe('the calendar of a job', () => {
     const later = await made.send({ path: 'jobs/hourly/calendar?from=2026-01-02T00:00:00Z', as: 'viewer' });
     expect(later.json).toMatchObject({ days: [{ day: '2026-01-02' }] });
     expect(made.calls.get('readRecord')).toBeUndefined();
+  });
+});
+
+describe('an overview of 1,000 jobs with 20 outcomes each', () => {
+  it('costs two listings, and the next one within the sweep interval none', async () => {
+    const jobs = Array.from({ length: 1_000 }, (_, index) => jobSpec(`job-${String(index)}`, '*/5 * * * *'));
+    const made = manageBench({ jobs, deployments: 0, sweepIntervalMs: 60_000 });
+    const now = made.sim.clock.now();
+    const recent = Array.from({ length: 20 }, (_, index): RecentRun => ({
+      ...{ kind: 'run', scheduledFor: now - (20 - index) * 300_000, request: undefined, outcome: 'succeeded' },
+      ...{ latenessMs: 12, durationMs: 3_456, attempts: 1 },
+    }));
+    for (const { name, scheduleHash } of jobs) {
+      await made.sim.store.createRow(name, encodeRow({ ...newRow(now, 0, scheduleHash), recent }));
+    }
+    const { json, status } = await made.send({ path: 'jobs', as: 'viewer' });
+    expect(status).toBe(200);
+    const { jobs: shown } = json as { jobs: { recent: object[]; nextDueAt: string }[] };
+    expect(shown).toHaveLength(1_000);
+    expect(shown.every((job) => job.recent.length === 20 && Date.parse(job.nextDueAt) > now)).toBe(true);
+    expect(Object.fromEntries(made.calls)).toEqual({ list: 1, listPresences: 1 });
+    await made.send({ path: 'jobs', as: 'viewer' });
+    await made.send({ path: 'jobs/job-7', as: 'viewer' });
+    expect(Object.fromEntries(made.calls)).toEqual({ list: 1, listPresences: 1 });
   });
 });
