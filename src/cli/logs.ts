@@ -37,7 +37,7 @@ export async function logs(job: string, time: string | undefined, options: LogsO
   const subject = await subjectOf(store, job, fileAtHand(options));
   const at = moment && timeIn(moment, subject.spec?.timeZone ?? 'UTC');
   const run = await findRun(store, subject.name, at);
-  return options.follow === true ? follow(store, subject, run, options) : once(store, subject, run, options);
+  return options.follow === true ? followLog(store, subject, run, options) : once(store, subject, run, options);
 }
 
 async function once(store: LeaseStore, { name }: Subject, run: FoundRun, options: LogsOptions): Promise<number> {
@@ -61,7 +61,13 @@ async function once(store: LeaseStore, { name }: Subject, run: FoundRun, options
   return OK;
 }
 
-async function follow(store: LeaseStore, { name }: Subject, run: FoundRun, options: LogsOptions): Promise<number> {
+/** Prints what the handler of a run says, until the run is over. */
+export async function followLog(
+  store: LeaseStore,
+  { name }: Pick<Subject, 'name'>,
+  run: FoundRun,
+  options: LogsOptions,
+): Promise<number> {
   const shown = lines(run, options);
   let from: string | undefined;
   let isTroubled = false;

@@ -1,46 +1,18 @@
 import { showSpan } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
 import { cancelRun } from '../operator/cancel';
-import { requestRun, shortId } from '../operator/request';
 import type { Subject } from '../operator/subject';
 import { subjectOf } from '../operator/subject';
 import type { FileOptions } from './jobs-file';
-import { fileAtHand, jobIn, loadFile } from './jobs-file';
-import { OK, print, printJson, warn } from './output';
-import { userName } from './person';
+import { fileAtHand } from './jobs-file';
+import { OK, print, printJson } from './output';
 import { recordedChange } from './recorded';
 import type { StorageOptions } from './storage';
-import { openStore, withinSweep } from './storage';
+import { openStore } from './storage';
 import type { TimeOptions } from './time';
-import { timesOf } from './time';
 
 export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
-}
-
-/** `cronlease run`: asks for a run now. */
-export async function run(job: string, options: OperateOptions): Promise<number> {
-  const spec = jobIn(loadFile(options), job, options);
-  const store = openStore(options);
-  const what = { action: 'run', target: spec.name } as const;
-  const { runId, requestedAt, ahead, seen, paused } = await recordedChange(store, what, async () => {
-    const origin = { actor: userName(), channel: 'shell' };
-    const result = await requestRun(store, spec, { id: shortId(), origin });
-    return { result, after: { runId: result.runId } };
-  });
-  if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
-  if (options.json) {
-    printJson({ job, runId, requestedAt: iso(requestedAt) });
-    return OK;
-  }
-  const when =
-    ahead === 0
-      ? `It starts ${withinSweep(options)}`
-      : `${ahead} ${ahead === 1 ? 'request comes' : 'requests come'} before it`;
-  const all = paused ? ', although the job is paused' : spec.enabled ? '' : ', although the job is disabled';
-  const show = timesOf(options);
-  print(`Requested run ${runId}.\n${when}${all}. To follow it:\n  cronlease why ${job} ${show(requestedAt)}`);
-  return OK;
 }
 
 /** `cronlease cancel`: asks for the end of the run that is in progress. */

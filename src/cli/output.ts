@@ -6,6 +6,8 @@ import { oneLine, printable, printableJson } from '../core/text';
 export const OK = 0;
 export const NO = 1;
 export const USAGE = 2;
+/** A run that the command has waited for did not succeed. */
+export const UNSUCCESSFUL = 3;
 /** The exit codes of every command, in the help and in docs/reference/exit-codes.md. */
 export const EXIT_CODES: readonly { readonly code: number; readonly meaning: string }[] = [
   { code: OK, meaning: 'success; warnings, if any, are on standard error' },
@@ -14,6 +16,7 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
     meaning: 'failure or refusal, such as an invalid file or storage that does not answer',
   },
   { code: USAGE, meaning: 'the command line is wrong' },
+  { code: UNSUCCESSFUL, meaning: 'with --wait or --follow: the run is over and has not succeeded' },
 ];
 
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */

@@ -11,9 +11,10 @@ import type { LogsOptions } from './logs';
 import type { NextOptions } from './next';
 import type { ManyOptions } from './act-on-jobs';
 import type { OperateOptions } from './operate';
-import { EXIT_CODES, NO } from './output';
+import { EXIT_CODES, NO, UNSUCCESSFUL } from './output';
 import type { PauseOptions } from './pause';
 import type { RecoverOptions } from './recover';
+import type { RunOptions } from './run';
 import type { RunsOptions } from './runs';
 import type { StatusOptions } from './status';
 import type { UnlockOptions } from './unlock';
@@ -212,15 +213,30 @@ function addLogs(program: Command, done: Done): void {
 function addActing(program: Command, done: Done): void {
   const load = () => import('./operate.js');
 
-  acting(
+  waiting(
     program,
     'run',
     'run a job now',
     'Requests a run now, also of a job that is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
   )
-    .option('--json', 'print {job, runId, requestedAt}')
-    .addHelpText('after', examples('cronlease run nightly-report'))
-    .action(async (job: string, options: OperateOptions) => done(await (await load()).run(job, options)));
+    .addHelpText(
+      'after',
+      examples('cronlease run nightly-report', `cronlease run nightly-report --input '{"day": "2026-01-31"}' --follow`),
+    )
+    .action(async (job: string, options: RunOptions) => done(await (await import('./run.js')).run(job, options)));
+
+  waiting(
+    program,
+    'rerun',
+    'run an earlier due time again',
+    'Requests a run whose handler gets an earlier due time as its own, whatever became of that one. The new run has a record of its own, and the input of the earlier request if that had one.',
+    'JOB TIME',
+  )
+    .argument('<TIME>', "a due time, or the time of a request, in ISO 8601; without an offset in the job's time zone")
+    .addHelpText('after', examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait'))
+    .action(async (job: string, time: string, options: RunOptions) =>
+      done(await (await import('./run.js')).rerun(job, time, options)),
+    );
 
   acting(
     program,
@@ -459,6 +475,16 @@ function timed(...parameters: Parameters<typeof command>): Command {
 
 function acting(program: Command, name: string, summary: string, description: string): Command {
   return withStorage(timed(program, name, 'JOB', summary, description)).argument('<JOB>', 'name of a job');
+}
+
+/** A command that requests a run and may wait for its end. */
+function waiting(program: Command, name: string, summary: string, description: string, usage = 'JOB'): Command {
+  return withStorage(timed(program, name, usage, summary, description))
+    .argument('<JOB>', 'name of a job')
+    .option('--input <JSON>', "an input for this run, up to 32 KB, instead of the job's own")
+    .option('--wait', `wait until the run is over; exit code ${UNSUCCESSFUL} if it did not succeed`)
+    .addOption(new Option('--follow', 'as --wait, and print what the handler says').conflicts('json'))
+    .option('--json', 'print {job, runId, requestedAt}; with --wait also outcome, reason and record');
 }
 
 function actingOnMany(program: Command, name: string, summary: string, description: string): Command {

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { JobName, Token } from '../../src/core/brand';
+import type { Control, ManualRequest } from '../../src/core/control';
+import { decodeControl } from '../../src/core/control';
+import type { RunFate } from '../../src/core/fate';
+import { recordKey } from '../../src/core/key';
+import { finalRecord, storeRecord } from '../../src/core/record';
+import { encodeRow, newRow } from '../../src/core/row';
+import type { LeaseStore } from '../../src/lease/store';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { azureBlobStore } from '../../src/stores/azure-blob/store';
+import { systemClock } from '../../src/system-clock';
+import type { Azurite } from '../support/azurite';
+import { startAzurite } from '../support/azurite';
+import type { CliFolder, Ended, Started } from '../support/cli-build';
+import { cliFolder } from '../support/cli-build';
+import { jobSpec } from '../support/job';
+import { ranRow } from '../support/situation';
+
+const DUE = Date.UTC(2026, 0, 1, 3);
+const NAMES = ['waited', 'followed', 'failing', 'again'] as const;
+
+let azurite: Azurite;
+let folder: CliFolder;
+let store: LeaseStore;
+const environment = (): NodeJS.ProcessEnv => ({
+  ...{ CRONLEASE_STORAGE: azurite.connectionString, CRONLEASE_CONTAINER: 'run' },
+});
+const cli = (...args: readonly string[]): Promise<Ended> => folder.run(args, environment());
+const starting = (...args: readonly string[]): Started => folder.start(args, environment());
+
+beforeAll(async () => {
+  azurite = await startAzurite();
+  folder = cliFolder();
+  folder.write('jobs.json', { jobs: Object.fromEntries(NAMES.map((name) => [name, { schedule: '@hourly' }])) });
+  const container = connectContainer({ CRONLEASE_STORAGE: azurite.connectionString }, 'run');
+  store = azureBlobStore({ container, clock: systemClock });
+  await store.prepare();
+  for (const name of NAMES) {
+    const row = newRow(DUE - 60_000, 1, jobSpec(name, '@hourly').scheduleHash);
+    await store.createRow(name as JobName, encodeRow({ ...row, cursor: Date.now() }));
+  }
+});
+afterAll(async () => {
+  folder.remove();
+  await azurite.stop();
+});
+
+async function requestOf(job: string): Promise<ManualRequest> {
+  const wanted = async (): Promise<ManualRequest> => {
+    const { control } = await store.readControl(job as JobName);
+    const decoded: Control | undefined = control && decodeControl(control.metadata);
+    const request = decoded?.requests.at(-1);
+    if (request === undefined) throw new Error(`no request for ${job}`);
+    return request;
+  };
+  return vi.waitFor(wanted, { timeout: 90_000, interval: 200 });
+}
+
+/** What a deployment would write at the end of the requested run. */
+async function end(job: string, { id, time }: ManualRequest, fate: RunFate): Promise<void> {
+  const spec = jobSpec(job, '@hourly');
+  const key = recordKey(time, id);
+  const row = ranRow(spec, { token: 2 as Token, run: { key, scheduledFor: time, trigger: 'manual', since: time } });
+  const error = fate === 'failed' ? { name: 'TypeError', message: 'boom', stack: 'TypeError: boom' } : null;
+  const times = { startedAt: new Date(time).toISOString(), endedAt: new Date(time + 1_500).toISOString() };
+  const attempt = { ...{ attempt: 1, token: 2, deployment: 'east', error }, ...times, outcome: fate } as const;
+  const reason = fate === 'failed' ? 'handlerError' : 'completed';
+  const record = finalRecord(spec, row, [attempt], { fate, reason, at: time + 1_500 });
+  await store.createRecord(spec.name, key, storeRecord(record));
+}
+
+describe.concurrent('run and rerun', () => {
+  it('give the run an input, wait for its end, and exit by its outcome', async () => {
+    const waiting = starting('run', 'waited', '--input', '{"day":"2026-01-31"}', '--wait', '--json');
+    const request = await requestOf('waited');
+    expect(request).toMatchObject({ hasInput: true, origin: { channel: 'shell' } });
+    expect(await store.readRequest(request.id)).toBe('{"day":"2026-01-31"}');
+    await end('waited', request, 'succeeded');
+    const { code, stdout, stderr } = await waiting.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ job: 'waited', outcome: 'succeeded', reason: 'completed', record: { outcome: 'succeeded' } },
+    });
+  });
+
+  it('exit with 3 where the run has failed, and name its error', async () => {
+    const waiting = starting('run', 'failing', '--wait');
+    await end('failing', await requestOf('failing'), 'failed');
+    const { code, stdout } = await waiting.ended;
+    expect(code).toBe(3);
+    expect(stdout).toMatch(
+      /^Requested run failing-\S+\.\nIt starts within [^\n]*\.\nRun failing-\S+ failed \(handlerError, took 1\.5 s\)\.\n {4}TypeError: boom\n$/,
+    );
+  });
+
+  it('print what the handler says, with --follow', async () => {
+    const following = starting('run', 'followed', '--follow');
+    await end('followed', await requestOf('followed'), 'succeeded');
+    const { code, stdout } = await following.ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/\nRun followed-\S+ succeeded \(took 1\.5 s\)\.\n$/);
+    expect(await cli('run', 'followed', '--follow', '--json')).toMatchObject({ code: 2 });
+  });
+
+  it('repeat an earlier due time', async () => {
+    const due = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000);
+    const waiting = starting('rerun', 'again', due.toISOString(), '--wait');
+    const request = await requestOf('again');
+    expect(request.rerunOf).toBe(due.getTime());
+    await end('again', request, 'succeeded');
+    expect((await waiting.ended).code).toBe(0);
+    const ahead = await cli('rerun', 'again', new Date(due.getTime() + 7_200_000).toISOString());
+    expect(ahead).toMatchObject({ code: 1, stderr: expect.stringContaining('which is ahead') as unknown });
+    const never = await cli('rerun', 'again', new Date(due.getTime() - 60_000).toISOString());
+    expect(never).toMatchObject({ code: 1, stdout: '' });
+  });
+
+  it('refuse an input that is no JSON', async () => {
+    const { code, stderr } = await cli('run', 'waited', '--input', '{day: 1}');
+    expect(code).toBe(2);
+    expect(stderr).toContain('--input is not JSON');
+  });
+});
