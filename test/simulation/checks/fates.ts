@@ -85,8 +85,18 @@ function viewOf(
     lastRun:
       before.run === undefined || wasEndedByRecovery(facts, before.run.key)
         ? undefined
-        : lastRunOf(before.run.since, records.get(before.run.key), lastViewAt),
+        : lastRunOf(before.run.since, records.get(before.run.key), lastViewAt, heldByRival(facts, before, spec)),
   };
+}
+
+/**
+ * Whether the last run's holder had another schedule, of the same revision. It cannot note which due times of this one
+ * passed during its run, so nobody knows for sure that they did.
+ */
+function heldByRival({ name, claimOf, acquisitions }: JobFacts, { token }: Row, spec: JobSpec): boolean {
+  const claim = claimOf.get(token);
+  const held = claim && acquisitions.get(claim.leaseId)?.actor.spec(name);
+  return held !== undefined && held.scheduleHash !== spec.scheduleHash;
 }
 
 /** Nobody worked on a run that `recover` ended, so no due time overlaps with it. */
@@ -97,10 +107,14 @@ function wasEndedByRecovery({ failedOver, records }: JobFacts, key: string): boo
 }
 
 /** A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. */
-function lastRunOf(since: number, fact: RecordFact | undefined, viewAt: number): View['lastRun'] {
+function lastRunOf(since: number, fact: RecordFact | undefined, viewAt: number, byRival: boolean): View['lastRun'] {
   if (fact === undefined || fact.record.endedAt === null) return undefined;
   const ended = Date.parse(fact.record.endedAt);
-  return { since, surely: Math.min(ended, fact.writtenAt), perhaps: Math.min(ended, viewAt + OVER_WITHIN_MS) };
+  return {
+    since,
+    surely: byRival ? since : Math.min(ended, fact.writtenAt),
+    perhaps: Math.min(ended, viewAt + OVER_WITHIN_MS),
+  };
 }
 
 /** Every due time up to the new cursor has a fate. */
