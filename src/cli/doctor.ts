@@ -12,8 +12,10 @@ import { appFolderOf, DEFAULT_FILE, isNoJobsFile, loadFile } from './jobs-file';
 import { NO, OK, print, printJson, style } from './output';
 import type { StorageOptions } from './storage';
 import { openStore, tryStorage } from './storage';
+import type { TimeOptions } from './time';
+import { timesOf, textIn } from './time';
 
-export interface DoctorOptions extends FileOptions, StorageOptions {
+export interface DoctorOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
 }
 
@@ -29,7 +31,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   if (options.json) {
     printJson({ ok: isWell, problems: number('problem'), warnings: number('warning'), findings });
   } else {
-    print(findings.map(line).join('\n'));
+    print(textIn(findings.map(line).join('\n'), timesOf(options)));
     print(`\n${count(number('problem'), 'problem')}, ${count(number('warning'), 'warning')}.`);
   }
   return isWell ? OK : NO;

@@ -318,7 +318,7 @@ function addFleet(program: Command, done: Done): void {
 /** Commands for when something has gone wrong, and for a deleted job. */
 function addMending(program: Command, done: Done): void {
   withStorage(
-    command(
+    timed(
       program,
       'doctor',
       '',
@@ -359,7 +359,7 @@ function addMending(program: Command, done: Done): void {
 
 function addRecover(program: Command, done: Done): void {
   withStorage(
-    command(
+    timed(
       program,
       'recover',
       '--after-failover',

@@ -11,9 +11,10 @@ import { loadFile } from './jobs-file';
 import { NO, OK, print, printJson, style, warn } from './output';
 import type { StorageOptions } from './storage';
 import { openDesk, openElections } from './storage';
-import { parseTime, timeIn, utc } from './time';
+import type { ShowTime, TimeOptions } from './time';
+import { parseTime, timeIn, timesOf } from './time';
 
-export interface RecoverOptions extends FileOptions, StorageOptions {
+export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly until?: string | undefined;
   readonly raiseBy: number;
   readonly rerun?: boolean | undefined;
@@ -33,7 +34,8 @@ export async function recover(options: RecoverOptions): Promise<number> {
   const asked = options.until === undefined ? undefined : timeIn(parseTime(options.until, '--until'), 'UTC');
   const apply = options.apply === true || options.yes === true;
   const desk = openDesk(options);
-  await warnOfLive(desk.store);
+  const show = timesOf(options);
+  await warnOfLive(desk.store, show);
   const { raiseBy } = options;
   const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
   const elections = await recoverElections(openElections(options), { raiseBy, apply });
@@ -41,48 +43,50 @@ export async function recover(options: RecoverOptions): Promise<number> {
   if (options.json) {
     printJson({ applied: apply, until: iso(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
   } else {
-    print(text(jobs, elections, until, apply, refused));
+    print(text({ jobs, elections, until, applied: apply, refused }, show));
   }
   return refused === 0 ? OK : NO;
 }
 
 /** Warns of deployments that ticked lately. After a failover, this may be out of date like everything else. */
-async function warnOfLive(store: LeaseStore): Promise<void> {
+async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences());
   const live = deployments.filter((deployment) => deployment.live);
   if (live.length === 0) return;
-  const when = live.map(({ name, tickedAt }) => `${name} at ${utc(tickedAt)}`).join(', ');
+  const when = live.map(({ name, tickedAt }) => `${name} at ${show(tickedAt)}`).join(', ');
   warn(
     `these deployments ticked lately: ${when}. None may run until the jobs are recovered: make sure they are stopped`,
   );
 }
 
-function text(
-  jobs: readonly JobRecovery[],
-  elections: readonly ElectionRecovery[],
-  until: number,
-  applied: boolean,
-  refused: number,
-): string {
+interface Report {
+  readonly jobs: readonly JobRecovery[];
+  readonly elections: readonly ElectionRecovery[];
+  readonly until: number;
+  readonly applied: boolean;
+  readonly refused: number;
+}
+
+function text({ jobs, elections, until, applied, refused }: Report, show: ShowTime): string {
   const end = applied
     ? refused === 0
       ? 'Done: start the deployments again.'
       : `Not done for ${refused} of ${jobs.length + elections.length}: correct the cause, and repeat this command before any deployment starts.`
     : 'Dry run: nothing was written. Stop every deployment, then repeat this command with --apply.';
   return [
-    `Due times until ${utc(until)} without a record may have run, and do not run again.`,
+    `Due times until ${show(until)} without a record may have run, and do not run again.`,
     '',
-    ...jobs.flatMap(lines),
+    ...jobs.flatMap((job) => lines(job, show)),
     ...elections.map(electionLine),
     '',
     end,
   ].join('\n');
 }
 
-function lines(job: JobRecovery): readonly string[] {
+function lines(job: JobRecovery, show: ShowTime): readonly string[] {
   if (job.kind === 'refused') return [`${style('bold', job.job)}  ${style('red', 'not done')}: ${job.problem}`];
   const { token, cursor, run, stretches, abandoned, inFile, isNew } = job;
-  const moved = cursor.from === cursor.to ? utc(cursor.to) : `${utc(cursor.from)} -> ${utc(cursor.to)}`;
+  const moved = cursor.from === cursor.to ? show(cursor.to) : `${show(cursor.from)} -> ${show(cursor.to)}`;
   return [
     `${style('bold', job.job)}  token ${token.from} -> ${token.to}, cursor ${moved}`,
     ...(isNew ? ['  its row was lost: a new one is created'] : []),
@@ -90,7 +94,7 @@ function lines(job: JobRecovery): readonly string[] {
       ? []
       : ['  not in the jobs file, so its due times are not known: only its token and its run are corrected']),
     ...(run === undefined ? [] : [`  run ${run.runId} ${becomes(run)}`]),
-    ...stretches.map((stretch) => `  ${stretchText(stretch)}`),
+    ...stretches.map((stretch) => `  ${stretchText(stretch, show)}`),
     ...abandoned.map((runId) => `  run ${runId} had begun, and its end is lost: failed (failedOver)`),
   ];
 }
@@ -120,9 +124,10 @@ function becomes(run: NonNullable<Recovered['run']>): string {
   }
 }
 
-function stretchText({ fate, reason, from, through, count, request }: Stretch): string {
-  if (request !== undefined) return `the request of ${utc(from)}: ${fate} (${reason})`;
-  const what = count === 1 ? `due time ${utc(from)}` : `${count} due times from ${utc(from)} through ${utc(through)}`;
+function stretchText({ fate, reason, from, through, count, request }: Stretch, show: ShowTime): string {
+  if (request !== undefined) return `the request of ${show(from)}: ${fate} (${reason})`;
+  const what =
+    count === 1 ? `due time ${show(from)}` : `${count} due times from ${show(from)} through ${show(through)}`;
   return `${what}: ${fate} (${reason})`;
 }
 

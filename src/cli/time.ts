@@ -67,6 +67,11 @@ export function timesOf({ local }: TimeOptions): ShowTime {
 /** An instant in UTC: `2026-01-31T03:00:00Z`. */
 export const utc: ShowTime = timesOf({});
 
+/** The text with its instants, which are in UTC, in the zone of `show`. */
+export function textIn(text: string, show: ShowTime): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g, (instant) => show(Date.parse(instant)));
+}
+
 /** The instant, and in brackets the time on a clock in the job's zone, where that differs. */
 export function bothTimes(show: ShowTime, instant: EpochMs, timeZone: string): string {
   const own = showTime(instant, timeZone);

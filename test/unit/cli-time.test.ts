@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bothTimes, parseTime, timeIn, utc, wallClock } from '../../src/cli/time';
+import { bothTimes, parseTime, textIn, timeIn, utc, wallClock } from '../../src/cli/time';
 import { showTime } from '../../src/core/show-time';
 import { UsageError } from '../../src/cli/cli-error';
 
@@ -46,6 +46,14 @@ describe('a TIME on the command line', () => {
 });
 
 describe('an instant', () => {
+  it('in a text is shown in the zone of the command', () => {
+    const text = 'since 2026-03-29T00:30:00Z, last at 2026-03-29T01:30:00.123Z: run a-20260329T003000Z';
+    expect(textIn(text, (instant) => showTime(instant, 'Europe/Berlin'))).toBe(
+      'since 2026-03-29T01:30:00+01:00, last at 2026-03-29T03:30:00.123+02:00: run a-20260329T003000Z',
+    );
+    expect(textIn(text, utc)).toBe(text);
+  });
+
   const instant = Date.UTC(2026, 0, 15, 2, 30);
   it('is shown as a command takes it, and as a clock shows it', () => {
     expect(utc(instant)).toBe('2026-01-15T02:30:00Z');
