@@ -174,7 +174,7 @@ function addHistory(program: Command, done: Done): void {
     .argument('<JOB>', 'name of a job')
     .argument('<TIME>', "a due time in ISO 8601: with Z or an offset, or else in the job's time zone")
     .option('--verbose', 'print tokens and whole stack traces too')
-    .option('--json', 'print {job, time, due, fate, reason, record}')
+    .option('--json', 'print {job, time, due, outcome, reason, record}')
     .addHelpText(
       'after',
       examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30'),

@@ -147,12 +147,12 @@ function shape(job: JobRecovery): object {
 }
 
 function ended({ fate, reason }: { readonly fate: string; readonly reason: string }): object {
-  return { fate, reason };
+  return { outcome: fate, reason };
 }
 
 function stretchShape({ fate, reason, from, through, count, request }: Stretch): object {
-  if (request !== undefined) return { id: request, time: iso(from), fate, reason };
-  return { from: iso(from), through: iso(through), count, fate, reason };
+  if (request !== undefined) return { id: request, time: iso(from), outcome: fate, reason };
+  return { from: iso(from), through: iso(through), count, outcome: fate, reason };
 }
 
 function iso(instant: number): string {

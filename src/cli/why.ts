@@ -29,7 +29,7 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
   for (const warning of explanation.warnings) warn(warning);
   if (options.json) {
     const { due, fate, reason, record } = explanation;
-    printJson({ job, time: new Date(explanation.time).toISOString(), due, fate, reason, record });
+    printJson({ job, time: new Date(explanation.time).toISOString(), due, outcome: fate, reason, record });
   } else {
     print(text(explanation, timesOf(options), options.verbose === true));
   }

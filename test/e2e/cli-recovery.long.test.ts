@@ -180,7 +180,7 @@ describe('recover', () => {
     expect((await rowOf(at, 'second')).token).toBeGreaterThanOrEqual(lost.token + 999_999);
     expect((await rowOf(at, 'second')).cursor).toBe(Date.parse(answer.until));
     const why = await folder.json<object>(at.run('why', 'second', new Date(gone.scheduledFor).toISOString(), '--json'));
-    expect(why).toMatchObject({ fate: 'expired', reason: 'failedOver' });
+    expect(why).toMatchObject({ outcome: 'expired', reason: 'failedOver' });
 
     const before = calls.length;
     await tickUntil(at, calls, 3);
@@ -226,7 +226,7 @@ describe('recover', () => {
     const again = await folder.json<object>(at.run('recover', '--after-failover', '--apply', '--fail', '--json'));
     expect(again).toMatchObject({
       jobs: [
-        { job: 'old-job', run: { becomes: 'ends', fate: 'failed', reason: 'failedOver' } },
+        { job: 'old-job', run: { becomes: 'ends', outcome: 'failed', reason: 'failedOver' } },
         { job: 'second', token: { from: 0, to: 1_000_000 }, run: null },
       ],
       elections: [{ election: 'board', token: { from: 5, to: 1_000_005 } }],

@@ -230,18 +230,18 @@ describe.concurrent('runs and why', () => {
   });
 
   it.each<[string, number, object]>([
-    ['a run', 6, { due: true, fate: 'failed', reason: 'handlerError', record: { scheduledFor: iso(run) } }],
-    ['a due time within a stretch', 3, { due: true, fate: 'paused', reason: 'paused', record: { count: 6 } }],
-    ['an open record', 20, { due: true, fate: 'running', reason: 'attemptRunning', record: { outcome: 'running' } }],
-    ['what came before', -1, { due: true, fate: 'notDue', reason: 'beforeFirstSeen', record: null }],
-    ['what nobody recorded', 9, { due: true, fate: 'notDue', reason: 'otherSchedule', record: null }],
-    ['what is to come', 200, { due: true, fate: 'future', reason: 'notYetDue', record: null }],
-    ['no due time', 6.5, { due: false, fate: 'notDue', reason: 'notInSchedule', record: null }],
+    ['a run', 6, { due: true, outcome: 'failed', reason: 'handlerError', record: { scheduledFor: iso(run) } }],
+    ['a due time within a stretch', 3, { due: true, outcome: 'paused', reason: 'paused', record: { count: 6 } }],
+    ['an open record', 20, { due: true, outcome: 'running', reason: 'attemptRunning', record: { outcome: 'running' } }],
+    ['what came before', -1, { due: true, outcome: 'notDue', reason: 'beforeFirstSeen', record: null }],
+    ['what nobody recorded', 9, { due: true, outcome: 'notDue', reason: 'otherSchedule', record: null }],
+    ['what is to come', 200, { due: true, outcome: 'future', reason: 'notYetDue', record: null }],
+    ['no due time', 6.5, { due: false, outcome: 'notDue', reason: 'notInSchedule', record: null }],
   ])('explain %s', async (_, minutes, expected) => {
     const time = iso(first + minutes * MINUTE);
     const answer = await folder.json<object>(onStorage('why', 'minutely', time, '--json'));
     expect(answer).toMatchObject({ job: 'minutely', time, ...expected });
-    expect(Object.keys(answer)).toEqual(['job', 'time', 'due', 'fate', 'reason', 'record']);
+    expect(Object.keys(answer)).toEqual(['job', 'time', 'due', 'outcome', 'reason', 'record']);
   });
 
   it('explain for people, in the zone of the job', async () => {
@@ -307,7 +307,7 @@ describe('pause, resume, run and cancel', () => {
     expect(request?.time).toBe(Date.parse(requestedAt));
     expect(runId.endsWith(`-m-${request?.id ?? ''}`)).toBe(true);
     expect(await folder.json(onStorage('why', 'asked', requestedAt, '--json'))).toEqual({
-      ...{ job: 'asked', time: requestedAt, due: false, fate: 'pending', reason: 'requested', record: null },
+      ...{ job: 'asked', time: requestedAt, due: false, outcome: 'pending', reason: 'requested', record: null },
     });
   });
 

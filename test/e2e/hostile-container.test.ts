@@ -108,7 +108,7 @@ describe('a container into which others put blobs', { timeout: 240_000 }, () => 
     expect(app.notes().filter(({ job }) => job === 'once')).toHaveLength(1);
 
     const why = await cli.json(cli.run(['why', 'once', new Date(due).toISOString(), '--json', ...where]));
-    expect(why).toMatchObject({ fate: 'failed', reason: 'outcomeUnknown' });
+    expect(why).toMatchObject({ outcome: 'failed', reason: 'outcomeUnknown' });
   });
 
   it('is told by doctor, and nothing of it reaches the terminal as it is', async () => {
