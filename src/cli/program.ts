@@ -64,7 +64,8 @@ export function createProgram(done: Done): Command {
   addStatus(program, done);
   addHistory(program, done);
   addLogs(program, done);
-  addActing(program, done);
+  addRequests(program, done);
+  addPauses(program, done);
   addFleet(program, done);
   addMending(program, done);
   addRecover(program, done);
@@ -209,8 +210,8 @@ function addLogs(program: Command, done: Done): void {
     );
 }
 
-/** Commands that write requests and pauses. */
-function addActing(program: Command, done: Done): void {
+/** Commands that write requests. */
+function addRequests(program: Command, done: Done): void {
   const load = () => import('./operate.js');
 
   waiting(
@@ -247,7 +248,9 @@ function addActing(program: Command, done: Done): void {
     .option('--json', 'print {job, runId, requestedAt}')
     .addHelpText('after', examples('cronlease cancel nightly-report'))
     .action(async (job: string, options: OperateOptions) => done(await (await load()).cancel(job, options)));
+}
 
+function addPauses(program: Command, done: Done): void {
   actingOnMany(
     program,
     'pause',
