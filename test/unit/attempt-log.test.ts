@@ -5,11 +5,17 @@ import type { JobSpec } from '../../src/core/job';
 import type { LogEntry } from '../../src/core/log-entry';
 import { parseEntries } from '../../src/core/log-entry';
 import { parseRecordKey } from '../../src/core/key';
+import { ATTEMPT_LOG } from '../../src/core/log-buffer';
 import { mask } from '../../src/core/redact';
+import { createAttemptLog } from '../../src/coordinator/attempt/attempt-log';
 import type { ItemContext } from '../../src/handler/define-fan-out';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
+import { serviceTime } from '../../src/lease/service-time';
 import { StoreUnavailableError } from '../../src/lease/store';
+import { Trust } from '../../src/lease/trust';
+import { memoryService } from '../../src/stores/memory/store';
+import { settableClock } from '../support/clock';
 import { firstInstance } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
@@ -356,6 +362,28 @@ describe('when storage does not take the log', () => {
     const released = ran.sim.events.find(({ event }) => event === 'succeeded');
     expect((released?.at ?? Infinity) - Date.parse('2026-01-01T01:00:30.000Z')).toBeLessThanOrEqual(1_100);
     expect(ran.warnings).toHaveLength(1);
+  });
+
+  it('and little of the trust is left, its end waits for a quarter of that', async () => {
+    const clock = settableClock();
+    const { createLog: _, ...store } = memoryService(clock).open();
+    const log = createAttemptLog({
+      coordinator: {
+        ...{ clock, serviceTime: serviceTime(clock) },
+        store: { ...store, createLog: () => new Promise(() => undefined) },
+      },
+      trust: new Trust(clock, { wall: clock.now(), monotonic: clock.monotonic() }, 800),
+      report: { event: () => undefined, log: () => undefined },
+      ...{ job: A, key: '1-s', name: () => '1', speaker: { attempt: 1 }, limits: ATTEMPT_LOG },
+    });
+    for (let n = 0; n < 10; n += 1) log.line('info', ['x'.repeat(8_000)]);
+    let said: Awaited<ReturnType<typeof log.conclude>> | undefined;
+    void log.conclude().then((answer) => (said = answer));
+    await clock.advance(199);
+    expect(said).toBeUndefined();
+    await clock.advance(2);
+    expect(texts(said?.log?.entries)).toHaveLength(3);
+    expect(texts(said?.log?.entries)[0]).toBe('gap of 8, storage');
   });
 
   it('and an attempt is to be retried, the retry is on time', async () => {

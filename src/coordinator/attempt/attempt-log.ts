@@ -19,8 +19,9 @@ const FLUSH_AFTER_MS: Millis = 2_000;
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
 /** The longest wait after calls that failed. */
 const FLUSH_AT_MOST_MS: Millis = 30_000;
-/** How long the end of an attempt may wait for its log. */
+/** How long the end of an attempt may wait for its log, and which part of its trust: the settling needs the rest. */
 const LAST_FLUSH_MS: Millis = 1_000;
+const LAST_FLUSH_SHARE = 1 / 4;
 /** The most bytes of entries that lie in the record's own body. */
 const RECORD_BYTES = 16 * 1024;
 /** A warning follows so many failures in a row: some 15 s. */
@@ -64,7 +65,7 @@ export const NO_LOG: AttemptLog = {
 };
 
 export function createAttemptLog(saying: Saying): AttemptLog {
-  const { speaker, limits } = saying;
+  const { speaker, limits, trust } = saying;
   const { clock, serviceTime, redact = redactNothing } = saying.coordinator;
   const buffer = createLogBuffer(speaker, limits);
   const writer = createLogWriter(saying);
@@ -100,14 +101,15 @@ export function createAttemptLog(saying: Saying): AttemptLog {
   };
   const left = (): readonly LogEntry[] => [...writer.unsure, ...rest];
   const writeLast = async (): Promise<void> => {
-    const until = clock.monotonic() + LAST_FLUSH_MS;
+    const limit = Math.min(LAST_FLUSH_MS, trust.remaining() * LAST_FLUSH_SHARE);
+    const until = clock.monotonic() + limit;
     const done = new AbortController();
     const writeAll = async (): Promise<void> => {
       await writing;
       while (clock.monotonic() < until && (await writer.write(take, until - clock.monotonic())));
       done.abort();
     };
-    await Promise.race([writeAll(), sleep(clock, LAST_FLUSH_MS, done.signal)]);
+    await Promise.race([writeAll(), sleep(clock, limit, done.signal)]);
   };
   const lost = (entries: readonly LogEntry[]): void => {
     const lines = entries.reduce((sum, entry) => sum + linesOf(entry), 0);
