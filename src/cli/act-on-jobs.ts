@@ -13,7 +13,7 @@ import { fileAtHand, jobsWithTag, loadFile } from './jobs-file';
 import type { OperateOptions, Target } from './operate';
 import { targetOf } from './operate';
 import { NO, OK, print, printError, printJson, say } from './output';
-import { isPattern, selects } from '../operator/select-jobs';
+import { choiceInWords, isPattern, selects } from '../operator/select-jobs';
 import { openStore } from './storage';
 
 /** The options of a command that may act on several jobs. */
@@ -25,11 +25,17 @@ export interface ManyOptions extends OperateOptions {
 /** What a command does with each of its jobs. */
 export interface Action {
   readonly verb: 'Pause' | 'Resume';
-  /** Whether there is nothing to do for a job with this control. */
+  /** Whether there is nothing to do for a job with this control, at this time of the storage service. */
   isDone(control: Control, now: EpochMs): boolean;
   /** What is then to be reported of it. */
   readonly done: { readonly code: OperatorProblem; readonly state: string };
   act(target: Target): Promise<{ readonly json: object; readonly text: string }>;
+  /**
+   * What follows for several jobs, once something was done with one of them at least.
+   *
+   * @param jobs which jobs, as the person chose them
+   */
+  finish(store: LeaseStore, jobs: string): Promise<void>;
 }
 
 /**
@@ -55,7 +61,9 @@ export async function actOnJobs(jobs: readonly string[], options: ManyOptions, a
   if (options.yes !== true) say(`${question(action, todo, chosen)}\n`);
   const count = todo.length === 1 ? 'this job' : `these ${todo.length} jobs`;
   await confirmYes(`${action.verb} ${count}? Type yes to confirm: `, options.yes === true);
-  return actOnEach(store, todo, options, action);
+  const { code: end, isAnyDone } = await actOnEach(store, todo, options, action);
+  if (isAnyDone) await action.finish(store, choiceInWords({ names: jobs, tag: options.tag }));
+  return end;
 }
 
 async function choose(store: LeaseStore, jobs: readonly string[], options: ManyOptions): Promise<readonly JobEntry[]> {
@@ -87,7 +95,7 @@ async function actOnEach(
   entries: readonly JobEntry[],
   options: ManyOptions,
   { act }: Action,
-): Promise<number> {
+): Promise<{ readonly code: number; readonly isAnyDone: boolean }> {
   const done: object[] = [];
   let code = OK;
   for (const { name, spec } of entries) {
@@ -101,7 +109,7 @@ async function actOnEach(
     }
   }
   if (options.json) printJson(done);
-  return code;
+  return { code, isAnyDone: done.length > 0 };
 }
 
 function jobList(entries: readonly JobEntry[]): string {

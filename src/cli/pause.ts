@@ -1,25 +1,34 @@
+import type { EpochMs } from '../core/brand';
 import type { Pause } from '../core/control';
 import { currentPause } from '../core/control';
+import { parseDuration } from '../core/duration';
 import { showSpan } from '../core/show-time';
+import { endMaintenance, startMaintenance } from '../operator/fleet';
+import { passedOver } from '../operator/passed-over';
 import type { StillRuns } from '../operator/pause';
 import { pauseJob, resumeJob, stillRuns } from '../operator/pause';
+import type { Subject } from '../operator/subject';
 import { actOnJobs } from './act-on-jobs';
 import type { ManyOptions } from './act-on-jobs';
 import { UsageError } from './cli-error';
 import { userName } from './person';
 import { recordedChange } from './recorded';
 import type { ShowTime } from './time';
-import { timesOf } from './time';
+import { parseTime, timeIn, timesOf } from './time';
 
 export interface PauseOptions extends ManyOptions {
   readonly note: string;
   readonly by?: string | undefined;
+  /** A time, or how long from now. */
+  readonly until?: string | undefined;
 }
 
 /** `cronlease pause`: starts nothing new from now on. */
 export async function pause(jobs: readonly string[], options: PauseOptions): Promise<number> {
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
+  const by = options.by ?? userName();
+  const untilIn = endOf(options.until, Date.now());
   const show = timesOf(options);
   return actOnJobs(jobs, options, {
     verb: 'Pause',
@@ -28,20 +37,33 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
     async act({ store, subject }) {
       const { name } = subject;
       const what = { action: 'pause', target: name, reason: note } as const;
-      const { by, since } = await recordedChange(store, what, async () => {
-        const result = await pauseJob(store, subject, { by: options.by ?? userName(), note });
+      const until = untilIn(subject.spec?.timeZone ?? 'UTC');
+      const { since } = await recordedChange(store, what, async () => {
+        const result = await pauseJob(store, subject, { by, note, until });
         return { result, after: shown(result) };
       });
       const still = await stillRuns(store, subject);
       return {
-        json: { job: name, by, note, since: iso(since), until: null },
+        json: { job: name, by, note, since: iso(since), until: until === undefined ? null : iso(until) },
         text: [
-          `Paused ${name} since ${show(since)}. Only requests ("cronlease run") start from now on.`,
+          `Paused ${name} since ${show(since)}${until === undefined ? '' : `, until ${show(until)}`}. Only requests ("cronlease run") start from now on.`,
           ...tellStill(name, still, show),
         ].join('\n'),
       };
     },
+    async finish(store, chosen) {
+      await startMaintenance(store, { by, note, until: untilIn('UTC'), jobs: chosen });
+    },
   });
+}
+
+/** The planned end of a pause, for a job in a zone. */
+function endOf(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
+  if (text === undefined) return () => undefined;
+  const duration = parseDuration(text.trim());
+  if (duration !== undefined) return () => now + duration;
+  const moment = parseTime(text, '--until');
+  return (timeZone) => timeIn(moment, timeZone);
 }
 
 function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): readonly string[] {
@@ -73,10 +95,32 @@ export function resume(jobs: readonly string[], options: ManyOptions): Promise<n
       });
       return {
         json: { job: name, by, note, since: iso(since), until: iso(until) },
-        text: `Resumed ${name} after ${showSpan(until - since)}. Due times of the pause are recorded as paused.`,
+        text: [
+          `Resumed ${name} after ${showSpan(until - since)}.`,
+          ...tellPassed(subject, { since, until }, timesOf(options)),
+        ].join(' '),
       };
     },
+    async finish(store, chosen) {
+      await endMaintenance(store, chosen);
+    },
   });
+}
+
+/** How many due times of a pause are named. */
+const NAMED = 3;
+
+function tellPassed(
+  { spec }: Subject,
+  pause: { readonly since: EpochMs; readonly until: EpochMs },
+  show: ShowTime,
+): readonly string[] {
+  if (spec === undefined) return ['Due times of the pause are recorded as paused.'];
+  const { first, count, isMore } = passedOver(spec, pause, NAMED);
+  if (count === 0) return ['Nothing was due meanwhile.'];
+  const named = first.map(show).join(', ');
+  const number = `${isMore ? 'more than ' : ''}${count.toLocaleString('en-US')} due ${count === 1 ? 'time' : 'times'}`;
+  return [`It passed over ${number}, recorded as paused: ${named}${count > NAMED ? ', …' : ''}`];
 }
 
 /** A pause as its record has it. */

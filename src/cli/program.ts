@@ -258,13 +258,14 @@ function addPauses(program: Command, done: Done): void {
     'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. Lists several jobs and asks before it pauses them.',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
+    .option('--until <TIME>', 'when the pause ends by itself: a time, or a duration from now such as 2h')
     .option('--by <NAME>', 'name of the person who pauses them (default: your user name)')
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
     .addHelpText(
       'after',
       examples(
         'cronlease pause nightly-report --note "the warehouse is being moved"',
-        'cronlease pause "report-*" --note "no reports on holidays"',
+        'cronlease pause "report-*" --note "no reports on holidays" --until 2026-12-27',
       ),
     )
     .action(async (jobs: string[], options: PauseOptions) =>

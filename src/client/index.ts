@@ -81,6 +81,12 @@ export type JobChoice =
   /** `*` stands for any characters, or none. */
   | { readonly pattern: string };
 
+/** The end of a pause. */
+export interface PlannedEnd {
+  /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: when somebody ends it. */
+  readonly until?: string | undefined;
+}
+
 /** The options of a change with a reason. */
 export interface ReasonOptions extends ChangeOptions {
   /** Why: it is recorded. */
@@ -111,10 +117,10 @@ export interface Client {
   /** Runs an earlier due time again. Without an input, the run gets the one that it had. */
   rerun(runId: string, options?: RunOptions): Promise<Requested>;
   cancelRun(runId: string, options?: ReasonOptions): Promise<Cancelled>;
-  pauseJob(job: string, note: string, options?: ChangeOptions): Promise<Paused>;
+  pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<Paused>;
   resumeJob(job: string, options?: ReasonOptions): Promise<Resumed>;
   /** Pauses several jobs. One that cannot be paused does not keep the others from it. */
-  pauseJobs(jobs: JobChoice, note: string, options?: CallOptions): Promise<PausedMany>;
+  pauseJobs(jobs: JobChoice, note: string, options?: CallOptions & PlannedEnd): Promise<PausedMany>;
   resumeJobs(jobs: JobChoice, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<PausedMany>;
   cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
   uncordonDeployment(deployment: string, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<Cordoned>;
@@ -145,9 +151,11 @@ export function createClient(clientOptions: ClientOptions): Client {
     runJob: (job, options) => post(`jobs/${part(job)}/runs`, request(options)),
     rerun: (runId, options) => post(`runs/${part(runId)}/rerun`, request(options)),
     cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, request(options)),
-    pauseJob: (job, note, options) => post(`jobs/${part(job)}/pause`, { ...options, body: { note } }),
+    pauseJob: (job, note, { until, ...options } = {}) =>
+      post(`jobs/${part(job)}/pause`, { ...options, body: { note, ...(until === undefined ? {} : { until }) } }),
     resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, request(options)),
-    pauseJobs: (jobs, note, options) => post('pause', { ...options, body: { ...jobs, note } }),
+    pauseJobs: (jobs, note, { until, ...options } = {}) =>
+      post('pause', { ...options, body: { ...jobs, note, ...(until === undefined ? {} : { until }) } }),
     resumeJobs: (jobs, { reason, ...options } = {}) =>
       post('resume', { ...options, body: { ...jobs, ...(reason === undefined ? {} : { reason }) } }),
     cordonDeployment: (name, note, options) => post(`deployments/${part(name)}/cordon`, { ...options, body: { note } }),

@@ -1,7 +1,8 @@
 import type * as z from 'zod';
+import type { EpochMs } from '../core/brand';
 import { parseRecordKey } from '../core/key';
 import { cancelRun } from '../operator/cancel';
-import { cordonDeployment, uncordonDeployment } from '../operator/fleet';
+import { cordonDeployment, endMaintenance, startMaintenance, uncordonDeployment } from '../operator/fleet';
 import type { Named } from '../operator/once';
 import { once } from '../operator/once';
 import { inParallel } from '../operator/in-parallel';
@@ -10,7 +11,7 @@ import { orRefusal } from '../operator/refusal';
 import type { RequestedRun } from '../operator/request';
 import { requestRun, shortId } from '../operator/request';
 import { rerun } from '../operator/rerun';
-import { selects } from '../operator/select-jobs';
+import { choiceInWords, selects } from '../operator/select-jobs';
 import type { Subject } from '../operator/subject';
 import { change, originOf, subjectOf } from './change';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
@@ -44,12 +45,12 @@ type PausedJob = z.input<typeof schema.Paused>;
 async function pauseOne(
   office: Office,
   subject: Subject,
-  { note, version, signal, caller }: One & { readonly note: string },
+  { note, until, version, signal, caller }: One & { readonly note: string; readonly until: EpochMs | undefined },
 ): Promise<PausedJob> {
   const origin = originOf({ caller }, note);
   const what = { action: 'pause', target: subject.name, origin, signal } as const;
   const { result, recorded } = await change(office, what, async () => {
-    const pause = await pauseJob(office.store, subject, { by: origin.actor, note }, { signal, version });
+    const pause = await pauseJob(office.store, subject, { by: origin.actor, note, until }, { signal, version });
     return { result: showPause(pause), after: showPause(pause) };
   });
   return { job: subject.name, pause: result, recorded };
@@ -90,6 +91,14 @@ async function forEachJob(
       'kind' in end ? [{ job: name, code: end.code, problem: end.problem }] : [],
     ),
   };
+}
+
+function instantOf(text: string | undefined): EpochMs | undefined {
+  return text === undefined ? undefined : Date.parse(text);
+}
+
+function inWords({ jobs, tag, pattern }: z.output<typeof schema.JobChoice>): string {
+  return choiceInWords({ names: jobs ?? [pattern ?? ''], tag });
 }
 
 export const actionsRoutes = [
@@ -184,8 +193,14 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.PauseBody,
     answer: schema.Paused,
-    async run(office, { params, body: { note }, ifMatch: version, signal, caller }) {
-      return pauseOne(office, await subjectOf(office, params.job), { note, version, signal, caller });
+    async run(office, { params, body: { note, until }, ifMatch: version, signal, caller }) {
+      return pauseOne(office, await subjectOf(office, params.job), {
+        note,
+        until: instantOf(until),
+        version,
+        signal,
+        caller,
+      });
     },
   }),
   route({
@@ -208,8 +223,17 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.PauseManyBody,
     answer: schema.PausedMany,
-    run: (office, { body: { note, ...choice }, signal, caller }) =>
-      forEachJob(office, choice, (subject) => pauseOne(office, subject, { note, signal, caller })),
+    async run(office, { body: { note, until: end, ...choice }, signal, caller }) {
+      const until = instantOf(end);
+      const answer = await forEachJob(office, choice, (subject) =>
+        pauseOne(office, subject, { note, until, signal, caller }),
+      );
+      if (answer.done.length > 0) {
+        const by = originOf({ caller }, note).actor;
+        await startMaintenance(office.store, { by, note, until, jobs: inWords(choice) }, { signal });
+      }
+      return answer;
+    },
   }),
   route({
     ...{ id: 'resumeJobs', method: 'POST', path: 'resume', role: 'operator' },
@@ -218,15 +242,20 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.ResumeManyBody,
     answer: schema.PausedMany,
-    run: (office, { body: { reason, ...choice }, signal, caller }) =>
-      forEachJob(office, choice, (subject) => resumeOne(office, subject, { reason, signal, caller })),
+    async run(office, { body: { reason, ...choice }, signal, caller }) {
+      const answer = await forEachJob(office, choice, (subject) =>
+        resumeOne(office, subject, { reason, signal, caller }),
+      );
+      await endMaintenance(office.store, inWords(choice), { signal });
+      return answer;
+    },
   }),
   route({
     ...{ id: 'cordonDeployment', method: 'POST', path: 'deployments/{deployment}/cordon', role: 'operator' },
     summary: 'cordon a deployment: it claims nothing new, and what it runs continues',
     params: schema.oneDeployment,
     query: NONE,
-    body: schema.PauseBody,
+    body: schema.CordonBody,
     answer: schema.Cordoned,
     async run(office, { params: { deployment }, body: { note }, signal, caller }) {
       const origin = originOf({ caller }, note);

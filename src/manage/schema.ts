@@ -67,7 +67,7 @@ const Pause = named(
     by: z.string().describe('The person who paused the job.'),
     note: z.string().describe('The reason.'),
     since: Instant,
-    until: Instant.nullable().describe('Null: until somebody resumes the job.'),
+    until: Instant.nullable().describe('When it ended, or is to end. Null: when somebody resumes the job.'),
   }),
 );
 
@@ -510,9 +510,18 @@ export const Audit = named(
 /** A note in a request: it becomes metadata. */
 const note = z.string().trim().min(1).max(200);
 
+const until = z.iso
+  .datetime({ offset: true })
+  .optional()
+  .describe('When the pause ends by itself. Default: when somebody ends it.');
 export const PauseBody = named(
   'PauseBody',
   'The reason of a pause.',
+  z.strictObject({ note: note.describe('The reason, which is shown to everybody.'), until }),
+);
+export const CordonBody = named(
+  'CordonBody',
+  'The reason of a cordon.',
   z.strictObject({ note: note.describe('The reason, which is shown to everybody.') }),
 );
 const reason = note.optional().describe('Why: shown with the run, and recorded.');
@@ -543,7 +552,7 @@ export const PauseManyBody = named(
   'PauseManyBody',
   'Jobs to pause: by `jobs`, `tag` or `pattern`, one of them.',
   z
-    .strictObject({ ...choice, note: note.describe('The reason, which is shown to everybody.') })
+    .strictObject({ ...choice, note: note.describe('The reason, which is shown to everybody.'), until })
     .refine(chooses, ONE_CHOICE),
 );
 export const ResumeManyBody = named(

@@ -289,6 +289,22 @@ describe('pause, resume, run and cancel', () => {
     expect(failed).toEqual({ error: { code: 'NotPaused', message: 'job "seldom" is not paused' } });
   });
 
+  it('pause until a time or for a while, and show the due times that were passed over', async () => {
+    const before = Date.now();
+    const { until } = await folder.json<{ until: string }>(
+      onStorage('pause', 'seldom', '--note', 'n', '--until', '2h', '--json'),
+    );
+    expect(Date.parse(until)).toBeGreaterThanOrEqual(before + 2 * 3_600_000);
+    expect((await controlOf('seldom'))?.pauses.at(-1)?.until).toBe(Date.parse(until));
+    expect((await onStorage('resume', 'seldom')).stdout).toMatch(
+      /^Resumed seldom after .*\. Nothing was due meanwhile\.\n/,
+    );
+    const past = await onStorage('pause', 'seldom', '--note', 'n', '--until', '2020-01-01');
+    expect(past).toMatchObject({ code: 1, stderr: expect.stringContaining('which is past') as unknown });
+    const odd = await onStorage('pause', 'seldom', '--note', 'n', '--until', 'tomorrow');
+    expect(odd).toMatchObject({ code: 2, stderr: expect.stringContaining('--until "tomorrow"') as unknown });
+  });
+
   it('are for people too', async () => {
     const paused = await onStorage('pause', 'asked', '--note', 'n');
     expect(paused).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Paused asked since \S+Z\./) as unknown });

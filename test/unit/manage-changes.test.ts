@@ -148,6 +148,24 @@ describe('several jobs at once', () => {
     expect(await audit(made)).toHaveLength(5);
   });
 
+  it('are planned work, which is shown until they are resumed', async () => {
+    const made = await bench();
+    const shown = async (): Promise<unknown> => {
+      const { json } = await made.send({ path: 'jobs', as: 'viewer' });
+      return (json as { maintenance: unknown }).maintenance;
+    };
+    const until = new Date(made.sim.clock.now() + 3_600_000).toISOString();
+    await send(made, 'pause', { pattern: '*', note: 'new database', until });
+    expect(await shown()).toMatchObject([{ by: 'of-operator', note: 'new database', jobs: '*', until }]);
+    const { json } = await made.send({ path: 'jobs/a', as: 'viewer' });
+    expect(json).toMatchObject({ pause: { until } });
+    await send(made, 'resume', { pattern: '*' });
+    expect(await shown()).toEqual([]);
+    const past = { method: 'POST', path: 'jobs/a/pause', as: 'operator' } as const;
+    const refused = await made.send({ ...past, body: { note: 'x', until: '2020-01-01T00:00:00Z' } });
+    expect(refused).toMatchObject({ status: 400, json: { code: 'PastEnd' } });
+  });
+
   it.each([
     ['a*a*a*a', 'aaaa', true],
     ['a*a*a*a', 'aaa', false],
