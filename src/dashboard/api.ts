@@ -42,8 +42,15 @@ export async function read(path: string, etag?: string): Promise<Answered> {
   };
 }
 
-/** @param version the version that the reader saw: the change is refused if there is a newer one */
-export async function change(path: string, body: object, version?: string): Promise<unknown> {
+interface ChangeOptions {
+  /** The version that the reader saw: the change is refused if there is a newer one. */
+  readonly version?: string;
+  /** The name of the request: sent again with the same one, it starts nothing twice. */
+  readonly key?: string;
+}
+
+/** Sends a change. */
+export async function change(path: string, body: object, { version, key }: ChangeOptions = {}): Promise<unknown> {
   const response = await send(path, {
     method: 'POST',
     headers: {
@@ -51,6 +58,7 @@ export async function change(path: string, body: object, version?: string): Prom
       // No form and no other site can send it.
       'x-cronlease-request': '1',
       ...(version === undefined ? {} : { 'if-match': `"${version}"` }),
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
     },
     body: JSON.stringify(body),
   });

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ActionDialog, News } from './actions';
+import { AuditPage } from './audit-page';
 import { changed, go, pageOf, param } from './address';
 import { now } from './clock';
 import { EnvironmentChip } from './environment';
@@ -23,6 +24,7 @@ function page(): Page {
   if (run !== undefined) return { title: run, content: <RunPage key={run} id={run} /> };
   const job = param('job');
   if (job !== undefined) return { title: job, content: <JobPage key={job} name={job} /> };
+  if (param('view') === 'audit') return { title: 'Changes', content: <AuditPage /> };
   return { title: 'Jobs', content: <Overview /> };
 }
 
@@ -67,8 +69,11 @@ function Header(): JSX.Element {
       </Link>
       <EnvironmentChip />
       <nav aria-label="Pages">
-        <Link href={pageOf({})} current={param('job') === undefined && param('run') === undefined}>
+        <Link href={pageOf({})} current={['job', 'run', 'view'].every((name) => param(name) === undefined)}>
           Jobs
+        </Link>
+        <Link href={pageOf({ view: 'audit' })} current={param('view') === 'audit'}>
+          Changes
         </Link>
       </nav>
       <div class="tools">

@@ -1,4 +1,6 @@
 import type { JSX } from 'preact';
+import { confirm, cordon as askCordon, uncordon } from './actions';
+import { mayAct } from './session';
 import type { Deployment } from './model';
 import { Ago, Badge } from './parts';
 import { duration } from './time';
@@ -35,6 +37,15 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
     <li>
       <span class="deployment">
         <b>{name}</b> <Badge look={!live ? SILENT : cordon === null ? LIVE : CORDONED} />
+        {mayAct.value && (
+          <button
+            type="button"
+            class="quiet small-button muted"
+            onClick={() => confirm(cordon === null ? askCordon(name) : uncordon(name))}
+          >
+            {cordon === null ? 'Cordon' : 'Lift cordon'}
+          </button>
+        )}
       </span>
       <span class="second foreign">
         reported <Ago at={tickedAt} zone={null} />, {version}

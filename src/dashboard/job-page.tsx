@@ -4,6 +4,7 @@ import { pageOf } from './address';
 import { now } from './clock';
 import { DueTimes } from './due-times';
 import type { DueTimes as Due, OneJob, Runs } from './model';
+import { HeatMap } from './heat-map';
 import { Ago, Badge, FailureNotice, Link, Notice, Skeleton, Time } from './parts';
 import { RunsTable, runsPath } from './runs-table';
 import { mayAct } from './session';
@@ -65,6 +66,7 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
       <Facts job={job} />
       <Timeline runs={runs.body?.runs ?? []} due={due?.due ?? []} zone={timeZone} />
       {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
+      <HeatMap job={name} />
       <Trend runs={runs.body?.runs ?? []} zone={timeZone} />
       <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} />
       <div class="two">

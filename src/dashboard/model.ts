@@ -1,6 +1,8 @@
 import type { Job, Jobs } from '../client/types';
 
 export type {
+  Audit,
+  Calendar,
   DueTimes,
   Job,
   Jobs,
@@ -9,6 +11,7 @@ export type {
   OneRun,
   Problem,
   RunOutcome as Outcome,
+  RunLog,
   Runs,
   RunSummary,
   Version,

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { cancelRun, confirm } from './actions';
+import { cancelRun, confirm, rerun } from './actions';
+import { Log } from './log';
 import { pageOf } from './address';
 import { now } from './clock';
 import type { OneRun } from './model';
@@ -59,11 +60,17 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
             {ran ? 'Run of' : 'Due time'} {exactTime(Date.parse(scheduledFor), zoneOf(null), now.value)}
           </h1>
           <Badge look={OUTCOME_LOOKS[outcome]} />
-          {isOpen && mayAct.value && (
+          {mayAct.value && (
             <div class="buttons aside">
-              <button type="button" class="danger-quiet" onClick={() => confirm(cancelRun(runId))}>
-                Cancel run
-              </button>
+              {isOpen ? (
+                <button type="button" class="danger-quiet" onClick={() => confirm(cancelRun(runId))}>
+                  Cancel run
+                </button>
+              ) : (
+                <button type="button" onClick={() => confirm(rerun(runId))}>
+                  Run again
+                </button>
+              )}
             </div>
           )}
         </div>
@@ -85,6 +92,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
         </section>
       )}
       {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
+      {ran && <Log runId={runId} isOpen={isOpen} />}
       {result !== undefined && result !== null && (
         <section>
           <h2>Result</h2>
@@ -133,6 +141,12 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
         <Fact name={isOpen ? 'Running for' : 'Took'}>{isOpen ? span(Math.max(0, spent)) : duration(spent)}</Fact>
       )}
       {trigger !== null && <Fact name="Started by">{triggerWord(trigger)}</Fact>}
+      {run.origin !== null && <OriginFact origin={run.origin} />}
+      {run.rerunOf !== null && (
+        <Fact name="Repeats">
+          <Exact at={run.rerunOf} />
+        </Fact>
+      )}
       {token !== null && <Fact name="Fencing token">{token}</Fact>}
       {overlappedRunId !== null && (
         <Fact name="In progress then">
@@ -140,6 +154,23 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
         </Fact>
       )}
     </dl>
+  );
+}
+
+/** Who asked for the run. */
+function OriginFact({
+  origin: { actor, channel, reason },
+}: {
+  readonly origin: NonNullable<OneRun['origin']>;
+}): JSX.Element {
+  return (
+    <Fact name="Requested by">
+      <span class="foreign">{actor}</span>
+      <span class="second foreign">
+        by {channel}
+        {reason === undefined ? '' : `: ${reason}`}
+      </span>
+    </Fact>
   );
 }
 

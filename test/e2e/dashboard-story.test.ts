@@ -40,8 +40,8 @@ afterAll(async () => {
 describe('somebody on call', () => {
   it('finds the failing job, reads why it fails, pauses and resumes it: with the mouse', async () => {
     await visit();
-    await page.locator('a.job').first().click();
-    expect(await page.locator('h1').innerText()).toBe('rebuild-search-index');
+    await page.getByRole('link', { name: 'Need attention 1' }).click();
+    await page.getByRole('link', { name: 'rebuild-search-index' }).click();
     await page.getByRole('table', { name: 'Runs' }).getByRole('link').first().click();
     await page.locator('.error').waitFor();
     const error = await page.locator('.error').innerText();
@@ -49,6 +49,7 @@ describe('somebody on call', () => {
     expect(error).toContain('at rebuildSearchIndex (');
     expect(error).not.toContain('node_modules');
     await page.getByText(/^The whole trace/).click();
+    await page.getByText('slow answer of the index: <b>5 s</b>').waitFor();
     await page.getByRole('link', { name: 'rebuild-search-index' }).click();
     await page.getByRole('button', { name: 'Pause' }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause rebuild-search-index?' });
@@ -111,6 +112,61 @@ describe('somebody on call', () => {
     await page.getByLabel('Why, for this time').fill('2026-01-01T00:00:30');
     await page.getByRole('button', { name: 'Explain' }).click();
     await page.getByText('Not due').waitFor();
+  });
+
+  it('finds a line in the log, links to it, and downloads it', async () => {
+    await visit('?job=rebuild-search-index&outcome=bad');
+    await page.getByRole('table', { name: 'Runs' }).getByRole('link').last().click();
+    const log = page.getByRole('log');
+    await log.getByText('opening the index').waitFor();
+    expect(await log.locator('.ansi-yellow').innerText()).toBe('slow');
+    await page.getByLabel('Find in the log').fill('SLOW');
+    await page.getByText('1 of 1').waitFor();
+    expect(await log.locator('.marked').innerText()).toContain('slow answer');
+    await page.getByLabel('Find in the log').fill('');
+    await log.getByRole('link').first().click();
+    expect(new URL(page.url()).searchParams.get('line')).toMatch(/^\d+\.1$/);
+    await page.reload();
+    await expect.poll(() => log.locator('.marked').innerText()).toContain('opening the index');
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ]);
+    expect(file.suggestedFilename()).toMatch(/^rebuild-search-index-.*\.log$/);
+  });
+
+  it('runs a due time again with another input, and finds the change with its reason', async () => {
+    await visit('?job=rebuild-search-index&outcome=bad');
+    await page.getByRole('table', { name: 'Runs' }).getByRole('link').last().click();
+    await page.getByRole('button', { name: 'Run again' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Input in JSON').fill('{"index": ');
+    await dialog.getByLabel('Reason').fill('the index is writable again');
+    await dialog.getByRole('button', { name: 'Run again' }).click();
+    await dialog.getByText('The input is not JSON').waitFor();
+    await dialog.getByLabel('Input in JSON').fill('{"index": "products-2"}');
+    await dialog.getByRole('button', { name: 'Run again' }).click();
+    await page.getByText('The run is requested.').waitFor();
+    await page.getByText('by key: the index is writable again').waitFor();
+    await page.getByRole('link', { name: 'Changes' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'the index is writable again' });
+    await row.waitFor();
+    expect(await row.innerText()).toMatch(/Done[^]*of-admin[^]*rerun rebuild-search-index/);
+    await row.getByText('before and after').click();
+    expect(await row.innerText()).toContain('products-2');
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
+  it('cordons a deployment, which everybody sees, and lifts that', async () => {
+    await visit();
+    const card = page.getByRole('list', { name: 'Deployments' }).getByRole('listitem').first();
+    await card.getByRole('button', { name: 'Cordon' }).click();
+    await page.getByLabel('Reason').fill('a new disk');
+    await page.getByRole('dialog').getByRole('button', { name: 'Cordon' }).click();
+    await card.getByText('cordoned by of-admin: a new disk').waitFor();
+    await card.getByRole('button', { name: 'Lift cordon' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Lift cordon' }).click();
+    await card.getByText('Live').waitFor();
   });
 
   it('requests a run, and sees it run', async () => {

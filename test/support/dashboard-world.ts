@@ -31,7 +31,9 @@ export const SHOP: readonly JobSpec[] = [
   jobSpec('import-orders', '* * * * *', { description: 'Imports orders from the marketplaces', tags: ['orders'] }),
   jobSpec('send-order-mails', '*/2 * * * *', { description: 'Sends mails about orders', tags: ['orders', 'mail'] }),
   jobSpec('export-ledger', '*/15 * * * *', { tags: ['billing'], timeZone: 'Europe/Berlin' }),
-  jobSpec('recompute-prices', '*/10 * * * *', { description: 'Computes all prices anew', tags: ['catalogue'] }),
+  jobSpec('recompute-prices', '*/10 * * * *', {
+    ...{ description: 'Computes all prices anew', tags: ['catalogue'], timeoutMs: 30 * MINUTE },
+  }),
   jobSpec('purge-sessions', '0 * * * *', { description: 'Deletes sessions that have ended' }),
   jobSpec('refresh-exchange-rates', '*/30 * * * *', { tags: ['billing'] }),
   jobSpec('weekly-newsletter', '0 9 * * 1', { tags: ['mail'], timeZone: 'Europe/Berlin' }),
@@ -69,6 +71,11 @@ export const shopHandler: SimulatedHandler = async (context: JobContext, on: Ins
   const spread = ((nth * 7919) % 100) / 100;
   switch (job) {
     case 'charge-subscriptions':
+      context.log('320 subscriptions are due');
+      for (const batch of [1, 2, 3, 4])
+        context.log(`batch ${String(batch)}: 80 cards, \u001B[32m${String(80 - batch)} charged\u001B[39m`);
+      context.log.error('\u001B[31mHTTP 503\u001B[39m from https://pay.example.com/v1/charges');
+      context.progress('charging cards', 0.95);
       await lasting(4 * SECOND + spread * 3 * SECOND);
       if (Date.now() - scheduledFor.getTime() < 90 * MINUTE) {
         throw thrownBy(new CardDeclinedError('The payment provider answered 503 for 14 of 320 cards'), job);
@@ -80,6 +87,8 @@ export const shopHandler: SimulatedHandler = async (context: JobContext, on: Ins
         throw thrownBy(new Error('The warehouse closed the connection'), job);
       return null;
     case 'rebuild-search-index':
+      context.log('opening the index');
+      context.log.warn('\u001B[33mslow\u001B[39m answer of the index: <b>5 s</b>');
       await lasting(MINUTE);
       if (Date.now() - scheduledFor.getTime() < 100 * MINUTE)
         throw thrownBy(new NonRetryableError('The index "products" is read-only'), job);

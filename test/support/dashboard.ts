@@ -7,7 +7,7 @@ import { manageHandler } from '../../src/functions/manage';
 import type { ShownEnvironment } from '../../src/manage/environment';
 import { buildDashboard } from '../../scripts/dashboard.mjs';
 import { accessWithKeys, keyOfRole } from './manage';
-import { encodePresence } from '../../src/core/presence';
+import { ABILITIES, encodePresence } from '../../src/core/presence';
 import type { Role } from '../../src/manage/roles';
 import type { RivalTicks, SimulationOptions } from './rival-ticks';
 import { rivalTicks } from './rival-ticks';
@@ -40,7 +40,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
   built ??= buildDashboard();
   const dashboard = await built;
   const sim = rivalTicks({ sweepIntervalMs: 1_000, ...options, start: Date.now() - options.pastMs });
-  await sim.clock.advance(options.pastMs);
+  await sim.clock.advance(Math.round(options.pastMs));
   for (const { deployment } of sim.instances) {
     await sim.store.writePresence(deployment, presence(sim, options.revision ?? 0), undefined);
   }
@@ -110,7 +110,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
 function presence({ clock }: RivalTicks, revision: number): Readonly<Record<string, string>> {
   return encodePresence({
     ...{ instance: 'a', hub: 'hub@account', version: '0.1.0', revision, jobs: '0'.repeat(16), tickedAt: clock.now() },
-    ...{ hubProven: true, abilities: [], skewMs: 0, rival: undefined },
+    ...{ hubProven: true, abilities: ABILITIES, skewMs: 0, rival: undefined },
   });
 }
 
@@ -122,9 +122,10 @@ function passTime({ clock }: RivalTicks): { stop(): Promise<void> } {
     let last = performance.now();
     while (!stopped) {
       await new Promise((resolve) => setTimeout(resolve, STEP_MS));
-      const at = performance.now();
-      await clock.advance(at - last);
-      last = at;
+      // Times of the service are whole.
+      const passed = Math.floor(performance.now() - last);
+      await clock.advance(passed);
+      last += passed;
     }
   };
   const done = loop();

@@ -76,7 +76,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly rooms: readonly strin
   { name: /^commander$/, rooms: ['cli'] },
   { name: /^cron-parser$/, rooms: ['core/schedule', 'local/host'] },
   { name: /^zod/, rooms: ['config', 'jobs', 'manage', 'client'] },
-  { name: /^preact|^@preact\/|^uplot/, rooms: ['dashboard'] },
+  { name: /^preact|^@preact\/|^uplot|^anser/, rooms: ['dashboard'] },
 ];
 
 export interface SourceFile {

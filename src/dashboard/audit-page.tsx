@@ -1,0 +1,115 @@
+import type { JSX } from 'preact';
+import { changed, pageOf, param } from './address';
+import type { Audit } from './model';
+import { Badge, FailureNotice, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { useLive } from './use-live';
+import type { Look } from './words';
+
+type Entry = Audit['entries'][number];
+
+const LOOKS: Readonly<Record<Entry['state'], Look>> = {
+  done: { word: 'Done', icon: 'check', tone: 'good' },
+  refused: { word: 'Refused', icon: 'slash', tone: 'off' },
+  begun: { word: 'Begun', icon: 'alert', tone: 'warn' },
+};
+
+/** What people changed, the newest first. */
+export function AuditPage(): JSX.Element {
+  const cursor = param('cursor');
+  const { body, failure } = useLive(
+    `audit?${new URLSearchParams({ limit: '50', ...(cursor === undefined ? {} : { cursor }) }).toString()}`,
+  );
+  return (
+    <>
+      <h1>Changes</h1>
+      {body === undefined ? (
+        failure === undefined ? (
+          <Skeleton rows={10} what="changes" />
+        ) : (
+          <FailureNotice failure={failure} what="The changes" />
+        )
+      ) : (
+        <Loaded audit={body as Audit} isFirst={cursor === undefined} />
+      )}
+    </>
+  );
+}
+
+function Loaded({
+  audit: { entries, problems, cursor },
+  isFirst,
+}: {
+  readonly audit: Audit;
+  readonly isFirst: boolean;
+}): JSX.Element {
+  return (
+    <>
+      {problems.map((problem) => (
+        <p key={problem} class="warn foreign">
+          {sentence(problem)}
+        </p>
+      ))}
+      {entries.length === 0 ? (
+        <Notice title={isFirst ? 'Nobody has changed anything yet' : 'There are no older changes'}>
+          <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
+        </Notice>
+      ) : (
+        <div class="table slim">
+          <table role="table" aria-label="Changes">
+            <thead role="rowgroup">
+              <tr role="row">
+                {['When', 'Who', 'What', 'Why'].map((heading) => (
+                  <th key={heading} role="columnheader" scope="col">
+                    {heading}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody role="rowgroup">
+              {entries.map((entry) => (
+                <Row key={entry.id} entry={entry} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {(cursor !== null || !isFirst) && (
+        <nav class="pages" aria-label="Pages of changes">
+          {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest changes</Link>}
+          {cursor !== null && <Link href={changed({ cursor })}>Older changes</Link>}
+        </nav>
+      )}
+    </>
+  );
+}
+
+function Row({ entry }: { readonly entry: Entry }): JSX.Element {
+  const { at, actor, channel, reason, action, target, state, before, after } = entry;
+  const isOfJob = !action.includes('cordon');
+  return (
+    <tr role="row">
+      <td role="cell">
+        <Time at={at} zone={null} />
+        <span class="second">
+          <Badge look={LOOKS[state]} />
+        </span>
+      </td>
+      <td role="cell" class="foreign">
+        {actor}
+        <span class="second">by {channel}</span>
+      </td>
+      <td role="cell" class="foreign">
+        {action} {isOfJob ? <Link href={pageOf({ job: target })}>{target}</Link> : target}
+        {(before !== undefined || after !== undefined) && (
+          <details>
+            <summary>before and after</summary>
+            <pre>{JSON.stringify({ before, after }, undefined, 2)}</pre>
+          </details>
+        )}
+      </td>
+      <td role="cell" class="foreign">
+        {reason}
+      </td>
+    </tr>
+  );
+}

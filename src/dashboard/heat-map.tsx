@@ -1,0 +1,103 @@
+import type { JSX } from 'preact';
+import { now } from './clock';
+import type { Calendar } from './model';
+import { sentence } from './parts';
+import { dayOf } from './time';
+import { useRead } from './use-read';
+import type { Outcome } from './model';
+import { isBad, OUTCOME_LOOKS } from './words';
+
+const CELL = 14;
+const DAY = 86_400_000;
+const WEEKS = 13;
+const LEFT = 34;
+const WEEKDAYS = ['Mon', 'Wed', 'Fri', 'Sun'] as const;
+
+type Day = Calendar['days'][number];
+
+/** The outcomes of the last thirteen weeks, day by day in the job's zone. */
+export function HeatMap({ job }: { readonly job: string }): JSX.Element {
+  // It costs a listing of the ledger: once, and anew on another day.
+  const { body, failure } = useRead<Calendar>(`jobs/${encodeURIComponent(job)}/calendar`, dayOf(now.value, 'UTC'));
+  return (
+    <section>
+      <h2>Last 13 weeks</h2>
+      <div class="panel heat">
+        {failure !== undefined && <p class="problem foreign">{sentence(failure.detail)}</p>}
+        {body !== undefined && <Cells calendar={body} />}
+      </div>
+      <p class="legend muted">
+        Green: all runs succeeded. Red with a dot: at least one failed, timed out or stalled. Hollow: nothing ran.
+        {body?.complete === false && ' There are more records than one answer counts, so older days lack some.'}
+      </p>
+    </section>
+  );
+}
+
+function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: Calendar }): JSX.Element {
+  const byDay = new Map(days.map((day) => [day.day, day]));
+  // Noon of the day in the zone, as a date of UTC: no change of clocks moves it to another day.
+  const [date, month, year] = dayOf(Date.parse(at), timeZone).split('/').map(Number);
+  const today = Date.UTC(year ?? 0, (month ?? 1) - 1, date, 12);
+  const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * DAY - (WEEKS - 1) * 7 * DAY;
+  const all = Array.from({ length: WEEKS * 7 }, (_, index) => monday + index * DAY).filter((noon) => noon <= today);
+  const bad = days.filter((day) => badOf(day) > 0).length;
+  return (
+    <svg
+      width={LEFT + WEEKS * (CELL + 3)}
+      height={7 * (CELL + 3)}
+      role="img"
+      aria-label={`${String(bad)} of ${String(days.length)} days with outcomes had a failure`}
+    >
+      {WEEKDAYS.map((name, index) => (
+        <text key={name} x={0} y={index * 2 * (CELL + 3) + 11}>
+          {name}
+        </text>
+      ))}
+      {all.map((noon, index) => (
+        <Cell key={noon} day={new Date(noon).toISOString().slice(0, 10)} found={byDay} index={index} />
+      ))}
+    </svg>
+  );
+}
+
+interface CellProps {
+  readonly day: string;
+  readonly found: ReadonlyMap<string, Day>;
+  readonly index: number;
+}
+
+function Cell({ day, found, index }: CellProps): JSX.Element {
+  const x = LEFT + Math.floor(index / 7) * (CELL + 3);
+  const y = (index % 7) * (CELL + 3);
+  const outcomes = found.get(day);
+  const words =
+    outcomes === undefined
+      ? 'nothing was due'
+      : countsOf(outcomes)
+          .map(([outcome, count]) => `${String(count)} ${OUTCOME_LOOKS[outcome].word.toLowerCase()}`)
+          .join(', ');
+  const kind =
+    outcomes === undefined
+      ? 'none'
+      : badOf(outcomes) > 0
+        ? 'bad'
+        : (outcomes.outcomes.succeeded ?? 0) > 0
+          ? 'good'
+          : 'gap';
+  return (
+    <g>
+      <title>{`${day}: ${words}`}</title>
+      <rect class={`cell ${kind}`} x={x + 0.5} y={y + 0.5} width={CELL - 1} height={CELL - 1} rx={2} />
+      {kind === 'bad' && <circle class="spot" cx={x + CELL / 2} cy={y + CELL / 2} r={2.5} />}
+    </g>
+  );
+}
+
+function countsOf({ outcomes }: Day): readonly (readonly [Outcome, number])[] {
+  return Object.entries(outcomes).map(([outcome, count]) => [outcome as Outcome, count] as const);
+}
+
+function badOf(day: Day): number {
+  return countsOf(day).reduce((sum, [outcome, count]) => sum + (isBad(outcome) ? count : 0), 0);
+}

@@ -1,0 +1,233 @@
+import type { JSX, RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { changed, go, param } from './address';
+import type { FollowedLog, LogEntry } from './follow-log';
+import { useLog } from './follow-log';
+import { Notice, sentence, Skeleton } from './parts';
+import { TerminalText } from './terminal-text';
+import { exactTime, fullTime, zoneOf } from './time';
+import { now } from './clock';
+import { plural } from './words';
+
+interface LogProps {
+  readonly runId: string;
+  /** Whether the run is in progress. */
+  readonly isOpen: boolean;
+}
+
+/** What the handler of a run said. */
+export function Log({ runId, isOpen }: LogProps): JSX.Element {
+  const log = useLog(runId);
+  return (
+    <section>
+      {isOpen && log.progress !== null && <ProgressBar progress={log.progress} />}
+      {log.failure !== undefined && log.failure.status !== 404 && (
+        <p class="problem foreign">{sentence(`The log is not up to date: ${log.failure.detail}`)}</p>
+      )}
+      {!log.loaded && log.failure === undefined ? (
+        <>
+          <h2>Log</h2>
+          <Skeleton rows={3} what="the log" />
+        </>
+      ) : log.entries.length === 0 ? (
+        <>
+          <h2>Log</h2>
+          <Notice title={isOpen ? 'Its handler has not said anything yet' : 'Its handler said nothing'}>
+            <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
+          </Notice>
+        </>
+      ) : (
+        <Lines runId={runId} log={log} isOpen={isOpen} />
+      )}
+    </section>
+  );
+}
+
+function ProgressBar({ progress }: { readonly progress: NonNullable<FollowedLog['progress']> }): JSX.Element {
+  const { note, fraction } = progress;
+  return (
+    <label class="progress foreign">
+      {fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}
+      {note ?? 'Progress'}
+      {fraction !== undefined && <progress value={fraction} max={1} />}
+    </label>
+  );
+}
+
+interface LinesProps extends LogProps {
+  readonly log: FollowedLog;
+}
+
+function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
+  const [query, setQuery] = useState('');
+  const [wrap, setWrap] = useState(true);
+  const [hit, setHit] = useState(0);
+  const box = useRef<HTMLDivElement>(null);
+  const { follows, jump, onScroll } = useFollowing(box, log.entries.length, isOpen);
+  const wanted = query.toLowerCase();
+  const hits = wanted === '' ? [] : log.entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
+  const chosen = hits[hit % Math.max(1, hits.length)];
+  const linked = param('line');
+  useEffect(() => {
+    const id = chosen === undefined ? linked : idOf(chosen);
+    if (id !== undefined) document.getElementById(`line-${id}`)?.scrollIntoView({ block: 'nearest' });
+  }, [chosen, linked]);
+  return (
+    <>
+      <div class="section-head">
+        <h2>Log</h2>
+        <div class="line">
+          <Find query={query} hits={hits.length} hit={hit} setQuery={setQuery} setHit={setHit} />
+          <label class="check">
+            <input type="checkbox" checked={wrap} onChange={({ currentTarget }) => setWrap(currentTarget.checked)} />{' '}
+            Wrap
+          </label>
+          <button type="button" onClick={() => download(runId, log.entries)}>
+            Download
+          </button>
+          {isOpen && (
+            <button type="button" onClick={jump} disabled={follows}>
+              {follows ? 'Following' : 'Follow'}
+            </button>
+          )}
+        </div>
+      </div>
+      {/* The box scrolls, so that the keyboard must reach it. */}
+      <div
+        class={`panel log ${wrap ? 'wrap' : ''}`}
+        ref={box}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="log"
+        aria-label="Log"
+        aria-live="off"
+      >
+        <ol>
+          {log.entries.map((entry, index) => (
+            <Line
+              key={index}
+              entry={entry}
+              mark={entry === chosen || (linked !== undefined && idOf(entry) === linked)}
+            />
+          ))}
+        </ol>
+      </div>
+      {log.leftOut > 0 && (
+        <p class="muted">The logs of {plural(log.leftOut, 'more item')} are not shown: "cronlease logs" reads them.</p>
+      )}
+    </>
+  );
+}
+
+interface FindProps {
+  readonly query: string;
+  readonly hits: number;
+  readonly hit: number;
+  readonly setQuery: (query: string) => void;
+  readonly setHit: (hit: number) => void;
+}
+
+/** Enter goes to the next hit, and Shift+Enter to the one before. */
+function Find({ query, hits, hit, setQuery, setHit }: FindProps): JSX.Element {
+  const place = hits === 0 ? 'none' : `${String((hit % hits) + 1)} of ${String(hits)}`;
+  return (
+    <>
+      <input
+        type="search"
+        aria-label="Find in the log"
+        placeholder="Find"
+        value={query}
+        onInput={({ currentTarget: { value } }) => {
+          setQuery(value);
+          setHit(0);
+        }}
+        onKeyDown={({ key, shiftKey }) => {
+          if (key === 'Enter' && hits > 0) setHit((hit + (shiftKey ? hits - 1 : 1)) % hits);
+        }}
+      />
+      <span class="count muted" role="status">
+        {query === '' ? '' : place}
+      </span>
+    </>
+  );
+}
+
+/** Stays at the end while the run is in progress, until somebody scrolls away from it. */
+function useFollowing(box: RefObject<HTMLDivElement | null>, count: number, isOpen: boolean) {
+  const [follows, setFollows] = useState(true);
+  useLayoutEffect(() => {
+    const { current } = box;
+    if (current !== null && isOpen && follows) current.scrollTop = current.scrollHeight;
+  }, [count, isOpen, follows]);
+  return {
+    follows,
+    jump: () => setFollows(true),
+    onScroll() {
+      const { current } = box;
+      if (current !== null) setFollows(current.scrollHeight - current.scrollTop - current.clientHeight < 24);
+    },
+  };
+}
+
+/** Names a line in an address: its attempt's token and its number there. */
+function idOf({ token, item, n, text }: LogEntry): string | undefined {
+  return text === undefined
+    ? undefined
+    : `${String(token)}.${item === undefined ? '' : `${String(item)}.`}${String(n)}`;
+}
+
+function textOf({ text, gap, progress }: LogEntry): string {
+  if (text !== undefined) return text;
+  if (gap !== undefined) {
+    const why = gap.why === 'limit' ? 'more than is kept' : 'storage did not take them in time';
+    return `${plural(gap.lines, 'line')} missing: ${why}`;
+  }
+  const { note = '', fraction } = progress ?? {};
+  return `progress ${fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}${note}`;
+}
+
+function Line({ entry, mark }: { readonly entry: LogEntry; readonly mark: boolean }): JSX.Element {
+  const { n, at, level, text, attempt, item } = entry;
+  const id = idOf(entry);
+  const instant = Date.parse(at);
+  return (
+    <li
+      id={id === undefined ? undefined : `line-${id}`}
+      class={`${text === undefined ? 'aside-line' : (level ?? '')} ${mark ? 'marked' : ''}`}
+    >
+      {id === undefined ? (
+        <span class="n" />
+      ) : (
+        <a
+          class="n"
+          href={changed({ line: id })}
+          title={`Attempt ${String(attempt)}${item === undefined ? '' : `, item ${String(item)}`}: a link to this line`}
+          onClick={(event) => {
+            event.preventDefault();
+            go(changed({ line: id }), 'replace');
+          }}
+        >
+          {n}
+        </a>
+      )}
+      <time dateTime={at} title={Number.isNaN(instant) ? at : fullTime(instant, 'UTC')}>
+        {Number.isNaN(instant) ? '' : exactTime(instant, zoneOf(null), now.peek())}
+      </time>
+      <span class="level">{level === undefined || level === 'info' ? '' : level}</span>
+      <span class="said foreign">
+        <TerminalText text={textOf(entry)} />
+      </span>
+    </li>
+  );
+}
+
+/** All that has come by now, as plain text. */
+function download(runId: string, entries: readonly LogEntry[]): void {
+  const text = entries.map((entry) => `${entry.at} ${entry.level ?? ''}\t${textOf(entry)}\n`).join('');
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = `${runId}.log`;
+  link.click();
+  URL.revokeObjectURL(url);
+}
