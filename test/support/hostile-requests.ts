@@ -110,7 +110,8 @@ function valueOf(schema: Schema): fc.Arbitrary<string> {
     good.push(fc.constantFrom('2026-01-01T00:01:00Z', '2026-01-01T00:00:30+02:00'));
   }
   if (schema.type === 'integer') good.push(fc.integer({ min: -2, max: 600 }).map(String));
-  if (schema.pattern !== undefined) good.push(fc.stringMatching(new RegExp(schema.pattern), { maxLength: 80 }));
+  if (schema.pattern !== undefined)
+    good.push(fc.constantFrom(...KNOWN), fc.stringMatching(new RegExp(schema.pattern), { maxLength: 80 }));
   return fc.oneof(text, ...good, ...good);
 }
 
