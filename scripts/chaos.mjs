@@ -23,7 +23,8 @@ const common = {
   format: 'cjs',
   logLevel: 'warning',
   // The Functions host provides the first; the storage SDK never needs the second here.
-  external: ['@azure/functions-core', 'apache-arrow', 'azurite'],
+  // The files of the dashboard exist in a build alone.
+  external: ['@azure/functions-core', 'apache-arrow', 'azurite', '*/dashboard/files.js'],
 };
 try {
   await build({
