@@ -85,7 +85,7 @@ function viewOf(
     lastRun:
       before.run === undefined || wasEndedByRecovery(facts, before.run.key)
         ? undefined
-        : lastRunOf(before.run.since, records.get(before.run.key), lastViewAt, heldByRival(facts, before, spec)),
+        : lastRunOf(before, records.get(before.run.key), lastViewAt, heldByRival(facts, before, spec)),
   };
 }
 
@@ -106,14 +106,23 @@ function wasEndedByRecovery({ failedOver, records }: JobFacts, key: string): boo
   return writtenAt >= at && writtenAt <= (recovered?.at ?? 0);
 }
 
-/** A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. */
-function lastRunOf(since: number, fact: RecordFact | undefined, viewAt: number, byRival: boolean): View['lastRun'] {
-  if (fact === undefined || fact.record.endedAt === null) return undefined;
+/**
+ * A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. If its clock
+ * was set back, the end is too early, and the row shows how long an earlier attempt was seen at work.
+ */
+function lastRunOf(
+  { run, busyUntil = 0 }: Row,
+  fact: RecordFact | undefined,
+  viewAt: number,
+  byRival: boolean,
+): View['lastRun'] {
+  if (run === undefined || fact === undefined || fact.record.endedAt === null) return undefined;
+  const { since } = run;
   const ended = Date.parse(fact.record.endedAt);
   return {
     since,
     surely: byRival ? since : Math.min(ended, fact.writtenAt),
-    perhaps: Math.min(ended, viewAt + OVER_WITHIN_MS),
+    perhaps: Math.min(Math.max(ended, busyUntil), viewAt + OVER_WITHIN_MS),
   };
 }
 
