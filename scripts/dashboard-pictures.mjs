@@ -15,7 +15,6 @@ const PAGES = [
   ['jobs-phone', '', 'light', 360],
   ['job-light', '?job=recompute-prices', 'light', 1280],
   ['job-dark', '?job=charge-subscriptions', 'dark', 1280],
-  ['jobs-none', '?q=no-such-job', 'light', 1280],
 ];
 
 await build({

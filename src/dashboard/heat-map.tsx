@@ -21,7 +21,9 @@ export function HeatMap({ job }: { readonly job: string }): JSX.Element {
   const { body, failure } = useRead<Calendar>(`jobs/${encodeURIComponent(job)}/calendar`, dayOf(now.value, 'UTC'));
   return (
     <section>
-      <h2>Last 13 weeks</h2>
+      <div class="section-head">
+        <h2>Last 13 weeks</h2>
+      </div>
       <div class="panel heat">
         {failure !== undefined && <p class="problem foreign">{sentence(failure.detail)}</p>}
         {body !== undefined && <Cells calendar={body} />}

@@ -66,8 +66,10 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
       <Facts job={job} />
       <Timeline runs={runs.body?.runs ?? []} due={due?.due ?? []} zone={timeZone} />
       {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
-      <HeatMap job={name} />
-      <Trend runs={runs.body?.runs ?? []} zone={timeZone} />
+      <div class="two">
+        <Trend runs={runs.body?.runs ?? []} zone={timeZone} />
+        <HeatMap job={name} />
+      </div>
       <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} />
       <div class="two">
         {inFile && <DueTimes due={due} failure={next.failure} />}

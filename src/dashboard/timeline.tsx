@@ -84,7 +84,10 @@ function Picture({ runs, due, zone, width, lengthMs }: PictureProps): JSX.Elemen
   const at = now.value;
   const scale: Scale = { from: at - lengthMs, until: at + (lengthMs * AHEAD) / (1 - AHEAD), width };
   const asked = Date.parse(param('at') ?? '');
-  const shown = runs.filter((run) => endOf(run, at) >= scale.from);
+  // Gaps last: they lie over the run that was in progress then.
+  const shown = runs
+    .filter((run) => endOf(run, at) >= scale.from)
+    .toSorted((a, b) => Number(a.trigger === null) - Number(b.trigger === null));
   const today = positionOf(scale, at);
   return (
     <svg
