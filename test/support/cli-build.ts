@@ -62,7 +62,10 @@ const JOBS = {
 export function cliFolder(): CliFolder {
   const build = buildCli();
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-cli-'));
-  const clean = Object.entries(process.env).filter(([name]) => !/^(CRONLEASE_|FORCE_COLOR|NODE_OPTIONS)/.test(name));
+  // Node takes a terminal to have no colours where CI is set.
+  const clean = Object.entries(process.env).filter(
+    ([name]) => !/^(CRONLEASE_|FORCE_COLOR|NODE_OPTIONS|CI$)/.test(name),
+  );
   const write: CliFolder['write'] = (name, content) => {
     fs.writeFileSync(path.join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   };
