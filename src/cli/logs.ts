@@ -6,7 +6,7 @@ import type { LeaseStore } from '../lease/store';
 import { StoreUnavailableError } from '../lease/store';
 import type { FoundRun } from '../operator/find-run';
 import { findRun } from '../operator/find-run';
-import type { LogPage, TokenedEntry } from '../operator/read-log';
+import type { LogPage, LogRequest, TokenedEntry } from '../operator/read-log';
 import { inOrder, readLog } from '../operator/read-log';
 import type { Subject } from '../operator/subject';
 import { subjectOf } from '../operator/subject';
@@ -44,7 +44,7 @@ async function once(store: LeaseStore, { name }: Subject, run: FoundRun, options
   const all: TokenedEntry[] = [];
   let page: LogPage | undefined;
   do {
-    page = await readLog(store, name, run.key, { from: page?.next, item: options.item, bytes: PAGE_BYTES });
+    page = await readLog(store, name, run.key, { from: page?.next, ...requestOf(run, options) });
     all.push(...page.entries);
   } while (!page.ended && page.entries.length > 0);
   const entries = inOrder(all);
@@ -73,7 +73,7 @@ export async function followLog(
   let isTroubled = false;
   for (;;) {
     try {
-      const page = await readLog(store, name, run.key, { from, item: options.item, bytes: PAGE_BYTES });
+      const page = await readLog(store, name, run.key, { from, ...requestOf(run, options) });
       isTroubled = false;
       if (from === undefined) warnOfItems(page);
       from = page.next;
@@ -90,6 +90,10 @@ export async function followLog(
     }
     await sleep(systemClock, isTroubled ? POLL_AFTER_TROUBLE_MS : POLL_MS);
   }
+}
+
+function requestOf({ isOver }: FoundRun, { item }: Pick<LogsOptions, 'item'>): Omit<LogRequest, 'from'> {
+  return { isOver, item, bytes: PAGE_BYTES };
 }
 
 function warnOfItems({ leftOut }: LogPage): void {

@@ -89,7 +89,12 @@ async function request(
     return OK;
   }
   if (options.follow === true) {
-    await followLog(store, wanted.spec, { key: recordKey(requestedAt, id), runId }, withoutJson(options));
+    await followLog(
+      store,
+      wanted.spec,
+      { key: recordKey(requestedAt, id), runId, isOver: false },
+      withoutJson(options),
+    );
   }
   const { fate, reason, record } = await untilOver(store, wanted, requestedAt);
   if (options.json) printJson({ job, runId, requestedAt: iso(requestedAt), outcome: fate, reason, record });

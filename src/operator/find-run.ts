@@ -9,6 +9,8 @@ import { OperatorError } from './operator-error';
 export interface FoundRun {
   readonly key: string;
   readonly runId: string;
+  /** Its row shows that it is over, even if retention has deleted its record. */
+  readonly isOver: boolean;
 }
 
 /**
@@ -22,9 +24,12 @@ export async function findRun(
   time: EpochMs | undefined,
   options?: CallOptions,
 ): Promise<FoundRun> {
-  const { row } = await readState(store, job, options);
+  const { row, lease } = await readState(store, job, options);
   const current = row?.run;
-  if (current !== undefined && (time === undefined || current.scheduledFor === time)) return found(job, current.key);
+  if (current !== undefined && (time === undefined || current.scheduledFor === time)) {
+    // Nobody releases a running row before its final record exists.
+    return found(job, current.key, row?.phase === 'idle' || (row?.phase === 'running' && lease === 'available'));
+  }
   if (time === undefined) throw new OperatorError('NoRun', `job "${job}" has not run yet`);
   const recorded =
     (await recordAt(store, job, time, options)) ??
@@ -43,9 +48,9 @@ export async function findRun(
       `job "${job}" did not run at ${at}: ${String(recorded.record.outcome)}. "cronlease why ${job} ${at}" explains it`,
     );
   }
-  return found(job, recorded.key);
+  return found(job, recorded.key, false);
 }
 
-function found(job: JobName, key: string): FoundRun {
-  return { key, runId: runIdOf(job, key) };
+function found(job: JobName, key: string, isOver: boolean): FoundRun {
+  return { key, runId: runIdOf(job, key), isOver };
 }

@@ -24,6 +24,8 @@ export interface LogRequest {
   readonly from?: string | undefined;
   /** Only what this item of a fan-out said. */
   readonly item?: number | undefined;
+  /** The caller knows that the run is over, whether or not its record still exists. */
+  readonly isOver?: boolean;
   /** About how many bytes to read. */
   readonly bytes?: number;
 }
@@ -54,7 +56,7 @@ export async function readLog(
   store: LedgerStore & LogStore,
   job: JobName,
   key: string,
-  { from, item, bytes = PAGE_BYTES }: LogRequest = {},
+  { from, item, isOver = false, bytes = PAGE_BYTES }: LogRequest = {},
   options?: CallOptions,
 ): Promise<LogPage> {
   const cursor = readCursor(from);
@@ -82,7 +84,7 @@ export async function readLog(
   return {
     entries: inOrder(entries),
     next: writeCursor(cursor),
-    ended: record !== undefined && isAll,
+    ended: (isOver || record !== undefined) && isAll,
     progress: record?.progress ?? lastProgress(entries),
     leftOut: found.length - logs.length,
   };

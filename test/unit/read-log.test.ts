@@ -210,11 +210,16 @@ describe('the run whose log is meant', () => {
       message: 'job "a" has not run yet',
     });
     await sim.clock.advance(2 * 3_600_000);
-    const last = { key: recordKey(T0 + 2 * 3_600_000), runId: 'a-20260101T020000Z' };
+    const last = { key: recordKey(T0 + 2 * 3_600_000), runId: 'a-20260101T020000Z', isOver: true };
     expect(await findRun(sim.store, A, undefined)).toEqual(last);
     expect(await findRun(sim.store, A, T0 + 2 * 3_600_000)).toEqual(last);
     expect(await findRun(sim.store, A, T0 + 3_600_000)).toMatchObject({ runId: 'a-20260101T010000Z' });
     await expect(findRun(sim.store, A, T0 + 1)).rejects.toMatchObject({ code: 'NoRun' });
+    // Retention deletes its record: nobody waits for its end all the same.
+    sim.service.deleteRecord(A, last.key);
+    const { key, isOver } = await findRun(sim.store, A, undefined);
+    expect((await readLog(sim.store, A, key, { isOver })).ended).toBe(true);
+    expect((await readLog(sim.store, A, key)).ended).toBe(false);
   });
 
   it('is none where nothing ran, and says why not', async () => {

@@ -14,7 +14,7 @@ export async function checkLogs({ observer, service, failovers }: World): Promis
   const store = service.open();
   for (const facts of observer.jobs.values()) {
     for (const key of facts.records.keys()) {
-      if (!isFinal(facts, key)) continue;
+      if (!isFinal(facts, key) || facts.records.get(key)?.isDeleted === true) continue;
       const { entries, ended } = await readLog(store, facts.name, key, { bytes: Infinity });
       if (!ended) observer.report('logNotEnded', facts.name, `the log of run ${keyText(key)} does not end`);
       for (const [speaker, numbers] of linesBySpeaker(entries)) {
