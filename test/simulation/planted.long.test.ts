@@ -16,7 +16,7 @@ describe('a planted fault', () => {
     );
     expect(failures).toHaveLength(1);
     expect(shrunk?.stillFails).toBe(true);
-    expect(shrunk?.from).toBeGreaterThan(20);
+    expect(shrunk?.from).toBeGreaterThan(10);
     expect(shrunk?.to).toBeLessThan((shrunk?.from ?? 0) / 2);
     expect(text).toContain(`npm run soak -- --seed ${String(seed)} --plant ${name}`);
     expect(text).toContain('!!!');
