@@ -94,10 +94,11 @@ export async function stillRuns(
   return { runId, deployment: incumbent, startsAt: started, how: started > now ? 'claimed' : 'running' };
 }
 
+/** A pause that ends as it begins holds nothing back. Its end still excuses a job from `alertAfter`. */
 function endPauses(control: Control, now: number): Control {
-  const pauses = control.pauses
-    .map(({ until = now, ...pause }) => ({ ...pause, until: Math.min(until, now) }))
-    // A pause that ends as it begins holds nothing back.
-    .filter(({ since, until }) => since < until);
+  const pauses = control.pauses.map(({ until = now, ...pause }) => ({
+    ...pause,
+    until: Math.max(pause.since, Math.min(until, now)),
+  }));
   return { ...control, pauses };
 }

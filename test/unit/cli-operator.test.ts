@@ -76,7 +76,8 @@ describe('pause and resume', () => {
     await pauseJob(sim.store, { name: job.name }, by);
     expect((await controlOf(sim)).pauses).toHaveLength(2);
     await resumeJob(sim.store, { name: job.name });
-    expect((await controlOf(sim)).pauses).toHaveLength(1);
+    // It ended in the second in which it began. Its end may be what excuses the job from its `alertAfter`.
+    expect((await controlOf(sim)).pauses).toHaveLength(2);
     await sim.clock.advance(2 * MINUTE);
     await pauseJob(sim.store, { name: job.name }, by);
     expect((await controlOf(sim)).pauses).toEqual([{ ...by, since: T0 + 230_000, until: undefined }]);
