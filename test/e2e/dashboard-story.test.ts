@@ -174,7 +174,8 @@ describe('somebody on call', () => {
     await page.getByRole('button', { name: 'Run now' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Run now' }).click();
     await page.getByText('A run of import-orders is requested.').waitFor();
-    await page.getByText('Started by').waitFor();
+    // A sweep, once a minute, finds the request.
+    await page.getByText('Started by').waitFor({ timeout: 90_000 });
     expect(await page.locator('.facts').innerText()).toContain('request');
   });
 
