@@ -147,7 +147,7 @@ describe('somebody on call', () => {
     await dialog.getByLabel('Input in JSON').fill('{"index": "products-2"}');
     await dialog.getByRole('button', { name: 'Run again' }).click();
     await page.getByText('The run is requested.').waitFor();
-    await page.getByText('by key: the index is writable again').waitFor();
+    await page.getByText('by key: the index is writable again').waitFor({ timeout: 90_000 });
     await page.getByRole('link', { name: 'Changes' }).click();
     const row = page.getByRole('row').filter({ hasText: 'the index is writable again' });
     await row.waitFor();
