@@ -200,7 +200,8 @@ function checkPunctual(
   if (slowMs > 0 || isBusy(spec)) {
     const last = Math.max(...[...facts.started.values()].map(({ at }) => at));
     if (last < end - ALWAYS_WITHIN_MS - CALLS_A_BACKLOG_RUN * slowMs && !excused(end)) {
-      observer.report('notPunctual', name, `its last handler started at ${short(last)}, and it is ${short(end)}`);
+      const what = last === -Infinity ? 'no handler of it has started' : `its last handler started at ${short(last)}`;
+      observer.report('notPunctual', name, `${what}, and it is ${short(end)}`);
     }
     return;
   }
