@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import { confirm, pauseJob, resumeJob, runJob } from './actions';
 import { pageOf } from './address';
 import { now } from './clock';
@@ -16,6 +16,7 @@ import { useLive } from './use-live';
 import { useRead } from './use-read';
 import { outcomeLook, plural, shownState, STATE_LOOKS } from './words';
 import { WhyPanel } from './why-panel';
+import { Fact } from './fact';
 
 const RUNS = 50;
 const DUE_TIMES = 10;
@@ -118,15 +119,6 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
           Resume
         </button>
       )}
-    </div>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
     </div>
   );
 }

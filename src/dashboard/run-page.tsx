@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import { cancelRun, confirm, rerun } from './actions';
 import { Log } from './log';
 import { pageOf } from './address';
@@ -12,6 +12,7 @@ import { runHref } from './timeline';
 import { useLive } from './use-live';
 import type { Look } from './words';
 import { OUTCOME_LOOKS, plural, reasonText } from './words';
+import { Fact } from './fact';
 
 /** One run: how it went, attempt by attempt. */
 export function RunPage({ id }: { readonly id: string }): JSX.Element {
@@ -100,15 +101,6 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
         </section>
       )}
     </>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 
