@@ -7,7 +7,7 @@ import type { Reason, RunFate, Stretch, Trigger } from './fate';
 import { claimTime, fatesOf, outsidePauses } from './verdict';
 import type { Fates, FateView } from './verdict';
 import type { JobSpec } from './job';
-import { actualTime, nextDue } from './job';
+import { actualTime, DATE_BEHIND_MS, nextDue } from './job';
 import { recordKey, runIdOf } from './key';
 import type { Asked } from './origin';
 import { askedOf } from './origin';
@@ -114,9 +114,6 @@ function decideForgotten({ job, revision, row, lease, listedAt }: Situation): De
   const { token, manualTaken } = row;
   return { kind: 'record', row: { ...newRow(cursor, revision, job.scheduleHash), token, manualTaken } };
 }
-
-/** The service cuts a Date to whole seconds, and one of its machines may be up to 0.9 s behind another. */
-const DATE_BEHIND_MS = 2_000;
 
 /** Limits the decision by the listing's Date, so that a fast clock cannot run a due time early. */
 function fateView(s: Situation): FateView {

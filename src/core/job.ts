@@ -89,6 +89,9 @@ export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochM
 /** A leader job's term ends this long before the host would end it. */
 export const TERM_RESERVE_MS: Millis = 30_000;
 
+/** The service cuts a Date to whole seconds, and one of its machines may be up to 0.9 s behind another. */
+export const DATE_BEHIND_MS: Millis = 2_000;
+
 /** The margin before the end of a lease: 2 s or a tenth of the lease, whichever is more. */
 export function marginOf(leaseMs: Millis): Millis {
   return Math.max(2000, leaseMs / 10);

@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import { marginOf, actualTime } from '../../core/job';
+import { actualTime, DATE_BEHIND_MS, marginOf } from '../../core/job';
 import { completed } from '../../core/recent';
 import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
@@ -72,7 +72,7 @@ export async function claimAttempt(
     remaining,
     // The lease's age comes from two Dates of the service: the clocks of the two instances may differ.
     trustFrom: (written) => {
-      const length = leaseMs - (written.date - lease.acquiredAt) - 1000 - marginOf(leaseMs);
+      const length = leaseMs - (written.date - lease.acquiredAt) - DATE_BEHIND_MS - marginOf(leaseMs);
       return new Trust(coordinator.clock, written.sent, length);
     },
   });

@@ -1,7 +1,7 @@
 import { recordKey } from '../../../src/core/key';
 import type { JobSpec } from '../../../src/core/job';
 import type { ClaimFact, JobFacts } from '../world/facts';
-import { isFinal, isRequest, keyText, short } from '../world/facts';
+import { isFinal, isRequest, keyText, marginOf, short } from '../world/facts';
 import { firstSpec } from '../faults/plan-job';
 import { START } from '../world/world';
 import type { World } from '../world/world';
@@ -71,6 +71,9 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   // A holder that died before its release keeps the next due time waiting until its lease expires.
   const { run } = row;
   if (run !== undefined && run.since < quietFrom && facts.lease !== undefined && facts.lease.until > now) return false;
+  // After a broken lease, nobody acquires before its holder must have noticed.
+  const { lease } = facts;
+  if (lease?.broken === true && lease.until + spec.leaseMs + marginOf(spec.leaseMs) + TICK_MS > now) return false;
   for (const [key, { writtenAt, record }] of facts.records) {
     if (record.state === 'open' && writtenAt < quietFrom && key !== row.run?.key) return false;
   }

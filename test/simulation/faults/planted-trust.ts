@@ -20,14 +20,14 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [{ file: 'core/job.ts', in: 'marginOf', from: 'return Math.max(2000, leaseMs / 10);', to: 'return 0;' }],
   },
   {
-    name: 'no-second-off',
-    what: 'no second off the first trust, for the resolution of the Dates',
+    name: 'dates-agree',
+    what: 'nothing off the first trust for two Dates that disagree',
     mix: 'wide',
     edits: [
       {
         file: 'coordinator/attempt/claim.ts',
         in: 'trustFrom',
-        from: ' - 1000 - marginOf(leaseMs);',
+        from: ' - DATE_BEHIND_MS - marginOf(leaseMs);',
         to: ' - marginOf(leaseMs);',
       },
     ],
@@ -39,8 +39,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/claim.ts',
         in: 'trustFrom',
-        from: 'leaseMs - (written.date - lease.acquiredAt) - 1000',
-        to: 'leaseMs - 1000',
+        from: 'leaseMs - (written.date - lease.acquiredAt) - DATE_BEHIND_MS',
+        to: 'leaseMs - DATE_BEHIND_MS',
       },
     ],
   },
