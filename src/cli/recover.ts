@@ -29,7 +29,7 @@ type Recovered = Extract<JobRecovery, { kind: 'recovered' }>;
 /** `cronlease recover`: repairs the jobs after their storage account has failed over. */
 export async function recover(options: RecoverOptions): Promise<number> {
   if (options.rerun === true && options.fail === true) throw new UsageError('--rerun and --fail exclude each other');
-  const runs = options.rerun === true ? 'rerun' : options.fail === true ? 'fail' : 'goOn';
+  const runs = options.rerun === true ? 'rerun' : options.fail === true ? 'fail' : 'resume';
   const { jobsFile: file } = loadFile(options);
   const asked = options.until === undefined ? undefined : timeIn(parseTime(options.until, '--until'), 'UTC');
   const apply = options.apply === true || options.yes === true;

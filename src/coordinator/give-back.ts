@@ -1,5 +1,5 @@
 import type { ETag, JobName, Millis } from '../core/brand';
-import type { Claim } from '../core/decide';
+import type { Claim } from '../core/decide/situation';
 import { untilAnswered } from '../lease/deadline';
 import type { Coordinator, HandOver } from './coordinator';
 

@@ -1,4 +1,4 @@
-import type { Claim } from '../core/decide';
+import type { Claim } from '../core/decide/situation';
 import type { PlannedItem } from '../core/fan-out';
 import type { Reason, RunFate } from '../core/fate';
 import type { Asked } from '../core/origin';

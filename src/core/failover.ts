@@ -46,7 +46,7 @@ export interface RecoverChoices {
   readonly until: EpochMs;
   readonly raiseBy: number;
   /** What to do with an interrupted run whose outcome is unknown. */
-  readonly runs: 'goOn' | 'rerun' | 'fail';
+  readonly runs: 'resume' | 'rerun' | 'fail';
 }
 
 /** What happens to the row's run. */

@@ -15,7 +15,7 @@ export type AttemptEnd =
 /** The next step of a run after one of its attempts. */
 export type RunStep =
   | { readonly kind: 'ended'; readonly fate: RunFate; readonly reason: Reason }
-  | { readonly kind: 'goOn'; readonly outcome: AttemptOutcome; readonly reason: Reason; readonly notBefore: EpochMs }
+  | { readonly kind: 'retry'; readonly outcome: AttemptOutcome; readonly reason: Reason; readonly notBefore: EpochMs }
   /** The lease is lost, so the new holder decides. */
   | { readonly kind: 'lost' };
 
@@ -41,7 +41,7 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
       return { kind: 'ended', fate: 'cancelled', reason: end.reason };
     case 'draining':
       if (end.reason === 'termEnded') return { kind: 'ended', fate: 'succeeded', reason: 'termEnded' };
-      return { kind: 'goOn', outcome: 'draining', reason: end.reason, notBefore: 0 };
+      return { kind: 'retry', outcome: 'draining', reason: end.reason, notBefore: 0 };
     case 'timedOut':
     case 'stalled':
       return again(job, row, { fate: end.code, reason: end.reason, retryable: true }, now, random);
@@ -59,7 +59,7 @@ function again(
   // A term that failed is over: the next term is its retry, after the back-off.
   if (!retryable || used >= job.retry.attempts || job.kind === 'always') return { kind: 'ended', fate, reason };
   // 0 means "at once", so a real not-before time is never 0.
-  return { kind: 'goOn', outcome: fate, reason, notBefore: Math.max(1, now + backoff(job.retry, used, random)) };
+  return { kind: 'retry', outcome: fate, reason, notBefore: Math.max(1, now + backoff(job.retry, used, random)) };
 }
 
 /**

@@ -28,7 +28,7 @@ export interface Elector {
 }
 
 /** The state of an instance that campaigns: at any time one of these two. */
-type Standing =
+type Role =
   /** Waits, then reads the row, and claims the term if nobody leads. */
   | { readonly kind: 'follower'; readonly waitMs: Millis }
   /** Runs the task for as long as it holds the lease. */
@@ -75,15 +75,15 @@ async function run(candidate: Candidate): Promise<void> {
   const { world, stopping } = candidate;
   const follow = follower(candidate);
   const lead = leader(candidate);
-  let standing: Standing = { kind: 'follower', waitMs: 0 };
-  while (standing.kind === 'leader' || !stopping.signal.aborted) {
-    if (standing.kind === 'leader') {
-      standing = { kind: 'follower', waitMs: await lead(standing.won) };
+  let role: Role = { kind: 'follower', waitMs: 0 };
+  while (role.kind === 'leader' || !stopping.signal.aborted) {
+    if (role.kind === 'leader') {
+      role = { kind: 'follower', waitMs: await lead(role.won) };
     } else {
-      await sleep(world.clock, standing.waitMs, stopping.signal);
+      await sleep(world.clock, role.waitMs, stopping.signal);
       if (stopping.signal.aborted) return;
       const turn = await follow();
-      standing = 'won' in turn ? { kind: 'leader', won: turn.won } : { kind: 'follower', waitMs: turn.waitMs };
+      role = 'won' in turn ? { kind: 'leader', won: turn.won } : { kind: 'follower', waitMs: turn.waitMs };
     }
   }
 }

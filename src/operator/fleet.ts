@@ -115,9 +115,9 @@ export async function endMaintenance(
   return changeFleet(
     store,
     (fleet, now) => {
-      const standing = maintenanceAt(fleet, now);
-      const ended = standing.filter((one) => one.jobs === jobs);
-      return { fleet: { ...fleet, maintenance: standing.filter((one) => one.jobs !== jobs) }, result: ended };
+      const current = maintenanceAt(fleet, now);
+      const ended = current.filter((one) => one.jobs === jobs);
+      return { fleet: { ...fleet, maintenance: current.filter((one) => one.jobs !== jobs) }, result: ended };
     },
     options,
   );

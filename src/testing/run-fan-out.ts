@@ -5,8 +5,8 @@ import { callBounded, createAborter, timeoutAfter } from '../coordinator/bounded
 import { callHandler, describeError } from '../coordinator/attempt/call-handler';
 import type { FanOutHandler, ItemOutcome } from '../handler/define-fan-out';
 import { NO_LOG } from '../coordinator/attempt/attempt-log';
-import type { Execution } from '../coordinator/attempt/execute';
-import { reportProgress } from '../coordinator/attempt/execute';
+import type { HandlerCall } from '../coordinator/attempt/run-handler';
+import { reportProgress } from '../coordinator/attempt/run-handler';
 import { checkPlan } from '../coordinator/attempt/fan-out';
 import { itemContext } from '../coordinator/attempt/item';
 import type { Bench, JobTest, JobTestOptions } from './run-job';
@@ -33,11 +33,11 @@ export interface FanOutTest extends JobTest {
 export async function runFanOut(handler: FanOutHandler, options: FanOutTestOptions = {}): Promise<FanOutTest> {
   const bench = await testBench(handler, options);
   const input = bench.held.job.input as never;
-  const done = (execution: Execution, items: readonly ItemOutcome<unknown, unknown>[], itemCalls: number) => {
+  const done = (handlerCall: HandlerCall, items: readonly ItemOutcome<unknown, unknown>[], itemCalls: number) => {
     bench.fence.close();
-    const { error } = execution;
+    const { error } = handlerCall;
     return {
-      ...conclude(execution),
+      ...conclude(handlerCall),
       error,
       writes: bench.writes,
       logs: bench.logs,
@@ -68,7 +68,7 @@ export async function runFanOut(handler: FanOutHandler, options: FanOutTestOptio
   return done(gathered, outcomes, calls);
 }
 
-function attempt(bench: Bench, call: Parameters<typeof callAttempt>[1]): Promise<Execution> {
+function attempt(bench: Bench, call: Parameters<typeof callAttempt>[1]): Promise<HandlerCall> {
   return finish(bench.clock, callAttempt(bench, call), bench.aborter);
 }
 

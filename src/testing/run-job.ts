@@ -15,8 +15,8 @@ import type { Aborter } from '../coordinator/bounded';
 import { createAborter } from '../coordinator/bounded';
 import type { AttemptLog } from '../coordinator/attempt/attempt-log';
 import { NO_LOG } from '../coordinator/attempt/attempt-log';
-import type { Execution } from '../coordinator/attempt/execute';
-import { execute } from '../coordinator/attempt/execute';
+import type { HandlerCall } from '../coordinator/attempt/run-handler';
+import { runHandler } from '../coordinator/attempt/run-handler';
 import type { JobContext, JobHandler } from '../handler/handler';
 import type { HeldRow } from '../coordinator/held';
 import { holdRow } from '../coordinator/held';
@@ -108,7 +108,7 @@ export async function runJob<Result>(
 ): Promise<JobTest<Stored<Awaited<Result>>>> {
   const bench = await testBench(handler, options);
   const { clock, trust, aborter } = bench;
-  const execution = callAttempt(bench, (context) => handler.run(context, bench.held.job.input as never));
+  const handlerCall = callAttempt(bench, (context) => handler.run(context, bench.held.job.input as never));
   await clock.advance(0);
   await options.during?.({
     clock,
@@ -121,7 +121,7 @@ export async function runJob<Result>(
       aborter.abort('leaseLost', 'leaseLost', 'the lease is lost, by the test');
     },
   });
-  const done = await finish(clock, execution, aborter);
+  const done = await finish(clock, handlerCall, aborter);
   bench.fence.close();
   const { outcome, reason, result } = conclude(done);
   // The value has passed through JSON, so this type is right.
@@ -212,24 +212,24 @@ async function hold(
   return claimed.held;
 }
 
-export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<Execution> {
-  return execute(bench.held, bench, call);
+export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<HandlerCall> {
+  return runHandler(bench.held, bench, call);
 }
 
 /**
  * Waits until the handler ends, which may take real time if it does real work. After an abort, this advances the clock
  * through the grace, since nobody else does.
  */
-export async function finish<T>(clock: SettableClock, execution: Promise<T>, aborter: Aborter): Promise<T> {
+export async function finish<T>(clock: SettableClock, handlerCall: Promise<T>, aborter: Aborter): Promise<T> {
   let over = false;
-  const ended = execution.finally(() => {
+  const ended = handlerCall.finally(() => {
     over = true;
   });
   while (!over) await clock.advance(aborter.signal.aborted ? 1000 : 0);
   return ended;
 }
 
-export function conclude({ end, result }: Execution): Pick<JobTest, 'outcome' | 'reason' | 'result'> {
+export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' | 'reason' | 'result'> {
   switch (end.kind) {
     case 'returned':
       return { outcome: 'succeeded', reason: 'completed', result };

@@ -51,8 +51,8 @@ const logText = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('', 'é\n', '\u001b[0m', 'x'.repeat(5_000)) },
 );
 const limit = fc.constantFrom(1, 1, 2, 3, 10);
-/** `goOn`: from where the last page of this job ended, whatever has been written since. */
-const from = fc.oneof(is('start'), is('goOn'));
+/** `next`: from where the last page of this job ended, whatever has been written since. */
+const from = fc.oneof(is('start'), is('next'));
 const ms = fc.oneof(
   fc.integer({ min: 1, max: 20_000 }),
   fc.constantFrom(14_999, 15_000, 15_001, 30_000, 60_000, 3_600_000),

@@ -186,7 +186,12 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
       return store.readRecord(call.job, call.key);
     case 'listRecords': {
       const { job, prefix, limit } = call;
-      return page(state, which, call, await store.listRecords(job, { prefix, limit, ...goOn(state, which, call) }));
+      return page(
+        state,
+        which,
+        call,
+        await store.listRecords(job, { prefix, limit, ...continuationOf(state, which, call) }),
+      );
     }
     case 'createLog':
       return store.createLog(call.job, call.key, call.log);
@@ -201,14 +206,19 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
     }
     case 'listLogs': {
       const { job, key, limit } = call;
-      return page(state, which, call, await store.listLogs(job, key, { limit, ...goOn(state, which, call) }));
+      return page(state, which, call, await store.listLogs(job, key, { limit, ...continuationOf(state, which, call) }));
     }
     case 'writeAudit': {
       const { key, metadata, ifMatch } = call;
       return store.writeAudit(key, metadata, ifMatch === 'absent' ? undefined : etagOf(ifMatch));
     }
     case 'listAudits':
-      return page(state, which, call, await store.listAudits({ limit: call.limit, ...goOn(state, which, call) }));
+      return page(
+        state,
+        which,
+        call,
+        await store.listAudits({ limit: call.limit, ...continuationOf(state, which, call) }),
+      );
     case 'createPiece':
       return store.createPiece(call.job, call.key, call.piece, call.record);
     case 'readPiece':
@@ -221,7 +231,7 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
       return store.deletePiece(call.job, call.key, call.piece);
     case 'listPieces': {
       const { job, key, limit } = call;
-      const request = { ...(key !== undefined && { key }), limit, ...goOn(state, which, call) };
+      const request = { ...(key !== undefined && { key }), limit, ...continuationOf(state, which, call) };
       return page(state, which, call, await store.listPieces(job, request));
     }
   }
@@ -233,7 +243,7 @@ function lengthOf({ lengths }: State, call: Extract<Asked, { kind: 'appendLog' |
 
 type Paged = Extract<Asked, { kind: 'listRecords' | 'listLogs' | 'listPieces' | 'listAudits' }>;
 
-function goOn(state: State, which: Which, call: Paged): { continuation?: string } {
+function continuationOf(state: State, which: Which, call: Paged): { continuation?: string } {
   const last = call.from === 'start' ? undefined : state.continuations[which].get(pagesOf(call));
   return last === undefined ? {} : { continuation: last };
 }

@@ -1,5 +1,5 @@
 import { NO_CONTROL } from '../../src/core/control';
-import type { Situation } from '../../src/core/decide';
+import type { Situation } from '../../src/core/decide/situation';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NO_CONTROL } from '../../src/core/control';
-import { decide } from '../../src/core/decide';
+import { decide } from '../../src/core/decide/decide';
 import { recordKey } from '../../src/core/key';
 import { newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';

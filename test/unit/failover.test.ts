@@ -12,7 +12,7 @@ import { jobSpec } from '../support/job';
 const START = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
 const JOB = jobSpec('a', '* * * * *');
-const CHOICES: RecoverChoices = { until: START + 60 * MINUTE, raiseBy: 1_000_000, runs: 'goOn' };
+const CHOICES: RecoverChoices = { until: START + 60 * MINUTE, raiseBy: 1_000_000, runs: 'resume' };
 
 function view(from: number, through = from, changes: Partial<RecordView> = {}): RecordView {
   return {

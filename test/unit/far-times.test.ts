@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
 import type { Pause } from '../../src/core/control';
-import { decide } from '../../src/core/decide';
+import { decide } from '../../src/core/decide/decide';
 import type { Stretch } from '../../src/core/fate';
 import { isoOrUndefined } from '../../src/core/metadata';
 import { decodeRow, encodeRow, newRow } from '../../src/core/row';

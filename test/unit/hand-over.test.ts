@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import type { Claim } from '../../src/core/decide';
-import { decide } from '../../src/core/decide';
+import type { Claim } from '../../src/core/decide/situation';
+import { decide } from '../../src/core/decide/decide';
 import { decodeRow } from '../../src/core/row';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import { handOver } from '../../src/coordinator/tick/race';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Claim, Decision } from '../../src/core/decide';
+import type { Claim, Decision } from '../../src/core/decide/situation';
 import type { NextLook } from '../../src/coordinator/tick/notes';
 import { afterLook, clockCorrected, HOLD_BACK_MS, lookStarted, READY, SWEEP } from '../../src/coordinator/tick/notes';
 

@@ -29,7 +29,7 @@ async function recover(
     ...{ store, clock: sim.clock, waiting: () => undefined },
     newId: () => `aaaaaaaa-0000-4000-8000-${String((ids += 1)).padStart(12, '0')}`,
   };
-  const choices = { until: undefined, raiseBy: 1_000_000, runs: 'goOn', apply: true } as const;
+  const choices = { until: undefined, raiseBy: 1_000_000, runs: 'resume', apply: true } as const;
   const answer = await recoverJobs(desk, { ...choices, file: { revision: 0, jobs }, ...rest });
   return answer.jobs;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
-import { decide } from '../../src/core/decide';
+import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { explainTime } from '../../src/operator/explain';

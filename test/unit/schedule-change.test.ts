@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { recordKey } from '../../src/core/key';
-import { decide } from '../../src/core/decide';
+import { decide } from '../../src/core/decide/decide';
 import { decodeRow, encodeRow } from '../../src/core/row';
 import { describe as describeAnswer } from '../../src/operator/describe';
 import { explainTime } from '../../src/operator/explain';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
-import { decide } from '../../src/core/decide';
+import { decide } from '../../src/core/decide/decide';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';

@@ -24,8 +24,8 @@ import type { AttemptLog } from './attempt-log';
 import { createAttemptLog, NO_LOG } from './attempt-log';
 import { claimAttempt, earlyBy } from './claim';
 import type { Claimed } from './claim';
-import type { Attempted, Execution } from './execute';
-import { execute, watchForCancel } from './execute';
+import type { Attempted, HandlerCall } from './run-handler';
+import { runHandler, watchForCancel } from './run-handler';
 import { endedBy } from './ended-by';
 import type { Stage } from './fan-out';
 import { fanOutStage, itemLanes, leftoversOf } from './fan-out';
@@ -118,7 +118,7 @@ async function underLease(
     // A fan-out whose items ran out of time still looks at its pieces: all items may be done by now.
     const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
     const stage: Stage = isOver
-      ? { execution: undefined, items: [] }
+      ? { handlerCall: undefined, items: [] }
       : await perform(held, { fence, aborter, trigger: triggerOf(held, input), log }, input);
     cancels.stop();
     fence.close();
@@ -144,13 +144,13 @@ function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow)
 async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): Promise<Stage> {
   const { handler } = held.job;
   const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
-  if (wanted.kind === 'refused') return { execution: endedBy(held, 'invalidInput', wanted.error), items: [] };
+  if (wanted.kind === 'refused') return { handlerCall: endedBy(held, 'invalidInput', wanted.error), items: [] };
   const runInput = wanted.input as never;
   if (!isFanOut(handler)) {
-    return { execution: await execute(held, attempted, (context) => handler.run(context, runInput)), items: [] };
+    return { handlerCall: await runHandler(held, attempted, (context) => handler.run(context, runInput)), items: [] };
   }
   const afterItems = input.kind === 'again' ? unpackRow(input.row).phase === 'fanning' : input.end !== null;
-  const call = (part: (context: JobContext) => unknown) => execute(held, attempted, part);
+  const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
   return fanOutStage(held, { handler, input: runInput }, call, afterItems);
 }
 
@@ -159,13 +159,13 @@ type Step = RunStep | { readonly kind: 'fanOut' };
 function stepOf(
   held: HeldRow,
   end: Extract<AttemptInput, { kind: 'handedOver' }>['end'],
-  { execution, items }: Stage,
+  { handlerCall, items }: Stage,
 ): Step {
   if (items.length > 0) return { kind: 'fanOut' };
-  if (execution === undefined) {
+  if (handlerCall === undefined) {
     return { kind: 'ended', fate: end?.fate ?? 'failed', reason: end?.reason ?? 'holderLost' };
   }
-  return afterAttempt(held.job.spec, held.row, execution.end, atLeast(held), held.coordinator.random());
+  return afterAttempt(held.job.spec, held.row, handlerCall.end, atLeast(held), held.coordinator.random());
 }
 
 /** The time, but not before the claim plus the time since then: the clock may have been set back meanwhile. */
@@ -198,7 +198,7 @@ async function conclude(held: HeldRow, conclusion: Conclusion): Promise<AttemptR
       return lost(held, 'the lease was lost');
     case 'ended':
       return endRun(held, conclusion, step);
-    case 'goOn':
+    case 'retry':
       return putOff(held, conclusion, step, (next) => {
         held.event('retrying', { reason: step.reason });
         logFailure(held, stage);
@@ -216,11 +216,11 @@ async function endRun(
   { stage, history, log }: Conclusion,
   { fate, reason }: Extract<Step, { kind: 'ended' }>,
 ): Promise<AttemptResult> {
-  const { execution } = stage;
-  const at = execution?.endedAt ?? held.coordinator.serviceTime.now();
-  const end: RunEnd = { fate, reason, at, result: execution?.result, ...(await log.conclude()) };
+  const { handlerCall } = stage;
+  const at = handlerCall?.endedAt ?? held.coordinator.serviceTime.now();
+  const end: RunEnd = { fate, reason, at, result: handlerCall?.result, ...(await log.conclude()) };
   const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
-  const record = await held.settle(withAttempt(held, history, execution, fate), end, leftovers?.list);
+  const record = await held.settle(withAttempt(held, history, handlerCall, fate), end, leftovers?.list);
   if (record === undefined) return lost(held, "a successor's record stands");
   await leftovers?.remove();
   held.event(fate, { reason });
@@ -250,13 +250,16 @@ async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<Atte
  */
 async function putOff(
   held: HeldRow,
-  { stage: { execution }, history, log }: Conclusion,
+  { stage: { handlerCall }, history, log }: Conclusion,
   next: Parameters<HeldRow['suspend']>[1],
   then: (next: AttemptInput) => AttemptResult,
 ): Promise<AttemptResult> {
-  const attempts = withAttempt(held, history, execution, next.outcome);
+  const attempts = withAttempt(held, history, handlerCall, next.outcome);
   // The row does not wait for the log.
-  const [isSuspended] = await Promise.all([held.suspend(attemptOf(held, execution, next.outcome), next), log.finish()]);
+  const [isSuspended] = await Promise.all([
+    held.suspend(attemptOf(held, handlerCall, next.outcome), next),
+    log.finish(),
+  ]);
   if (!isSuspended) {
     return lost(held, 'the lease has passed on');
   }
@@ -268,28 +271,28 @@ async function putOff(
 function withAttempt(
   held: HeldRow,
   history: readonly AttemptRecord[],
-  execution: Execution | undefined,
+  handlerCall: HandlerCall | undefined,
   outcome: AttemptRecord['outcome'],
 ): readonly AttemptRecord[] {
-  const current = attemptOf(held, execution, outcome);
+  const current = attemptOf(held, handlerCall, outcome);
   return current === undefined ? history : [...history, current];
 }
 
 /** This attempt, if its handler was called. */
 function attemptOf(
   { coordinator, row }: HeldRow,
-  execution: Execution | undefined,
+  handlerCall: HandlerCall | undefined,
   outcome: AttemptRecord['outcome'],
 ): StartedAttempt | undefined {
-  if (execution?.startedAt === undefined) return undefined;
+  if (handlerCall?.startedAt === undefined) return undefined;
   return {
     attempt: row.attempt,
     token: row.token,
     deployment: coordinator.deployment,
-    startedAt: new Date(execution.startedAt).toISOString(),
-    endedAt: new Date(execution.endedAt).toISOString(),
+    startedAt: new Date(handlerCall.startedAt).toISOString(),
+    endedAt: new Date(handlerCall.endedAt).toISOString(),
     outcome,
-    error: execution.error,
+    error: handlerCall.error,
   };
 }
 
@@ -309,8 +312,8 @@ function lost(held: HeldRow, why: string): AttemptResult {
   return { kind: 'lost', why };
 }
 
-function logFailure({ job, row, report }: HeldRow, { execution }: Stage): void {
-  if (execution === undefined || execution.error === null) return;
-  const { stack, name, message } = execution.error;
+function logFailure({ job, row, report }: HeldRow, { handlerCall }: Stage): void {
+  if (handlerCall === undefined || handlerCall.error === null) return;
+  const { stack, name, message } = handlerCall.error;
   report.log('error', `job "${job.spec.name}", attempt ${String(row.attempt)}: ${stack ?? `${name}: ${message}`}`);
 }

@@ -1,6 +1,6 @@
 import type { RecordedError } from '../../core/record';
 import type { HeldRow } from '../held';
-import type { Execution } from './execute';
+import type { HandlerCall } from './run-handler';
 
 const ENDS = {
   invalidInput: { kind: 'threw', retryable: false, reason: 'invalidInput' },
@@ -8,10 +8,10 @@ const ENDS = {
   itemFailed: { kind: 'threw', retryable: false, reason: 'itemFailed' },
   /** A person or a program has changed or deleted a piece: the next attempt may find it restored. */
   foreign: { kind: 'threw', retryable: true, reason: 'handlerError' },
-} as const satisfies Readonly<Record<string, Execution['end']>>;
+} as const satisfies Readonly<Record<string, HandlerCall['end']>>;
 
 /** An attempt that ends because of its input, its items, or their pieces, without a call of the handler. */
-export function endedBy({ coordinator }: HeldRow, how: keyof typeof ENDS, error: RecordedError): Execution {
+export function endedBy({ coordinator }: HeldRow, how: keyof typeof ENDS, error: RecordedError): HandlerCall {
   const at = coordinator.serviceTime.now();
   return { end: ENDS[how], startedAt: at, endedAt: at, error };
 }

@@ -21,7 +21,7 @@ import type { HeldRow } from '../held';
 import type { Lane } from '../message';
 import { describeError } from './call-handler';
 import { endedBy } from './ended-by';
-import type { Execution } from './execute';
+import type { HandlerCall } from './run-handler';
 
 /** The largest plan, in bytes of JSON: a plan travels through Durable. */
 const PLAN_LIMIT = 1024 * 1024;
@@ -33,7 +33,7 @@ class InvalidPlanError extends NonRetryableError {}
 
 /** The result of one attempt of a run that fans out. */
 export interface Stage {
-  readonly execution: Execution | undefined;
+  readonly handlerCall: HandlerCall | undefined;
   /** The run continues once these items are done. */
   readonly items: readonly PlannedItem[];
 }
@@ -54,36 +54,36 @@ interface FanOut {
 export async function fanOutStage(
   held: HeldRow,
   fanOut: FanOut,
-  call: (part: (context: JobContext) => unknown) => Promise<Execution>,
+  call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>,
   afterItems: boolean,
 ): Promise<Stage> {
   try {
     return await stageOf(held, fanOut, call, afterItems);
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
-    return { execution: endedBy(held, 'foreign', describeError(error)), items: [] };
+    return { handlerCall: endedBy(held, 'foreign', describeError(error)), items: [] };
   }
 }
 
 async function stageOf(
   held: HeldRow,
   { handler, input }: FanOut,
-  call: (part: (context: JobContext) => unknown) => Promise<Execution>,
+  call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>,
   afterItems: boolean,
 ): Promise<Stage> {
   const { name } = held.job.spec;
   const { policy } = handler;
   const pieces = await listPieces(held, held.key);
   if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
-    if (afterItems) return { execution: outOfTime(held, `the plan of job "${name}" is gone`), items: [] };
+    if (afterItems) return { handlerCall: outOfTime(held, `the plan of job "${name}" is gone`), items: [] };
     let items: readonly PlannedItem[] = [];
-    const execution = await call(async (context) => {
+    const handlerCall = await call(async (context) => {
       const plan = checkPlan(handler, await handler.plan(context, input));
       if (plan.length === 0) return handler.gather(context, [] as never, input);
       items = await keepPlan(held, plan);
       return undefined;
     });
-    return { execution, items: execution.end.kind === 'returned' ? items : [] };
+    return { handlerCall, items: handlerCall.end.kind === 'returned' ? items : [] };
   }
 
   const plan = await readPlan(held);
@@ -91,22 +91,22 @@ async function stageOf(
   const failed = plan.find(({ index }) => states.get(index) === 'failed');
   if (policy.onItemFailure === 'failFast' && failed !== undefined) {
     const end = await readItemEnd(held, failed.index);
-    return { execution: itemFailed(held, failed.index, end), items: [] };
+    return { handlerCall: itemFailed(held, failed.index, end), items: [] };
   }
   const left = plan.filter(({ index }) => !states.has(index));
   if (left.length === 0) {
     // Read before the call: the check of the trust must come right before the handler, and reading takes a while.
     const outcomes = await readOutcomes(held, plan);
-    const execution = await call((context) => handler.gather(context, outcomes as never, input));
-    return { execution, items: [] };
+    const handlerCall = await call((context) => handler.gather(context, outcomes as never, input));
+    return { handlerCall, items: [] };
   }
-  if (!afterItems) return { execution: undefined, items: left };
+  if (!afterItems) return { handlerCall: undefined, items: left };
   const limit = formatDuration(itemsDeadlineMs(held.job.spec, handler.policy));
   const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
-  return { execution: outOfTime(held, message), items: [] };
+  return { handlerCall: outOfTime(held, message), items: [] };
 }
 
-function outOfTime(held: HeldRow, message: string): Execution {
+function outOfTime(held: HeldRow, message: string): HandlerCall {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
@@ -269,7 +269,7 @@ function foreign(held: HeldRow, name: string): ForeignRecordError {
   );
 }
 
-function itemFailed(held: HeldRow, index: number, end: ItemEnd): Execution {
+function itemFailed(held: HeldRow, index: number, end: ItemEnd): HandlerCall {
   const error =
     end.state === 'failed'
       ? { ...end.error, message: `item ${String(index)}: ${end.error.message}` }

@@ -21,12 +21,12 @@ import type { AttemptResult, ItemInput } from '../message';
 import type { AttemptLog } from './attempt-log';
 import { createAttemptLog, NO_LOG } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
-import { jobLog, reportProgress } from './execute';
+import { jobLog, reportProgress } from './run-handler';
 import { whileRunning } from '../drain';
-import type { WantedItem } from './standing';
 import type { RunInput } from './request-input';
 import { inputOf } from './request-input';
-import { calling, standingOf, trustFrom, watchStanding } from './standing';
+import type { WantedItem } from './item-check';
+import { calling, checkItem, trustFrom, keepChecking } from './item-check';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
 
@@ -57,12 +57,12 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
 
 async function lookAfter(wanted: WantedItem): Promise<ItemResult> {
   const { coordinator, input } = wanted;
-  const standing = await standingOf(wanted);
-  if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
+  const found = await checkItem(wanted);
+  if (found.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
   const { notBefore = 0 } = input;
   if (notBefore > coordinator.serviceTime.now()) return againAt(coordinator, input.attempt, notBefore);
-  if (standing.kind === 'held') return again(wanted, SEND_AGAIN_MS);
-  const item: Item = { ...wanted, trust: trustFrom(wanted, standing) };
+  if (found.kind === 'held') return again(wanted, SEND_AGAIN_MS);
+  const item: Item = { ...wanted, trust: trustFrom(wanted, found) };
   const end = await storedEnd(item);
   return end === undefined ? attemptItem(item) : afterEnd(item, end);
 }
@@ -164,7 +164,7 @@ async function callItem(
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
   const fence = createFence(name, input.token as Token, trust);
-  const stopWatching = watchStanding(item, trust, aborter);
+  const stopWatching = keepChecking(item, trust, aborter);
   const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
   const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   try {
@@ -213,10 +213,10 @@ export function itemContext(
 /** A call that blocked its process for long returns without trust. Its result counts if its run still waits for it. */
 async function finishLate(item: Item, end: ItemEnd): Promise<ItemResult> {
   if (item.trust.holds) return finish(item, end);
-  const standing = await standingOf(item);
-  if (standing.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
-  if (standing.kind === 'held') return again(item, SEND_AGAIN_MS);
-  return finish({ ...item, trust: trustFrom(item, standing) }, end);
+  const found = await checkItem(item);
+  if (found.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
+  if (found.kind === 'held') return again(item, SEND_AGAIN_MS);
+  return finish({ ...item, trust: trustFrom(item, found) }, end);
 }
 
 /** Stores the item's end. Of two ends the first one stands. */

@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, LeaseId } from '../../core/brand';
-import type { Claim, Decision } from '../../core/decide';
-import { claimTime } from '../../core/verdict';
+import type { Claim, Decision } from '../../core/decide/situation';
+import { claimTime } from '../../core/decide/verdict';
 import { StoreError } from '../../lease/store';
 import type { RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';

@@ -1,8 +1,8 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
 import { decodeControl, NO_CONTROL } from '../../core/control';
 import type { Clock } from '../../core/clock';
-import type { Decision, Situation } from '../../core/decide';
-import { decide } from '../../core/decide';
+import type { Decision, Situation } from '../../core/decide/situation';
+import { decide } from '../../core/decide/decide';
 import type { LastBeat } from '../../core/fan-out';
 import { beatPiece, isSilent, ITEMS_MARGIN_MS, itemsDeadlineMs, silentFrom } from '../../core/fan-out';
 import { marginOf } from '../../core/job';

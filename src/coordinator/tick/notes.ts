@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
-import type { Decision } from '../../core/decide';
-import { HELD_WATCH_MS } from '../../core/decide';
+import type { Decision } from '../../core/decide/situation';
+import { HELD_WATCH_MS } from '../../core/decide/situation';
 import type { LastBeat } from '../../core/fan-out';
 
 /** How long other deployments let the incumbent go first. */

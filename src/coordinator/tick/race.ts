@@ -1,5 +1,5 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
-import type { Claim } from '../../core/decide';
+import type { Claim } from '../../core/decide/situation';
 import { orchestrationId, recordKey } from '../../core/key';
 import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';

@@ -138,7 +138,7 @@ function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefin
 }
 
 /** Holds events back until everything answers, so that the first line is `ready`. */
-function holdBack(print: (event: ClusterEvent) => void): {
+function holdUntilReady(print: (event: ClusterEvent) => void): {
   readonly emit: (event: ClusterEvent) => void;
   readonly release: () => void;
 } {
@@ -175,7 +175,7 @@ function reportsTo(
 ): Pick<Printer, 'event' | 'log'> & { readonly release: () => void; readonly stop: () => void } {
   const hint = killHint(others, printer.hint);
   const isNew = warnedOnce();
-  const { emit, release } = holdBack((event) => {
+  const { emit, release } = holdUntilReady((event) => {
     printer.event(event);
     hint.event(event);
   });

@@ -59,7 +59,7 @@ export interface PlannedFailover {
   readonly wipesHubs: boolean;
   /** From the loss to the time that `--until` names. Undefined: the option is left out. */
   readonly untilMs: number | undefined;
-  readonly runs: 'goOn' | 'rerun' | 'fail';
+  readonly runs: 'resume' | 'rerun' | 'fail';
   /** A first call of `recover` may fail, and its process may die. */
   readonly triesBefore: boolean;
 }

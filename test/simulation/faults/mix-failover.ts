@@ -39,7 +39,7 @@ export function failover(plan: Plan, random: Random): Plan {
     wipesHubs: random.chance(0.5),
     // Due times are claimed up to 5 s early, and clocks are off by as much as goes uncorrected.
     untilMs: random.pick([10_000, 10_000, 40_000, undefined]),
-    runs: random.pick(['goOn', 'goOn', 'rerun', 'fail']),
+    runs: random.pick(['resume', 'resume', 'rerun', 'fail']),
     triesBefore: random.chance(0.4),
     apart: random.chance(0.7),
   };

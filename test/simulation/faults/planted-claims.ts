@@ -115,7 +115,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         to: "version = { ...version, endedAt: undefined };\n    decision = decideWith(found === 'final' ? 'none' : found);",
       },
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/unfinished.ts',
         in: 'decideUnfinished',
         from: "|| s.record === 'final') return undefined;",
         to: ') return undefined;',

@@ -7,7 +7,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'the claim does not move the cursor',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/due.ts',
         in: 'decideDue',
         from: 'row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),',
         to: 'row: freshRun(base),',
@@ -19,7 +19,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'an expired row that is retrying counts as settled',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/unfinished.ts',
         in: 'decideUnfinished',
         from: "if (row.run === undefined) return undefined;\n  if (row.phase === 'idle') {",
         to: "if (row.run === undefined || (row.phase === 'retrying' && s.lease === 'expired')) return undefined;\n  if (row.phase === 'idle') {",
@@ -31,7 +31,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'an expired row that is retrying is never resumed',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/unfinished.ts',
         in: 'decideUnfinished',
         from: 'const cancel = cancelReason(s);',
         to: "if (row.phase === 'retrying' && s.lease === 'expired') return { kind: 'nothing', lookAt: undefined };\n  const cancel = cancelReason(s);",
@@ -43,7 +43,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: "an expired row counts as settled, and its holder's death is not noticed",
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/unfinished.ts',
         in: 'decideUnfinished',
         from: "if (s.lease === 'available' || s.record",
         to: "if (s.lease !== 'held' || s.record",
@@ -54,13 +54,20 @@ export const DECISION_FAULTS: readonly Planted[] = [
     name: 'owed-dropped',
     what: 'the owed records of an expired row are dropped',
     edits: [
-      { file: 'core/decide.ts', in: 'carry', from: "owed: s.lease === 'expired' ? row.owed : [],", to: 'owed: [],' },
+      {
+        file: 'core/decide/next-row.ts',
+        in: 'carry',
+        from: "owed: s.lease === 'expired' ? row.owed : [],",
+        to: 'owed: [],',
+      },
     ],
   },
   {
     name: 'no-fast-clock-cap',
     what: "due times are decided past the listing's limit",
-    edits: [{ file: 'core/decide.ts', in: 'fateView', from: 'limit: listedBy + lookAheadMs', to: 'limit: Infinity' }],
+    edits: [
+      { file: 'core/decide/due.ts', in: 'fateView', from: 'limit: listedBy + lookAheadMs', to: 'limit: Infinity' },
+    ],
   },
   {
     name: 'busy-until-forgotten',
@@ -79,13 +86,13 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'a pause is ignored',
     edits: [
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'verdictOn',
         from: 'const pause = pauseAt(control, actual);',
         to: 'const pause = pauseAt({ ...control, pauses: [] }, actual);',
       },
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'fatesOf',
         from: 'if (pause !== undefined) return end(',
         to: 'if (pause !== undefined && false) return end(',
@@ -95,14 +102,16 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'young-collapsed',
     what: 'due times collapse before they are 30 s old',
-    edits: [{ file: 'core/verdict.ts', in: 'ON_TIME_MS', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' }],
+    edits: [
+      { file: 'core/decide/verdict.ts', in: 'ON_TIME_MS', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' },
+    ],
   },
   {
     name: 'window-ignored',
     what: 'due times older than catchUpWindow run all the same',
     edits: [
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'verdictOn',
         from: "if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');",
         to: '',
@@ -114,7 +123,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'catchUp "none" runs missed due times',
     edits: [
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'verdictOn',
         from: "if (job.catchUp === 'none')",
         to: "if (job.catchUp === 'none' && age < 0)",
@@ -126,7 +135,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'an older jobs file decides over a newer schedule',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/decide.ts',
         in: 'decide',
         from: "if (job.scheduleHash !== row.scheduleHash && revision < row.revision) return { kind: 'lowerRevision' };",
         to: '',
@@ -138,7 +147,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'a disabled job runs',
     edits: [
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'verdictOn',
         from: "if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };",
         to: '',
@@ -148,14 +157,14 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'request-taken-twice',
     what: 'the row does not remember the last request that was taken',
-    edits: [{ file: 'core/decide.ts', in: 'manualClaim', from: ', manualTaken: request.number })', to: ' })' }],
+    edits: [{ file: 'core/decide/due.ts', in: 'manualClaim', from: ', manualTaken: request.number })', to: ' })' }],
   },
   {
     name: 'attempts-not-counted',
     what: 'a take-over does not count as an attempt',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/unfinished.ts',
         in: 'takeOver',
         from: 'const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;',
         to: 'const usedUp = false;',
@@ -167,7 +176,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'the cursor passes a due time without an outcome',
     edits: [
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'fatesOf',
         from: "if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));",
         to: "if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));\n    if (verdict.reason === 'catchUpLatest') {\n      cursor = scheduledFor;\n      continue;\n    }",
@@ -178,7 +187,12 @@ export const DECISION_FAULTS: readonly Planted[] = [
     name: 'late-hand-over-expires',
     what: 'a due time of catchUp none expires after 30 s, however long its lease is',
     edits: [
-      { file: 'core/verdict.ts', in: 'verdictOn', from: 'if (age <= onTimeMs(job))', to: 'if (age <= ON_TIME_MS)' },
+      {
+        file: 'core/decide/verdict.ts',
+        in: 'verdictOn',
+        from: 'if (age <= onTimeMs(job))',
+        to: 'if (age <= ON_TIME_MS)',
+      },
     ],
   },
   {
@@ -186,7 +200,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'a missed due time collapses into one that lies in a pause',
     edits: [
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'verdictOn',
         from: '    const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));',
         to: '    const newer = job.timetable.next(scheduledFor);',

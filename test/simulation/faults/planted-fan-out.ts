@@ -8,8 +8,8 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'one look lets an item trust up to the deadline',
     edits: [
       {
-        file: 'coordinator/attempt/standing.ts',
-        in: 'standingOf',
+        file: 'coordinator/attempt/item-check.ts',
+        in: 'checkItem',
         from: 'trustMs: Math.min(left, CHECK_TRUSTS_MS, beatTrusts)',
         to: 'trustMs: left',
       },
@@ -34,7 +34,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'a run whose items are silent is left alone up to their deadline',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/unfinished.ts',
         in: 'decideUnfinished',
         from: "if (row.phase === 'fanning') {\n    if (s.beat",
         to: "if (row.phase === 'fanning' && false) {\n    if (s.beat",
@@ -73,8 +73,8 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'an item trusts although another instance holds its row',
     edits: [
       {
-        file: 'coordinator/attempt/standing.ts',
-        in: 'standingOf',
+        file: 'coordinator/attempt/item-check.ts',
+        in: 'checkItem',
         from: "if (seen.row.lease === 'leased' || seen.row.isEnding) return { kind: 'held' };",
         to: '',
       },
@@ -86,8 +86,8 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     what: 'items trust without a beat of their process',
     edits: [
       {
-        file: 'coordinator/attempt/standing.ts',
-        in: 'standingOf',
+        file: 'coordinator/attempt/item-check.ts',
+        in: 'checkItem',
         from: 'await beat(coordinator, input);',
         to: 'undefined as Moment | undefined;',
       },

@@ -8,7 +8,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     mix: 'retention',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/unfinished.ts',
         in: 'decideUnfinished',
         from: "const isLost = s.record === 'none' && mayRecordBeGone(",
         to: "const isLost = s.record === 'none' && false && mayRecordBeGone(",
@@ -21,7 +21,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     mix: 'retention',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/next-row.ts',
         in: 'isLeftBehind',
         from: "(row.owed.length > 0 || (row.phase === 'running' && record === 'final'))",
         to: 'row.owed.length > 0',
@@ -34,7 +34,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     mix: 'schedules',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/next-row.ts',
         in: 'adopt',
         from: 'owed: from > through ? base.owed : [...base.owed, change],',
         to: 'owed: base.owed.filter(() => from + through + change.count > 0),',
@@ -47,7 +47,7 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     mix: 'schedules',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/next-row.ts',
         in: 'adopts',
         from: 'return job.scheduleHash !== row.scheduleHash && revision > row.revision;',
         to: 'return job.scheduleHash !== row.scheduleHash && revision >= row.revision;',

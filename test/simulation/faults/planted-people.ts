@@ -8,7 +8,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'people',
     edits: [
       {
-        file: 'core/verdict.ts',
+        file: 'core/decide/verdict.ts',
         in: 'suspendedBy',
         from: "return pause?.until === undefined ? { kind: 'suspended' } : { kind: 'later', at: pause.until };",
         to: "return { kind: pause === undefined ? 'suspended' : 'suspended' };",

@@ -29,12 +29,12 @@ export const TIME_FAULTS: readonly Planted[] = [
     ],
   },
   {
-    name: 'hold-back-by-wall-clock',
+    name: 'due-wait-by-wall-clock',
     what: 'a handler is held back by the wall clock alone, and renewals correct no clock',
     mix: 'clocks',
     edits: [
       {
-        file: 'coordinator/attempt/execute.ts',
+        file: 'coordinator/attempt/run-handler.ts',
         in: 'untilDue',
         from: 'Math.min(due - serviceTime.now(), bound - clock.monotonic())',
         to: 'due - serviceTime.now() + 0 * bound',
@@ -61,7 +61,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     mix: 'clocks',
     edits: [
       {
-        file: 'core/decide.ts',
+        file: 'core/decide/situation.ts',
         in: 'boundedWait',
         from: 'return Math.min(until, firstSeenAt + 1000 + longest);',
         to: 'return Math.max(until, Math.min(until, firstSeenAt + 1000 + longest));',

@@ -61,8 +61,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'trust is not checked before the handler is called',
     edits: [
       {
-        file: 'coordinator/attempt/execute.ts',
-        in: 'execute',
+        file: 'coordinator/attempt/run-handler.ts',
+        in: 'runHandler',
         from: "if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
         to: "if (!held.trust.holds && false) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
       },
@@ -82,8 +82,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/fan-out.ts',
         in: 'stageOf',
-        from: 'const execution = await call((context) => handler.gather(context, outcomes as never, input));',
-        to: 'const execution = await call(async (context) => handler.gather(context, (await readOutcomes(held, plan)) as never, input));',
+        from: 'const handlerCall = await call((context) => handler.gather(context, outcomes as never, input));',
+        to: 'const handlerCall = await call(async (context) => handler.gather(context, (await readOutcomes(held, plan)) as never, input));',
       },
       {
         file: 'coordinator/attempt/fan-out.ts',
@@ -94,13 +94,13 @@ export const TRUST_FAULTS: readonly Planted[] = [
     ],
   },
   {
-    name: 'handler-not-held-back',
+    name: 'handler-before-due',
     what: 'the handler is called when its claim is made, before its due time',
     edits: [
       {
-        file: 'coordinator/attempt/execute.ts',
-        in: 'execute',
-        from: 'await holdBack(held, due, aborter.signal);',
+        file: 'coordinator/attempt/run-handler.ts',
+        in: 'runHandler',
+        from: 'await untilDue(held, due, aborter.signal);',
         to: '',
       },
     ],

@@ -50,7 +50,7 @@ export interface Range {
 export async function searchHistories(
   bundle: string,
   { mix, first, histories = Infinity, stopAtFirst = true }: Range,
-  goesOn: (progress: Progress) => boolean = () => true,
+  continues: (progress: Progress) => boolean = () => true,
 ): Promise<Progress> {
   const failures: Failure[] = [];
   let done = 0;
@@ -58,7 +58,7 @@ export async function searchHistories(
   await onAllCores(
     () => {
       const count = Math.min(AT_ONCE, first + histories - next);
-      if (count <= 0 || (stopAtFirst && failures.length > 0) || !goesOn({ histories: done, failures }))
+      if (count <= 0 || (stopAtFirst && failures.length > 0) || !continues({ histories: done, failures }))
         return undefined;
       next += count;
       return { bundle, request: { kind: 'search', mix, first: next - count, count, stopAtFirst } };

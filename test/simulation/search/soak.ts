@@ -47,7 +47,7 @@ async function soak(
   ].join(' or ');
   console.log(`Histories of the mix ${mix} from seed ${String(first)} on, for ${amount}.`);
   let told = 0;
-  const goesOn = (progress: Progress): boolean => {
+  const continues = (progress: Progress): boolean => {
     if (elapsed() - told > PROGRESS_EVERY_MS) {
       told = elapsed();
       console.log(`${(told / 60_000).toFixed(1)} min: ${String(progress.histories)} histories, all promises kept`);
@@ -55,7 +55,7 @@ async function soak(
     return elapsed() < limit;
   };
   const range = histories === undefined ? { mix, first } : { mix, first, histories };
-  const { histories: done, failures } = await searchHistories(bundle, range, goesOn);
+  const { histories: done, failures } = await searchHistories(bundle, range, continues);
   const [failure] = failures;
   if (failure === undefined) {
     console.log(`${String(done)} histories in ${(elapsed() / 60_000).toFixed(1)} min, all promises kept.`);

@@ -178,11 +178,11 @@ function startAgain(world: World, specs: readonly JobSpec[], until: number, runs
     const facts = observer.jobs.get(spec.name);
     if (facts?.failedOver === undefined) continue;
     const { run, phase } = facts.failedOver.row ?? {};
-    const goesOn = runs !== 'fail' && phase !== 'idle';
+    const continues = runs !== 'fail' && phase !== 'idle';
     facts.failedOver.recovered = {
       at: now,
       until,
-      run: goesOn ? run?.key : undefined,
+      run: continues ? run?.key : undefined,
       requests: new Set(
         facts.controls.flatMap(({ control }) => control.requests.map(({ id, time }) => recordKey(time, id))),
       ),

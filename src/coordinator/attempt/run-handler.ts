@@ -2,7 +2,7 @@ import type { EpochMs, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import type { Control } from '../../core/control';
 import { decodeControl, NO_CONTROL, pauseAt, pendingRequests } from '../../core/control';
-import { waitingSince } from '../../core/decide';
+import { waitingSince } from '../../core/decide/unfinished';
 import type { Trigger } from '../../core/fate';
 import { actualTime, TERM_RESERVE_MS } from '../../core/job';
 import { runIdOf } from '../../core/key';
@@ -23,8 +23,8 @@ import type { AttemptLog } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
 
-/** The longest wait between two readings of the clock while a handler is held back. */
-const HOLD_BACK_STEP_MS = 1_000;
+/** The longest wait between two readings of the clock before a handler is due. */
+const READ_CLOCK_EVERY_MS = 1_000;
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
 /** The wait before a control record that could not be read is read again. */
@@ -38,8 +38,8 @@ export interface Attempted {
   readonly log: AttemptLog;
 }
 
-/** How the handler's part of an attempt went. */
-export interface Execution {
+/** The handler's part of an attempt, once it is over. */
+export interface HandlerCall {
   readonly end: AttemptEnd;
   /** When the handler started; undefined when it was not called. */
   readonly startedAt: EpochMs | undefined;
@@ -49,20 +49,20 @@ export interface Execution {
 }
 
 /**
- * Holds the handler back until its due time, calls it, and waits until it returns or its signal is aborted. A handler
+ * Waits until the due time, calls the handler, and waits until it returns or its signal is aborted. A handler
  * that ignores its signal gets no more time than the grace.
  *
  * @param call calls the handler
  */
-export async function execute(
+export async function runHandler(
   held: HeldRow,
   attempted: Attempted,
   call: (context: JobContext) => unknown,
-): Promise<Execution> {
+): Promise<HandlerCall> {
   const { clock, serviceTime } = held.coordinator;
   const { aborter } = attempted;
   const due = held.row.run?.trigger === 'schedule' ? dueTime(held) : 0;
-  await holdBack(held, due, aborter.signal);
+  await untilDue(held, due, aborter.signal);
   // This process may have stood still since its claim: by now the run may be over, or a successor's.
   if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
   if (aborter.signal.aborted) {
@@ -78,10 +78,10 @@ export async function execute(
   const endedAt = serviceTime.now();
   // Settling costs this process some work: handlers that are due at the same instant start first.
   await sleep(clock, 0);
-  return { ...toExecution(first, aborter), startedAt, endedAt };
+  return { ...endOf(first, aborter), startedAt, endedAt };
 }
 
-function toExecution(first: Handled | Aborted, aborter: Aborter): Pick<Execution, 'end' | 'error' | 'result'> {
+function endOf(first: Handled | Aborted, aborter: Aborter): Pick<HandlerCall, 'end' | 'error' | 'result'> {
   switch (first.kind) {
     case 'returned':
       return { end: { kind: 'returned' }, result: first.result, error: null };
@@ -96,14 +96,14 @@ function dueTime({ row: { run }, job }: HeldRow): EpochMs {
   return run === undefined ? 0 : actualTime(job.spec, run.scheduledFor);
 }
 
-async function holdBack({ coordinator, claimed }: HeldRow, due: EpochMs, signal: AbortSignal): Promise<void> {
+async function untilDue({ coordinator, claimed }: HeldRow, due: EpochMs, signal: AbortSignal): Promise<void> {
   const { clock, serviceTime } = coordinator;
   // A clock that is set back must not prolong the wait: the claim's Date and the monotonic clock bound it.
   const bound = claimed.monotonic + (due - claimed.date) * (1 + CLOCK_RATE_ERROR);
   const untilDue = (): Millis => Math.min(due - serviceTime.now(), bound - clock.monotonic());
   // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
   for (let left = untilDue(); left > 0; left = untilDue()) {
-    await sleep(clock, Math.min(left, HOLD_BACK_STEP_MS), signal);
+    await sleep(clock, Math.min(left, READ_CLOCK_EVERY_MS), signal);
     if (signal.aborted) return;
   }
 }

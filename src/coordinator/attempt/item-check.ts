@@ -28,7 +28,7 @@ export interface WantedItem {
 }
 
 /** The run of an item as a check showed it. */
-type Standing =
+type ItemCheck =
   /** Somebody holds the row, and may be about to claim the run: the item is neither wanted nor unwanted. */
   | { readonly kind: 'held' }
   /** The item may trust for `trustMs` from the sending of the check. */
@@ -39,7 +39,7 @@ type Standing =
  * Checks whether the run still waits for this item: it may be cancelled, taken over, failed, or out of time. The
  * heartbeat comes first, so that a tick which acquires the row after this check finds that beat.
  */
-export async function standingOf(item: WantedItem): Promise<Standing> {
+export async function checkItem(item: WantedItem): Promise<ItemCheck> {
   const { coordinator, handler, input } = item;
   const { spec } = item.job;
   const { clock, serviceTime } = coordinator;
@@ -74,7 +74,7 @@ function remainingOf(until: EpochMs, date: EpochMs): Millis {
 
 export function trustFrom(
   { coordinator }: WantedItem,
-  { sent, trustMs }: Extract<Standing, { readonly kind: 'wanted' }>,
+  { sent, trustMs }: Extract<ItemCheck, { readonly kind: 'wanted' }>,
 ): Trust {
   return new Trust(coordinator.clock, sent, trustMs);
 }
@@ -85,20 +85,20 @@ export function trustFrom(
  *
  * @returns stops the checks
  */
-export function watchStanding(item: WantedItem, trust: Trust, aborter: Aborter): () => void {
+export function keepChecking(item: WantedItem, trust: Trust, aborter: Aborter): () => void {
   const { coordinator, report, job, input } = item;
   const { clock } = coordinator;
   let stopped = false;
   let cancel = (): void => undefined;
   const check = async (): Promise<void> => {
     try {
-      const standing = await standingOf(item);
+      const found = await checkItem(item);
       if (stopped) return;
-      if (standing.kind === 'wanted') trust.extend(standing.sent, standing.trustMs);
-      if (standing.kind === 'unwanted') {
+      if (found.kind === 'wanted') trust.extend(found.sent, found.trustMs);
+      if (found.kind === 'unwanted') {
         // Before the abort: a handler that ignores its signal must not keep writing.
         trust.end();
-        aborter.abort('cancelled', 'cancelRequested', standing.why);
+        aborter.abort('cancelled', 'cancelRequested', found.why);
       }
     } catch (error) {
       report.log('debug', `job "${job.spec.name}", item ${String(input.index)}: whether it is wanted:`, error);

@@ -1,10 +1,10 @@
-import type { EpochMs, Millis } from './brand';
-import type { Control, Pause } from './control';
-import { currentPause, pauseAt } from './control';
-import type { Reason, Stretch, Trigger, UnrunFate } from './fate';
-import type { JobSpec } from './job';
-import { actualTime, nextDue } from './job';
-import type { Row } from './row';
+import type { EpochMs, Millis } from '../brand';
+import type { Control, Pause } from '../control';
+import { currentPause, pauseAt } from '../control';
+import type { Reason, Stretch, Trigger, UnrunFate } from '../fate';
+import type { JobSpec } from '../job';
+import { actualTime, nextDue } from '../job';
+import type { Row } from '../row';
 
 /** An older due time counts as missed, and `catchUp` decides. */
 const ON_TIME_MS = 30_000;

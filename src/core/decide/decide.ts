@@ -1,0 +1,63 @@
+import type { EpochMs } from '../brand';
+import { currentPause } from '../control';
+import { backoff } from '../run';
+import { firstCursor, newRow } from '../row';
+import { decideDue } from './due';
+import { watchHeld } from './held';
+import { adopt, adopts, carry, freshRun, isLeftBehind, recentOf } from './next-row';
+import type { Decision, Situation } from './situation';
+import { boundedWait, HELD_WATCH_MS, seenBy } from './situation';
+import { decideUnfinished } from './unfinished';
+
+/** Decides what a tick does about one job. Pure: the same situation gives the same decision. */
+export function decide(situation: Situation): Decision {
+  const { job, row, revision } = situation;
+  if (row.forgotten !== undefined) return decideForgotten(situation);
+  if (job.scheduleHash !== row.scheduleHash && revision < row.revision) return { kind: 'lowerRevision' };
+  if (situation.lease === 'held') return watchHeld(situation);
+
+  const unfinished = decideUnfinished(situation);
+  if (unfinished !== undefined) return unfinished;
+
+  if (adopts(situation)) return { kind: 'record', row: adopt(situation) };
+  if (job.kind === 'always') return decideTerm(situation);
+  return decideDue(situation);
+}
+
+/** A forgotten job that is back in the file counts as new. Its cursor, token and request number still never go back. */
+function decideForgotten({ job, revision, row, lease, listedAt }: Situation): Decision {
+  if (revision < row.revision) return { kind: 'lowerRevision' };
+  if (lease === 'held') return { kind: 'nothing', lookAt: undefined };
+  const cursor = Math.max(row.cursor, firstCursor(job, listedAt));
+  const { token, manualTaken } = row;
+  return { kind: 'record', row: { ...newRow(cursor, revision, job.scheduleHash), token, manualTaken } };
+}
+
+/** A leader job's term is due whenever the row is free. After a failure it waits for the back-off. */
+function decideTerm(s: Situation): Decision {
+  const { job, row, control, now } = s;
+  const pause = currentPause(control, seenBy(s));
+  if (!job.enabled || pause !== undefined) return finishLeftBehind(s, job.enabled ? pause?.until : undefined);
+  if (row.failures > 0 && row.busyUntil !== undefined) {
+    const wait = backoff(job.retry, row.failures, 1);
+    const from = boundedWait(s, row.busyUntil + wait, wait);
+    if (now < from) return { kind: 'nothing', lookAt: from };
+    if (seenBy(s) < from) return { kind: 'wait', until: from + HELD_WATCH_MS };
+  }
+  const base = carry(s);
+  return {
+    kind: 'claim',
+    claim: {
+      what: 'first',
+      run: { kind: 'term' },
+      trigger: 'schedule',
+      end: undefined,
+      row: freshRun({ ...base, recent: recentOf(s, []) }),
+    },
+  };
+}
+
+/** Finishes the work of a dead holder; nothing else is due before `lookAt`. */
+function finishLeftBehind(s: Situation, lookAt: EpochMs | undefined): Decision {
+  return isLeftBehind(s) ? { kind: 'record', row: carry(s) } : { kind: 'nothing', lookAt };
+}

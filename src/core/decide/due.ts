@@ -1,0 +1,118 @@
+import type { ManualRequest } from '../control';
+import { pendingRequests } from '../control';
+import type { Stretch } from '../fate';
+import { actualTime, DATE_BEHIND_MS } from '../job';
+import { recordKey } from '../key';
+import { askedOf } from '../origin';
+import type { Row } from '../row';
+import { OWED_STRETCHES } from '../row';
+import { carry, freshRun, isLeftBehind, recentOf } from './next-row';
+import type { Claim, Decision, Situation } from './situation';
+import { earliest, HELD_WATCH_MS, seenBy } from './situation';
+import type { Fates, FateView } from './verdict';
+import { fatesOf } from './verdict';
+
+/** Requests and due times of a settled row. */
+export function decideDue(s: Situation): Decision {
+  const manual = takeRequests(s);
+  const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;
+  const fates = fatesOf(fateView(s), Math.max(0, room));
+  const { next } = fates;
+  const dueFirst = next.kind === 'claim' && (manual.next === undefined || next.queued);
+
+  if (!dueFirst && manual.next !== undefined && next.kind !== 'more') {
+    return { kind: 'claim', claim: manualClaim(s, fates, manual, manual.next) };
+  }
+  if (next.kind === 'claim') {
+    const base = decided(s, fates, manual);
+    return {
+      kind: 'claim',
+      claim: {
+        what: 'first',
+        run: { kind: 'known', key: recordKey(next.scheduledFor), scheduledFor: next.scheduledFor },
+        trigger: next.trigger,
+        end: undefined,
+        row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),
+      },
+    };
+  }
+  if (mustRecordNow(s, fates, manual)) return record(s, fates, manual);
+
+  const newest = fates.stretches.at(-1);
+  const recordAt = newest === undefined ? undefined : actualTime(s.job, newest.through) + s.sweepIntervalMs;
+  if (next.kind === 'pastLimit') {
+    return { kind: 'wait', until: actualTime(s.job, next.scheduledFor) + HELD_WATCH_MS };
+  }
+  const lookAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
+  return isLeftBehind(s) ? record(s, fates, manual) : { kind: 'nothing', lookAt };
+}
+
+/** Limits the decision by the listing's Date, so that a fast clock cannot run a due time early. */
+function fateView(s: Situation): FateView {
+  const { job, control, now, lookAheadMs } = s;
+  const listedBy = s.listedAt + 1000;
+  // The last run was over when the row was listed. Its holder's clock may have been fast.
+  const overBy = s.listedAt + DATE_BEHIND_MS;
+  const busyUntil = s.row.busyUntil === undefined ? undefined : Math.min(s.row.busyUntil, overBy);
+  return { job, row: { ...s.row, busyUntil }, control, now, lookAheadMs, limit: listedBy + lookAheadMs };
+}
+
+interface TakenRequests {
+  /** Requests that are too old to run. */
+  readonly stretches: readonly Stretch[];
+  readonly manualTaken: number;
+  readonly next: ManualRequest | undefined;
+}
+
+/** Takes requests oldest first. Each is either too old or claimed; no other rule applies. */
+function takeRequests(s: Situation): TakenRequests {
+  const stretches: Stretch[] = [];
+  let { manualTaken } = s.row;
+  for (const request of pendingRequests(s.control, manualTaken)) {
+    if (seenBy(s) - request.time <= s.job.catchUpWindowMs) {
+      return { stretches, manualTaken, next: request };
+    }
+    if (stretches.length >= OWED_STRETCHES / 2) break;
+    const at = { from: request.time, through: request.time, count: 1, request: request.id };
+    stretches.push({ fate: 'expired', reason: 'catchUpWindow', ...at });
+    manualTaken = request.number;
+  }
+  return { stretches, manualTaken, next: undefined };
+}
+
+function manualClaim(s: Situation, fates: Fates, manual: TakenRequests, request: ManualRequest): Claim {
+  return {
+    what: 'first',
+    run: {
+      ...{ kind: 'known', key: recordKey(request.time, request.id), scheduledFor: request.time },
+      asked: askedOf(request),
+    },
+    trigger: 'manual',
+    end: undefined,
+    row: freshRun({ ...decided(s, fates, manual), manualTaken: request.number }),
+  };
+}
+
+/** Whether the decided fates must be recorded before the next claim. */
+function mustRecordNow(s: Situation, fates: Fates, manual: TakenRequests): boolean {
+  if (manual.stretches.length > 0 || fates.next.kind === 'more') return true;
+  const newest = fates.stretches.at(-1);
+  if (newest === undefined) return false;
+  if (fates.stretches.some((stretch) => stretch.fate === 'paused')) return true;
+  return s.now - actualTime(s.job, newest.through) >= s.sweepIntervalMs;
+}
+
+function record(s: Situation, fates: Fates, manual: TakenRequests): Decision {
+  return { kind: 'record', row: decided(s, fates, manual) };
+}
+
+function decided(s: Situation, fates: Fates, manual: TakenRequests): Row {
+  const base = carry(s);
+  return {
+    ...base,
+    cursor: Math.max(base.cursor, fates.cursor),
+    owed: [...base.owed, ...manual.stretches, ...fates.stretches],
+    recent: recentOf(s, fates.stretches),
+    manualTaken: manual.manualTaken,
+  };
+}

@@ -1,0 +1,30 @@
+import { currentPause, pendingRequests } from '../control';
+import { actualTime, nextDue } from '../job';
+import { claimTime } from './verdict';
+import { adopts } from './next-row';
+import type { Decision, Situation } from './situation';
+import { HELD_WATCH_MS } from './situation';
+
+/** The row is held: decides until when to look again, by the due times that a free row would give. */
+export function watchHeld(s: Situation): Decision {
+  const { job, row, now } = s;
+  if (pendingRequests(s.control, row.manualTaken).length > 0) return { kind: 'wait', until: 'tickEnds' };
+  // Another deployment may keep claiming with its older file, so the newer schedule takes the first moment between two
+  // runs.
+  if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };
+  if (!job.enabled) return { kind: 'nothing', lookAt: undefined };
+  const pause = currentPause(s.control, now);
+  if (pause !== undefined) return { kind: 'nothing', lookAt: pause.until };
+  const oldest = nextDue(job, row.cursor, now);
+  if (oldest === undefined) return { kind: 'nothing', lookAt: undefined };
+  const watchFrom = now - HELD_WATCH_MS;
+  if (actualTime(job, oldest) < watchFrom) {
+    const behind = row.run === undefined || actualTime(job, oldest) < row.run.since;
+    if (behind || job.overlap !== 'skip') return { kind: 'wait', until: 'tickEnds' };
+  }
+  const upcoming = job.timetable.next(Math.max(row.cursor, watchFrom - job.offsetMs - 1));
+  if (upcoming === undefined) return { kind: 'nothing', lookAt: undefined };
+  const claimAt = claimTime(job, upcoming, s.lookAheadMs);
+  if (claimAt > now) return { kind: 'nothing', lookAt: claimAt };
+  return { kind: 'wait', until: actualTime(job, upcoming) + HELD_WATCH_MS };
+}

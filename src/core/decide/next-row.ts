@@ -1,0 +1,74 @@
+import type { EpochMs } from '../brand';
+import type { Stretch } from '../fate';
+import { recordKey } from '../key';
+import { withGaps, withRun } from '../recent';
+import { settledRun } from '../recent-run';
+import type { Row } from '../row';
+import type { Situation } from './situation';
+import { seenBy } from './situation';
+
+/** Keeps the records that an expired row owes. Those of an available row are already written. */
+export function carry(s: Situation): Row {
+  const { row, job } = s;
+  const sameHash = job.scheduleHash === row.scheduleHash;
+  return {
+    ...row,
+    owed: s.lease === 'expired' ? row.owed : [],
+    revision: sameHash ? Math.max(row.revision, s.revision) : row.revision,
+  };
+}
+
+/** Whether this deployment's file has a schedule that the row must adopt. */
+export function adopts({ job, row, revision }: Situation): boolean {
+  return job.scheduleHash !== row.scheduleHash && revision > row.revision;
+}
+
+/**
+ * A higher revision's schedule counts from now. Of the old one the row has only a hash, so the due times since the
+ * cursor are unknown: one stretch without a count records that none of them ran.
+ */
+export function adopt(s: Situation): Row {
+  const base = carry(s);
+  const from = lastTime(base) + 1;
+  const through = Math.max(base.cursor, seenBy(s));
+  const change = { fate: 'disabled', reason: 'scheduleChanged', from, through, count: 0 } as const;
+  return {
+    ...base,
+    cursor: through,
+    owed: from > through ? base.owed : [...base.owed, change],
+    revision: s.revision,
+    scheduleHash: s.job.scheduleHash,
+    scheduleSince: through,
+  };
+}
+
+/** The newest instant that has its own record. The terms of a leader job have theirs after the cursor. */
+function lastTime({ cursor, run }: Row): EpochMs {
+  const isTerm = run !== undefined && run.scheduledFor > cursor && run.key === recordKey(run.scheduledFor);
+  return isTerm ? run.scheduledFor : cursor;
+}
+
+export function freshRun(row: Row): Row {
+  return {
+    ...row,
+    busyUntil: undefined,
+    phase: 'running',
+    attempt: 1,
+    uncountedAttempts: 0,
+    past: [],
+    notBefore: undefined,
+  };
+}
+
+/** The last outcomes of a settled row, with its run and with what is decided now. */
+export function recentOf({ row, job, control }: Situation, stretches: readonly Stretch[]): Row['recent'] {
+  return withGaps(withRun(row.recent, settledRun(job, row, control.cancel)), stretches);
+}
+
+/**
+ * Whether an expired row owes records, or its holder died between the final record and the release. Once retention
+ * deletes that record, nobody can tell that the run is settled.
+ */
+export function isLeftBehind({ lease, row, record }: Situation): boolean {
+  return lease === 'expired' && (row.owed.length > 0 || (row.phase === 'running' && record === 'final'));
+}

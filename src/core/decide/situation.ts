@@ -1,0 +1,83 @@
+import type { EpochMs, Millis } from '../brand';
+import type { Control } from '../control';
+import type { LastBeat } from '../fan-out';
+import type { Reason, RunFate, Trigger } from '../fate';
+import type { JobSpec } from '../job';
+import type { Asked } from '../origin';
+import type { Row } from '../row';
+
+/** A tick keeps looking at a held row until this long after its due time. */
+export const HELD_WATCH_MS = 2_000;
+
+/** The inputs of a decision about one job. */
+export interface Situation {
+  readonly job: JobSpec;
+  /** The revision of this deployment's jobs file. */
+  readonly revision: number;
+  readonly row: Row;
+  /** `held` includes a lease that has not been seen broken for long enough. */
+  readonly lease: 'available' | 'held' | 'expired';
+  readonly control: Control;
+  /** The service's Date when it showed the row. */
+  readonly listedAt: EpochMs;
+  /** The Date of the first listing in which this process saw the row in its present version. */
+  readonly firstSeenAt: EpochMs;
+  readonly now: EpochMs;
+  /** The heartbeat of the run's items, if it was read. `none`: the run has no heartbeat. */
+  readonly beat?: LastBeat | 'none' | undefined;
+  /** The ledger record of the row's run, if it was read. `unreadable`: it exists, and cronlease cannot read it. */
+  readonly record: 'unread' | 'none' | 'open' | 'final' | 'unreadable';
+  readonly lookAheadMs: Millis;
+  readonly sweepIntervalMs: Millis;
+  /** How long the items of a run may take; 0: the job does not fan out. */
+  readonly itemsLimitMs: Millis;
+}
+
+/** One claim: the row that the attempt writes, except for values that exist only after the acquisition. */
+export interface Claim {
+  readonly what: 'first' | 'takeOver' | 'resume';
+  /** Token, execution, started, incumbent and a term's `since` and `key` are filled in later. */
+  readonly row: Row;
+  /** `term`: a leader job's term; its `scheduledFor` is the service's time of the acquisition. */
+  readonly run:
+    | { readonly kind: 'known'; readonly key: string; readonly scheduledFor: EpochMs; readonly asked?: Asked }
+    | { readonly kind: 'term' };
+  readonly trigger: Trigger;
+  /** The run's items have been silent, so it is claimed before their deadline, unless a beat arrives first. */
+  readonly isSilent?: true;
+  /**
+   * The attempt ends the run with this fate instead of calling its handler. With `timedOut`, an attempt that finds all
+   * items done gathers them instead.
+   */
+  readonly end: { readonly fate: RunFate; readonly reason: Reason } | undefined;
+}
+
+export type Decision =
+  /** Nothing is to be done before `lookAt`, unless the row changes. */
+  | { readonly kind: 'nothing'; readonly lookAt: EpochMs | undefined }
+  /** The row is held, or the listing is too old to decide on: look again soon, up to `until`. */
+  | { readonly kind: 'wait'; readonly until: EpochMs | 'tickEnds' }
+  /** Read first whether the ledger has a final record of the row's run. */
+  | { readonly kind: 'readRecord' }
+  /** Read the heartbeat first: the items may still be at work. */
+  | { readonly kind: 'readBeat' }
+  | { readonly kind: 'claim'; readonly claim: Claim }
+  /** Due times get their fates, and nothing runs. */
+  | { readonly kind: 'record'; readonly row: Row }
+  /** This deployment's file is older than the one that the row follows. */
+  | { readonly kind: 'lowerRevision' };
+
+/** The latest that it can be: the service's Date limits a clock that is fast and not corrected yet. */
+export function seenBy({ now, listedAt }: Situation): EpochMs {
+  return Math.min(now, listedAt + 1000);
+}
+
+/** Caps a stored not-before time. Its writer's clock may have been fast, and no wait may outlast its setting. */
+export function boundedWait({ firstSeenAt }: Situation, until: EpochMs, longest: Millis): EpochMs {
+  return Math.min(until, firstSeenAt + 1000 + longest);
+}
+
+export function earliest(...instants: readonly (EpochMs | undefined)[]): EpochMs | undefined {
+  const known = instants.filter((instant) => instant !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}

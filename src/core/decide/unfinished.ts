@@ -1,0 +1,139 @@
+import type { EpochMs } from '../brand';
+import { currentPause, pendingRequests } from '../control';
+import { isSilent, silentFrom } from '../fan-out';
+import type { Reason } from '../fate';
+import type { JobSpec } from '../job';
+import { actualTime } from '../job';
+import { runIdOf } from '../key';
+import type { Row } from '../row';
+import { isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../row';
+import { watchHeld } from './held';
+import { adopt, adopts, carry } from './next-row';
+import type { Claim, Decision, Situation } from './situation';
+import { boundedWait, earliest, HELD_WATCH_MS, seenBy } from './situation';
+import { outsidePauses } from './verdict';
+
+/** A waiting run's own orchestration has this long to resume it; then a tick does. */
+export const RESUME_AFTER_MS = 10_000;
+
+/** Only a listing younger than this proves that a record is absent. */
+const ABSENT_SINCE_MS = 60_000;
+
+/** Decides on a run that is not settled: take it over, resume it, end it, or wait. A settled row gives undefined. */
+export function decideUnfinished(s: Situation): Decision | undefined {
+  const { row, job } = s;
+  if (row.run === undefined) return undefined;
+  if (row.phase === 'idle') {
+    return isOutcomeUnknown(row) && s.lease === 'expired' ? { kind: 'record', row: carry(s) } : undefined;
+  }
+  if (row.phase === 'running') {
+    if (s.lease === 'available' || s.record === 'final') return undefined;
+    if (s.record === 'unread') return { kind: 'readRecord' };
+    // If this machine slept since the listing, retention may have deleted the record meanwhile.
+    if (s.record === 'none' && s.now - s.listedAt > ABSENT_SINCE_MS) return { kind: 'wait', until: 'tickEnds' };
+    const isLost = s.record === 'none' && mayRecordBeGone(row, job.keepMs, s.listedAt);
+    if (isLost || s.record === 'unreadable') return { kind: 'record', row: { ...carry(s), phase: 'idle' } };
+    return { kind: 'claim', claim: takeOver(s) };
+  }
+  const cancel = cancelReason(s);
+  if (cancel !== undefined) {
+    return { kind: 'claim', claim: nextClaim(s, 'resume', { fate: 'cancelled', reason: cancel }) };
+  }
+  const notBefore = row.notBefore ?? 0;
+  const longest = row.phase === 'fanning' ? s.itemsLimitMs : job.retry.maxBackoffMs;
+  const resumeAt = notBefore === 0 ? 0 : boundedWait(s, notBefore, longest) + RESUME_AFTER_MS;
+  if (seenBy(s) >= resumeAt) return { kind: 'claim', claim: resume(s) };
+  // The time has come by our clock, but not by the service's.
+  if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
+  if (row.phase === 'fanning') {
+    if (s.beat === undefined) return { kind: 'readBeat' };
+    if (s.beat !== 'none' && isSilent(s.beat)) return { kind: 'claim', claim: resumeSilent(s) };
+    // Silent by the listing's Date, but not yet by that of the heartbeat, whose storage machine is behind.
+    const silentAt = s.beat === 'none' ? Infinity : silentFrom(s.beat.writtenAt);
+    if (silentAt <= s.listedAt) return { kind: 'wait', until: silentAt + HELD_WATCH_MS };
+  }
+  const due = cancellingDueTime(s);
+  const dueAt = due === undefined ? Infinity : actualTime(job, due);
+  // Due by our clock, but beyond the listing's limit.
+  if (dueAt <= s.now) return { kind: 'wait', until: dueAt + HELD_WATCH_MS };
+  const lookAt = Math.min(resumeAt, dueAt);
+  if (row.phase !== 'fanning') return { kind: 'nothing', lookAt };
+  const beatDue = s.beat === undefined || s.beat === 'none' ? undefined : silentFrom(s.beat.writtenAt);
+  // Running items keep due times waiting, as a lease does.
+  const watched = watchHeld(s);
+  return watched.kind === 'nothing' ? { kind: 'nothing', lookAt: earliest(watched.lookAt, lookAt, beatDue) } : watched;
+}
+
+/**
+ * The nominal instant after which a due time falls into the row's run. A due time that passed before the run began
+ * waits its turn, and does not end the run.
+ */
+export function waitingSince(job: JobSpec, row: Row): EpochMs {
+  return row.run === undefined ? row.cursor : Math.max(row.cursor, row.run.since - job.offsetMs - 1);
+}
+
+/** The next due time that ends a waiting run of a job with overlap `cancel`. A due time in a pause does not. */
+function cancellingDueTime(s: Situation): EpochMs | undefined {
+  const { job, row, control, now } = s;
+  if (job.overlap !== 'cancel' || !job.enabled || currentPause(control, now) !== undefined) return undefined;
+  // A schedule that the row has not adopted yet counts from now.
+  const due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
+  return due !== undefined && actualTime(job, due) <= now ? outsidePauses(job, control, due) : due;
+}
+
+/** The reason to end a run that waits between attempts or whose holder has died, if there is one. */
+function cancelReason(s: Situation): Reason | undefined {
+  const { job, row, control } = s;
+  if (row.run === undefined) return undefined;
+  if (control.cancel === runIdOf(job.name, row.run.key)) return 'cancelRequested';
+  if (job.overlap !== 'cancel') return undefined;
+  if (pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
+  const due = cancellingDueTime(s);
+  return due !== undefined && actualTime(job, due) <= seenBy(s) ? 'overlapCancel' : undefined;
+}
+
+function takeOver(s: Situation): Claim {
+  // A handler that would be aborted at once is not called.
+  const reason = cancelReason(s);
+  if (reason !== undefined) return nextClaim(s, 'takeOver', { fate: 'cancelled', reason });
+  const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;
+  return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
+}
+
+/**
+ * A plan alone does not count as an attempt; items that missed their deadline do. If no attempt is left, the run ends.
+ * Its last claim is uncounted, and gathers if all items turn out to be done.
+ */
+function resume(s: Situation): Claim {
+  const { row, job } = s;
+  if (row.phase !== 'fanning') return nextClaim(s, 'resume', undefined);
+  const uncountedAttempts = Math.max(0, row.uncountedAttempts - 1);
+  if (row.attempt - uncountedAttempts >= job.retry.attempts) {
+    return nextClaim(s, 'resume', { fate: 'timedOut', reason: 'timeout' });
+  }
+  return nextClaim({ ...s, row: { ...row, uncountedAttempts } }, 'resume', undefined);
+}
+
+/**
+ * The items have been silent for too long: their hub or their host is gone. The claim does not use up an attempt, and
+ * the deadline stays, so that a run whose items kill every host still comes to an end.
+ */
+function resumeSilent(s: Situation): Claim {
+  const claim = nextClaim(s, 'resume', undefined);
+  return { ...claim, isSilent: true, row: { ...claim.row, notBefore: s.row.notBefore } };
+}
+
+/** The next claim of the row's own run. It also adopts the schedule of a higher revision. */
+function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end']): Claim {
+  const { row, job } = s;
+  if (row.run === undefined) throw new Error(`the row of job "${job.name}" has no run to continue`);
+  const base = adopts(s) ? adopt(s) : carry(s);
+  const past = what === 'takeOver' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
+  return {
+    what,
+    run: { kind: 'known', key: row.run.key, scheduledFor: row.run.scheduledFor },
+    trigger: what === 'takeOver' ? 'takeOver' : row.run.trigger,
+    end,
+    row: { ...base, phase: 'running', attempt: row.attempt + 1, past, notBefore: undefined },
+  };
+}
