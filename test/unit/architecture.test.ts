@@ -59,6 +59,10 @@ describe('a call that is safe in one order alone', () => {
     expect(callers(/\bstore\.writeRow\(/)).toEqual(['coordinator/held.ts']);
   });
 
+  it('acquires a lease in one place', () => {
+    expect(callers(/\bstore\.acquire\(/)).toEqual(['coordinator/acquire.ts']);
+  });
+
   it('releases a lease at the end of a held row, or before its row was written', () => {
     expect(callers(/\bstore\.release\(/).sort()).toEqual([
       'coordinator/attempt/claim.ts',

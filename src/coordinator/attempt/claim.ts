@@ -5,6 +5,7 @@ import { completed } from '../../core/recent';
 import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
 import { Trust } from '../../lease/trust';
+import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { LATE_MS } from '../give-back';
@@ -114,15 +115,13 @@ function isFresh({ serviceTime }: Coordinator, input: Extract<AttemptInput, { ki
  */
 async function acquireAgain(
   coordinator: Coordinator,
-  { spec: { name } }: RunnableJob,
+  job: RunnableJob,
   input: ClaimInput,
   { leaseMs, etag, remaining }: { leaseMs: Millis; etag: ETag; remaining: () => Millis },
 ): Promise<{ id: LeaseId; acquiredAt: EpochMs } | undefined> {
   const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
-  const acquired = await untilAnswered(coordinator, remaining, (signal) =>
-    coordinator.store.acquire(name, { leaseId: id, leaseMs, ifMatch: etag }, { signal }),
-  );
-  return acquired.kind === 'lost' ? undefined : { id, acquiredAt: acquired.date };
+  const acquired = await acquire(coordinator, { job, leaseId: id, leaseMs, etag }, remaining);
+  return acquired === undefined ? undefined : { id, acquiredAt: acquired.date };
 }
 
 /** The row that the claim writes: what was decided, and what only this execution knows. */

@@ -1,4 +1,4 @@
-import type { EpochMs, ETag, LeaseId } from '../../core/brand';
+import type { EpochMs, LeaseId } from '../../core/brand';
 import type { Claim, Decision } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
 import { StoreError } from '../../lease/store';
@@ -7,7 +7,6 @@ import { turnOf } from '../give-back';
 import { storageAnswers, storageTroubled } from '../reachability';
 import type { Fire, TickState } from './fire';
 import type { Looked } from './look';
-import type { JobNotes } from './notes';
 import { HOLD_BACK_MS, isSilent, SWEEP, WATCH_AT_MOST_MS, WATCH_FIRST_MS } from './notes';
 import { handOver } from './race';
 import { writeDecided } from './write-decided';
@@ -89,20 +88,15 @@ async function write(
   { decision, etag, lease }: Due,
 ): Promise<boolean> {
   const { name } = job.spec;
-  const leaseId = leaseIdFor(board.notes(name), { etag, lease }, () => coordinator.newId() as LeaseId);
+  const notes = board.notes(name);
+  // An acquisition of this row that got no answer is repeated under the same id, as a renewal.
+  if (notes.unanswered?.etag !== etag) {
+    notes.unanswered = { etag, lease, leaseId: coordinator.newId() as LeaseId };
+  }
+  const { leaseId } = notes.unanswered;
   if (decision.kind === 'record') return writeDecided(coordinator, job, { row: decision.row, etag, leaseId }, report);
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
   return handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
-}
-
-/** A new id, unless the row's last acquisition got no answer: repeated under the same id, that is a renewal. */
-function leaseIdFor(
-  notes: JobNotes,
-  { etag, lease }: { readonly etag: ETag; readonly lease: 'available' | 'expired' },
-  newId: () => LeaseId,
-): LeaseId {
-  if (notes.unanswered?.etag !== etag) notes.unanswered = { etag, lease, leaseId: newId() };
-  return notes.unanswered.leaseId;
 }
 
 function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unknown): undefined {

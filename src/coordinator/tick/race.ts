@@ -3,7 +3,7 @@ import type { Claim } from '../../core/decide/situation';
 import { orchestrationId, recordKey } from '../../core/key';
 import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
-import { moment } from '../../lease/trust';
+import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, HandOver, Hub, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
@@ -42,14 +42,9 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
   const { name, leaseMs } = job.spec;
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
-  let sent = moment(clock);
-  // The id is ours, so a repeat after a lost answer is a renewal.
-  const acquired = await untilAnswered(coordinator, remaining, (signal) => {
-    sent = moment(clock);
-    return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
-  });
-  if (acquired.kind === 'lost') return false;
-  serviceTime.observe(acquired.date, sent);
+  const acquired = await acquire(coordinator, { job, leaseId, leaseMs, etag }, remaining);
+  if (acquired === undefined) return false;
+  serviceTime.observe(acquired.date, acquired.sent);
   const isOff =
     coordinator.stopping ||
     (claim.isSilent === true && !(await itemsAreSilent(coordinator, name, claim.row, remaining)));

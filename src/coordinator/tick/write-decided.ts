@@ -1,7 +1,7 @@
 import type { ETag, LeaseId } from '../../core/brand';
 import type { Row } from '../../core/row';
-import { untilAnswered } from '../../lease/deadline';
 import { moment, Trust } from '../../lease/trust';
+import { acquire } from '../acquire';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { holdRow } from '../held';
 
@@ -24,16 +24,13 @@ export async function writeDecided(
   { row, etag, leaseId }: Decided,
   report: Report,
 ): Promise<boolean> {
-  const { clock, store } = coordinator;
-  const { name, leaseMs } = job.spec;
+  const { clock } = coordinator;
+  const { leaseMs } = job.spec;
   // Nothing renews this lease, so the tick stops after half of it.
   const trust = new Trust(clock, moment(clock), leaseMs / 2);
   const remaining = (): number => trust.remaining();
-  const acquired = await untilAnswered(coordinator, remaining, (signal) =>
-    store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal }),
-  );
-  if (acquired.kind === 'lost') return false;
   const guard = { job, leaseId, leaseMs, etag };
+  if ((await acquire(coordinator, guard, remaining)) === undefined) return false;
   const written = await holdRow(coordinator, report, guard, { row, remaining, trustFrom: () => trust });
   if (written === undefined) return false;
   await written.held.finishDecided();

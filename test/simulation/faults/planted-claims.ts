@@ -132,9 +132,10 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         from: 'const written = await holdRow(',
         to:
           'for (const stretch of row.owed) {\n' +
-          '    const { key, record } = stretchRecord(name, stretch);\n' +
+          '    const { key, record } = stretchRecord(job.spec.name, stretch);\n' +
           '    const body = storeRecord(record);\n' +
-          '    await untilAnswered(coordinator, remaining, (signal) => store.createRecord(name, key, body, { signal }));\n' +
+          '    const make = (signal) => coordinator.store.createRecord(job.spec.name, key, body, { signal });\n' +
+          '    await untilAnswered(coordinator, remaining, make);\n' +
           '  }\n' +
           '  const written = await holdRow(',
       },
@@ -142,6 +143,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         file: 'coordinator/tick/write-decided.ts',
         from: "import type { Row } from '../../core/row';",
         to:
+          "import { untilAnswered } from '../../lease/deadline';\n" +
           "import { storeRecord, stretchRecord } from '../../core/record';\n" +
           "import type { Row } from '../../core/row';",
       },

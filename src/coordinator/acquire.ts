@@ -1,0 +1,34 @@
+import type { EpochMs, Millis } from '../core/brand';
+import { untilAnswered } from '../lease/deadline';
+import type { Moment } from '../lease/trust';
+import { moment } from '../lease/trust';
+import type { Coordinator } from './coordinator';
+import type { Guard } from './held';
+
+/** A lease that was acquired, perhaps at a repeated call. */
+export interface Acquired {
+  /** The service's Date of the last call, and when that call was sent. */
+  readonly date: EpochMs;
+  readonly sent: Moment;
+}
+
+/**
+ * Acquires a job's lease, unless its row has changed since the decision. The id is ours, so a repeat after a lost answer
+ * is a renewal.
+ *
+ * @returns undefined if another instance was faster
+ * @throws StoreError when storage does not answer: the acquisition may have taken effect
+ */
+export async function acquire(
+  coordinator: Coordinator,
+  { job, leaseId, leaseMs, etag }: Guard,
+  remaining: () => Millis,
+): Promise<Acquired | undefined> {
+  const { clock, store } = coordinator;
+  let sent = moment(clock);
+  const answer = await untilAnswered(coordinator, remaining, (signal) => {
+    sent = moment(clock);
+    return store.acquire(job.spec.name, { leaseId, leaseMs, ifMatch: etag }, { signal });
+  });
+  return answer.kind === 'lost' ? undefined : { date: answer.date, sent };
+}
