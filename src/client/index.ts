@@ -16,6 +16,7 @@ import type {
   Jobs,
   JobState,
   Json,
+  Lanes,
   Me,
   OneJob,
   OneRun,
@@ -48,6 +49,16 @@ export interface RunsQuery {
   readonly limit?: number | undefined;
   /** The `cursor` of the page before, with the same filter. */
   readonly cursor?: string | undefined;
+}
+
+export interface LanesQuery {
+  /** The window reaches this far back and this far ahead. Default: 12. */
+  readonly hours?: number | undefined;
+  readonly tag?: string | undefined;
+  /** Words, each of which the name, the description or a tag has. */
+  readonly q?: string | undefined;
+  readonly skip?: number | undefined;
+  readonly limit?: number | undefined;
 }
 
 export interface DueTimesQuery {
@@ -101,6 +112,8 @@ export interface Client {
   listJobs(query?: { readonly tag?: string; readonly state?: JobState }, options?: CallOptions): Promise<Jobs>;
   getJob(job: string, options?: CallOptions): Promise<OneJob>;
   listDueTimes(query?: DueTimesQuery, options?: CallOptions): Promise<DueTimes>;
+  /** What jobs have done and will do around now. */
+  listLanes(query?: LanesQuery, options?: CallOptions): Promise<Lanes>;
   explain(job: string, time: Time, options?: CallOptions): Promise<Why>;
   listRuns(query?: RunsQuery, options?: CallOptions): Promise<Runs>;
   getRun(runId: string, options?: CallOptions): Promise<OneRun>;
@@ -142,6 +155,7 @@ export function createClient(clientOptions: ClientOptions): Client {
     listJobs: (query = {}, options) => get('jobs', query, options),
     getJob: (job, options) => get(`jobs/${part(job)}`, {}, options),
     listDueTimes: (query = {}, options) => get('next', { ...query }, options),
+    listLanes: (query = {}, options) => get('lanes', { ...query }, options),
     explain: (job, time, options) => get(`jobs/${part(job)}/why`, { time }, options),
     listRuns: (query = {}, options) => get('runs', { ...query }, options),
     getRun: (runId, options) => get(`runs/${part(runId)}`, {}, options),

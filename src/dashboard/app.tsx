@@ -8,6 +8,7 @@ import { EnvironmentChip } from './environment';
 import { live, refresh } from './live';
 import { Overview } from './overview';
 import { JobPage } from './job-page';
+import { LanesPage } from './lanes-page';
 import { Icon, Link, LoginLink, sentence } from './parts';
 import { RunPage } from './run-page';
 import { environment, loadSession, session } from './session';
@@ -19,12 +20,19 @@ interface Page {
   readonly content: JSX.Element;
 }
 
+/** The pages beside that of all jobs. */
+const VIEWS = [
+  { name: 'lanes', title: 'Lanes', content: () => <LanesPage /> },
+  { name: 'audit', title: 'Changes', content: () => <AuditPage /> },
+] as const;
+
 function page(): Page {
   const run = param('run');
   if (run !== undefined) return { title: run, content: <RunPage key={run} id={run} /> };
   const job = param('job');
   if (job !== undefined) return { title: job, content: <JobPage key={job} name={job} /> };
-  if (param('view') === 'audit') return { title: 'Changes', content: <AuditPage /> };
+  const view = VIEWS.find(({ name }) => name === param('view'));
+  if (view !== undefined) return { title: view.title, content: view.content() };
   return { title: 'Jobs', content: <Overview /> };
 }
 
@@ -72,9 +80,11 @@ function Header(): JSX.Element {
         <Link href={pageOf({})} current={['job', 'run', 'view'].every((name) => param(name) === undefined)}>
           Jobs
         </Link>
-        <Link href={pageOf({ view: 'audit' })} current={param('view') === 'audit'}>
-          Changes
-        </Link>
+        {VIEWS.map(({ name, title }) => (
+          <Link key={name} href={pageOf({ view: name })} current={param('view') === name}>
+            {title}
+          </Link>
+        ))}
       </nav>
       <div class="tools">
         <ZoneSelect />

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { serviceNow } from './live';
 
 /** The service's time, to the second. It stands still while nobody sees it. */
@@ -11,3 +11,6 @@ export function startClock(): void {
   setInterval(set, 1_000);
   document.addEventListener('visibilitychange', set);
 }
+
+/** As {@link now}, in steps of 10 s: for pictures of hours. */
+export const coarseNow = computed(() => now.value - (now.value % 10_000));

@@ -6,6 +6,7 @@ export type {
   DueTimes,
   Job,
   Jobs,
+  Lanes,
   Me,
   OneJob,
   OneRun,

@@ -1,10 +1,11 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from './address';
 import { Deployments } from './deployments';
 import { JobsTable } from './jobs-table';
 import type { Job, Jobs } from './model';
+import { pageNumber, Pages } from './pages';
 import { FailureNotice, Icon, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { SearchBox } from './search-box';
 import type { ShownState } from './words';
 import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LOOKS } from './words';
 import { useLive } from './use-live';
@@ -90,8 +91,7 @@ function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
     (job) => (tag === undefined || job.tags.includes(tag)) && words.every((word) => isIn(job, word)),
   );
   const chosen = searched.filter((job) => isInState(job, state)).toSorted(ORDERS[sort]);
-  const pages = Math.max(1, Math.ceil(chosen.length / PAGE));
-  const page = Math.min(pages, Math.max(1, Math.trunc(Number(param('page') ?? 1)) || 1));
+  const page = Math.min(Math.max(1, Math.ceil(chosen.length / PAGE)), pageNumber());
   const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
   return (
     <>
@@ -111,7 +111,7 @@ function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
           </p>
         </Notice>
       )}
-      {pages > 1 && <Pages page={page} pages={pages} count={chosen.length} />}
+      <Pages page={page} size={PAGE} count={chosen.length} of="jobs" />
     </>
   );
 }
@@ -226,30 +226,6 @@ function Search({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
   );
 }
 
-function SearchBox(): JSX.Element {
-  const box = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const isTyping = event.target instanceof HTMLElement && event.target.matches('input, textarea, select, dialog *');
-      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      box.current?.focus();
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
-  return (
-    <input
-      ref={box}
-      type="search"
-      aria-label="Search jobs"
-      placeholder="Search jobs   /"
-      value={param('q') ?? ''}
-      onInput={({ currentTarget: { value } }) => go(changed({ q: value, page: undefined }), 'replace')}
-    />
-  );
-}
-
 const SORTS: Readonly<Record<Sort, string>> = {
   worst: 'Worst first',
   name: 'By name',
@@ -273,26 +249,5 @@ function SortSelect(): JSX.Element {
         </option>
       ))}
     </select>
-  );
-}
-
-function Pages({
-  page,
-  pages,
-  count,
-}: {
-  readonly page: number;
-  readonly pages: number;
-  readonly count: number;
-}): JSX.Element {
-  const first = (page - 1) * PAGE + 1;
-  return (
-    <nav class="pages" aria-label="Pages of jobs">
-      {page > 1 ? <Link href={changed({ page: page === 2 ? undefined : String(page - 1) })}>Previous</Link> : <span />}
-      <span class="muted">
-        {first} to {Math.min(count, first + PAGE - 1)} of {count}
-      </span>
-      {page < pages ? <Link href={changed({ page: String(page + 1) })}>Next</Link> : <span />}
-    </nav>
   );
 }

@@ -54,6 +54,21 @@ export function Link({ href, current, children, ...rest }: LinkProps): JSX.Eleme
   );
 }
 
+interface SvgLinkProps {
+  readonly href: string;
+  readonly kind: string;
+  readonly children: ComponentChildren;
+}
+
+/** A link in a picture. Arrow keys lead to it, and Tab passes it. */
+export function SvgLink({ href, kind, children }: SvgLinkProps): JSX.Element {
+  return (
+    <a href={href} data-item={kind} tabindex={-1} onClick={follow}>
+      {children}
+    </a>
+  );
+}
+
 function follow(event: TargetedMouseEvent<HTMLAnchorElement>): void {
   // A new tab or window is the browser's to open.
   if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;

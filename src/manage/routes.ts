@@ -1,6 +1,7 @@
 import { aboutRoutes } from './about-routes';
 import { actionsRoutes } from './actions-routes';
 import { jobsRoutes } from './jobs-routes';
+import { lanesRoutes } from './lanes-routes';
 import { auditRoutes } from './audit-routes';
 import type { Route } from './route';
 import { runsRoutes } from './runs-routes';
@@ -8,6 +9,7 @@ import { runsRoutes } from './runs-routes';
 /** The route table: the server, the OpenAPI document, the reference page and the tests read it. */
 export const ROUTES: readonly Route[] = [
   ...jobsRoutes,
+  ...lanesRoutes,
   ...runsRoutes,
   ...actionsRoutes,
   ...auditRoutes,

@@ -5,7 +5,7 @@ import { SHOP, shopHandler } from './dashboard-world';
 
 async function main(): Promise<void> {
   const { url, sim } = await serveDashboard({
-    ...{ jobs: SHOP, handler: shopHandler, deployments: 3, pastMs: 4 * 3_600_000 },
+    ...{ jobs: SHOP, handler: shopHandler, deployments: 3, pastMs: 13 * 3_600_000 },
     ...{ environment: { name: 'production', color: 'red' }, port: Number(process.argv[2] ?? 0) },
   });
   const spec = SHOP.find(({ name }) => name === 'export-ledger');

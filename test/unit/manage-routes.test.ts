@@ -27,6 +27,7 @@ const SENT: Readonly<Record<string, Sent>> = {
   listJobs: { path: 'jobs' },
   getJob: { path: 'jobs/a' },
   listDueTimes: { path: 'next' },
+  listLanes: { path: 'lanes' },
   explain: { path: `jobs/a/why?time=${DUE}` },
   listDeployments: { path: 'deployments' },
   listRuns: { path: 'runs' },

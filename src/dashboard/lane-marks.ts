@@ -1,0 +1,124 @@
+import type { Lanes } from './model';
+
+export type Lane = Lanes['lanes'][number];
+export type Past = Lane['recent'][number];
+
+/** A stretch of time, in milliseconds. */
+interface Stretch {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** An outcome, from the call of its handler to its end. */
+interface PastMark extends Stretch {
+  readonly item: Past;
+  /** When it should have begun. */
+  readonly dueAt: number;
+}
+
+/** Planned runs that are too close to each other to be drawn apart. */
+export interface PlannedMark extends Stretch {
+  readonly first: number;
+  readonly last: number;
+  readonly count: number;
+}
+
+/** What is drawn in a lane. */
+interface Marks {
+  readonly past: readonly PastMark[];
+  readonly current: (Stretch & { readonly expected: number }) | undefined;
+  readonly planned: readonly PlannedMark[];
+  /** Where a run, if it takes as long as usual, is still in progress at the next due time. */
+  readonly overlaps: readonly Stretch[];
+  /** The row has no outcomes from before this time, though there were some. */
+  readonly knownFrom: number | undefined;
+  /** There are more due times after this one than the answer has. */
+  readonly plannedUntil: number | undefined;
+}
+
+/** As many outcomes as a row has. */
+const RECENT = 20;
+
+/** @param apartMs planned runs with less than this between them are drawn as one */
+export function marksOf(lane: Lane, now: number, apartMs: number): Marks {
+  const { recent, currentRun, offsetMs, medianMs, isComplete, planned } = lane;
+  const usual = medianMs ?? 0;
+  const past = recent.map((item) => pastMark(item, offsetMs));
+  const due = planned.map((at) => Date.parse(at));
+  const from = currentRun === null ? 0 : Date.parse(currentRun.startedAt ?? currentRun.scheduledFor);
+  const current = currentRun === null ? undefined : { from, until: now, expected: Math.max(now, from + usual) };
+  const begun = current === undefined ? [] : [{ from, until: current.expected }];
+  const stretches = [...begun, ...due.map((at) => ({ from: at, until: at + usual }))];
+  return {
+    ...{ past, current },
+    planned: grouped(due, usual, apartMs),
+    overlaps: overlapsOf(stretches),
+    knownFrom: recent.length < RECENT ? undefined : past[0]?.dueAt,
+    plannedUntil: isComplete ? undefined : due.at(-1),
+  };
+}
+
+function pastMark(item: Past, offsetMs: number): PastMark {
+  const scheduledFor = Date.parse(item.scheduledFor);
+  if (item.kind === 'gap') {
+    const at = scheduledFor + offsetMs;
+    return { item, dueAt: at, from: at, until: at };
+  }
+  // A request is due at once.
+  const dueAt = scheduledFor + (item.runId.includes('Z-m-') ? 0 : offsetMs);
+  const from = dueAt + (item.latenessMs ?? 0);
+  return { item, dueAt, from, until: from + (item.durationMs ?? 0) };
+}
+
+function grouped(due: readonly number[], usual: number, apartMs: number): readonly PlannedMark[] {
+  const groups: PlannedMark[] = [];
+  for (const at of due) {
+    const group = groups.at(-1);
+    if (group !== undefined && at - group.until < apartMs) {
+      groups[groups.length - 1] = {
+        ...group,
+        last: at,
+        until: Math.max(group.until, at + usual),
+        count: group.count + 1,
+      };
+    } else {
+      groups.push({ from: at, until: at + usual, first: at, last: at, count: 1 });
+    }
+  }
+  return groups;
+}
+
+function overlapsOf(stretches: readonly Stretch[]): readonly Stretch[] {
+  const overlaps: Stretch[] = [];
+  for (const [index, { until }] of stretches.entries()) {
+    const next = stretches[index + 1];
+    if (next === undefined || next.from >= until) continue;
+    const last = overlaps.at(-1);
+    if (last !== undefined && next.from <= last.until) {
+      overlaps[overlaps.length - 1] = { from: last.from, until: Math.max(last.until, until) };
+    } else {
+      overlaps.push({ from: next.from, until });
+    }
+  }
+  return overlaps;
+}
+
+/** How many planned runs are in progress at once, from one instant of change to the next. */
+export function atOnce(
+  lanes: readonly Lane[],
+  now: number,
+): readonly { readonly at: number; readonly count: number }[] {
+  const steps = new Map<number, number>();
+  const add = (at: number, change: number): void => void steps.set(at, (steps.get(at) ?? 0) + change);
+  for (const { planned, medianMs } of lanes) {
+    for (const text of planned) {
+      const at = Date.parse(text);
+      // A run of a moment can still be seen.
+      add(at, 1);
+      add(at + Math.max(1_000, medianMs ?? 0), -1);
+    }
+  }
+  let count = 0;
+  const ordered = [...steps].toSorted(([a], [b]) => a - b).map(([at, change]) => ({ at, count: (count += change) }));
+  return [{ at: now, count: 0 }, ...ordered];
+}

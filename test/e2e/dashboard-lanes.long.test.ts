@@ -1,0 +1,148 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { NonRetryableError } from '../../src/handler/handler';
+import { layoutShift, openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
+import type { DashboardServer } from '../support/dashboard';
+import { serveDashboard } from '../support/dashboard';
+import { jobSpec } from '../support/job';
+
+const MINUTE = 60_000;
+
+/** `long` takes longer than the time between its due times. */
+const JOBS = [
+  jobSpec('bad', '*/5 * * * *', { tags: ['billing'] }),
+  jobSpec('long', '*/5 * * * *'),
+  jobSpec('often', '* * * * *'),
+  jobSpec('seldom', '0 0 1 1 *'),
+];
+
+let browser: Browser;
+let server: DashboardServer | undefined;
+const open: { page?: Page & { troubles: string[] } } = {};
+
+async function start(options: Partial<Parameters<typeof serveDashboard>[0]> = {}): Promise<void> {
+  server = await serveDashboard({
+    ...{ jobs: JOBS, deployments: 1, pastMs: 40 * MINUTE },
+    handler: async ({ job }, on) => {
+      if (job === 'bad') throw new NonRetryableError('it is broken');
+      if (job === 'long') await new Promise<void>((resolve) => void on.coordinator.clock.after(7 * MINUTE, resolve));
+    },
+    ...options,
+  });
+}
+
+async function visit(query: string, options: Parameters<typeof openPage>[1] = {}): Promise<Page> {
+  open.page = await openPage(browser, options);
+  await open.page.goto(`${server?.url ?? ''}${query}`);
+  return open.page;
+}
+
+function names(page: Page): Promise<string[]> {
+  return page.locator('.lane a.job').allTextContents();
+}
+
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+
+afterEach(async () => {
+  const troubles = open.page?.troubles ?? [];
+  await open.page?.context().close();
+  await server?.close();
+  delete open.page;
+  server = undefined;
+  expect(troubles).toEqual([]);
+});
+
+afterAll(() => browser.close());
+
+describe('the lanes', () => {
+  it('show what has run and what is planned, with overlaps, and count the jobs without a lane', async () => {
+    await start();
+    const page = await visit('');
+    await page.getByRole('link', { name: 'Lanes' }).click();
+    await page.locator('.lane a.job').first().waitFor();
+    const order = await names(page);
+    expect(order[0]).toBe('bad');
+    expect(order.toSorted()).toEqual(['bad', 'long', 'often']);
+    await page.getByText('3 jobs, 1 with nothing in the last or the next 12 hours left out').waitFor();
+    const laneOf = (name: string) => page.locator('li.lane').filter({ hasText: name });
+    const label = (name: string) => laneOf(name).locator('svg[role=group]').getAttribute('aria-label');
+    expect(await label('bad')).toMatch(/^bad: \d failed; \d+ planned, the next \d\d:\d\d$/);
+    expect(await label('long')).toMatch(/^long: .*overlapped.*; runs overlap \d+ times$/);
+    expect(await label('often')).toMatch(/^often: 20 succeeded.*; 200 and more planned/);
+    expect(await laneOf('long').locator('.overlap').count()).toBeGreaterThan(2);
+    expect(await layoutShift(page)).toBeLessThan(0.02);
+  });
+
+  it('are left and right, up and down with the keyboard, and each run has a name', async () => {
+    await start();
+    const page = await visit('?view=lanes');
+    const first = page.locator('svg[role=group]').first();
+    await first.focus();
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    await page.keyboard.press('ArrowLeft');
+    expect(await focused()).toMatch(/^bad: failed \d\d:\d\d/);
+    expect(await page.locator('.readout').innerText()).toMatch(/^bad: failed/);
+    await page.keyboard.press('ArrowRight');
+    expect(await focused()).toMatch(/^bad: planned \d\d:\d\d/);
+    await page.keyboard.press('ArrowDown');
+    expect(await page.evaluate<string>('document.activeElement.getAttribute("aria-label")')).toMatch(/^(long|often): /);
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: /^Run of/ }).waitFor();
+    expect(new URL(page.url()).searchParams.get('run')).toMatch(/^bad-/);
+  });
+
+  it('have their filters in the address', async () => {
+    await start();
+    const page = await visit('?view=lanes');
+    await page.getByRole('link', { name: '±1 h' }).click();
+    await page.getByLabel('Tag').selectOption('billing');
+    await expect.poll(() => names(page)).toEqual(['bad']);
+    expect(new URL(page.url()).search).toBe('?view=lanes&hours=1&tag=billing');
+    await page.getByRole('searchbox').fill('nothing like it');
+    await page.getByRole('heading', { name: 'No lane matches' }).waitFor();
+    await page.getByRole('link', { name: 'Show all lanes' }).click();
+    await expect.poll(() => names(page)).toHaveLength(3);
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('are accessible in the %s theme at a width of %i', async (colorScheme, width) => {
+    await start();
+    const page = await visit('?view=lanes', { colorScheme, viewport: { width, height: 740 } });
+    await page.locator('svg[role=group]').first().waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await pageWidth(page)).toBeLessThanOrEqual(width);
+  });
+
+  it('of 1,000 jobs come in pages of 50', async () => {
+    await start({
+      jobs: Array.from({ length: 1_000 }, (_, index) => jobSpec(`job-${String(index).padStart(4, '0')}`, '@hourly')),
+      pastMs: MINUTE,
+    });
+    const page = await visit('?view=lanes');
+    await page.locator('.lane a.job').first().waitFor();
+    expect(await names(page)).toHaveLength(50);
+    expect(await page.getByRole('navigation', { name: 'Pages of lanes' }).innerText()).toContain('1 to 50 of 1000');
+    await page.getByRole('link', { name: 'Next', exact: true }).click();
+    await expect.poll(async () => (await names(page))[0]).toBe('job-0050');
+    expect(await layoutShift(page)).toBeLessThan(0.02);
+  });
+
+  it.each([
+    ['there are no jobs', { jobs: [] }, 'There are no jobs yet'],
+    ['nothing is near', { jobs: [jobSpec('seldom', '@manual')] }, /^Nothing ran or is due/],
+    ['nobody is logged in', { role: undefined }, 'You are not logged in'],
+  ] as const)('explain themselves where %s', async (_, options, heading) => {
+    await start(options);
+    const page = await visit('?view=lanes');
+    await page.getByRole('heading', { name: heading }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+});

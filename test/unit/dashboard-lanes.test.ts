@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import type { Lane } from '../../src/dashboard/lane-marks';
+import { atOnce, marksOf } from '../../src/dashboard/lane-marks';
+
+const T0 = Date.UTC(2026, 0, 1, 12);
+const MINUTE = 60_000;
+
+function at(minutes: number): string {
+  return new Date(T0 + minutes * MINUTE).toISOString();
+}
+
+function lane(changes: Partial<Lane> = {}): Lane {
+  return {
+    ...{ name: 'a', state: 'idle', detail: null, tags: [], timeZone: 'UTC', lastRun: null, recent: [], failures: 0 },
+    ...{ currentRun: null, nextDueAt: null, pause: null, offsetMs: 0, medianMs: null, planned: [], isComplete: true },
+    ...changes,
+  };
+}
+
+function run(minutes: number, changes: Partial<Lane['recent'][number] & { kind: 'run' }> = {}): Lane['recent'][number] {
+  return {
+    ...{ kind: 'run', runId: 'a-20260101T000000Z', scheduledFor: at(minutes), outcome: 'succeeded' },
+    ...{ latenessMs: 0, durationMs: MINUTE, attempts: 1 },
+    ...changes,
+  };
+}
+
+describe('the marks of a lane', () => {
+  it('place a run by its spread and lateness, and a request without the spread', () => {
+    const late = run(-30, { latenessMs: 2 * MINUTE });
+    const { past } = marksOf(
+      lane({ offsetMs: 5 * MINUTE, recent: [late, run(-10, { runId: 'a-20260101T000000Z-m-x' })] }),
+      T0,
+      0,
+    );
+    expect(past).toMatchObject([
+      { dueAt: T0 - 25 * MINUTE, from: T0 - 23 * MINUTE, until: T0 - 22 * MINUTE },
+      { dueAt: T0 - 10 * MINUTE, from: T0 - 10 * MINUTE },
+    ]);
+  });
+
+  it('draw planned runs as long as the median, and those too close to each other as one', () => {
+    const planned = [5, 10, 30].map(at);
+    const apart = marksOf(lane({ planned, medianMs: MINUTE }), T0, MINUTE).planned;
+    expect(apart.map(({ from, until, count }) => [from - T0, until - T0, count])).toEqual([
+      [5 * MINUTE, 6 * MINUTE, 1],
+      [10 * MINUTE, 11 * MINUTE, 1],
+      [30 * MINUTE, 31 * MINUTE, 1],
+    ]);
+    const merged = marksOf(lane({ planned, medianMs: MINUTE }), T0, 5 * MINUTE).planned;
+    expect(merged).toMatchObject([{ count: 2, first: T0 + 5 * MINUTE, last: T0 + 10 * MINUTE }, { count: 1 }]);
+  });
+
+  it('mark where a planned run, or the one in progress, reaches the next due time', () => {
+    const planned = [5, 15, 40].map(at);
+    expect(marksOf(lane({ planned, medianMs: 10 * MINUTE }), T0, 0).overlaps).toEqual([]);
+    expect(marksOf(lane({ planned, medianMs: 12 * MINUTE }), T0, 0).overlaps).toEqual([
+      { from: T0 + 15 * MINUTE, until: T0 + 17 * MINUTE },
+    ]);
+    const currentRun = {
+      ...{ runId: 'a-20260101T000000Z', scheduledFor: at(-5), trigger: 'schedule' as const, attempt: 1 },
+      ...{ startedAt: at(-5), retryAt: null, holder: 'd1' },
+    };
+    const { current, overlaps } = marksOf(lane({ currentRun, planned: [at(5)], medianMs: 12 * MINUTE }), T0, 0);
+    expect(current).toEqual({ from: T0 - 5 * MINUTE, until: T0, expected: T0 + 7 * MINUTE });
+    expect(overlaps).toEqual([{ from: T0 + 5 * MINUTE, until: T0 + 7 * MINUTE }]);
+  });
+
+  it('join overlaps that follow each other', () => {
+    const { overlaps } = marksOf(lane({ planned: [0, 5, 10, 15].map(at), medianMs: 12 * MINUTE }), T0, 0);
+    expect(overlaps).toEqual([{ from: T0 + 5 * MINUTE, until: T0 + 22 * MINUTE }]);
+  });
+
+  it('name the limits of what is known', () => {
+    const recent = Array.from({ length: 20 }, (_, index) => run(index - 20));
+    expect(marksOf(lane({ recent }), T0, 0).knownFrom).toBe(T0 - 20 * MINUTE);
+    expect(marksOf(lane({ recent: recent.slice(1) }), T0, 0).knownFrom).toBeUndefined();
+    const planned = [at(1), at(2)];
+    expect(marksOf(lane({ planned, isComplete: false }), T0, 0).plannedUntil).toBe(T0 + 2 * MINUTE);
+    expect(marksOf(lane({ planned }), T0, 0).plannedUntil).toBeUndefined();
+  });
+});
+
+it('the planned runs of all lanes are counted where they run at once', () => {
+  const lanes = [
+    lane({ planned: [at(5)], medianMs: 10 * MINUTE }),
+    lane({ name: 'b', planned: [at(10)], medianMs: 10 * MINUTE }),
+  ];
+  expect(atOnce(lanes, T0).map((step) => [(step.at - T0) / MINUTE, step.count])).toEqual([
+    [0, 0],
+    [5, 1],
+    [10, 2],
+    [15, 1],
+    [20, 0],
+  ]);
+});
