@@ -1,7 +1,6 @@
 import type { EpochMs } from '../core/brand';
 import type { Pause } from '../core/control';
 import { currentPause } from '../core/control';
-import { parseDuration } from '../core/duration';
 import { showSpan } from '../core/show-time';
 import { endMaintenance, startMaintenance } from '../operator/fleet';
 import { passedOver } from '../operator/passed-over';
@@ -14,7 +13,7 @@ import { UsageError } from './cli-error';
 import { userName } from './person';
 import { recordedChange } from './recorded';
 import type { ShowTime } from './time';
-import { parseTime, timeIn, timesOf } from './time';
+import { plannedEnd, timesOf } from './time';
 
 export interface PauseOptions extends ManyOptions {
   readonly note: string;
@@ -28,7 +27,7 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
   const by = options.by ?? userName();
-  const untilIn = endOf(options.until, Date.now());
+  const untilIn = plannedEnd(options.until, Date.now());
   const show = timesOf(options);
   return actOnJobs(jobs, options, {
     verb: 'Pause',
@@ -55,15 +54,6 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
       await startMaintenance(store, { by, note, until: untilIn('UTC'), jobs: chosen });
     },
   });
-}
-
-/** The planned end of a pause, for a job in a zone. */
-function endOf(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
-  if (text === undefined) return () => undefined;
-  const duration = parseDuration(text.trim());
-  if (duration !== undefined) return () => now + duration;
-  const moment = parseTime(text, '--until');
-  return (timeZone) => timeIn(moment, timeZone);
 }
 
 function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): readonly string[] {

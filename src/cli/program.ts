@@ -1,6 +1,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { RUN_FATES, UNRUN_FATES } from '../core/fate';
 import { VERSION } from '../version';
+import type { AckOptions } from './ack';
 import type { CordonOptions, UncordonOptions } from './cordon';
 import type { DevArguments } from './dev';
 import type { DoctorOptions } from './doctor';
@@ -66,6 +67,7 @@ export function createProgram(done: Done): Command {
   addLogs(program, done);
   addRequests(program, done);
   addPauses(program, done);
+  addAcknowledgements(program, done);
   addFleet(program, done);
   addMending(program, done);
   addRecover(program, done);
@@ -118,7 +120,10 @@ function addStatus(program: Command, done: Done): void {
   )
     .argument('[JOB...]', 'names of jobs, or patterns such as "report-*" (default: all)')
     .option('--tag <TAG>', 'the jobs with this tag')
-    .option('--failed', 'the jobs that are overdue, quarantined, or whose last run did not succeed')
+    .option(
+      '--failed',
+      'the jobs that are overdue, quarantined, or whose last run did not succeed, without acknowledged ones',
+    )
     .option('--watch', 'follow the state until q or Ctrl+C; where there is no terminal, print it at each change')
     .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
     .addHelpText('after', examples('cronlease status', 'cronlease status --watch --tag billing'))
@@ -283,6 +288,31 @@ function addPauses(program: Command, done: Done): void {
     .action(async (jobs: string[], options: ManyOptions) =>
       done(await (await import('./pause.js')).resume(jobs, options)),
     );
+}
+
+function addAcknowledgements(program: Command, done: Done): void {
+  acting(
+    program,
+    'ack',
+    'acknowledge the failures of a job',
+    'Acknowledges the failures of a job until its next success: "cronlease status" then lists the job below those that nobody looks after. A later failure after a success is not acknowledged. Used again, it replaces the note and the end.',
+  )
+    .option('--note <TEXT>', 'what you do about it, up to 200 characters, for others to read')
+    .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
+    .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
+    .option('--json', 'print {job, by, note, at, until}')
+    .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being mended" --until 8h'))
+    .action(async (job: string, options: AckOptions) => done(await (await import('./ack.js')).ack(job, options)));
+
+  acting(
+    program,
+    'unack',
+    'remove the acknowledgement of a job',
+    'Removes the acknowledgement of a job, which then counts as one that nobody looks after.',
+  )
+    .option('--json', 'print {job, by, note, at, until}')
+    .addHelpText('after', examples('cronlease unack nightly-report'))
+    .action(async (job: string, options: OperateOptions) => done(await (await import('./ack.js')).unack(job, options)));
 }
 
 /** Commands about deployments. */

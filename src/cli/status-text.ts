@@ -4,7 +4,7 @@ import { oneLine } from '../core/text';
 import type { JobStateName, JobStatus } from '../operator/job-status';
 import { JOB_STATES } from '../operator/job-status';
 import type { DeploymentStatus, Overview } from '../operator/overview';
-import { isFailing, needsAttention } from '../operator/overview';
+import { isAcknowledged, isFailing, needsAttention } from '../operator/overview';
 import type { Column, Concession, Span } from './fit';
 import { fitLine, fittedTable, paint, wrapped } from './fit';
 import type { Style } from './output';
@@ -115,7 +115,7 @@ function summary({ jobs }: Overview, { none }: StatusView): readonly (readonly S
   const groups = JOB_STATES.flatMap((state): readonly (readonly Span[])[] => {
     const count = jobs.filter((job) => job.state === state).length;
     const own = count === 0 ? [] : [[{ text: `${count} ${state}`, format: STATE_FORMATS[state] }]];
-    return state === 'overdue' ? [...own, ...failingGroup(jobs)] : own;
+    return state === 'overdue' ? [...own, ...failingGroup(jobs), ...acknowledgedGroup(jobs)] : own;
   });
   return [[{ text: jobs.length === 1 ? '1 job' : `${jobs.length} jobs`, format: 'bold' }], ...groups];
 }
@@ -124,6 +124,11 @@ function summary({ jobs }: Overview, { none }: StatusView): readonly (readonly S
 function failingGroup(jobs: readonly JobStatus[]): readonly (readonly Span[])[] {
   const count = jobs.filter((job) => job.state !== 'overdue' && needsAttention(job) && isFailing(job)).length;
   return count === 0 ? [] : [[{ text: `${count} failing`, format: 'red' }]];
+}
+
+function acknowledgedGroup(jobs: readonly JobStatus[]): readonly (readonly Span[])[] {
+  const count = jobs.filter(isAcknowledged).length;
+  return count === 0 ? [] : [[{ text: `${count} acknowledged`, format: 'yellow' }]];
 }
 
 function timeGroup({ now, show, note = '' }: StatusView): readonly Span[] {
@@ -209,8 +214,18 @@ function nextCell({ dueSince, nextDueAt }: JobStatus, { now }: StatusView): read
   return [{ text: nextDueAt === null ? '-' : `in ${showAge(Date.parse(nextDueAt) - now)}` }];
 }
 
-/** What a person should know of a job that needs one, or that somebody has stopped. */
+/** What a person should know of a job that needs one, or that somebody has stopped or looks after. */
 function detailOf(job: JobStatus, view: StatusView): string {
+  const acknowledgement = job.episode?.acknowledgement ?? null;
+  const state = stateDetail(job, view);
+  if (acknowledgement === null) return state;
+  const { by, note, until } = acknowledgement;
+  const end = until === null ? '' : ` until ${view.show(Date.parse(until))}`;
+  const text = oneLine(`acknowledged by ${by}${end}${note === '' ? '' : `: ${note}`}`);
+  return state === '' ? text : `${text}; ${state}`;
+}
+
+function stateDetail(job: JobStatus, view: StatusView): string {
   const { state, detail, pause, overdueSince, currentRun, failures } = job;
   const row = failures > 1 ? [`${failures} failures in a row`] : [];
   switch (state) {

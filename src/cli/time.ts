@@ -1,4 +1,5 @@
 import type { EpochMs } from '../core/brand';
+import { parseDuration } from '../core/duration';
 import { instantOf, parseMoment } from '../core/schedule/moment';
 import type { Moment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
@@ -47,6 +48,15 @@ function offset(zone: string): string {
 /** The instant of a TIME, for a job in this zone. */
 export function timeIn(moment: Moment, timeZone: string): EpochMs {
   return instantOf(moment, zoneOf(timeZone));
+}
+
+/** The end that a person plans, as a time or as a duration from now. A time without an offset is in the job's zone. */
+export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
+  if (text === undefined) return () => undefined;
+  const duration = parseDuration(text.trim());
+  if (duration !== undefined) return () => now + duration;
+  const moment = parseTime(text, '--until');
+  return (timeZone) => timeIn(moment, timeZone);
 }
 
 /** The zone in which a command prints times. */

@@ -6,6 +6,7 @@
 import type { CallOptions, Change, ClientOptions } from './transport';
 import { createTransport } from './transport';
 import type {
+  Acknowledged,
   Audit,
   Calendar,
   Cancelled,
@@ -98,6 +99,14 @@ export interface PlannedEnd {
   readonly until?: string | undefined;
 }
 
+/** The options of an acknowledgement. */
+export interface AcknowledgeOptions extends ChangeOptions {
+  /** What you do about it, for everybody to read. */
+  readonly note?: string | undefined;
+  /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: with the next success. */
+  readonly until?: string | undefined;
+}
+
 /** The options of a change with a reason. */
 export interface ReasonOptions extends ChangeOptions {
   /** Why: it is recorded. */
@@ -132,6 +141,9 @@ export interface Client {
   cancelRun(runId: string, options?: ReasonOptions): Promise<Cancelled>;
   pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<Paused>;
   resumeJob(job: string, options?: ReasonOptions): Promise<Resumed>;
+  /** Acknowledges the failures of a job until its next success: lists show it below those that nobody looks after. */
+  acknowledge(job: string, options?: AcknowledgeOptions): Promise<Acknowledged>;
+  unacknowledge(job: string, options?: ChangeOptions): Promise<Acknowledged>;
   /** Pauses several jobs. One that cannot be paused does not keep the others from it. */
   pauseJobs(jobs: JobChoice, note: string, options?: CallOptions & PlannedEnd): Promise<PausedMany>;
   resumeJobs(jobs: JobChoice, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<PausedMany>;
@@ -149,7 +161,7 @@ export interface Client {
 }
 
 export function createClient(clientOptions: ClientOptions): Client {
-  const { get, post, pollMs } = createTransport(clientOptions);
+  const { get, post, remove, pollMs } = createTransport(clientOptions);
   const part = encodeURIComponent;
   return {
     listJobs: (query = {}, options) => get('jobs', query, options),
@@ -167,6 +179,12 @@ export function createClient(clientOptions: ClientOptions): Client {
     cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, request(options)),
     pauseJob: (job, note, { until, ...options } = {}) =>
       post(`jobs/${part(job)}/pause`, { ...options, body: { note, ...(until === undefined ? {} : { until }) } }),
+    acknowledge: (job, { note, until, ...options } = {}) =>
+      post(`jobs/${part(job)}/acknowledgement`, {
+        ...options,
+        body: { ...(note === undefined ? {} : { note }), ...(until === undefined ? {} : { until }) },
+      }),
+    unacknowledge: (job, options = {}) => remove(`jobs/${part(job)}/acknowledgement`, options),
     resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, request(options)),
     pauseJobs: (jobs, note, { until, ...options } = {}) =>
       post('pause', { ...options, body: { ...jobs, note, ...(until === undefined ? {} : { until }) } }),

@@ -30,6 +30,7 @@ export interface Change extends CallOptions {
 export interface Transport {
   get<Answer>(path: string, query: Query, options: CallOptions | undefined): Promise<Answer>;
   post<Answer>(path: string, change: Change): Promise<Answer>;
+  remove<Answer>(path: string, change: Omit<Change, 'body' | 'idempotencyKey'>): Promise<Answer>;
   pollMs(): number | undefined;
 }
 
@@ -64,15 +65,26 @@ export function createTransport({ baseUrl, key, getToken, fetch: given }: Client
       for (const oldest of [...kept.keys()].slice(0, -KEPT)) kept.delete(oldest);
       return value as Answer;
     },
-    async post<Answer>(path: string, { body = {}, ifVersion, idempotencyKey, signal }: Change) {
-      const headers: Record<string, string> = { 'content-type': 'application/json', 'x-cronlease-request': '1' };
-      if (ifVersion !== undefined) headers['if-match'] = `"${ifVersion}"`;
+    async post<Answer>(path: string, { body = {}, idempotencyKey, ...change }: Change) {
+      const headers: Record<string, string> = { ...headersOf(change), 'content-type': 'application/json' };
       if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
-      const init = { method: 'POST', body: JSON.stringify(body), ...(signal === undefined ? {} : { signal }) };
+      const init = { method: 'POST', body: JSON.stringify(body), ...signalOf(change) };
       return (await valueOf(await send(path, init, headers))) as Answer;
+    },
+    async remove<Answer>(path: string, change: Omit<Change, 'body' | 'idempotencyKey'>) {
+      const init = { method: 'DELETE', ...signalOf(change) };
+      return (await valueOf(await send(path, init, headersOf(change)))) as Answer;
     },
     pollMs: () => pollMs,
   };
+}
+
+function headersOf({ ifVersion }: Change): Record<string, string> {
+  return { 'x-cronlease-request': '1', ...(ifVersion === undefined ? {} : { 'if-match': `"${ifVersion}"` }) };
+}
+
+function signalOf({ signal }: CallOptions): CallOptions {
+  return signal === undefined ? {} : { signal };
 }
 
 function queryText(query: Query): string {

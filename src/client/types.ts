@@ -23,6 +23,7 @@ export type Health = z.output<typeof schema.Health>;
 export type Requested = z.output<typeof schema.Requested>;
 export type Cancelled = z.output<typeof schema.Cancelled>;
 export type Cordoned = z.output<typeof schema.Cordoned>;
+export type Acknowledged = z.output<typeof schema.Acknowledged>;
 export type Audit = z.output<typeof schema.Audit>;
 export type Json = z.input<typeof schema.Json>;
 export type PausedMany = z.output<typeof schema.PausedMany>;

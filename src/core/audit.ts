@@ -5,7 +5,8 @@ import type { Origin } from './origin';
 import { boundedOrigin, readOrigin } from './origin';
 
 /** What people change, by the words of the command line. */
-export type Action = 'run' | 'rerun' | 'cancel' | 'pause' | 'resume' | 'cordon' | 'uncordon' | 'unlock' | 'forget';
+export type Action =
+  'run' | 'rerun' | 'cancel' | 'pause' | 'resume' | 'ack' | 'unack' | 'cordon' | 'uncordon' | 'unlock' | 'forget';
 
 /** One change, or an attempt at one. */
 export interface AuditEntry {

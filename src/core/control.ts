@@ -1,4 +1,6 @@
 import type { EpochMs } from './brand';
+import type { Acknowledgement } from './episode';
+import { readAcknowledgement } from './episode';
 import { isRequestId } from './key';
 import { isInstant, MetadataReader, writeMetadata } from './metadata';
 import type { Asked } from './origin';
@@ -31,9 +33,11 @@ export interface Control {
   /** The id of the run to cancel. */
   readonly cancel: string | undefined;
   readonly requests: readonly ManualRequest[];
+  /** It counts only while it is in force. An older build that writes the control drops it. */
+  readonly acknowledgement: Acknowledgement | undefined;
 }
 
-export const NO_CONTROL: Control = { pauses: [], cancel: undefined, requests: [] };
+export const NO_CONTROL: Control = { pauses: [], cancel: undefined, requests: [], acknowledgement: undefined };
 
 export function encodeControl(control: Control): Readonly<Record<string, string>> {
   return writeMetadata({
@@ -41,6 +45,7 @@ export function encodeControl(control: Control): Readonly<Record<string, string>
     pauses: control.pauses,
     cancel: control.cancel,
     requests: control.requests,
+    acknowledged: control.acknowledgement === undefined ? undefined : [control.acknowledgement],
   });
 }
 
@@ -63,6 +68,7 @@ export function decodeControl(metadata: Readonly<Record<string, string>>): Contr
         ? { number, id, time, ...readAsked(asked) }
         : undefined,
     ),
+    acknowledgement: readAcknowledgement(metadata['acknowledged']),
   };
 }
 

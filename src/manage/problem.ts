@@ -99,6 +99,8 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   OtherRun: [409, 'read the job again: another run is in progress'],
   AlreadyCordoned: [409, 'lift the cordon first, or leave it as it is'],
   NotCordoned: [409, 'read the deployments again: somebody else may have lifted it'],
+  NothingToAcknowledge: [409, 'read the job again: it may have succeeded'],
+  NotAcknowledged: [409, 'read the job again: its acknowledgement may have ended'],
   UnknownDeployment: [404, 'use a name that GET deployments lists'],
   KeyReused: [422, 'send a new key with each new request'],
   NotRecorded: [503, 'try again; the role Storage Blob Data Contributor is needed'],

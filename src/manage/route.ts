@@ -23,7 +23,7 @@ export interface Office extends Desk {
   readonly sweeps: Sweeps;
 }
 
-type Method = 'GET' | 'POST';
+type Method = 'GET' | 'POST' | 'DELETE';
 
 interface RouteFacts {
   readonly method: Method;
@@ -57,7 +57,7 @@ export interface Route extends RouteFacts {
   readonly id: string;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
-  /** {@link NOTHING}: the route takes no body. */
+  /** {@link NOTHING}: the route takes no body. That of a GET or a DELETE has no meaning in HTTP, and is not read. */
   readonly body: z.ZodType;
   readonly answer: z.ZodType;
   /** Reads the request, carries it out, and checks the answer: members that its schema lacks never leave the app. */

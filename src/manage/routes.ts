@@ -1,3 +1,4 @@
+import { acknowledgeRoutes } from './acknowledge-routes';
 import { aboutRoutes } from './about-routes';
 import { actionsRoutes } from './actions-routes';
 import { jobsRoutes } from './jobs-routes';
@@ -12,6 +13,7 @@ export const ROUTES: readonly Route[] = [
   ...lanesRoutes,
   ...runsRoutes,
   ...actionsRoutes,
+  ...acknowledgeRoutes,
   ...auditRoutes,
   ...aboutRoutes,
 ];

@@ -113,6 +113,35 @@ const ListedGap = named(
   }),
 );
 
+const Acknowledgement = named(
+  'Acknowledgement',
+  'The note of a person who looks after an episode. It ends with the next success, or at `until`.',
+  z.object({
+    by: z.string().describe('The person who acknowledged it.'),
+    note: z.string().describe('What the person wrote. May be empty.'),
+    at: Instant,
+    until: Instant.nullable().describe('When it ends by itself. Null: with the next success.'),
+  }),
+);
+
+const Episode = named(
+  'Episode',
+  'The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end it.',
+  z.object({
+    since: Instant.describe(
+      'The due time of its first failed run that is known, or when the job became overdue, if that was sooner.',
+    ),
+    isWhole: z
+      .boolean()
+      .describe("False: it began before `since`: the job's last 20 outcomes no longer show its beginning."),
+    failures: z.int().describe('How many runs have failed. 0: the job is overdue, and no run has failed.'),
+    firstRunId: z.string().nullable().describe('The first failed run that is known.'),
+    lastRunId: z.string().nullable().describe('The last failed run.'),
+    lastReason: Reason.nullable().describe('The reason of the last one. Null: its record has it.'),
+    acknowledgement: Acknowledgement.nullable().describe('The acknowledgement that is in force.'),
+  }),
+);
+
 const job = {
   name: z.string(),
   state: JobState,
@@ -126,6 +155,7 @@ const job = {
     'Its last outcomes, oldest first: up to 20.',
   ),
   failures: z.int().describe('How many runs in a row have failed.'),
+  episode: Episode.nullable().describe('Null: the job neither fails nor is overdue.'),
   currentRun: CurrentRun.nullable(),
   nextDueAt: Instant.nullable().describe(
     'The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled.',
@@ -226,7 +256,9 @@ export const OneJob = named(
     cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
     controlVersion: z
       .string()
-      .describe('The version of its pauses, requests and cancel: send it as `If-Match` with a change, in quotes.'),
+      .describe(
+        'The version of its pauses, requests, cancel and acknowledgement: send it as `If-Match` with a change, in quotes.',
+      ),
   }),
 );
 
@@ -476,6 +508,11 @@ export const PausedMany = named(
     ),
   }),
 );
+export const Acknowledged = named(
+  'Acknowledged',
+  'A job whose episode was acknowledged, or whose acknowledgement was removed.',
+  z.object({ job: z.string(), acknowledgement: Acknowledgement, ...change }),
+);
 export const Cordoned = named(
   'Cordoned',
   'A deployment that was cordoned, or whose cordon was lifted.',
@@ -493,7 +530,7 @@ export const Audit = named(
         actor: z.string().describe('The person, or the name of the key.'),
         channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
         reason: z.string().nullable().describe('Why, as the person wrote.'),
-        action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `cordon`, …'),
+        action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `ack`, …'),
         target: z.string().describe('The job or the deployment.'),
         state: z
           .enum(['begun', 'done', 'refused'])
@@ -518,6 +555,14 @@ export const PauseBody = named(
   'PauseBody',
   'The reason of a pause.',
   z.strictObject({ note: note.describe('The reason, which is shown to everybody.'), until }),
+);
+export const AcknowledgeBody = named(
+  'AcknowledgeBody',
+  'An acknowledgement.',
+  z.strictObject({
+    note: note.optional().describe('What you do about it, for everybody to read.'),
+    until: until.describe('When it ends by itself. Default: with the next success.'),
+  }),
 );
 export const CordonBody = named(
   'CordonBody',

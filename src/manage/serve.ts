@@ -102,7 +102,7 @@ async function carryOut(office: Office, request: ManageRequest, signal: AbortSig
   const answer = await route.handle(office, {
     ...{ params, caller, signal },
     query: queryOf(request.query),
-    body: route.method === 'GET' ? undefined : await bodyOf(request),
+    body: route.method === 'POST' ? await bodyOf(request) : undefined,
     ifMatch: ifMatchOf(route, request),
     idempotencyKey: idempotencyKeyOf(route, request),
   } satisfies RawCall);

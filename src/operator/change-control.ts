@@ -1,19 +1,16 @@
-import type { JobName } from '../core/brand';
 import type { Control, Pause } from '../core/control';
 import { encodeControl } from '../core/control';
+import { isInForce } from '../core/episode';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
-import { sameMetadata } from '../core/metadata';
-import type { CallOptions, LeaseStore, Metadata } from '../lease/store';
-import { StoreLimitError, StoreUnavailableError } from '../lease/store';
+import type { CallOptions, LeaseStore } from '../lease/store';
+import { changeRecord } from './change-record';
+import { outcomesOf } from './episode';
 import type { JobState } from './job-state';
 import { readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
-
-/** If so many writers in a row were faster, something is wrong. */
-const ATTEMPTS = 10;
 
 export interface Change<Result> {
   /** Undefined: write nothing. */
@@ -35,77 +32,46 @@ export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): 
  * Reads a job's control record, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
  *
  * @param change throws `OperatorError` if the request makes no sense in this state; may be called more than once
- * @throws OperatorError `Changed` if the control has another version than `options` wants; `Contended`
+ * @throws OperatorError `Changed` if the control has another version than `options` wants; `ControlFull`; `Contended`
  */
-export async function changeControl<Result>(
+export function changeControl<Result>(
   store: LeaseStore,
   subject: Subject,
   change: (state: JobState) => Change<Result> | Promise<Change<Result>>,
   options?: ChangeOptions,
 ): Promise<Result> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const state = await readState(store, subject.name, options);
-    if (options?.version !== undefined && options.version !== controlVersion(state)) {
-      throw new OperatorError(
-        'Changed',
-        `somebody has paused, resumed, requested or cancelled job "${subject.name}" meanwhile`,
-      );
-    }
-    const { control, result } = await change(state);
-    if (control === undefined) return result;
-    const metadata = encodeControl(tidy(control, state, subject));
-    if (await write(store, subject.name, metadata, state, options)) return result;
-  }
-  throw new OperatorError(
-    'Contended',
-    `the control record of job "${subject.name}" keeps changing, because others write it: try again`,
+  const record = {
+    name: subject.name,
+    title: `the control record of job "${subject.name}"`,
+    full: {
+      holds: 'pauses, notes and waiting requests',
+      remedy: 'Write a shorter note, or wait until a tick has passed the old ones.',
+    },
+    read: () => readState(store, subject.name, options),
+  };
+  return changeRecord(
+    store,
+    record,
+    async (state) => {
+      if (options?.version !== undefined && options.version !== controlVersion(state)) {
+        throw new OperatorError(
+          'Changed',
+          `somebody has paused, resumed, requested, cancelled or acknowledged job "${subject.name}" meanwhile`,
+        );
+      }
+      const { control, result } = await change(state);
+      return { metadata: control && encodeControl(tidy(control, state, subject)), result };
+    },
+    options,
   );
 }
 
-/**
- * Returns whether the control was written. A call whose answer was lost counts, and so does one that the network
- * repeated.
- */
-async function write(
-  store: LeaseStore,
-  job: JobName,
-  metadata: Metadata,
-  { controlEtag }: JobState,
-  options: CallOptions | undefined,
-): Promise<boolean> {
-  try {
-    if ((await store.writeControl(job, metadata, controlEtag, options)) === 'written') return true;
-    return await isWritten(store, job, metadata, options);
-  } catch (error) {
-    if (error instanceof StoreLimitError) {
-      throw new OperatorError(
-        'ControlFull',
-        `the control record of job "${job}" is full: it holds ${String(Math.floor(store.limits.metadataBytes / 1024))} KB of pauses, notes and ` +
-          'waiting requests. ' +
-          'Write a shorter note, or wait until a tick has passed the old ones.',
-        { cause: error },
-      );
-    }
-    if (!(error instanceof StoreUnavailableError)) throw error;
-    if (await isWritten(store, job, metadata, options)) return true;
-    throw error;
-  }
-}
-
-async function isWritten(
-  store: LeaseStore,
-  job: JobName,
-  metadata: Metadata,
-  options: CallOptions | undefined,
-): Promise<boolean> {
-  const { control } = await store.readControl(job, options);
-  return control !== undefined && sameMetadata(control.metadata, metadata);
-}
-
 /** Removes entries that no decision needs, so that the record does not grow until it is full. */
-function tidy(control: Control, state: JobState, { name, spec }: Subject): Control {
+function tidy(control: Control, state: JobState, subject: Subject): Control {
   const { row } = state;
   if (row === undefined) return control;
+  const { name, spec } = subject;
+  const { acknowledgement } = control;
   const current = row.run && runIdOf(name, row.run.key);
   return {
     pauses: control.pauses.filter(
@@ -113,6 +79,10 @@ function tidy(control: Control, state: JobState, { name, spec }: Subject): Contr
     ),
     cancel: control.cancel === current ? control.cancel : undefined,
     requests: control.requests.filter((request) => request.number > row.manualTaken),
+    acknowledgement:
+      acknowledgement !== undefined && isInForce(acknowledgement, outcomesOf(subject, row, state), state.now)
+        ? acknowledgement
+        : undefined,
   };
 }
 

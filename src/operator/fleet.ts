@@ -1,14 +1,12 @@
 import { nearest } from '../config/suggest';
+import type { EpochMs } from '../core/brand';
 import type { Cordon, Fleet, Maintenance } from '../core/fleet';
 import { cordonOf, decodeFleet, encodeFleet, FLEET, maintenanceAt, NO_FLEET } from '../core/fleet';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import { StoreLimitError } from '../lease/store';
+import { changeRecord } from './change-record';
 import { deploymentsOf } from './deployments';
 import { checkNote } from './note';
 import { OperatorError } from './operator-error';
-
-/** If so many writers in a row were faster, something is wrong. */
-const ATTEMPTS = 10;
 
 /**
  * Cordons a deployment: within one sweep interval it claims nothing new. What it runs continues, retries included.
@@ -103,48 +101,52 @@ export async function startMaintenance(
  *
  * @returns the notices that were ended, if there were any
  */
-export async function endMaintenance(
+export function endMaintenance(
   store: LeaseStore,
   jobs: string,
   options?: CallOptions,
 ): Promise<readonly Maintenance[]> {
-  const { control, date } = await store.readControl(FLEET, options);
-  if (control === undefined || !maintenanceAt(decodeFleet(control.metadata), date).some((one) => one.jobs === jobs)) {
-    return [];
-  }
   return changeFleet(
     store,
     (fleet, now) => {
       const current = maintenanceAt(fleet, now);
       const ended = current.filter((one) => one.jobs === jobs);
+      if (ended.length === 0) return { fleet: undefined, result: ended };
       return { fleet: { ...fleet, maintenance: current.filter((one) => one.jobs !== jobs) }, result: ended };
     },
     options,
   );
 }
 
-/**
- * Reads the fleet's control, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
- *
- * @param change gets the fleet and the storage service's time; may be called more than once
- */
-async function changeFleet<Result>(
+/** Changes the fleet's control. `change` gets the fleet and the storage service's time; undefined: write nothing. */
+function changeFleet<Result>(
   store: LeaseStore,
-  change: (fleet: Fleet, now: number) => { readonly fleet: Fleet; readonly result: Result },
+  change: (fleet: Fleet, now: EpochMs) => { readonly fleet: Fleet | undefined; readonly result: Result },
   options: CallOptions | undefined,
 ): Promise<Result> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const { control, date } = await store.readControl(FLEET, options);
-    const { fleet, result } = change(control === undefined ? NO_FLEET : decodeFleet(control.metadata), date);
-    try {
-      if ((await store.writeControl(FLEET, encodeFleet(fleet), control?.etag, options)) === 'written') return result;
-    } catch (error) {
-      if (!(error instanceof StoreLimitError)) throw error;
-      const message = 'the record of cordons is full: lift those of deployments that are gone, or write a shorter note';
-      throw new OperatorError('ControlFull', message, { cause: error });
-    }
-  }
-  throw new OperatorError('Contended', 'the record of cordons keeps changing, because others write it: try again');
+  const record = {
+    name: FLEET,
+    title: 'the record of cordons and planned work',
+    full: {
+      holds: 'notes',
+      remedy:
+        'Lift the cordons of deployments that are gone, resume jobs whose planned work is over, or write a shorter note.',
+    },
+    async read() {
+      const { control, date } = await store.readControl(FLEET, options);
+      const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
+      return { fleet, now: date, controlEtag: control?.etag };
+    },
+  };
+  return changeRecord(
+    store,
+    record,
+    ({ fleet: before, now }) => {
+      const { fleet, result } = change(before, now);
+      return Promise.resolve({ metadata: fleet && encodeFleet(fleet), result });
+    },
+    options,
+  );
 }
 
 async function assertKnown(store: LeaseStore, deployment: string, options: CallOptions | undefined): Promise<void> {

@@ -1,15 +1,16 @@
 import type { EpochMs } from '../core/brand';
 import { pauseAt, pendingRequests } from '../core/control';
 import type { Pause } from '../core/control';
-import type { Trigger } from '../core/fate';
+import type { Acknowledgement } from '../core/episode';
+import type { Reason, Trigger } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import type { JobSpec } from '../core/job';
 import { runIdOf } from '../core/key';
-import { overdueBy } from '../core/overdue';
-import { keyOf, withRun } from '../core/recent';
-import type { Recent, RecentGap, RecentRun } from '../core/recent';
-import { settledRun } from '../core/recent-run';
+import { keyOf } from '../core/recent';
+import type { RecentGap, RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
+import type { JobEpisode } from './episode';
+import { jobEpisode, outcomesOf, overdueFrom } from './episode';
 import type { JobState } from './job-state';
 import type { JobEntry } from './list-jobs';
 
@@ -72,6 +73,31 @@ export interface ListedGap extends Omit<RecentGap, 'scheduledFor'> {
   readonly scheduledFor: string;
 }
 
+/** The failures of a job until its next success, in a list. */
+export interface ListedEpisode {
+  /** The due time of its first failed run that is known, or when the job became overdue, if that was sooner. */
+  readonly since: string;
+  /** False: it began before `since`, and the job's row no longer has its first failed run. */
+  readonly isWhole: boolean;
+  /** How many runs have failed. 0: the job is overdue, and no run has failed since its last success. */
+  readonly failures: number;
+  readonly firstRunId: string | null;
+  readonly lastRunId: string | null;
+  /** Null: the record of its last run has it. */
+  readonly lastReason: Reason | null;
+  /** The acknowledgement that is in force. */
+  readonly acknowledgement: ListedAcknowledgement | null;
+}
+
+/** The note of a person who looks after an episode, in a list. */
+export interface ListedAcknowledgement {
+  readonly by: string;
+  readonly note: string;
+  readonly at: string;
+  /** When it ends by itself. Null: with the next success. */
+  readonly until: string | null;
+}
+
 /** A job as lists show it. Times are ISO 8601 in UTC, and null where there is none. */
 export interface JobStatus {
   readonly name: string;
@@ -89,6 +115,8 @@ export interface JobStatus {
   readonly recent: readonly (ListedRun | ListedGap)[];
   /** How many runs in a row have failed. */
   readonly failures: number;
+  /** Null: it neither fails nor is overdue. */
+  readonly episode: ListedEpisode | null;
   readonly currentRun: CurrentRun | null;
   /** The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled. */
   readonly nextDueAt: string | null;
@@ -120,13 +148,15 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
   }
   const { row, control } = state;
   const shown = row === undefined || row.forgotten !== undefined ? undefined : row;
-  const recent = shown === undefined ? [] : recentOf(entry, shown, state);
+  const outcomes = shown && outcomesOf(entry, shown, state);
+  const recent = outcomes?.recent ?? [];
   const currentRun = shown === undefined ? null : currentRunOf(entry, shown, state);
   const pause = pauseAt(control, now);
   const stands = pause !== undefined || spec?.enabled === false;
   const requests = pendingRequests(control, row?.manualTaken ?? 0).length;
   const dueSince = stands || spec === undefined || shown === undefined ? undefined : waitsSince(spec, shown, now);
-  const overdueSince = spec && shown && overdueFrom(spec, shown, state, recent);
+  const overdueSince = spec && outcomes && overdueFrom(spec, shown, state, outcomes);
+  const episode = outcomes && jobEpisode(outcomes, state, overdueSince);
   const lastRun = recent.findLast((item) => item.kind === 'run') ?? null;
   return {
     ...common,
@@ -134,6 +164,7 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
     lastRun: lastRun && listedRun(name, lastRun),
     recent: recent.map((item) => (item.kind === 'run' ? listedRun(name, item) : listedGap(item))),
     failures: shown?.failures ?? 0,
+    episode: episode === undefined ? null : listedEpisode(name, episode),
     currentRun,
     nextDueAt: isoOrNull(stands && pause?.until === undefined ? undefined : spec && nextDueAt(spec, shown, pause, now)),
     dueSince: isoOrNull(dueSince),
@@ -145,7 +176,7 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
 }
 
 const UNKNOWN = {
-  ...{ lastRun: null, recent: [], failures: 0, currentRun: null, nextDueAt: null, dueSince: null },
+  ...{ lastRun: null, recent: [], failures: 0, episode: null, currentRun: null, nextDueAt: null, dueSince: null },
   ...{ overdueSince: null, pause: null, requests: 0, lastHolder: null },
 } as const;
 
@@ -179,13 +210,6 @@ function nameState(facts: Facts): Pick<JobStatus, 'state' | 'detail'> {
   if (dueSince !== undefined) return is('waiting', 'due, and not claimed yet');
   if (entry.spec === undefined) return is('idle', 'not in this jobs file');
   return state.row === undefined ? is('idle', 'no deployment has seen it yet') : is('idle');
-}
-
-function recentOf({ name, spec }: JobEntry, row: Row, { lease, control }: JobState): readonly Recent[] {
-  // Nobody releases a running row before its final record exists.
-  const isOver = row.phase === 'idle' || (row.phase === 'running' && lease === 'available');
-  const settled = isOver ? settledRun({ name, offsetMs: spec?.offsetMs ?? 0 }, row, control.cancel) : undefined;
-  return withRun(row.recent, settled);
 }
 
 function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): CurrentRun | null {
@@ -223,22 +247,18 @@ function nextDueAt(spec: JobSpec, row: Row | undefined, pause: Pause | undefined
   return due === undefined ? undefined : actualTime(spec, due);
 }
 
-/**
- * When the job became overdue. A success enters the row with the next claim, so the last run counts from its start: the
- * job may be well for a few minutes longer than this shows, and never shorter.
- */
-function overdueFrom(
-  spec: JobSpec,
-  row: Row,
-  { control, lease, now }: JobState,
-  recent: readonly Recent[],
-): EpochMs | undefined {
-  const last = recent.findLast((item) => item.kind === 'run');
-  const isOver = row.run !== undefined && last !== undefined && keyOf(last) === row.run.key && lease === 'available';
-  const succeeded = isOver && last.outcome === 'succeeded' ? (row.started ?? 0) + (last.durationMs ?? 0) : 0;
-  const from = Math.max(row.lastGoodAt ?? row.cursor, succeeded);
-  const age = overdueBy(spec, control, from, now);
-  return age === undefined ? undefined : now - age + (spec.alertAfterMs ?? 0);
+function listedEpisode(name: JobEntry['name'], episode: JobEpisode): ListedEpisode {
+  const { since, isWhole, failures, first, last, lastReason, acknowledgement } = episode;
+  const runId = (key: string | undefined): string | null => (key === undefined ? null : runIdOf(name, key));
+  return {
+    ...{ since: iso(since), isWhole, failures, firstRunId: runId(first), lastRunId: runId(last) },
+    lastReason: lastReason ?? null,
+    acknowledgement: acknowledgement === undefined ? null : listedAcknowledgement(acknowledgement),
+  };
+}
+
+export function listedAcknowledgement({ by, note, at, until }: Acknowledgement): ListedAcknowledgement {
+  return { by, note, at: iso(at), until: isoOrNull(until) };
 }
 
 function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {

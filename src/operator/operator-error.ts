@@ -29,7 +29,9 @@ export type OperatorProblem =
   | 'NotDue'
   | 'UnknownDeployment'
   | 'AlreadyCordoned'
-  | 'NotCordoned';
+  | 'NotCordoned'
+  | 'NothingToAcknowledge'
+  | 'NotAcknowledged';
 
 /**
  * A request that makes no sense in the job's present state, and was not carried out. The message describes that state.

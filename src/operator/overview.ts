@@ -110,7 +110,10 @@ export function isFailing({ failures, lastRun }: JobStatus): boolean {
   return failures > 0 || (lastRun !== null && lastRun.outcome !== null && lastRun.outcome !== 'succeeded');
 }
 
-/** Whether a person should look at the job. One that was paused or disabled on purpose is left alone. */
+/**
+ * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one whose
+ * episode somebody has acknowledged.
+ */
 export function needsAttention(job: JobStatus): boolean {
   return rankOf(job) <= FAILING;
 }
@@ -120,11 +123,17 @@ const FAILING = 3;
 function rankOf(job: JobStatus): number {
   const { state } = job;
   if (state === 'quarantined') return 0;
-  if (state === 'paused' || state === 'disabled') return isFailing(job) && state === 'paused' ? 6 : 7;
+  if (state === 'paused' || state === 'disabled') return isFailing(job) && state === 'paused' ? 7 : 8;
+  if (isAcknowledged(job)) return 4;
   if (state === 'overdue') return 1;
   if (isFailing(job)) return state === 'retrying' ? 2 : FAILING;
-  if (state === 'retrying') return 4;
-  return 5;
+  if (state === 'retrying') return 5;
+  return 6;
+}
+
+/** Whether somebody looks after the failures of the job. */
+export function isAcknowledged({ episode }: JobStatus): boolean {
+  return episode !== null && episode.acknowledgement !== null;
 }
 
 /** Jobs without a next due time come last. */

@@ -213,6 +213,41 @@ describe('cordon and uncordon', () => {
   });
 });
 
+describe('ack and unack', () => {
+  const at = (...args: readonly string[]): Promise<Ended> => folder.run(args, env('cli-ack'));
+
+  it('take a failing job off the top, with a note and an end, and put it back', async () => {
+    const container = connectContainer({ CRONLEASE_STORAGE: azurite.connectionString }, 'cli-ack');
+    const own = azureBlobStore({ container, clock: systemClock });
+    await own.prepare();
+    for (const name of ['failing', 'idle', 'stopped']) {
+      const { scheduleHash } = jobSpec(name, '@hourly');
+      const changes = name === 'idle' ? ran('succeeded') : { ...ran('failed'), failures: 2 };
+      await own.createRow(name as JobName, encodeRow({ ...newRow(MARK, 1, scheduleHash), cursor: MARK, ...changes }));
+    }
+    expect((await at('ack', 'idle')).stderr).toContain('job "idle" neither fails nor is overdue');
+    const made = await at('ack', 'failing', '--note', 'a new key', '--until', '8h', '--by', 'ann');
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(
+      /^Acknowledged failing: 2 failed runs since \S+Z\. This ends with its next success, or at \S+Z\.\nTo remove it: cronlease unack failing\n$/,
+    );
+    const { stdout } = await at('status');
+    expect(stdout).toMatch(/^3 jobs {2}1 failing {2}1 acknowledged {2}3 idle/);
+    expect(stdout).toMatch(
+      /\nstopped [^]*\nfailing [^\n]*\n {2}acknowledged by ann until \S+Z: a new key; 2 failures in a row\n/,
+    );
+    expect(stdout).toMatch(/\nWhy: cronlease why stopped /);
+    expect((await at('status', '--failed')).stdout).not.toMatch(/^failing/m);
+    const again = await folder.json(at('ack', 'failing', '--json'));
+    expect(again).toMatchObject({ job: 'failing', note: '', until: null });
+    expect(await folder.json(at('unack', 'failing', '--json'))).toEqual(again);
+    expect(await at('unack', 'failing')).toMatchObject({
+      ...{ code: 1, stderr: expect.stringContaining('has no acknowledgement in force') as unknown },
+    });
+    expect((await at('ack', 'failing', '--until', 'soon')).code).toBe(2);
+  });
+});
+
 describe('pause and resume of several jobs', () => {
   const pausesOf = async (...jobs: readonly string[]): Promise<readonly boolean[]> => {
     const { jobs: listed } = JSON.parse((await onStorage('status', ...jobs, '--json')).stdout) as Overview;

@@ -30,7 +30,12 @@ function job(name: string, changes: Partial<JobStatus> = {}): JobStatus {
   const recent = changes.recent ?? [20, 10, 5].map((minutes) => run(minutes));
   return {
     ...{ name, state: 'idle', detail: null, description: null, tags: [], schedule: '*/5 * * * *', timeZone: 'UTC' },
-    ...{ lastRun: recent.findLast((item) => item.kind === 'run') ?? null, failures: 0, currentRun: null },
+    ...{
+      lastRun: recent.findLast((item) => item.kind === 'run') ?? null,
+      failures: 0,
+      episode: null,
+      currentRun: null,
+    },
     ...{ nextDueAt: at(4), dueSince: null, overdueSince: null, pause: null, requests: 0, lastHolder: 'weu' },
     ...changes,
     recent,

@@ -101,6 +101,19 @@ describe('the typed client', () => {
     expect((await errorOf(client.cancelRun(runId))).code).toBe('NothingRuns');
   });
 
+  it('acknowledges failures, and takes that back', async () => {
+    const { client, seen } = await clientOf();
+    const { controlVersion } = await client.getJob('a');
+    const options = { note: 'a test', until: '2027-01-01T00:00:00Z', ifVersion: controlVersion };
+    expect((await errorOf(client.acknowledge('a', options))).code).toBe('NothingToAcknowledge');
+    expect((await errorOf(client.unacknowledge('a', { ifVersion: 'other' }))).code).toBe('Changed');
+    expect((await errorOf(client.unacknowledge('a'))).code).toBe('NotAcknowledged');
+    const [made, changed, removed] = seen.slice(-3);
+    expect([made?.method, changed?.method, removed?.method]).toEqual(['POST', 'DELETE', 'DELETE']);
+    expect(changed?.headers.get('if-match')).toBe('"other"');
+    expect(removed?.headers.get('content-type')).toBeNull();
+  });
+
   it('returns the same object while nothing has changed, and the time between two polls', async () => {
     const { client, seen, sim } = await clientOf();
     expect(client.pollMs()).toBeUndefined();

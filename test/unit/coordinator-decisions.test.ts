@@ -93,6 +93,7 @@ describe('a job that is disabled', () => {
     await sim.control('a', () => ({
       pauses: [],
       cancel: undefined,
+      acknowledgement: undefined,
       requests: [{ number: 1, id: 'byhand', time: sim.clock.now() }],
     }));
     await sim.clock.advance(5 * MINUTE);
@@ -160,6 +161,7 @@ describe('what people want', () => {
     await sim.control('a', () => ({
       pauses: [{ by: 'x', note: 'n', since: now, until: undefined }],
       cancel: undefined,
+      acknowledgement: undefined,
       requests: [
         { number: 1, id: 'one', time: now },
         { number: 2, id: 'two', time: now },

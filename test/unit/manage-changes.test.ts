@@ -279,3 +279,59 @@ describe('a request with an Idempotency-Key', () => {
     expect(json).toMatchObject({ status: 400, place: 'idempotency-key' });
   });
 });
+
+describe('an acknowledgement over HTTP', () => {
+  const path = 'jobs/a/acknowledgement';
+  async function failing(): Promise<ManageBench> {
+    const jobs = [jobSpec('a', '* * * * *', { retry: { ...jobSpec('a', '@manual').retry, attempts: 1 } })];
+    const handler = (): never => {
+      throw new Error('a fault');
+    };
+    const made = manageBench({ jobs, handler, deployments: 1, sweepIntervalMs: 5_000 });
+    await made.sim.clock.advance(125_000);
+    return made;
+  }
+
+  it('is made, shown, replaced and removed, each on the version that was read', async () => {
+    const made = await failing();
+    const { json } = await made.send({ path: 'jobs/a', as: 'viewer' });
+    const { controlVersion } = json as { controlVersion: string };
+    expect(json).toMatchObject({ episode: { failures: 2, isWhole: true, acknowledgement: null } });
+    const headers = { 'if-match': `"${controlVersion}"` };
+    const body = { note: 'a new key', until: '2026-01-01T04:00:00+02:00' };
+    const first = await made.send({ method: 'POST', path, body, headers, as: 'operator' });
+    const acknowledgement = { by: 'of-operator', note: 'a new key', until: '2026-01-01T02:00:00.000Z' };
+    expect(first).toMatchObject({ status: 200, json: { job: 'a', acknowledgement, recorded: true } });
+    expect((await made.send({ method: 'POST', path, headers, as: 'operator' })).json).toMatchObject({
+      ...{ status: 412, code: 'Changed' },
+    });
+    expect((await made.send({ method: 'DELETE', path, headers, as: 'operator' })).json).toMatchObject({ status: 412 });
+    expect((await made.send({ path: 'jobs', as: 'viewer' })).json).toMatchObject({
+      jobs: [{ episode: { acknowledgement } }],
+    });
+    await made.sim.clock.advance(1_000);
+    expect((await made.send({ method: 'POST', path, as: 'admin' })).json).toMatchObject({
+      acknowledgement: { by: 'of-admin', note: '', until: null },
+    });
+    await made.sim.clock.advance(1_000);
+    const removed = await made.send({ method: 'DELETE', path, body: 'not read', as: 'admin' });
+    expect(removed).toMatchObject({ status: 200, json: { acknowledgement: { by: 'of-admin' } } });
+    expect((await made.send({ method: 'DELETE', path, as: 'admin' })).json).toMatchObject({ code: 'NotAcknowledged' });
+    await made.sim.clock.advance(1_000);
+    const seen = (await audit(made)).filter(({ state }) => state === 'done');
+    expect(seen).toMatchObject([
+      { action: 'unack', before: { by: 'of-admin', note: '' }, after: null },
+      { action: 'ack', actor: 'of-admin', before: acknowledgement, after: { by: 'of-admin' } },
+      { action: 'ack', reason: 'a new key', target: 'a', after: acknowledgement },
+    ]);
+  });
+
+  it('ends in the future, and has a short note', async () => {
+    const made = await failing();
+    const past = await made.send({ method: 'POST', path, body: { until: '2026-01-01T00:00:00Z' }, as: 'operator' });
+    expect(past.json).toMatchObject({ status: 400, code: 'PastEnd' });
+    for (const body of [{ note: 'x'.repeat(201) }, { note: ' ' }, { until: 'tomorrow' }, { by: 'me' }]) {
+      expect((await made.send({ method: 'POST', path, body, as: 'operator' })).json).toMatchObject({ status: 400 });
+    }
+  });
+});

@@ -37,6 +37,8 @@ const SENT: Readonly<Record<string, Sent>> = {
   pauseJob: { method: 'POST', path: 'jobs/a/pause', body: { note: 'a test' } },
   resumeJob: { method: 'POST', path: 'jobs/a/resume' },
   rerun: { method: 'POST', path: 'runs/a-20260101T000100Z/rerun', body: { input: 1, reason: 'a test' } },
+  acknowledge: { method: 'POST', path: 'jobs/a/acknowledgement', body: { note: 'a test' } },
+  unacknowledge: { method: 'DELETE', path: 'jobs/a/acknowledgement' },
   cordonDeployment: { method: 'POST', path: 'deployments/east/cordon', body: { note: 'a test' } },
   uncordonDeployment: { method: 'POST', path: 'deployments/east/uncordon' },
   listAudit: { path: 'audit' },
@@ -52,6 +54,7 @@ const SENT: Readonly<Record<string, Sent>> = {
 };
 /** What a route answers to a caller who may call it: a run that is over cannot be cancelled, nor a job resumed. */
 const ANSWERS: Readonly<Record<string, number>> = {
+  ...{ acknowledge: 409, unacknowledge: 409 },
   ...{ runJob: 202, rerun: 202, cancelRun: 409, resumeJob: 409, uncordonDeployment: 409 },
 };
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
+import type { LeaseStore } from '../../src/lease/store';
+import { StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/fleet';
 import { readOverview } from '../../src/operator/overview';
 import { passedOver } from '../../src/operator/passed-over';
@@ -120,5 +122,59 @@ describe('planned work', () => {
     expect(await endMaintenance(sim.store, 'all jobs')).toEqual([]);
     expect(await endMaintenance(sim.store, 'tag billing')).toMatchObject([{ by: 'ann' }]);
     expect(await shown()).toEqual([]);
+  });
+
+  it('is read once to be ended, and not written where there is none', async () => {
+    const sim = rivalTicks({ jobs: [], start: T0 });
+    const calls: string[] = [];
+    const store: LeaseStore = {
+      ...sim.store,
+      readControl: (...args) => (calls.push('read'), sim.store.readControl(...args)),
+      writeControl: (...args) => (calls.push('write'), sim.store.writeControl(...args)),
+    };
+    expect(await endMaintenance(store, 'all jobs')).toEqual([]);
+    expect(calls.splice(0)).toEqual(['read']);
+    await startMaintenance(sim.store, { ...ANN, until: undefined, jobs: 'all jobs' });
+    expect(await endMaintenance(store, 'all jobs')).toHaveLength(1);
+    expect(calls).toEqual(['read', 'write']);
+  });
+
+  it('recognizes its own write where the answer was lost, and gives up where others keep writing', async () => {
+    const sim = rivalTicks({ jobs: [], start: T0 });
+    const planned = { ...ANN, until: undefined, jobs: 'all jobs' };
+    const lost: LeaseStore = {
+      ...sim.store,
+      async writeControl(...args) {
+        await sim.store.writeControl(...args);
+        throw new StoreUnavailableError('no answer');
+      },
+    };
+    await startMaintenance(lost, planned);
+    expect((await readOverview(sim.store, [])).maintenance).toHaveLength(1);
+    const never: LeaseStore = { ...sim.store, writeControl: () => Promise.resolve('refused') };
+    await expect(startMaintenance(never, planned)).rejects.toMatchObject({
+      code: 'Contended',
+      message: 'the record of cordons and planned work keeps changing, because others write it: try again',
+    });
+  });
+
+  it('names the remedy where its record is full', async () => {
+    const sim = rivalTicks({ jobs: [], start: T0 });
+    const add = async (): Promise<void> => {
+      for (let count = 0; count < 40; count += 1) {
+        await startMaintenance(sim.store, {
+          by: 'ann',
+          note: 'x'.repeat(200),
+          until: undefined,
+          jobs: `tag t${count}`,
+        });
+      }
+    };
+    await expect(add()).rejects.toMatchObject({
+      code: 'ControlFull',
+      message:
+        'the record of cordons and planned work is full: it holds 8 KB of notes. Lift the cordons of deployments that are gone, ' +
+        'resume jobs whose planned work is over, or write a shorter note.',
+    });
   });
 });

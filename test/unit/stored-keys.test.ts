@@ -64,6 +64,14 @@ const control: Control = {
   pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
   cancel: 'a_8230111599999-s',
   requests: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
+  acknowledgement: {
+    by: 'ann',
+    note: 'a new key is on its way',
+    at: at(4),
+    until: at(5),
+    run: `${String(1e13 - at(3))}-s`,
+    failures: 2,
+  },
 };
 
 // Deployments of other versions read and write the same blobs: a key that is renamed is lost to them.
@@ -118,11 +126,13 @@ describe('what is stored', () => {
       ...stored,
       pauses: JSON.parse(stored['pauses'] ?? ''),
       requests: JSON.parse(stored['requests'] ?? ''),
+      acknowledged: JSON.parse(stored['acknowledged'] ?? ''),
     }).toEqual({
       format: '1',
       pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
       cancel: 'a_8230111599999-s',
       requests: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
+      acknowledged: [control.acknowledgement],
     });
     expect(decodeControl(stored)).toEqual(control);
   });

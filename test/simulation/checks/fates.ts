@@ -1,4 +1,5 @@
 import type { Control } from '../../../src/core/control';
+import { NO_CONTROL } from '../../../src/core/control';
 import type { Stretch } from '../../../src/core/fate';
 import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
@@ -78,10 +79,7 @@ function viewOf(
     spec,
     from: Math.min(viewAt + errors[0] - slack, viewAt + 1_000 - DATE_BEHIND_MS),
     to: Math.min(sentAt + errors[1] + slack, sentAt + 1_000 + EPSILON_MS),
-    controls: [
-      ...(since < 0 ? [{ pauses: [], cancel: undefined, requests: [] }] : []),
-      ...known.map((at) => at.control),
-    ],
+    controls: [...(since < 0 ? [NO_CONTROL] : []), ...known.map((at) => at.control)],
     lastRun:
       before.run === undefined || wasEndedByRecovery(facts, before.run.key)
         ? undefined

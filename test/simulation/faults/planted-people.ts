@@ -21,10 +21,10 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'people',
     edits: [
       {
-        file: 'operator/change-control.ts',
+        file: 'operator/change-record.ts',
         in: 'write',
-        from: 'return await isWritten(store, job, metadata, options);',
-        to: 'return false;',
+        from: "=== 'written' || (await isWritten());",
+        to: "=== 'written';",
       },
       {
         file: 'operator/request.ts',

@@ -1,0 +1,140 @@
+import type { EpochMs } from './brand';
+import type { Reason, RunFate } from './fate';
+import { parseRecordKey } from './key';
+import { isInstant, isObject } from './metadata';
+import type { Recent, RecentRun } from './recent';
+import { keyOf } from './recent';
+import type { Row } from './row';
+
+/**
+ * The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end
+ * it.
+ */
+export interface Episode {
+  /** The due time of its first failed run that is known, or when the job became overdue, if that was sooner. */
+  readonly since: EpochMs;
+  /** Whether `since` is its beginning. False: it began earlier, since a row remembers 20 outcomes at most. */
+  readonly isWhole: boolean;
+  /** How many runs have failed. 0: the job is overdue, and no run has failed since its last success. */
+  readonly failures: number;
+  /** The record keys of the first and the last failed run that are known. */
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+  /** The reason of the last one, where its outcome has only one; else its record alone has it. */
+  readonly lastReason: Reason | undefined;
+}
+
+/** The note of a person who looks after an episode. */
+export interface Acknowledgement {
+  readonly by: string;
+  /** May be empty. */
+  readonly note: string;
+  readonly at: EpochMs;
+  /** When it ends by itself. Undefined: with the episode. */
+  readonly until: EpochMs | undefined;
+  /** The record key of the last failed run at that time, if one was known. */
+  readonly run: string | undefined;
+  /** How many runs of the episode had failed at that time. */
+  readonly failures: number;
+}
+
+/** The parts of a job's row that show its episode. */
+export interface Outcomes extends Pick<Row, 'failures' | 'lastFailedKey' | 'lastGoodAt'> {
+  /** Its last outcomes, with that of a settled run that the row does not list yet. */
+  readonly recent: readonly Recent[];
+}
+
+/**
+ * The episode of a job that fails or is overdue; undefined if it does neither.
+ *
+ * @param overdueSince when the job became overdue, if it is
+ */
+export function episodeOf(outcomes: Outcomes, overdueSince: EpochMs | undefined): Episode | undefined {
+  const { recent, failures, lastFailedKey, lastGoodAt } = outcomes;
+  const failed = recent.slice(recent.findLastIndex(isSuccess) + 1).filter(isFailed);
+  // The list may lack the success that reset the count. The count lacks a run whose end is unknown.
+  const known = failures > 0 ? failed.slice(-failures) : failed;
+  const count = Math.max(failures, known.length);
+  if (count === 0 && overdueSince === undefined) return undefined;
+  const keys = known.map(keyOf);
+  const [first = lastFailedKey] = keys;
+  const last = keys.at(-1) ?? lastFailedKey;
+  const starts = [first === undefined ? undefined : parseRecordKey(first)?.scheduledFor, overdueSince];
+  const start = Math.min(...starts.filter((instant) => instant !== undefined));
+  return {
+    since: Number.isFinite(start) ? start : (lastGoodAt ?? 0),
+    isWhole: known.length === count,
+    ...{ failures: count, first: count === 0 ? undefined : first, last: count === 0 ? undefined : last },
+    lastReason: reasonOf(known.at(-1)?.outcome),
+  };
+}
+
+/** Only these outcomes have one reason alone. */
+function reasonOf(outcome: RunFate | undefined): Reason | undefined {
+  return outcome === 'timedOut' ? 'timeout' : outcome === 'stalled' ? 'stallAfter' : undefined;
+}
+
+/** The acknowledgement of an episode that begins with it. */
+export function acknowledgeEpisode(
+  { failures, last }: Episode,
+  { by, note, at, until }: Pick<Acknowledgement, 'by' | 'note' | 'at' | 'until'>,
+): Acknowledgement {
+  return { by, note, at, until, run: last, failures };
+}
+
+/** Whether an acknowledgement is in force: its end has not come, and the job has had no success since. */
+export function isInForce(acknowledgement: Acknowledgement, outcomes: Outcomes, now: EpochMs): boolean {
+  const { until = Infinity } = acknowledgement;
+  return now < until && !hasSucceededSince(acknowledgement, outcomes);
+}
+
+function hasSucceededSince(
+  { at, run, failures: before }: Acknowledgement,
+  { recent, failures, lastGoodAt = 0 }: Outcomes,
+): boolean {
+  if (failures < before) return true;
+  const index = recent.findIndex((entry) => isFailed(entry) && keyOf(entry) === run);
+  // The list no longer reaches back. A row notes when it was well, after a pause too: then this ends too early.
+  if (index === -1) return lastGoodAt > at || recent.some((entry) => isSuccess(entry) && startOf(entry) > at);
+  const later = recent.slice(index + 1);
+  // More failures than the count has grown by: it was reset in between.
+  return later.some(isSuccess) || later.filter(isFailed).length > failures - before;
+}
+
+/** When the handler was called, or somewhat before: a run with `spread` begins later. */
+function startOf({ scheduledFor, latenessMs = 0 }: RecentRun): EpochMs {
+  return scheduledFor + latenessMs;
+}
+
+function isSuccess(entry: Recent): entry is RecentRun {
+  return entry.kind === 'run' && entry.outcome === 'succeeded';
+}
+
+function isFailed(entry: Recent): entry is RecentRun {
+  if (entry.kind !== 'run') return false;
+  return entry.outcome === 'failed' || entry.outcome === 'timedOut' || entry.outcome === 'stalled';
+}
+
+/** Reads an acknowledgement leniently: it serves people alone, so that a job must not stand still for it. */
+export function readAcknowledgement(text: string | undefined): Acknowledgement | undefined {
+  if (text === undefined) return undefined;
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+  const value: unknown = Array.isArray(list) ? list[0] : undefined;
+  if (!isObject(value)) return undefined;
+  const { by, note, at, until, run, failures } = value;
+  const isReadable =
+    typeof by === 'string' &&
+    typeof note === 'string' &&
+    isInstant(at) &&
+    (until === undefined || isInstant(until)) &&
+    (run === undefined || typeof run === 'string') &&
+    typeof failures === 'number' &&
+    Number.isSafeInteger(failures);
+  return isReadable ? { by, note, at, until, run, failures } : undefined;
+}

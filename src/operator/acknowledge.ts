@@ -1,0 +1,88 @@
+import type { Acknowledgement } from '../core/episode';
+import { acknowledgeEpisode } from '../core/episode';
+import type { LeaseStore } from '../lease/store';
+import type { ChangeOptions } from './change-control';
+import { changeControl } from './change-control';
+import type { JobEpisode } from './episode';
+import { jobEpisode, outcomesOf, overdueFrom } from './episode';
+import type { JobState } from './job-state';
+import { checkNote } from './note';
+import { OperatorError } from './operator-error';
+import type { Subject } from './subject';
+
+/** An acknowledgement that was written, or removed. */
+export interface Acknowledged {
+  readonly acknowledgement: Acknowledgement;
+  /** The one that was in force before. */
+  readonly before: Acknowledgement | undefined;
+  readonly episode: JobEpisode;
+}
+
+/**
+ * Acknowledges the episode of a job that fails or is overdue. It replaces the acknowledgement that is in force, and ends
+ * with the next success.
+ *
+ * @param acknowledgement.until when it is to end, if the episode has not ended before
+ * @throws OperatorError `NothingToAcknowledge`, `NoteTooLong`, `PastEnd`, `ControlFull`
+ */
+export async function acknowledge(
+  store: LeaseStore,
+  subject: Subject,
+  { by, note, until }: Pick<Acknowledgement, 'by' | 'note' | 'until'>,
+  options?: ChangeOptions,
+): Promise<Acknowledged> {
+  checkNote({ by, note });
+  return changeControl(
+    store,
+    subject,
+    (state) => {
+      const episode = episodeIn(subject, state);
+      if (episode === undefined) {
+        throw new OperatorError(
+          'NothingToAcknowledge',
+          `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`,
+        );
+      }
+      if (until !== undefined && until <= state.now) {
+        const at = new Date(until).toISOString();
+        const message = `the acknowledgement is to end at ${at}, which is past: give a later end, or none`;
+        throw new OperatorError('PastEnd', message);
+      }
+      const acknowledgement = acknowledgeEpisode(episode, { by, note, at: state.now, until });
+      return {
+        control: { ...state.control, acknowledgement },
+        result: { acknowledgement, before: episode.acknowledgement, episode },
+      };
+    },
+    options,
+  );
+}
+
+/**
+ * Removes the acknowledgement of a job's episode.
+ *
+ * @returns the one that was removed
+ * @throws OperatorError `NotAcknowledged`
+ */
+export function unacknowledge(store: LeaseStore, subject: Subject, options?: ChangeOptions): Promise<Acknowledgement> {
+  return changeControl(
+    store,
+    subject,
+    (state) => {
+      const acknowledgement = episodeIn(subject, state)?.acknowledgement;
+      if (acknowledgement === undefined) {
+        throw new OperatorError('NotAcknowledged', `job "${subject.name}" has no acknowledgement in force`);
+      }
+      return { control: { ...state.control, acknowledgement: undefined }, result: acknowledgement };
+    },
+    options,
+  );
+}
+
+function episodeIn(subject: Subject, state: JobState): JobEpisode | undefined {
+  const { row } = state;
+  if (row === undefined || row.forgotten !== undefined) return undefined;
+  const outcomes = outcomesOf(subject, row, state);
+  const overdueSince = subject.spec && overdueFrom(subject.spec, row, state, outcomes);
+  return jobEpisode(outcomes, state, overdueSince);
+}
