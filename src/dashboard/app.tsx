@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { ActionDialog, News } from './actions';
+import { ActionDialog, News } from './action-dialog';
+import { PassedOverDialog } from './passed-over';
 import { AuditPage } from './audit-page';
 import { changed, go, pageOf, param } from './address';
 import { now } from './clock';
@@ -49,6 +50,7 @@ export function App(): JSX.Element {
     main.current?.focus();
     scrollTo(0, 0);
   }, [title, name]);
+  useEffect(() => void loadSession(), []);
   useEffect(() => {
     if (live.value.failure === undefined) void loadSession();
   }, [live.value]);
@@ -64,6 +66,7 @@ export function App(): JSX.Element {
       <Connection />
       <News />
       <ActionDialog />
+      <PassedOverDialog />
     </>
   );
 }

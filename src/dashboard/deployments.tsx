@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { confirm, cordon as askCordon, uncordon } from './actions';
+import { confirm } from './action';
+import { cordon as askCordon, uncordon } from './actions';
 import { mayAct } from './session';
 import type { Deployment } from './model';
 import { Ago, Badge } from './parts';

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { confirm, pauseJob, resumeJob, runJob } from './actions';
+import { confirm } from './action';
+import { pauseJob, resumeJob, runJob } from './actions';
 import { pageOf } from './address';
 import { now } from './clock';
 import { DueTimes } from './due-times';

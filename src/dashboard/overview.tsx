@@ -3,8 +3,9 @@ import { changed, go, param } from './address';
 import { Deployments } from './deployments';
 import { JobsTable } from './jobs-table';
 import type { Job, Jobs } from './model';
+import { Maintenance, StartMaintenance } from './maintenance';
 import { pageNumber, Pages } from './pages';
-import { FailureNotice, Icon, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { FailureNotice, Icon, Link, Notice, sentence, Skeleton } from './parts';
 import { SearchBox } from './search-box';
 import type { ShownState } from './words';
 import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LOOKS } from './words';
@@ -41,8 +42,11 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
         </p>
         {jobs.length > 0 && <Search jobs={jobs} />}
       </div>
-      <Deployments deployments={deployments} />
-      {maintenance.length > 0 && <Maintenance works={maintenance} />}
+      <div class="with-actions">
+        <Deployments deployments={deployments} />
+        {jobs.length > 0 && <StartMaintenance jobs={jobs} />}
+      </div>
+      {maintenance.length > 0 && <Maintenance works={maintenance} jobs={jobs} />}
       {problems.length > 0 && (
         <Notice title="Some of it cannot be read" tone="warn">
           {problems.map((problem) => (
@@ -54,21 +58,6 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
       )}
       {jobs.length === 0 ? <NoJobs /> : <Chosen jobs={jobs} />}
     </>
-  );
-}
-
-/** Everybody sees that jobs stand still on purpose. */
-function Maintenance({ works }: { readonly works: Jobs['maintenance'] }): JSX.Element {
-  return (
-    <Notice title="Maintenance" tone="warn">
-      {works.map(({ by, note, since, until, jobs }) => (
-        <p key={since} class="foreign">
-          {by} paused {jobs}: {note}. Since <Time at={since} zone={null} />
-          {until === null ? '' : ', until '}
-          {until !== null && <Time at={until} zone={null} />}.
-        </p>
-      ))}
-    </Notice>
   );
 }
 

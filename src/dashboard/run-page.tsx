@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { cancelRun, confirm, rerun } from './actions';
+import { confirm } from './action';
+import { cancelRun, rerun } from './actions';
 import { Log } from './log';
 import { pageOf } from './address';
 import { now } from './clock';

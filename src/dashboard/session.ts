@@ -20,6 +20,9 @@ export const mayAct = computed(() => {
 /** Whose jobs these are: it stands in the header, the title and every confirmation. */
 export const environment = computed(() => session.value?.version.environment ?? undefined);
 
+/** Whether the first question for the caller has been answered. */
+export const isSettled = computed(() => session.value !== undefined || sessionFailure.value !== undefined);
+
 let loading = false;
 
 /** Asks who the caller is, once. Until that succeeds, no action is shown. */

@@ -77,6 +77,14 @@ export function offsetAt(at: number, zone: string): number {
   return Math.round((wall - Math.floor(at / 1_000) * 1_000) / MINUTE);
 }
 
+/** A wall time of a zone. Of two, the first one; of none, the one an hour later. */
+export function instantIn(text: string, zone: string): number | undefined {
+  const wall = Date.parse(`${text}Z`);
+  if (Number.isNaN(wall)) return undefined;
+  const guess = wall - offsetAt(wall, zone) * 60_000;
+  return wall - offsetAt(guess, zone) * 60_000;
+}
+
 /** `in 4 min`, `2 h ago`, `now`. */
 export function relative(at: number, now: number): string {
   const distance = Math.abs(at - now);

@@ -4,7 +4,7 @@ import { changed, go, param } from './address';
 import type { Why } from './model';
 import { Badge, Link, Notice, sentence, Time } from './parts';
 import { runHref } from './timeline';
-import { offsetAt, zoneOf } from './time';
+import { instantIn, offsetAt, zoneOf } from './time';
 import { useRead } from './use-read';
 import type { Look } from './words';
 import { OUTCOME_LOOKS } from './words';
@@ -45,7 +45,7 @@ export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
     event.preventDefault();
     const form = event.currentTarget;
     const text = form instanceof HTMLFormElement ? new FormData(form).get('time') : null;
-    const instant = typeof text === 'string' ? instantOf(text, shownZone) : undefined;
+    const instant = typeof text === 'string' ? instantIn(text, shownZone) : undefined;
     if (instant !== undefined) go(changed({ at: new Date(instant).toISOString() }), 'replace');
   }
 }
@@ -57,14 +57,6 @@ function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zon
     input.current.value = new Date(at + offsetAt(at, zone) * 60_000).toISOString().slice(0, 19);
   }, [at, zone]);
   return <input ref={input} name="time" type="datetime-local" step="1" required />;
-}
-
-/** A wall time of a zone. Of two, the first one; of none, the one an hour later. */
-function instantOf(text: string, zone: string): number | undefined {
-  const wall = Date.parse(`${text}Z`);
-  if (Number.isNaN(wall)) return undefined;
-  const guess = wall - offsetAt(wall, zone) * 60_000;
-  return wall - offsetAt(guess, zone) * 60_000;
 }
 
 const OTHER_LOOKS: Readonly<Record<'pending' | 'future' | 'notDue', Look>> = {

@@ -73,3 +73,8 @@ export async function setHidden(page: Page, hidden: boolean): Promise<void> {
 export function pageWidth(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth');
 }
+
+/** How long ago the page was opened, in milliseconds. */
+export function sinceOpened(page: Page): Promise<number> {
+  return page.evaluate<number>('performance.now()');
+}

@@ -2,7 +2,6 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NonRetryableError } from '../../src/handler/handler';
 import { pauseJob } from '../../src/operator/pause';
-import { buildDashboard } from '../../scripts/dashboard.mjs';
 import { layoutShift, openBrowser, openPage, pageWidth, seriousFindings, setHidden } from '../support/browser';
 import type { DashboardServer } from '../support/dashboard';
 import { serveDashboard } from '../support/dashboard';
@@ -59,13 +58,6 @@ afterEach(async () => {
 });
 
 afterAll(() => browser.close());
-
-it('is less than 100 KB, compressed', async () => {
-  const { files } = await buildDashboard();
-  let bytes = 0;
-  for (const name in files) bytes += Buffer.from(files[name]?.gzip ?? '', 'base64').length;
-  expect(bytes).toBeLessThan(100_000);
-});
 
 describe('the overview', () => {
   it('shows the worst first, with its outcomes, and hostile texts as text', async () => {

@@ -1,0 +1,147 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Action, Choice } from './action';
+import { announce, asked, news } from './action';
+import { ApiError } from './api';
+import { EnvironmentChip } from './environment';
+import { refresh } from './live';
+import { sentence } from './parts';
+import { ScopeField } from './scope-field';
+import { instantIn, zoneOf } from './time';
+
+/** `randomUUID` is missing where a page came without TLS from another machine. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** The dialog of the action that was asked for. */
+export function ActionDialog(): JSX.Element | null {
+  const action = asked.value;
+  return action === undefined ? null : <OpenDialog key={action.title} action={action} />;
+}
+
+function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [reason, setReason] = useState('');
+  const [input, setInput] = useState('');
+  const [until, setUntil] = useState('');
+  const [scope, setScope] = useState<Choice>({ pattern: '*' });
+  const [key] = useState(newKey);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    const result = await attempt(action, { reason, input, until, key }, scope);
+    setBusy(false);
+    setProblem(result);
+    if (result === undefined) close();
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby="action-title" aria-describedby="action-effect" onClose={close}>
+      <form onSubmit={(event) => void submit(event)}>
+        <EnvironmentChip />
+        <h2 id="action-title">{action.title}</h2>
+        <p id="action-effect" class="foreign">
+          {action.effect}
+        </p>
+        {action.scope !== undefined && <ScopeField jobs={action.scope} onChange={setScope} />}
+        {action.input !== undefined && (
+          <label>
+            Input in JSON. Without one: {action.input}
+            <textarea value={input} onInput={({ currentTarget: { value } }) => setInput(value)} spellcheck={false} />
+          </label>
+        )}
+        <ReasonField isNeeded={action.reason === 'needed'} value={reason} onChange={setReason} />
+        {action.until !== undefined && (
+          <label>
+            End ({zoneOf(undefined)}). Without one: {action.until}
+            <input type="datetime-local" value={until} onInput={({ currentTarget: { value } }) => setUntil(value)} />
+          </label>
+        )}
+        {problem !== undefined && (
+          <p class="problem foreign" role="alert">
+            {problem}
+          </p>
+        )}
+        <div class="buttons">
+          <button type="button" onClick={close}>
+            {action.decline}
+          </button>
+          <button type="submit" class={action.danger === true ? 'danger' : 'primary'} disabled={busy}>
+            {action.verb}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+function close(): void {
+  asked.value = undefined;
+}
+
+/** Carries an action out. Resolves to the problem that stands against it. */
+async function attempt(
+  action: Action,
+  { reason, input, until, key }: Readonly<Record<'reason' | 'input' | 'until' | 'key', string>>,
+  scope: Choice,
+): Promise<string | undefined> {
+  let value: unknown;
+  try {
+    if (input.trim() !== '') value = JSON.parse(input);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return `The input is not JSON: ${sentence(error.message)}`;
+  }
+  try {
+    const end = until === '' ? undefined : new Date(instantIn(until, zoneOf(undefined)) ?? 0).toISOString();
+    announce(await action.carryOut({ reason: reason.trim(), input: value, until: end, scope, key }));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const { detail, remedy } = error.failure;
+    return `${sentence(detail)} ${sentence(`What to do: ${remedy}`)}`;
+  } finally {
+    // What was refused may have changed, too.
+    refresh();
+  }
+}
+
+interface ReasonProps {
+  readonly isNeeded: boolean;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function ReasonField({ isNeeded, value, onChange }: ReasonProps): JSX.Element {
+  return (
+    <label>
+      {isNeeded ? 'Reason, shown to everybody' : 'Reason, if there is one'}
+      <input
+        value={value}
+        onInput={(event) => onChange(event.currentTarget.value)}
+        required={isNeeded}
+        pattern=".*\S.*"
+        maxLength={200}
+        autocomplete="off"
+      />
+    </label>
+  );
+}
+
+/** What an action has done, at the foot of the window. */
+export function News(): JSX.Element {
+  return (
+    <div class="news" role="status">
+      {news.value !== undefined && <p>{sentence(news.value)}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+import { signal } from '@preact/signals';
+import type { Job } from './model';
+
+/** Several jobs, as the API chooses them. */
+export type Choice = { readonly jobs: readonly string[] } | { readonly tag: string } | { readonly pattern: string };
+
+/** A change that a person confirms. */
+export interface Action {
+  /** A question that names the job: "Pause nightly?" */
+  readonly title: string;
+  /** What will happen. */
+  readonly effect: string;
+  /** The word on the button that does it. */
+  readonly verb: string;
+  /** The word on the button that does not. */
+  readonly decline: string;
+  readonly danger?: boolean;
+  /** Everybody sees the reason. */
+  readonly reason: 'needed' | 'possible';
+  /** Whether it may have an input in JSON, and what it has without one. */
+  readonly input?: string;
+  /** Whether it may have an end, and what it means to have none. */
+  readonly until?: string;
+  /** The jobs to choose from, where it concerns several. */
+  readonly scope?: readonly Job[];
+  /** Resolves to the news of it. */
+  readonly carryOut: (given: Given) => Promise<string>;
+}
+
+/** What a person adds to an action. */
+export interface Given {
+  /** Empty: none. */
+  readonly reason: string;
+  /** Undefined: none. */
+  readonly input: unknown;
+  /** In RFC 3339. Undefined: none. */
+  readonly until: string | undefined;
+  readonly scope: Choice;
+  /** The same for each try of one dialog. */
+  readonly key: string;
+}
+
+/** The action that waits for its confirmation. */
+export const asked = signal<Action | undefined>(undefined);
+/** The news of the last action, for a moment. */
+export const news = signal<string | undefined>(undefined);
+
+const NEWS_MS = 8_000;
+let newsTimer: number | undefined;
+
+export function confirm(action: Action): void {
+  asked.value = action;
+}
+
+export function announce(text: string): void {
+  clearTimeout(newsTimer);
+  news.value = text;
+  newsTimer = setTimeout(() => (news.value = undefined), NEWS_MS);
+}

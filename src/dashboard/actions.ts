@@ -1,0 +1,111 @@
+import type { Action, Given } from './action';
+import { change } from './api';
+import { go, pageOf } from './address';
+import type { Job, OneJob, Resumed } from './model';
+import { reportPassedOver } from './passed-over';
+
+function jobPath(job: string): string {
+  return `jobs/${encodeURIComponent(job)}`;
+}
+
+type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
+
+export function pauseJob({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Pause ${name}?`,
+    effect: 'No due time starts a run until the pause ends. A run in progress continues.',
+    ...{ verb: 'Pause job', decline: 'Leave it running', reason: 'needed', until: 'until somebody resumes it' },
+    async carryOut({ reason, until }) {
+      await change(`${jobPath(name)}/pause`, { note: reason, until }, { version });
+      return `${name} is paused`;
+    },
+  };
+}
+
+export function resumeJob({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Resume ${name}?`,
+    effect: 'Due times start runs again. Those of the pause are not run later.',
+    ...{ verb: 'Resume job', decline: 'Leave it paused', reason: 'possible' },
+    async carryOut({ reason }) {
+      const { pause } = (await change(`${jobPath(name)}/resume`, bodyOf({ reason }), { version })) as Resumed;
+      await reportPassedOver([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
+      return `${name} is resumed`;
+    },
+  };
+}
+
+export function runJob({ name }: Pick<Job, 'name'>): Action {
+  return {
+    title: `Run ${name} now?`,
+    effect: 'One run is requested. The schedule stays as it is, and a pause does not hold the run back.',
+    ...{ verb: 'Run now', decline: 'Do not run', reason: 'possible', input: 'the input of the job' },
+    async carryOut(given) {
+      const { runId } = (await change(`${jobPath(name)}/runs`, bodyOf(given), given)) as { readonly runId: string };
+      go(pageOf({ run: runId }));
+      return `A run of ${name} is requested`;
+    },
+  };
+}
+
+export function rerun(runId: string): Action {
+  return {
+    title: 'Run this due time again?',
+    effect: 'A run of its own is requested. Its handler sees the same due time.',
+    ...{ verb: 'Run again', decline: 'Do not run', reason: 'possible', input: 'the input of the earlier run' },
+    async carryOut(given) {
+      const path = `${runPath(runId)}/rerun`;
+      const answer = (await change(path, bodyOf(given), given)) as { readonly runId: string };
+      go(pageOf({ run: answer.runId }));
+      return 'The run is requested';
+    },
+  };
+}
+
+export function cancelRun(runId: string): Action {
+  return {
+    title: 'Cancel this run?',
+    effect: `${runId} is asked to stop, and is not retried. Nothing that it has done is undone.`,
+    ...{ verb: 'Cancel run', decline: 'Let it run', danger: true, reason: 'possible' },
+    async carryOut({ reason }) {
+      await change(`${runPath(runId)}/cancel`, bodyOf({ reason }));
+      return 'The cancel is requested';
+    },
+  };
+}
+
+export function cordon(deployment: string): Action {
+  return {
+    title: `Cordon ${deployment}?`,
+    effect: 'This deployment finishes what it runs and claims nothing new. The others carry on.',
+    ...{ verb: 'Cordon', decline: 'Leave it', reason: 'needed' },
+    async carryOut({ reason }) {
+      await change(`deployments/${encodeURIComponent(deployment)}/cordon`, { note: reason });
+      return `${deployment} is cordoned`;
+    },
+  };
+}
+
+export function uncordon(deployment: string): Action {
+  return {
+    title: `Lift the cordon of ${deployment}?`,
+    effect: 'This deployment claims due times again.',
+    ...{ verb: 'Lift cordon', decline: 'Leave it', reason: 'possible' },
+    async carryOut({ reason }) {
+      await change(`deployments/${encodeURIComponent(deployment)}/uncordon`, bodyOf({ reason }));
+      return `${deployment} claims again`;
+    },
+  };
+}
+
+function runPath(runId: string): string {
+  return `runs/${encodeURIComponent(runId)}`;
+}
+
+/** Without the members that a person left empty. */
+export function bodyOf({ reason, input }: Partial<Given>): object {
+  return {
+    ...(reason === undefined || reason === '' ? {} : { reason }),
+    ...(input === undefined ? {} : { input }),
+  };
+}

@@ -1,0 +1,99 @@
+import type { JSX } from 'preact';
+import type { Action, Choice } from './action';
+import { confirm } from './action';
+import { bodyOf } from './actions';
+import { change } from './api';
+import type { Job, Jobs, PausedMany } from './model';
+import { Notice, Time } from './parts';
+import { reportPassedOver } from './passed-over';
+import { mayAct } from './session';
+import { plural } from './words';
+
+type Work = Jobs['maintenance'][number];
+
+/** Starts planned work: pauses many jobs at once, with a banner for everybody. */
+export function StartMaintenance({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element | null {
+  if (!mayAct.value) return null;
+  return (
+    <button type="button" onClick={() => confirm(start(jobs))}>
+      Start maintenance
+    </button>
+  );
+}
+
+function start(jobs: readonly Job[]): Action {
+  return {
+    title: 'Start maintenance?',
+    effect: 'The chosen jobs start no run until it ends. Runs in progress continue. Everybody sees a banner.',
+    ...{ verb: 'Pause these jobs', decline: 'Change nothing', reason: 'needed', danger: true },
+    ...{ until: 'until somebody ends it', scope: jobs },
+    async carryOut({ reason, until, scope }) {
+      const { done, refused } = (await change('pause', { ...scope, note: reason, until })) as PausedMany;
+      return `${plural(done.length, 'job is', 'jobs are')} paused${leftOf(refused)}`;
+    },
+  };
+}
+
+function leftOf(refused: PausedMany['refused']): string {
+  const [first] = refused;
+  if (first === undefined) return '';
+  return `. ${plural(refused.length, 'job was', 'jobs were')} left alone: ${first.problem}`;
+}
+
+/** Everybody sees that jobs stand still on purpose. */
+export function Maintenance({
+  works,
+  jobs,
+}: {
+  readonly works: readonly Work[];
+  readonly jobs: readonly Job[];
+}): JSX.Element {
+  return (
+    <Notice title="Maintenance" tone="warn">
+      {works.map((work) => (
+        <div key={`${work.since} ${work.jobs}`} class="work">
+          <p class="foreign">
+            {work.by} paused {wordsOf(work)}: {work.note}. Since <Time at={work.since} zone={null} />
+            {work.until === null ? '' : ', until '}
+            {work.until !== null && <Time at={work.until} zone={null} />}.
+          </p>
+          {mayAct.value && (
+            <button type="button" onClick={() => confirm(end(work, jobs))}>
+              End maintenance
+            </button>
+          )}
+        </div>
+      ))}
+    </Notice>
+  );
+}
+
+function wordsOf({ jobs }: Work): string {
+  return jobs === '*' ? 'all jobs' : jobs;
+}
+
+function end(work: Work, jobs: readonly Job[]): Action {
+  const choice = choiceOf(work, jobs);
+  return {
+    title: `End the maintenance of ${wordsOf(work)}?`,
+    effect: 'Due times start runs again. Those that were passed over are listed, and are not run later.',
+    ...{ verb: 'End maintenance', decline: 'Leave them paused', reason: 'possible' },
+    async carryOut({ reason }) {
+      const answer = (await change('resume', { ...choice, ...bodyOf({ reason }) })) as PausedMany;
+      // Somebody may have resumed one of them before.
+      const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
+      await reportPassedOver(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);
+      return `${plural(answer.done.length, 'job is', 'jobs are')} resumed`;
+    },
+  };
+}
+
+/** The jobs that a maintenance paused, by its words: "tag billing", "report-*", or names, of which it has the first. */
+function choiceOf({ jobs: words, by, note }: Work, jobs: readonly Job[]): Choice {
+  if (words.startsWith('tag ')) return { tag: words.slice('tag '.length) };
+  if (words.includes('*')) return { pattern: words };
+  const named = words.replace(/ and \d+ more$/, '').split(', ');
+  if (named.join(', ') === words) return { jobs: named };
+  const others = jobs.filter(({ name, pause }) => !named.includes(name) && pause?.by === by && pause.note === note);
+  return { jobs: [...named, ...others.map(({ name }) => name)] };
+}
