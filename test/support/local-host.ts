@@ -13,7 +13,7 @@ export interface RealPackages {
   readonly functions: typeof Functions;
   readonly durable: typeof Durable;
   /** A hub with all functions that were registered so far. */
-  hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'files' | 'visibility'>>): Hub;
+  hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'handOverDelayMs' | 'files' | 'visibility'>>): Hub;
   readonly errors: string[];
   readonly log: LogLine[];
 }
@@ -32,12 +32,13 @@ export function loadRealPackages(): RealPackages {
     durable: require('durable-functions') as typeof Durable,
     errors,
     log,
-    hub({ maxConcurrentActivities = 10, files = NO_FILES, visibility = VISIBILITY } = {}) {
+    hub({ maxConcurrentActivities = 10, handOverDelayMs, files = NO_FILES, visibility = VISIBILITY } = {}) {
       const { hosted: functions } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       return createHub({
         orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
         activities: functions.filter((fn) => fn.kind === 'activity'),
         maxConcurrentActivities,
+        handOverDelayMs,
         files,
         visibility,
         invoke: createInvoke({

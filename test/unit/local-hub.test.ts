@@ -308,6 +308,17 @@ describe('the hub', () => {
     expect(calls).toHaveLength(3);
   });
 
+  it('delays the messages of activities, as queues that are polled do', async () => {
+    const startedAt = performance.now();
+    const slow = packages.hub({ handOverDelayMs: 300 });
+    const [id] = ['1', '2', '3'].map((one) => slow.start('isGated', one, 'null').id);
+    await vi.waitFor(() => expect(calls).toHaveLength(3), { interval: 5 });
+    // A timer may fire a millisecond early.
+    expect(performance.now() - startedAt).toBeGreaterThan(298);
+    gate.resolve();
+    await ended(slow, String(id));
+  });
+
   it('terminates, and pays no heed to what comes after', async () => {
     const hub = packages.hub({ maxConcurrentActivities: 1 });
     hub.start('isGated', 'victim', 'null');

@@ -45,8 +45,8 @@ const STOP_MS = 7000;
  * Several instances share one machine: a small young generation, few threads and few memory arenas save some 15 MB of
  * resident memory in each, and a heap that grows slowly some 40 MB more in a busy one. They cost little time.
  */
-const EXEC_ARGV = ['--max-semi-space-size=2', '--v8-pool-size=1', '--optimize-for-size'];
-const MEMORY_ENV = { MALLOC_ARENA_MAX: '2' };
+export const EXEC_ARGV = ['--max-semi-space-size=2', '--v8-pool-size=1', '--optimize-for-size'];
+export const MEMORY_ENV = { MALLOC_ARENA_MAX: '2' };
 
 /** Node's own lines about a debugger, and those around its warnings. */
 const NODE_CHATTER =

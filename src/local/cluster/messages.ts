@@ -12,7 +12,10 @@ export interface FunctionSeen {
 export type ToHost =
   | {
       readonly kind: 'start';
-      readonly options: Pick<HostOptions, 'app' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder'>;
+      readonly options: Pick<
+        HostOptions,
+        'app' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder' | 'handOverDelayMs'
+      >;
     }
   | { readonly kind: 'stop' };
 

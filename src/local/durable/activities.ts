@@ -10,6 +10,8 @@ export interface ActivityOptions {
   readonly activities: readonly ActivityFunction[];
   readonly invoke: Invoke;
   readonly maxConcurrentActivities: number;
+  /** How long an activity's message takes to arrive, in ms, as queues that are polled take. Default: 0. */
+  readonly handOverDelayMs?: number | undefined;
   /** Called with the error of a function that failed. */
   readonly onError: (functionName: string, message: string) => void;
 }
@@ -80,6 +82,7 @@ async function callActivity(
 export function createActivities(options: ActivityOptions): Activities {
   const activities = new Map(options.activities.map((fn) => [fn.name.toLowerCase(), fn]));
   const waiting: (() => Promise<void>)[] = [];
+  const { handOverDelayMs: delayMs = 0 } = options;
   let running = 0;
   let stopped = false;
 
@@ -98,11 +101,15 @@ export function createActivities(options: ActivityOptions): Activities {
     run(instanceId, command, { begun, done }) {
       const fn = activities.get(command.name.toLowerCase());
       if (fn === undefined) throw new Error(unknownFunction(command.name, 'an activity', activities.values()));
-      waiting.push(async () => {
-        begun();
-        done(await callActivity(options, fn, instanceId, command));
-      });
-      begin();
+      const arrive = (): void => {
+        waiting.push(async () => {
+          begun();
+          done(await callActivity(options, fn, instanceId, command));
+        });
+        begin();
+      };
+      if (delayMs === 0) arrive();
+      else setTimeout(arrive, delayMs);
     },
     stop() {
       stopped = true;

@@ -27,6 +27,8 @@ export interface HostOptions {
   readonly strict: boolean;
   /** The folder of the task hub's unfinished instances, for the deployment's next host; undefined: none. */
   readonly hubFolder: string | undefined;
+  /** For measurements: how long each activity's message takes to arrive, in ms. Default: 0. */
+  readonly handOverDelayMs?: number;
   readonly log: (line: LogLine) => void;
   /** Called when an invocation has lasted longer than `functionTimeout`: the process must end now. */
   readonly onTimeout: () => void;
@@ -202,6 +204,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     activities: functions.filter((fn) => fn.kind === 'activity'),
     invoke,
     maxConcurrentActivities: settings.maxConcurrentActivities,
+    handOverDelayMs: options.handOverDelayMs,
     files: options.hubFolder === undefined ? NO_FILES : hubFiles(options.hubFolder),
     visibility: settings.visibility,
     onError: reportError,

@@ -1,0 +1,118 @@
+import os from 'node:os';
+import { pause, trueNow } from '../../test/chaos/time';
+import { type Expected, judge } from '../figures/judge';
+import { type BenchJob, jobsOf, type Load, loadName } from '../load';
+import type { System } from '../systems/system';
+import type { Result } from './result';
+import { startUsage, type Usage } from './usage';
+import { inWorld, type World, type WorldOptions } from './world';
+
+export interface RunOptions extends Pick<WorldOptions, 'scratch' | 'guard' | 'profileInto'> {
+  readonly system: System;
+  readonly load: Load;
+  readonly repetition: number;
+  readonly skewMs: number;
+  /** How long a rate is measured. */
+  readonly seconds: number;
+  /** How many minutes in a row a burst is measured; the figures are those of the last one. */
+  readonly bursts: number;
+  readonly signal: AbortSignal;
+}
+
+const FIRST_RUNS_MS = 90_000;
+/** From the first runs of all jobs to the measured ones. */
+const WARM_MS = 3_000;
+/** What is due in a burst is known at least so long before. */
+const LEAD_MS = 30_000;
+const MINUTE_MS = 60_000;
+/** A run that comes later than this after all others is a miss. */
+const SILENCE_MS = 5_000;
+const DRAIN_MS = 90_000;
+const LOOK_MS = 100;
+const DRAIN_LOOK_MS = 1_000;
+
+/** What was to be run, what ran, and what it used. */
+interface Measured {
+  readonly expected: Expected;
+  /** Runs while the usage was measured: from the first of these instants up to the second. */
+  readonly span: readonly [number, number];
+  readonly usage: Usage;
+}
+
+export async function runOnce(options: RunOptions): Promise<Result> {
+  const { system, load, repetition, skewMs } = options;
+  const jobs = jobsOf(load);
+  const loadBefore = os.loadavg()[0] ?? 0;
+  const clockShiftsMs = [skewMs, 0, -skewMs];
+  return inWorld({ ...options, jobs, clockShiftsMs }, async (world) => {
+    const measured = await (load.kind === 'rate' ? measureRate : measureBurst)(world, jobs, options);
+    const { expected, span, usage } = measured;
+    const starts = world.starts.read();
+    const recorded = await world.running.recorded?.();
+    return {
+      ...{ system: system.name, load: loadName(load), repetition, skewMs, loadBefore },
+      figures: judge(starts, expected, recorded),
+      runs: starts.filter(({ at }) => at >= span[0] && at < span[1]).length,
+      usage,
+      trouble: { ...world.trouble },
+    };
+  });
+}
+
+async function measureRate(world: World, jobs: readonly BenchJob[], options: RunOptions): Promise<Measured> {
+  const { seconds, signal } = options;
+  // A system that cannot keep up may never run them all: it is measured all the same.
+  await waitForEach(world, jobs.length, signal);
+  const from = Math.ceil((trueNow() + WARM_MS) / 1000) * 1000;
+  const through = from + seconds * 1000;
+  await pause(from - trueNow(), signal);
+  const end = await startUsage(world.running, world.backend);
+  const span0 = trueNow();
+  await pause(through - trueNow(), signal);
+  const usage = await end();
+  const span1 = trueNow();
+  const dues = Array.from({ length: seconds }, (_, second) => from + second * 1000);
+  const expected = { jobs: jobs.map(({ name }) => name), dues };
+  await drain(world, expected, signal);
+  return { expected, span: [span0, span1], usage };
+}
+
+async function measureBurst(world: World, jobs: readonly BenchJob[], options: RunOptions): Promise<Measured> {
+  const { bursts, signal } = options;
+  await world.running.settled();
+  const first = Math.ceil((trueNow() + LEAD_MS) / MINUTE_MS) * MINUTE_MS;
+  const last = first + (bursts - 1) * MINUTE_MS;
+  const end = await startUsage(world.running, world.backend);
+  const span0 = trueNow();
+  await pause(last - trueNow(), signal);
+  const expected = { jobs: jobs.map(({ name }) => name), dues: [last] };
+  await drain(world, expected, signal);
+  const usage = await end();
+  return { expected, span: [span0, trueNow()], usage };
+}
+
+async function waitForEach(world: World, count: number, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + FIRST_RUNS_MS;
+  while (performance.now() < deadline) {
+    if (new Set(world.starts.read().map(({ job }) => job)).size >= count) return;
+    await pause(LOOK_MS, signal);
+  }
+}
+
+/** Waits until all due times have been run, or no run of one has come for a while. */
+async function drain(world: World, { jobs, dues }: Expected, signal: AbortSignal): Promise<void> {
+  const wanted = new Set(dues);
+  const deadline = performance.now() + DRAIN_MS;
+  let seen = 0;
+  let newsAt = performance.now();
+  while (performance.now() < Math.min(deadline, newsAt + SILENCE_MS)) {
+    // Seldom, since the workers need the processor now. Handlers that have just started run to their ends meanwhile.
+    await pause(DRAIN_LOOK_MS, signal);
+    const starts = world.starts.read().filter(({ due }) => wanted.has(due));
+    const started = new Set(starts.map(({ job, due }) => `${job} ${String(due)}`));
+    const isComplete = started.size === jobs.length * dues.length;
+    if (isComplete && starts.length === seen) return;
+    if (starts.length > seen) newsAt = performance.now();
+    seen = starts.length;
+  }
+}

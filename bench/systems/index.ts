@@ -1,0 +1,45 @@
+import { cronlease } from './cronlease/system';
+import { peer } from './peer';
+import type { System } from './system';
+
+/** In the order of the tables. */
+export const systems: readonly System[] = [
+  peer({
+    name: 'croner',
+    title: 'croner, a third of the jobs on each worker: no lock, no fail-over',
+    backend: 'none',
+    entry: 'croner-dealt',
+  }),
+  peer({
+    name: 'croner-all',
+    title: 'croner, all jobs on each worker: no lock',
+    backend: 'none',
+    entry: 'croner-all',
+  }),
+  peer({
+    name: 'naive-lease',
+    title: 'a blob lease for each job and tick',
+    backend: 'azurite',
+    entry: 'naive-lease',
+  }),
+  peer({
+    name: 'blob-leader',
+    title: 'one leader by a blob lease',
+    backend: 'azurite',
+    entry: 'blob-leader',
+  }),
+  cronlease({ name: 'cronlease', title: 'cronlease, as `cronlease dev` runs it', like: 'dev' }),
+  cronlease({ name: 'cronlease-azure', title: 'cronlease, with the settings of Azure', like: 'azure' }),
+  cronlease({
+    name: 'cronlease-50ms',
+    title: 'cronlease, hand-over 50 ms slower',
+    like: 'dev',
+    handOverDelayMs: 50,
+  }),
+  cronlease({
+    name: 'cronlease-1s',
+    title: 'cronlease, hand-over 1 s slower',
+    like: 'dev',
+    handOverDelayMs: 1_000,
+  }),
+];

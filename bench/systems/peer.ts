@@ -1,0 +1,34 @@
+import type { BackendName } from '../backends/backend';
+import type { FromWorker, ToWorker } from './messages';
+import { type System, WORKERS } from './system';
+import { allStarted, startWorker } from './workers';
+
+interface PeerOptions {
+  readonly name: string;
+  readonly title: string;
+  readonly backend: BackendName;
+  /** The file of its workers, without extension. */
+  readonly entry: string;
+  readonly minutesOnly?: boolean;
+}
+
+/** A system whose workers are small programs around a package. */
+export function peer({ entry, ...system }: PeerOptions): System {
+  return {
+    ...system,
+    async start(options) {
+      const { jobs, backend } = options;
+      const workers = Array.from({ length: WORKERS }, (_, index) =>
+        startWorker<ToWorker, FromWorker>(options, {
+          entry,
+          index,
+          start: { kind: 'start', options: { index, workers: WORKERS, jobs, address: backend.address } },
+          stop: { kind: 'stop' },
+          isReady: (message) => (message.kind === 'ready' ? true : message.message),
+        }),
+      );
+      // A peer's worker is ready once its schedules are set.
+      return { ...(await allStarted(workers)), settled: () => Promise.resolve() };
+    },
+  };
+}

@@ -1,0 +1,62 @@
+// Measures cronlease beside what people would use instead: npm run bench -- --help.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { removeWithThisProcess } from './remove-with-process.mjs';
+
+const root = path.join(import.meta.dirname, '..');
+const bench = path.join(root, 'bench');
+const systems = path.join(bench, 'systems');
+const cluster = path.join(root, 'src/local/cluster');
+
+/** The peers' packages are not the project's: they are installed when they are needed, and again when they change. */
+function installPeers() {
+  const lock = readFileSync(path.join(bench, 'package-lock.json'), 'utf8');
+  const installed = path.join(bench, 'node_modules/.installed-lock.json');
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === lock) return;
+  console.error('Installing the peers into bench/node_modules …');
+  execFileSync('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: bench, stdio: 'inherit' });
+  writeFileSync(installed, lock);
+}
+
+installPeers();
+// Inside bench, where programs find the peers' packages and the project's.
+const scratch = path.join(bench, '.tmp');
+mkdirSync(scratch, { recursive: true });
+const folder = mkdtempSync(path.join(scratch, 'build-'));
+removeWithThisProcess(folder);
+
+const common = {
+  absWorkingDir: root,
+  outdir: folder,
+  bundle: true,
+  platform: 'node',
+  format: 'cjs',
+  logLevel: 'warning',
+};
+const named = (parent, names) => Object.fromEntries(names.map((name) => [name, path.join(parent, `${name}.ts`)]));
+await build({
+  ...common,
+  packages: 'external',
+  // Each process finds the files of the others in its own folder.
+  entryPoints: {
+    main: path.join(bench, 'main.ts'),
+    'count-calls': path.join(bench, 'backends/count-calls.ts'),
+    'shift-clock': path.join(root, 'test/chaos/app/shift-clock.ts'),
+    ...named(systems, ['croner-all', 'croner-dealt', 'naive-lease', 'blob-leader']),
+    ...named(cluster, ['host-process', 'guard-process', 'azurite-process']),
+  },
+});
+await build({
+  ...common,
+  entryPoints: { app: path.join(systems, 'cronlease/app.ts') },
+  minify: true,
+  keepNames: true,
+  // As in a deployed app, the host provides the first. The files of the dashboard exist in a build alone.
+  external: ['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],
+});
+cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
+const { main } = createRequire(import.meta.url)(path.join(folder, 'main.js'));
+process.exitCode = await main(process.argv.slice(2), root);

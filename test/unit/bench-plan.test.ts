@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { kindOf } from '../../bench/backends/kind-of-call';
+import { cronOf, jobsOf, loadName, nextDue, parseLoad } from '../../bench/load';
+import { type Options, readOptions, UsageError } from '../../bench/options';
+import { plannedName, planRuns } from '../../bench/plan';
+
+function options(...args: string[]): Options {
+  const read = readOptions(args);
+  if (typeof read === 'string') throw new Error(read);
+  return read;
+}
+
+describe('loads', () => {
+  it.each(['1/s', '300/s', '5000/min'])('are read and named: %s', (text) => {
+    const load = parseLoad(text);
+    expect(load && loadName(load)).toBe(text);
+  });
+
+  it.each(['', '0/s', '1/h', '-1/s', '1.5/s', '100', '100000/s'])('are nothing else: %j', (text) => {
+    expect(parseLoad(text)).toBeUndefined();
+  });
+
+  it('are so many jobs with names of their own', () => {
+    const jobs = jobsOf({ kind: 'burst', jobs: 100 });
+    expect(new Set(jobs.map(({ name }) => name)).size).toBe(100);
+    expect(new Set(jobs.map(({ schedule }) => cronOf(schedule)))).toEqual(new Set(['0 * * * * *']));
+  });
+
+  it('are due after an instant, never at it', () => {
+    const at = Date.UTC(2026, 0, 31, 23, 59, 58);
+    expect(nextDue({ kind: 'second' }, at)).toBe(at + 1_000);
+    expect(nextDue({ kind: 'minute' }, at + 2_000)).toBe(at + 62_000);
+    expect(nextDue({ kind: 'once', at }, at - 1)).toBe(at);
+    expect(nextDue({ kind: 'once', at }, at)).toBeUndefined();
+    expect(cronOf({ kind: 'once', at })).toBe('58 59 23 31 1 *');
+  });
+});
+
+describe('the plan', () => {
+  it('lets systems alternate, and begins each repetition with another one', () => {
+    const runs = planRuns(
+      options('--systems', 'croner,cronlease', '--loads', '1/s,100/min', '--repetitions', '2', '--skew', '0'),
+    );
+    expect(runs.map(plannedName)).toEqual([
+      'croner 1/s (1)',
+      'cronlease 1/s (1)',
+      'croner 100/min (1)',
+      'cronlease 100/min (1)',
+      'cronlease 1/s (2)',
+      'croner 1/s (2)',
+      'cronlease 100/min (2)',
+      'croner 100/min (2)',
+    ]);
+  });
+
+  it('names the skew of clocks', () => {
+    const runs = planRuns(options('--systems', 'croner', '--loads', '1/s', '--repetitions', '1', '--skew', '0,150'));
+    expect(runs.map(plannedName)).toEqual(['croner 1/s (1)', 'croner 1/s, clocks 150 ms apart (1)']);
+  });
+
+  it('leaves minute-only systems out of what is due each second', () => {
+    const [system] = options('--systems', 'croner').systems;
+    if (system === undefined) throw new Error('there is no croner');
+    const runs = planRuns({
+      ...options('--loads', '1/s,100/min', '--repetitions', '1', '--skew', '0'),
+      systems: [{ ...system, minutesOnly: true }],
+    });
+    expect(runs.map(plannedName)).toEqual(['croner 100/min (1)']);
+  });
+});
+
+describe('the options', () => {
+  it.each([
+    [['--systems', 'none'], /there is no system "none"/],
+    [['--loads', '1/h'], /"1\/h" is no load/],
+    [['--repetitions', '0'], /--repetitions: "0"/],
+    [['--seconds', '1.5'], /--seconds: "1.5"/],
+    [['--skew', '-1'], /--skew/],
+    [['--unknown'], /--unknown/],
+    [['more'], /more/],
+  ])('refuse %j', (args, message) => {
+    expect(() => readOptions(args)).toThrow(UsageError);
+    expect(() => readOptions(args)).toThrow(message);
+  });
+
+  it('answer with a text', () => {
+    expect(readOptions(['--help'])).toContain('npm run bench');
+    expect(readOptions(['--list'])).toContain('cronlease');
+  });
+});
+
+describe('the kind of a request to blob storage', () => {
+  it.each([
+    ['PUT', '/devstoreaccount1/cronlease/jobs/a/lease?comp=lease', 'acquire', 'acquire'],
+    ['PUT', '/devstoreaccount1/cronlease/jobs/a/lease?comp=metadata', undefined, 'metadata'],
+    ['GET', '/devstoreaccount1/cronlease?restype=container&comp=list&prefix=jobs', undefined, 'list'],
+    ['PUT', '/devstoreaccount1/cronlease?restype=container', undefined, 'container'],
+    ['PUT', '/devstoreaccount1/cronlease/runs/a/1', undefined, 'put runs'],
+    ['GET', '/devstoreaccount1/cronlease/control/a', undefined, 'read control'],
+  ])('%s %s', (method, target, action, kind) => {
+    expect(kindOf(method, target, action)).toBe(kind);
+  });
+});
