@@ -149,7 +149,8 @@ function componentSchemas(): Json {
 /** Removes what is no help to a reader, and what zod means in another sense than OpenAPI. */
 function simplify({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.readOnly;
-  if (jsonSchema.format === 'date-time' || jsonSchema.format === 'date') delete jsonSchema.pattern;
+  const isInstant = jsonSchema.format === 'date-time' || jsonSchema.format === 'date';
+  if (isInstant || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 }

@@ -1,13 +1,12 @@
 // Types alone: nothing of the server, and no package, reaches a caller's bundle.
 import type * as z from 'zod';
-import type * as lanes from '../manage/lanes-schema';
 import type * as schema from '../manage/schema';
 
 export type Jobs = z.output<typeof schema.Jobs>;
 export type Job = z.output<typeof schema.Job>;
 export type JobState = z.output<typeof schema.JobState>;
 export type OneJob = z.output<typeof schema.OneJob>;
-export type Lanes = z.output<typeof lanes.Lanes>;
+export type Lanes = z.output<typeof schema.Lanes>;
 export type DueTimes = z.output<typeof schema.DueTimes>;
 export type Why = z.output<typeof schema.Why>;
 export type Runs = z.output<typeof schema.Runs>;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { lanesOf } from '../operator/lanes';
 import { entriesOf } from './jobs-routes';
 import { NONE, NOTHING, route } from './route';
-import { Lanes } from './lanes-schema';
+import { Lanes } from './schema';
 import { iso } from './show';
 
 const HOUR = 3_600_000;

@@ -61,7 +61,7 @@ describe('the suggestions of completion', () => {
     ],
     [
       ['help', 'un'],
-      ['uncordon', 'unlock'],
+      ['unack', 'uncordon', 'unlock'],
     ],
     [['cordon', ''], []],
     [['nonsense', ''], []],

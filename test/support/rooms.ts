@@ -26,7 +26,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'stores/azure-blob/row-container',
     'system-clock',
   ],
-  client: ['manage/schema', 'manage/lanes-schema'],
+  client: ['manage/schema'],
   testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'stores/memory'],
   // Types alone: a test checks that.
   dashboard: ['client/types', 'core/fate'],

@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { UNSUCCESSFUL } from '../output';
+
+/** Where the exit code of the command goes. */
+export type Done = (code: number) => void;
+
+export function command(program: Command, name: string, usage: string, summary: string, description: string): Command {
+  return program
+    .command(name)
+    .usage(`${usage} [options]`.trim())
+    .summary(summary)
+    .description(description)
+    .option('--file <PATH>', 'the jobs file (default: jobs.json)');
+}
+
+/** As {@link command}, for one that prints times. */
+export function timed(...parameters: Parameters<typeof command>): Command {
+  return withTimes(command(...parameters));
+}
+
+export function acting(program: Command, name: string, summary: string, description: string): Command {
+  return withStorage(timed(program, name, 'JOB', summary, description)).argument('<JOB>', 'name of a job');
+}
+
+/** A command that requests a run and may wait for its end. */
+export function waiting(program: Command, name: string, summary: string, description: string, usage = 'JOB'): Command {
+  return withStorage(timed(program, name, usage, summary, description))
+    .argument('<JOB>', 'name of a job')
+    .option('--input <JSON>', "an input for this run, up to 32 KB, instead of the job's own")
+    .option('--wait', `wait until the run is over; exit code ${UNSUCCESSFUL} if it did not succeed`)
+    .addOption(new Option('--follow', 'as --wait, and print what the handler says').conflicts('json'))
+    .option('--json', 'print {job, runId, requestedAt}; with --wait also outcome, reason and record');
+}
+
+export function actingOnMany(program: Command, name: string, summary: string, description: string): Command {
+  return withStorage(timed(program, name, 'JOB…', summary, description))
+    .argument('[JOB...]', 'names of jobs, or patterns such as "report-*"')
+    .option('--tag <TAG>', 'instead of JOB: the jobs with this tag')
+    .option('--yes', 'do not ask for confirmation');
+}
+
+export function withTimes(to: Command): Command {
+  return to
+    .addOption(new Option('--utc', 'print times in UTC (the default)').conflicts('local'))
+    .addOption(new Option('--local', "print times in this machine's time zone"));
+}
+
+export function withStorage(to: Command): Command {
+  return to
+    .option('--storage <WHERE>', 'connection string, or URL of a blob service (default: see cronlease --help)')
+    .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)');
+}
+
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+}
+
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import type { CordonOptions, UncordonOptions } from '../cordon';
+import type { Done } from './command';
+import { examples, withStorage, withTimes } from './command';
+
+/** Commands about deployments. */
+export function addFleet(program: Command, done: Done): void {
+  const about = (name: string, summary: string, description: string): Command =>
+    withStorage(withTimes(program.command(name)))
+      .usage('DEPLOYMENT [options]')
+      .summary(summary)
+      .description(description)
+      .argument('<DEPLOYMENT>', 'name of a deployment, as "cronlease status" lists it');
+
+  about(
+    'cordon',
+    'keep a deployment from claiming anything new',
+    'Cordons a deployment: it finishes what it runs, retries included, and leaves all other due times to the others. Takes effect within a sweep interval, and lasts until "cronlease uncordon".',
+  )
+    .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
+    .option('--by <NAME>', 'name of the person who cordons it (default: your user name)')
+    .option('--json', 'print {deployment, by, note, since}')
+    .addHelpText('after', examples('cronlease cordon cronlease-weu --note "a new disk"'))
+    .action(async (deployment: string, options: CordonOptions) =>
+      done(await (await import('../cordon.js')).cordon(deployment, options)),
+    );
+
+  about(
+    'uncordon',
+    'let a cordoned deployment claim again',
+    'Lifts the cordon of a deployment, also of one that no longer exists. Takes effect within a sweep interval.',
+  )
+    .option('--json', 'print {deployment, by, note, since}')
+    .addHelpText('after', examples('cronlease uncordon cronlease-weu'))
+    .action(async (deployment: string, options: UncordonOptions) =>
+      done(await (await import('../cordon.js')).uncordon(deployment, options)),
+    );
+}

@@ -1,0 +1,126 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { RUN_FATES, UNRUN_FATES } from '../../core/fate';
+import type { LogsOptions } from '../logs';
+import { NO } from '../output';
+import type { RunsOptions } from '../runs';
+import type { StatusOptions } from '../status';
+import type { WhyOptions } from '../why';
+import type { Done } from './command';
+import { examples, timed, wholeNumber, withStorage } from './command';
+
+export function addStatus(program: Command, done: Done): void {
+  withStorage(
+    timed(
+      program,
+      'status',
+      '[JOB…]',
+      'show the state of all jobs and deployments, the worst first',
+      `Shows the state of jobs and deployments by two listings: jobs that need a person come first. With --failed, the exit code is ${NO} if a job is listed.`,
+    ),
+  )
+    .argument('[JOB...]', 'names of jobs, or patterns such as "report-*" (default: all)')
+    .option('--tag <TAG>', 'the jobs with this tag')
+    .option(
+      '--failed',
+      'the jobs that are overdue, quarantined, or whose last run did not succeed, without acknowledged ones',
+    )
+    .option('--watch', 'follow the state until q or Ctrl+C; where there is no terminal, print it at each change')
+    .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
+    .addHelpText('after', examples('cronlease status', 'cronlease status --watch --tag billing'))
+    .action(async (jobs: string[], options: StatusOptions) =>
+      done(await (await import('../status.js')).status(jobs, options)),
+    );
+}
+
+/** Commands that read the ledger. */
+export function addHistory(program: Command, done: Done): void {
+  withStorage(
+    timed(
+      program,
+      'runs',
+      '[JOB]',
+      'list runs, newest first',
+      'Lists runs in progress and the ledger with the outcome of each due time, newest first, in pages.',
+    ),
+  )
+    .argument('[JOB]', 'name of a job (default: all)')
+    .option('--tag <TAG>', 'the jobs with this tag')
+    .addOption(new Option('--failed', 'those that failed, timed out or stalled').conflicts('outcome'))
+    .addOption(
+      new Option('--outcome <OUTCOMES>', 'those with this outcome, or with one of several: failed,expired')
+        .choices(OUTCOMES)
+        .argParser(outcomes),
+    )
+    .option('--since <TIME>', 'those due at TIME or later; also how long ago, such as 2h')
+    .option('--until <TIME>', 'those due before TIME; also how long ago, such as 2h')
+    .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
+    .option('--cursor <CURSOR>', 'continue where a page ended, with the same options')
+    .option('--json', 'print {runs: [ledger record, …], cursor}')
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease runs',
+        'cronlease runs --failed --since 12h',
+        'cronlease runs nightly-report --limit 100 --json',
+      ),
+    )
+    .action(async (job: string | undefined, options: RunsOptions) =>
+      done(await (await import('../runs.js')).runs(job, options)),
+    );
+
+  withStorage(
+    timed(
+      program,
+      'why',
+      'JOB TIME',
+      'explain the outcome of a due time',
+      'Explains the outcome of a due time, past or future, from the ledger, the row and the schedule.',
+    ),
+  )
+    .argument('<JOB>', 'name of a job')
+    .argument('<TIME>', "a due time in ISO 8601: with Z or an offset, or else in the job's time zone")
+    .option('--verbose', 'print tokens and whole stack traces too')
+    .option('--json', 'print {job, time, due, outcome, reason, record}')
+    .addHelpText(
+      'after',
+      examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30'),
+    )
+    .action(async (job: string, time: string, options: WhyOptions) =>
+      done(await (await import('../why.js')).why(job, time, options)),
+    );
+}
+
+/** The command that reads what handlers said. */
+export function addLogs(program: Command, done: Done): void {
+  withStorage(
+    timed(
+      program,
+      'logs',
+      'JOB [TIME]',
+      'print what the handler of a run said',
+      "Prints the log of a run, over all its attempts: the handler's lines and its progress. With --follow it prints new lines as they come, until the run ends, whatever its outcome.",
+    ),
+  )
+    .argument('<JOB>', 'name of a job')
+    .argument('[TIME]', 'due time of the run, as for "why" (default: the current run, or else the last one)')
+    .option('--follow', 'print new lines until the run ends')
+    .option('--item <N>', 'what one item of a fan-out said, by its index from 0', wholeNumber(0, 999_999))
+    .option('--json', 'print {job, runId, ended, progress, entries}; with --follow, a line of JSON for each entry')
+    .addHelpText(
+      'after',
+      examples('cronlease logs nightly-report --follow', 'cronlease logs nightly-report 2026-03-29T03:00:00Z'),
+    )
+    .action(async (job: string, time: string | undefined, options: LogsOptions) =>
+      done(await (await import('../logs.js')).logs(job, time, options)),
+    );
+}
+
+const OUTCOMES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES, 'running', 'retrying'];
+
+function outcomes(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !OUTCOMES.includes(name));
+  if (wrong === undefined) return names;
+  throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no outcome. Use ${OUTCOMES.join(', ')}.`);
+}

@@ -1,0 +1,110 @@
+import type { Command } from 'commander';
+import type { AckOptions } from '../ack';
+import type { ManyOptions } from '../act-on-jobs';
+import type { OperateOptions } from '../operate';
+import type { PauseOptions } from '../pause';
+import type { RunOptions } from '../run';
+import type { Done } from './command';
+import { acting, actingOnMany, examples, waiting } from './command';
+
+/** Commands that write requests. */
+export function addRequests(program: Command, done: Done): void {
+  const load = () => import('../operate.js');
+
+  waiting(
+    program,
+    'run',
+    'run a job now',
+    'Requests a run now, also of a job that is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
+  )
+    .addHelpText(
+      'after',
+      examples('cronlease run nightly-report', `cronlease run nightly-report --input '{"day": "2026-01-31"}' --follow`),
+    )
+    .action(async (job: string, options: RunOptions) => done(await (await import('../run.js')).run(job, options)));
+
+  waiting(
+    program,
+    'rerun',
+    'run an earlier due time again',
+    'Requests a run whose handler gets an earlier due time as its own, whatever became of that one. The new run has a record of its own, and the input of the earlier request if that had one.',
+    'JOB TIME',
+  )
+    .argument('<TIME>', "a due time, or the time of a request, in ISO 8601; without an offset in the job's time zone")
+    .addHelpText('after', examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait'))
+    .action(async (job: string, time: string, options: RunOptions) =>
+      done(await (await import('../run.js')).rerun(job, time, options)),
+    );
+
+  acting(
+    program,
+    'cancel',
+    'cancel the run in progress',
+    'Cancels the run in progress. Its holder aborts it at the next renewal of its lease, at most a third of the lease later.',
+  )
+    .option('--json', 'print {job, runId, requestedAt}')
+    .addHelpText('after', examples('cronlease cancel nightly-report'))
+    .action(async (job: string, options: OperateOptions) => done(await (await load()).cancel(job, options)));
+}
+
+export function addPauses(program: Command, done: Done): void {
+  actingOnMany(
+    program,
+    'pause',
+    'pause jobs',
+    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. Lists several jobs and asks before it pauses them.',
+  )
+    .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
+    .option('--until <TIME>', 'when the pause ends by itself: a time, or a duration from now such as 2h')
+    .option('--by <NAME>', 'name of the person who pauses them (default: your user name)')
+    .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease pause nightly-report --note "the warehouse is being moved"',
+        'cronlease pause "report-*" --note "no reports on holidays" --until 2026-12-27',
+      ),
+    )
+    .action(async (jobs: string[], options: PauseOptions) =>
+      done(await (await import('../pause.js')).pause(jobs, options)),
+    );
+
+  actingOnMany(
+    program,
+    'resume',
+    'end the pause of jobs',
+    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. Lists several jobs and asks before it resumes them.',
+  )
+    .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
+    .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))
+    .action(async (jobs: string[], options: ManyOptions) =>
+      done(await (await import('../pause.js')).resume(jobs, options)),
+    );
+}
+
+export function addAcknowledgements(program: Command, done: Done): void {
+  acting(
+    program,
+    'ack',
+    'acknowledge the failures of a job',
+    'Acknowledges the failures of a job until its next success: "cronlease status" then lists the job below those that nobody looks after. A later failure after a success is not acknowledged. Used again, it replaces the note and the end.',
+  )
+    .option('--note <TEXT>', 'what you do about it, up to 200 characters, for others to read')
+    .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
+    .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
+    .option('--json', 'print {job, by, note, at, until}')
+    .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being mended" --until 8h'))
+    .action(async (job: string, options: AckOptions) => done(await (await import('../ack.js')).ack(job, options)));
+
+  acting(
+    program,
+    'unack',
+    'remove the acknowledgement of a job',
+    'Removes the acknowledgement of a job, which then counts as one that nobody looks after.',
+  )
+    .option('--json', 'print {job, by, note, at, until}')
+    .addHelpText('after', examples('cronlease unack nightly-report'))
+    .action(async (job: string, options: OperateOptions) =>
+      done(await (await import('../ack.js')).unack(job, options)),
+    );
+}

@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import { Argument } from 'commander';
+import type { DevArguments } from '../dev';
+import type { DrillArguments } from '../drill';
+import { NO } from '../output';
+import type { Done } from './command';
+import { examples, wholeNumber, withTimes } from './command';
+
+export function addDev(program: Command, done: Done): void {
+  withTimes(program.command('dev'))
+    .usage('[options]')
+    .summary('run the jobs of an app on this machine')
+    .description(
+      'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
+    )
+    .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
+    .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
+    .option('--more-jobs <PATH>', 'run the jobs of this file too')
+    .option('--instances <N>', 'number of deployments, 1 to 20', wholeNumber(1, 20), 3)
+    .option('--port <N>', 'port of the first one, others count up; 0: any free ports', wholeNumber(0, 65_535), 7071)
+    .option('--storage <WHERE>', '"embedded", or a connection string', 'embedded')
+    .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)')
+    .option('--data <DIR>', 'folder for the data of the embedded storage (default: in memory)')
+    .option('--samples <DIR>', 'upload the files of this folder to the container of its name')
+    .option('--duration <SPAN>', 'stop after this long, such as 30s')
+    .option('--no-restart', 'do not restart an instance that has ended')
+    .option('--strict', 'refuse an app with a function that cannot run here (default: skip that function)')
+    .option('--inspect', 'let a debugger attach to each instance')
+    .option('--verbose', 'print claims, tokens, first attempts and whole stack traces too')
+    .option('--json', 'print JSON lines, the first one "ready"')
+    .addHelpText('after', examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data'))
+    .action(async (options: DevArguments) => done(await (await import('../dev.js')).dev(options)));
+}
+
+export function addDrill(program: Command, done: Done): void {
+  program
+    .command('drill')
+    .usage('[options]')
+    .summary('test fail-over on this machine, and write a report')
+    .description(
+      `Starts deployments on this machine with storage of their own, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about two minutes. Exit code ${NO} when a target was missed.`,
+    )
+    .option('--report <FILE>', 'file of the report; an older one is replaced', 'drill-report.md')
+    .option('--instances <N>', 'number of deployments, 2 to 20', wholeNumber(2, 20), 3)
+    .option('--target <SPAN>', 'longest time for the take-over (default: the longest lease, a tick and 2s)')
+    .option('--with-jobs', 'run the jobs of an app instead, with the real effects of its handlers')
+    .option('--app <DIR>', 'with --with-jobs: folder of that app (default: this one)')
+    .option('--file <PATH>', 'with --with-jobs: its jobs file (default: jobs.json in that folder)')
+    .option('--wait <SPAN>', 'longest wait for a run to interrupt, and for its end', '2m')
+    .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
+    .addHelpText('after', examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md'))
+    .action(async (options: DrillArguments) => done(await (await import('../drill.js')).drill(options)));
+}
+
+export function addCompletion(program: Command, done: Done): void {
+  program
+    .command('completion')
+    .usage('bash|zsh|fish')
+    .summary('print a script that completes commands, options and job names')
+    .description(
+      'Prints a script for a shell. It completes commands, options, and the names and tags of the jobs file. It makes no call to storage.',
+    )
+    .addArgument(new Argument('<SHELL>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText(
+      'after',
+      examples(
+        'source <(cronlease completion bash)',
+        'source <(cronlease completion zsh)',
+        'cronlease completion fish > ~/.config/fish/completions/cronlease.fish',
+      ),
+    )
+    .action(async (shell: 'bash' | 'zsh' | 'fish') => done((await import('../completion.js')).completion(shell)));
+
+  program
+    .command('__complete', { hidden: true })
+    .argument('[WORDS...]')
+    .action(async (words: string[]) => done((await import('../completion.js')).complete(program, words)));
+}

@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import type { DoctorOptions } from '../doctor';
+import type { ForgetOptions } from '../forget';
+import { NO } from '../output';
+import type { RecoverOptions } from '../recover';
+import type { UnlockOptions } from '../unlock';
+import type { Done } from './command';
+import { acting, examples, timed, wholeNumber, withStorage } from './command';
+
+/** Commands for when something has gone wrong, and for a deleted job. */
+export function addMending(program: Command, done: Done): void {
+  withStorage(
+    timed(
+      program,
+      'doctor',
+      '',
+      'find problems that keep jobs from running',
+      `Checks storage, rows, leases and deployments. Prints ok, warning or problem for each check, with the remedy. Exit code ${NO} if there is a problem; a warning does not change the exit code.`,
+    ),
+  )
+    .option('--json', 'print {ok, problems, warnings, findings: [{check, status, subject, message, remedy}]}')
+    .addHelpText('after', examples('cronlease doctor', 'cronlease doctor --file deploy/jobs.json --json'))
+    .action(async (options: DoctorOptions) => done(await (await import('../doctor.js')).doctor(options)));
+
+  acting(
+    program,
+    'unlock',
+    'break the lease of a job',
+    "Breaks the lease of a job, so that it cannot be renewed. The holder finds out at its next renewal, and the run is retried elsewhere. Asks for the job's name first.",
+  )
+    .option('--yes', 'do not ask for confirmation')
+    .option('--json', 'print {job, runId, holder, endsInMs}')
+    .addHelpText('after', examples('cronlease unlock nightly-report'))
+    .action(async (job: string, options: UnlockOptions) =>
+      done(await (await import('../unlock.js')).unlock(job, options)),
+    );
+
+  acting(
+    program,
+    'forget',
+    'remove what remains of a job that was deleted from jobs.json',
+    'Forgets a job that was deleted from the jobs file. Its ledger and its token stay. A later job of the same name counts as a new one. Refused while the file has the job, its lease is held, or its run is not over.',
+  )
+    .option('--end-run', 'record a run that is not over as cancelled')
+    .option('--json', 'print {job, forgottenAt, already, endedRun}')
+    .addHelpText('after', examples('cronlease forget nightly-report'))
+    .action(async (job: string, options: ForgetOptions) =>
+      done(await (await import('../forget.js')).forget(job, options)),
+    );
+}
+
+export function addRecover(program: Command, done: Done): void {
+  withStorage(
+    timed(
+      program,
+      'recover',
+      '--after-failover',
+      'repair the jobs after a failover of their storage account',
+      'Repairs the jobs after an asynchronous failover of the storage account, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
+    ),
+  )
+    .requiredOption('--after-failover', 'confirm that the storage account has failed over')
+    .option('--apply', 'write the changes (default: only print them)')
+    .option('--yes', 'the same as --apply')
+    .option('--until <TIME>', 'treat everything due before TIME (UTC by default) as possibly run (default: now)')
+    .option('--raise-by <N>', 'raise tokens by N, 1 to 999999999', wholeNumber(1, 999_999_999), 1_000_000)
+    .option('--rerun', 'retry an interrupted run even if its attempts are used up')
+    .option('--fail', 'end an interrupted run as failed (default: retry it while it has attempts left)')
+    .option(
+      '--json',
+      'print {applied, until, jobs: [{job, token, cursor, run, dueTimes, requests, abandoned}], elections: [{election, token}]}',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease recover --after-failover',
+        'cronlease recover --after-failover --until 2026-11-21T17:40:00Z --apply',
+      ),
+    )
+    .action(async (options: RecoverOptions) => done(await (await import('../recover.js')).recover(options)));
+}

@@ -1,0 +1,83 @@
+import * as z from 'zod';
+import { ENVIRONMENT_COLORS } from '../environment';
+import { ROLES } from '../roles';
+import { Instant, list, named } from './common';
+
+export const Me = named(
+  'Me',
+  'The caller.',
+  z.object({
+    actor: z.string(),
+    role: z.enum(ROLES),
+    channel: z.string(),
+    readOnly: z.boolean().describe('Whether this app refuses every change.'),
+  }),
+);
+
+export const Version = named(
+  'Version',
+  'The app that answers.',
+  z.object({
+    version: z.string().describe('The version of cronlease.'),
+    deployment: z.string(),
+    revision: z.int().describe('The revision of its jobs file.'),
+    pollMs: z.int().describe('The shortest time between two polls that have news of each other.'),
+    readOnly: z.boolean(),
+    environment: z
+      .object({ name: z.string(), color: z.enum(ENVIRONMENT_COLORS) })
+      .nullable()
+      .describe('The name of the environment, for people, and its colour.'),
+  }),
+);
+
+export const Health = named(
+  'Health',
+  'The health of an instance.',
+  z.object({ status: z.enum(['healthy', 'unhealthy']) }),
+);
+
+export const Audit = named(
+  'Audit',
+  'A page of changes, newest first.',
+  z.object({
+    entries: list(
+      z.object({
+        id: z.string(),
+        at: Instant,
+        actor: z.string().describe('The person, or the name of the key.'),
+        channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
+        reason: z.string().nullable().describe('Why, as the person wrote.'),
+        action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `ack`, …'),
+        target: z.string().describe('The job or the deployment.'),
+        state: z
+          .enum(['begun', 'done', 'refused'])
+          .describe('`begun`: nobody knows how it ended, since its writer died, or storage did not answer.'),
+        before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
+        after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
+      }),
+    ),
+    problems: list(z.string()).describe('Entries that cronlease did not write.'),
+    cursor: z.string().nullable().describe('Where the next page begins. Null: there is none.'),
+  }),
+);
+
+const Issue = z.object({
+  place: z.string().describe('The member, parameter or header.'),
+  value: z.string().nullable().describe('Its value, cut. Null: it was missing, or is secret.'),
+  problem: z.string().describe('What is wrong with it.'),
+  remedy: z.string().describe('What to do.'),
+});
+
+export const Problem = named(
+  'Problem',
+  'An error, as RFC 9457 describes it.',
+  z.object({
+    type: z.literal('about:blank').describe('Always `about:blank`: `code` tells the errors apart.'),
+    title: z.string().describe('The meaning of the status.'),
+    status: z.int().describe('The status of the answer.'),
+    code: z.string().describe('What went wrong, for programs.'),
+    detail: z.string().describe('What went wrong, for people.'),
+    ...Issue.pick({ place: true, value: true, remedy: true }).shape,
+    errors: list(Issue).optional().describe('Every error of the request, where it has several.'),
+  }),
+);

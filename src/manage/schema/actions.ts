@@ -1,0 +1,114 @@
+import * as z from 'zod';
+import { change, Instant, jobName, Json, list, named, note, reason, until } from './common';
+import { Acknowledgement, Pause } from './jobs';
+
+export const Requested = named(
+  'Requested',
+  'A requested run.',
+  z.object({
+    job: z.string(),
+    runId: z.string().describe('The id that the run will have.'),
+    requestedAt: Instant,
+    ahead: z.int().describe('How many requests were waiting before it.'),
+    seen: z.boolean().describe('False: no deployment has seen the job yet, and the request waits until one does.'),
+    paused: z.boolean().describe('Whether the job is paused, which does not hold the request back.'),
+    ...change,
+  }),
+);
+
+export const Cancelled = named(
+  'Cancelled',
+  'A run whose cancel was requested.',
+  z.object({
+    job: z.string(),
+    runId: z.string(),
+    requestedAt: Instant,
+    endedBy: z
+      .enum(['holder', 'tick'])
+      .describe('`holder`: its attempt ends at its next renewal. `tick`: the run waits, and the next tick ends it.'),
+    ...change,
+  }),
+);
+
+export const Paused = named('Paused', 'A job that was paused.', z.object({ job: z.string(), pause: Pause, ...change }));
+
+export const Resumed = named(
+  'Resumed',
+  'A job that was resumed.',
+  z.object({ job: z.string(), pause: Pause, ...change }),
+);
+
+export const PausedMany = named(
+  'PausedMany',
+  'What became of several jobs.',
+  z.object({
+    done: list(Paused),
+    refused: list(z.object({ job: z.string(), code: z.string(), problem: z.string() })).describe(
+      'The jobs that were left as they were.',
+    ),
+  }),
+);
+
+export const Acknowledged = named(
+  'Acknowledged',
+  'A job whose episode was acknowledged, or whose acknowledgement was removed.',
+  z.object({ job: z.string(), acknowledgement: Acknowledgement, ...change }),
+);
+
+export const PauseBody = named(
+  'PauseBody',
+  'The reason of a pause.',
+  z.strictObject({ note: note.describe('The reason, which is shown to everybody.'), until }),
+);
+
+export const AcknowledgeBody = named(
+  'AcknowledgeBody',
+  'An acknowledgement.',
+  z.strictObject({
+    note: note.optional().describe('What you do about it, for everybody to read.'),
+    until: until.describe('When it ends by itself. Default: with the next success.'),
+  }),
+);
+
+const input = Json.optional().describe("In the place of the job's own input: JSON of at most 32 KB.");
+
+export const RunBody = named('RunBody', 'A run to request.', z.strictObject({ input, reason }));
+
+export const RerunBody = named(
+  'RerunBody',
+  'A run to repeat. Without an input it gets the one that it had.',
+  z.strictObject({ input, reason }),
+);
+
+const choice = {
+  jobs: z.array(jobName).min(1).max(1_000).optional().describe('The names of the jobs.'),
+  tag: z.string().min(1).max(100).optional().describe('Jobs with this tag.'),
+  pattern: z
+    .string()
+    .regex(/^[a-z0-9*-]{1,63}$/)
+    .optional()
+    .describe('Jobs whose names match: `*` stands for any characters, or none.'),
+};
+
+export const JobChoice = z.object(choice);
+
+const chooses = ({ jobs, tag, pattern }: z.output<typeof JobChoice>): boolean =>
+  [jobs, tag, pattern].filter((one) => one !== undefined).length === 1;
+
+const ONE_CHOICE = 'must have either jobs, or tag, or pattern';
+
+export const PauseManyBody = named(
+  'PauseManyBody',
+  'Jobs to pause: by `jobs`, `tag` or `pattern`, one of them.',
+  z
+    .strictObject({ ...choice, note: note.describe('The reason, which is shown to everybody.'), until })
+    .refine(chooses, ONE_CHOICE),
+);
+
+export const ResumeManyBody = named(
+  'ResumeManyBody',
+  'Jobs to resume: by `jobs`, `tag` or `pattern`, one of them.',
+  z.strictObject({ ...choice, reason }).refine(chooses, ONE_CHOICE),
+);
+
+export const ReasonBody = named('ReasonBody', 'The reason of a change.', z.strictObject({ reason }));

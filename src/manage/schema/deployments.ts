@@ -1,0 +1,49 @@
+import * as z from 'zod';
+import { change, Instant, list, Milliseconds, named, note } from './common';
+
+const Cordon = z.object({ by: z.string(), note: z.string(), since: Instant });
+
+export const Deployment = named(
+  'Deployment',
+  'A deployment that has ticked in the last week.',
+  z.object({
+    name: z.string(),
+    live: z.boolean().describe('Whether it has reported its ticks as often as it should: once in five minutes.'),
+    tickedAt: Instant.describe('The last tick that it reported.'),
+    version: z.string(),
+    revision: z.int().describe('The revision of its jobs file.'),
+    skewMs: Milliseconds.describe("How far its clock is ahead of the storage service's: 0 below 2 s."),
+    hubProven: z.boolean().nullable().describe('Whether its task hub has shown that it runs orchestrations.'),
+    cordon: Cordon.nullable().describe('Why it claims nothing new.'),
+  }),
+);
+
+export const Maintenance = named(
+  'Maintenance',
+  'Planned work during which jobs are paused.',
+  z.object({
+    by: z.string(),
+    note: z.string(),
+    since: Instant,
+    until: Instant.nullable(),
+    jobs: z.string().describe('Which jobs it paused, in words.'),
+  }),
+);
+
+export const Deployments = named(
+  'Deployments',
+  'All deployments.',
+  z.object({ now: Instant, deployments: list(Deployment), problems: list(z.string()) }),
+);
+
+export const Cordoned = named(
+  'Cordoned',
+  'A deployment that was cordoned, or whose cordon was lifted.',
+  z.object({ deployment: z.string(), cordon: Cordon, ...change }),
+);
+
+export const CordonBody = named(
+  'CordonBody',
+  'The reason of a cordon.',
+  z.strictObject({ note: note.describe('The reason, which is shown to everybody.') }),
+);

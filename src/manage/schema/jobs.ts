@@ -1,0 +1,223 @@
+import * as z from 'zod';
+import { RUN_FATES, UNRUN_FATES } from '../../core/fate';
+import { JOB_STATES } from '../../operator/job-status';
+import { Instant, list, Milliseconds, named, Reason, Trigger } from './common';
+import { Deployment, Maintenance } from './deployments';
+
+export const JobState = named(
+  'JobState',
+  'The state of a job, the first that applies. `quarantined`: something other than cronlease wrote its row or control, ' +
+    'and every deployment leaves the job alone. `paused`, `disabled`: nothing new is claimed. `overdue`: no success for ' +
+    'longer than `alertAfter`. `retrying`: its run waits for its next attempt, or its holder died. `running`. ' +
+    '`waiting`: a due time is claimed ahead, or waits to be claimed, or a request does. `idle`: none of these.',
+  z.enum(JOB_STATES),
+);
+
+export const Pause = named(
+  'Pause',
+  'A stretch in which nothing new starts, other than by request.',
+  z.object({
+    by: z.string().describe('The person who paused the job.'),
+    note: z.string().describe('The reason.'),
+    since: Instant,
+    until: Instant.nullable().describe('When it ended, or is to end. Null: when somebody resumes the job.'),
+  }),
+);
+
+const CurrentRun = named(
+  'CurrentRun',
+  'The run in progress.',
+  z.object({
+    runId: z.string(),
+    scheduledFor: Instant,
+    trigger: Trigger,
+    attempt: z.int().describe('The number of its current attempt, or of the last one.'),
+    startedAt: Instant.nullable().describe(
+      'When the handler of that attempt was, or will be, called. Null while no attempt runs.',
+    ),
+    retryAt: Instant.nullable().describe('When its next attempt may begin. Null while an attempt runs.'),
+    holder: z.string().nullable().describe('The deployment that runs it. Null while no attempt runs.'),
+  }),
+);
+
+const ListedRun = named(
+  'ListedRun',
+  'A run that is over.',
+  z.object({
+    kind: z.literal('run'),
+    runId: z.string(),
+    scheduledFor: Instant,
+    outcome: z.enum(RUN_FATES).nullable().describe('Null: its record alone has it.'),
+    latenessMs: Milliseconds.nullable(),
+    durationMs: Milliseconds.nullable().describe('Null: its record alone has it.'),
+    attempts: z.int(),
+  }),
+);
+
+const ListedGap = named(
+  'ListedGap',
+  'Due times that did not run.',
+  z.object({
+    kind: z.literal('gap'),
+    scheduledFor: Instant.describe('The newest of them.'),
+    outcome: z.enum(UNRUN_FATES),
+    reason: Reason,
+    count: z.int(),
+  }),
+);
+
+export const Acknowledgement = named(
+  'Acknowledgement',
+  'The note of a person who looks after an episode. It ends with the next success, or at `until`.',
+  z.object({
+    by: z.string().describe('The person who acknowledged it.'),
+    note: z.string().describe('What the person wrote. May be empty.'),
+    at: Instant,
+    until: Instant.nullable().describe('When it ends by itself. Null: with the next success.'),
+  }),
+);
+
+const Episode = named(
+  'Episode',
+  'The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end it.',
+  z.object({
+    since: Instant.describe(
+      'The due time of its first failed run that is known, or when the job became overdue, if that was sooner.',
+    ),
+    isWhole: z
+      .boolean()
+      .describe("False: it began before `since`: the job's last 20 outcomes no longer show its beginning."),
+    failures: z.int().describe('How many runs have failed. 0: the job is overdue, and no run has failed.'),
+    firstRunId: z.string().nullable().describe('The first failed run that is known.'),
+    lastRunId: z.string().nullable().describe('The last failed run.'),
+    lastReason: Reason.nullable().describe('The reason of the last one. Null: its record has it.'),
+    acknowledgement: Acknowledgement.nullable().describe('The acknowledgement that is in force.'),
+  }),
+);
+
+const job = {
+  name: z.string(),
+  state: JobState,
+  detail: z.string().nullable().describe('Why it is in that state, where the state alone does not show it.'),
+  description: z.string().nullable(),
+  tags: list(z.string()),
+  schedule: z.string().nullable().describe("The schedule as written. Null: the job is not in this app's jobs file."),
+  timeZone: z.string().nullable(),
+  lastRun: ListedRun.nullable().describe('The last run that is over.'),
+  recent: list(z.discriminatedUnion('kind', [ListedRun, ListedGap])).describe(
+    'Its last outcomes, oldest first: up to 20.',
+  ),
+  failures: z.int().describe('How many runs in a row have failed.'),
+  episode: Episode.nullable().describe('Null: the job neither fails nor is overdue.'),
+  currentRun: CurrentRun.nullable(),
+  nextDueAt: Instant.nullable().describe(
+    'The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled.',
+  ),
+  dueSince: Instant.nullable().describe('The oldest due time that has come and waits to be claimed.'),
+  overdueSince: Instant.nullable(),
+  pause: Pause.nullable().describe('The pause that is in force.'),
+  requests: z.int().describe('How many requests wait.'),
+  lastHolder: z.string().nullable().describe('The deployment whose tick won the job last.'),
+};
+
+export const Job = named('Job', 'A job, as a list shows it.', z.object(job));
+
+export const Jobs = named(
+  'Jobs',
+  'One state of everything.',
+  z.object({
+    now: Instant.describe("The storage service's time."),
+    jobs: list(Job).describe('The worst first.'),
+    deployments: list(Deployment),
+    maintenance: list(Maintenance),
+    problems: list(z.string()).describe('What could not be read.'),
+  }),
+);
+
+const Settings = named(
+  'Settings',
+  'The settings of a job, with every default.',
+  z.object({
+    kind: z.enum(['timed', 'always', 'manual']),
+    handler: z.string(),
+    catchUp: z.enum(['latest', 'all', 'none']),
+    catchUpWindowMs: Milliseconds,
+    overlap: z.enum(['skip', 'queue', 'cancel']),
+    offsetMs: Milliseconds.describe('The delay of every due time by `spread`.'),
+    timeoutMs: Milliseconds.nullable(),
+    stallAfterMs: Milliseconds.nullable(),
+    graceMs: Milliseconds,
+    leaseMs: Milliseconds,
+    keepMs: Milliseconds,
+    alertAfterMs: Milliseconds.nullable(),
+    pauseAfterFailures: z.int().nullable(),
+    retry: z.object({
+      attempts: z.int(),
+      backoffMs: Milliseconds,
+      factor: z.number(),
+      maxBackoffMs: Milliseconds,
+      jitter: z.enum(['full', 'none']),
+    }),
+  }),
+);
+
+export const OneJob = named(
+  'OneJob',
+  'A job with its settings and requests.',
+  z.object({
+    now: Instant,
+    ...job,
+    enabled: z.boolean().nullable().describe("Null: the job is not in this app's jobs file."),
+    settings: Settings.nullable().describe("Null: the job is not in this app's jobs file."),
+    waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The requests that wait.'),
+    pauses: list(Pause).describe('Pauses that undecided due times may lie in, the one in force among them.'),
+    cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
+    controlVersion: z
+      .string()
+      .describe(
+        'The version of its pauses, requests, cancel and acknowledgement: send it as `If-Match` with a change, in quotes.',
+      ),
+  }),
+);
+
+export const DueTimes = named(
+  'DueTimes',
+  'The next due times of jobs.',
+  z.object({
+    now: Instant,
+    jobs: list(
+      z.object({
+        job: z.string(),
+        timeZone: z.string(),
+        paused: z.boolean(),
+        enabled: z.boolean(),
+        due: list(
+          z.object({
+            scheduledFor: Instant.describe('The due time of the schedule.'),
+            startsAt: Instant.describe('When it starts: later by `spread`.'),
+          }),
+        ),
+        complete: z.boolean().describe('Whether `due` has all due times that were asked for.'),
+      }),
+    ),
+  }),
+);
+
+export const Calendar = named(
+  'Calendar',
+  'Outcomes of a job, counted by day.',
+  z.object({
+    now: Instant,
+    job: z.string(),
+    timeZone: z.string().describe('The zone of the days.'),
+    days: list(
+      z.object({
+        day: z.iso.date(),
+        outcomes: z
+          .partialRecord(z.enum([...RUN_FATES, ...UNRUN_FATES]), z.int())
+          .describe('How many due times had each outcome.'),
+      }),
+    ).describe('The days that have outcomes, newest first.'),
+    complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
+  }),
+);

@@ -1,0 +1,123 @@
+import * as z from 'zod';
+import { RUN_FATES } from '../../core/fate';
+import { Instant, list, Milliseconds, named, OUTCOMES, Reason, RunOutcome, Trigger } from './common';
+
+const ErrorOfHandler = z.object({ name: z.string(), message: z.string(), stack: z.string().optional() });
+
+const Attempt = named(
+  'Attempt',
+  'One attempt of a run.',
+  z.object({
+    attempt: z.int(),
+    token: z.int(),
+    deployment: z.string(),
+    startedAt: Instant.nullable().describe('The call of its handler. Null where its holder died.'),
+    claimedAt: Instant.optional().describe('The claim, where its holder died.'),
+    endedAt: Instant.nullable(),
+    outcome: z.enum([...RUN_FATES, 'holderLost', 'draining', 'planned', 'running']),
+    error: ErrorOfHandler.nullable(),
+  }),
+);
+
+const runSummary = {
+  runId: z.string(),
+  job: z.string(),
+  scheduledFor: Instant.describe('The due time, or the oldest one of several. For a run by request: the request.'),
+  through: Instant.nullable().describe('The newest due time, where one record covers several.'),
+  count: z.int().nullable().describe('How many due times the record covers. Null: unknown.'),
+  outcome: RunOutcome,
+  reason: Reason.nullable(),
+  trigger: Trigger.nullable().describe('Null: nothing ran.'),
+  token: z.int().nullable().describe('The fencing token of the last attempt.'),
+  startedAt: Instant.nullable(),
+  endedAt: Instant.nullable(),
+  origin: z
+    .object({ actor: z.string(), channel: z.string(), reason: z.string().optional() })
+    .nullable()
+    .describe('Who asked for the run, from where and why. Null: the schedule started it, or nobody noted it.'),
+  rerunOf: Instant.nullable().describe('The due time of the run that this one repeats: its handler sees that time.'),
+  latenessMs: Milliseconds.nullable().describe('From the actual due time to the first call of the handler.'),
+  durationMs: Milliseconds.nullable().describe('From the first call of the handler to the end of the run.'),
+};
+
+export const RunSummary = named('RunSummary', 'A run, or due times that did not run.', z.object(runSummary));
+
+export const Runs = named(
+  'Runs',
+  'A page of runs, newest first.',
+  z.object({
+    now: Instant,
+    runs: list(RunSummary),
+    problems: list(z.string()).describe('Records that could not be read.'),
+    cursor: z
+      .string()
+      .nullable()
+      .describe('Where the next page begins. Null: there is none. A page may be short, or empty, before the end.'),
+  }),
+);
+
+export const OneRun = named(
+  'OneRun',
+  'A run with its attempts.',
+  z.object({
+    now: Instant,
+    ...runSummary,
+    claimedAt: Instant.nullable(),
+    attempts: list(Attempt),
+    result: z.unknown().optional().describe('The value that the handler returned.'),
+    overlappedRunId: z.string().nullable().describe('The run that was in progress, for an overlapped due time.'),
+  }),
+);
+
+export const Why = named(
+  'Why',
+  'The outcome of an instant of a job, or what is to be expected of it.',
+  z.object({
+    now: Instant,
+    job: z.string(),
+    time: Instant,
+    due: z.boolean().describe('Whether the schedule contains it.'),
+    outcome: z.enum([...OUTCOMES, 'pending', 'future', 'notDue']),
+    reason: Reason,
+    text: z.string().describe('The explanation in words.'),
+    warnings: list(z.string()),
+    runId: z.string().nullable().describe('The record that has the answer. Null: the ledger has none.'),
+  }),
+);
+
+const Progress = z.object({
+  note: z.string().optional().describe('What the handler is doing.'),
+  fraction: z.number().optional().describe('How much of the work is done, from 0 to 1.'),
+});
+
+const LogEntry = named(
+  'LogEntry',
+  'A line of a log, a report of progress, or a gap.',
+  z.object({
+    n: z.int().describe('The number of the line among those of its attempt, from 1. Of progress: of the line before.'),
+    at: z.string().describe('When it was said, in RFC 3339.'),
+    attempt: z.int().describe('The attempt; of the item, where there is one.'),
+    token: z.int().describe('The fencing token of the attempt.'),
+    item: z.int().optional().describe('The item of a fan-out that said it.'),
+    level: z.enum(['debug', 'info', 'warn', 'error']).optional().describe('Of a line.'),
+    text: z.string().optional().describe('Of a line: any text. Show it as text alone.'),
+    progress: Progress.optional(),
+    gap: z
+      .object({ lines: z.int(), why: z.string() })
+      .optional()
+      .describe('Lines that are missing. `limit`: more than is kept. `storage`: storage did not take them in time.'),
+  }),
+);
+
+export const RunLog = named(
+  'RunLog',
+  'A page of what the handler of a run said.',
+  z.object({
+    runId: z.string(),
+    entries: list(LogEntry).describe('In order: by attempt, and within it by time.'),
+    next: z.string().describe('Where the next page begins: `from` of the next request.'),
+    ended: z.boolean().describe('Whether the run is over, and this is the last page.'),
+    progress: Progress.nullable().describe('The last progress, if the record of the run or this page has one.'),
+    leftOut: z.int().describe('How many logs of items were left out: `item` reads those of one.'),
+  }),
+);
