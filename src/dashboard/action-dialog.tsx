@@ -4,6 +4,8 @@ import type { Action, Choice } from './action';
 import { announce, asked, news } from './action';
 import { ApiError } from './api';
 import { EnvironmentChip } from './environment';
+import { HelpLink } from './help-link';
+import { topicOfError } from './help-topics';
 import { refresh } from './live';
 import { sentence } from './parts';
 import { ScopeField } from './scope-field';
@@ -28,7 +30,7 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
   const [scope, setScope] = useState<Choice>({ pattern: '*' });
   const [key] = useState(newKey);
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
+  const [problem, setProblem] = useState<Obstacle>();
   useEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();
@@ -68,7 +70,12 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
         )}
         {problem !== undefined && (
           <p class="problem foreign" role="alert">
-            {problem}
+            {problem.text}{' '}
+            {problem.code !== undefined && (
+              <span onClick={close}>
+                <HelpLink topic={topicOfError(problem.code)} />
+              </span>
+            )}
           </p>
         )}
         <div class="buttons">
@@ -88,18 +95,25 @@ function close(): void {
   asked.value = undefined;
 }
 
+/** What stands against an action. */
+interface Obstacle {
+  readonly text: string;
+  /** Of an error of the API. */
+  readonly code: string | undefined;
+}
+
 /** Carries an action out. Resolves to the problem that stands against it. */
 async function attempt(
   action: Action,
   { reason, input, until, key }: Readonly<Record<'reason' | 'input' | 'until' | 'key', string>>,
   scope: Choice,
-): Promise<string | undefined> {
+): Promise<Obstacle | undefined> {
   let value: unknown;
   try {
     if (input.trim() !== '') value = JSON.parse(input);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return `The input is not JSON: ${sentence(error.message)}`;
+    return { text: `The input is not JSON: ${sentence(error.message)}`, code: undefined };
   }
   try {
     const end = until === '' ? undefined : new Date(instantIn(until, zoneOf(undefined)) ?? 0).toISOString();
@@ -107,8 +121,8 @@ async function attempt(
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const { detail, remedy } = error.failure;
-    return `${sentence(detail)} ${sentence(`What to do: ${remedy}`)}`;
+    const { detail, remedy, code } = error.failure;
+    return { text: `${sentence(detail)} ${sentence(`Remedy: ${remedy}`)}`, code };
   } finally {
     // What was refused may have changed, too.
     refresh();

@@ -1,4 +1,4 @@
-import { computed, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 
 /** Everything that a page shows is in the address, so that Back, a reload and a link in a chat show the same. */
 export type Params = Readonly<Record<string, string | undefined>>;
@@ -7,8 +7,12 @@ export type Params = Readonly<Record<string, string | undefined>>;
 const KEPT = ['zone'];
 
 const search = signal(location.search);
+const hash = signal(location.hash);
 
 export const params = computed(() => new URLSearchParams(search.value));
+
+/** The anchor in the address; empty if there is none. */
+export const fragment = computed(() => hash.value.slice(1));
 
 export function param(name: string): string | undefined {
   return params.value.get(name) ?? undefined;
@@ -37,11 +41,16 @@ function hrefOf(values: Params): string {
 export function go(href: string, how: 'push' | 'replace' = 'push'): void {
   if (how === 'push') history.pushState(null, '', href);
   else history.replaceState(null, '', href);
-  search.value = location.search;
+  readAddress();
 }
 
 export function followHistory(): void {
-  addEventListener('popstate', () => {
+  addEventListener('popstate', readAddress);
+}
+
+function readAddress(): void {
+  batch(() => {
     search.value = location.search;
+    hash.value = location.hash;
   });
 }

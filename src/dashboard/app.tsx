@@ -8,6 +8,9 @@ import { now } from './clock';
 import { EnvironmentChip } from './environment';
 import { live, refresh } from './live';
 import { Overview } from './overview';
+import { HelpLink } from './help-link';
+import { HelpPage } from './help-page';
+import { topicOfError } from './help-topics';
 import { JobPage } from './job-page';
 import { LanesPage } from './lanes-page';
 import { Icon, Link, LoginLink, sentence } from './parts';
@@ -25,6 +28,7 @@ interface Page {
 const VIEWS = [
   { name: 'lanes', title: 'Lanes', content: () => <LanesPage /> },
   { name: 'audit', title: 'Changes', content: () => <AuditPage /> },
+  { name: 'help', title: 'Help', content: () => <HelpPage /> },
 ] as const;
 
 function page(): Page {
@@ -46,6 +50,8 @@ export function App(): JSX.Element {
     document.title = [title, name, 'cronlease'].filter((part) => part !== undefined).join(' · ');
     if (shown.current === title) return;
     shown.current = title;
+    // An anchor leads to its own place.
+    if (location.hash !== '') return;
     // A screen reader reads the new page from its top.
     main.current?.focus();
     scrollTo(0, 0);
@@ -138,7 +144,7 @@ function Connection(): JSX.Element {
       <Icon name="alert" />
       <p class="foreign">
         {sentence(`What you see is old: ${failure.detail}`)}
-        <span aria-hidden="true"> Next try in {seconds} s.</span>
+        <span aria-hidden="true"> Next try in {seconds} s.</span> <HelpLink topic={topicOfError(failure.code)} />
       </p>
       {failure.status === 401 ? (
         <LoginLink />

@@ -1,7 +1,8 @@
 import type { JSX } from 'preact';
 import { changed, pageOf, param } from './address';
 import type { Audit } from './model';
-import { Badge, FailureNotice, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { Badge, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { FailureNotice } from './failure-notice';
 import { useLive } from './use-live';
 import type { Look } from './words';
 

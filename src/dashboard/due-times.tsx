@@ -1,7 +1,8 @@
 import type { JSX } from 'preact';
 import type { Failure } from './api';
 import type { DueTimes as Due } from './model';
-import { Ago, sentence } from './parts';
+import { Ago } from './parts';
+import { FailureLine } from './failure-notice';
 import { fullTime, offsetAt, span, zoneOf } from './time';
 
 interface DueTimesProps {
@@ -14,7 +15,7 @@ export function DueTimes({ due, failure }: DueTimesProps): JSX.Element {
   return (
     <section>
       <h2>Next due times</h2>
-      {failure !== undefined && <p class="problem foreign">{sentence(failure.detail)}</p>}
+      {failure !== undefined && <FailureLine failure={failure} />}
       {due !== undefined && due.due.length === 0 && <p class="muted">There is none: it runs by request alone.</p>}
       {due !== undefined && due.due.length > 0 && <List due={due} />}
     </section>

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { now } from './clock';
 import type { Calendar } from './model';
-import { sentence } from './parts';
+import { FailureLine } from './failure-notice';
 import { dayOf } from './time';
 import { useRead } from './use-read';
 import type { Outcome } from './model';
@@ -25,7 +25,7 @@ export function HeatMap({ job }: { readonly job: string }): JSX.Element {
         <h2>Last 13 weeks</h2>
       </div>
       <div class="panel heat">
-        {failure !== undefined && <p class="problem foreign">{sentence(failure.detail)}</p>}
+        {failure !== undefined && <FailureLine failure={failure} />}
         {body !== undefined && <Cells calendar={body} />}
       </div>
       <p class="legend muted">

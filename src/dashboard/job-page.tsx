@@ -6,7 +6,10 @@ import { now } from './clock';
 import { DueTimes } from './due-times';
 import type { DueTimes as Due, OneJob, Runs } from './model';
 import { HeatMap } from './heat-map';
-import { Ago, Badge, FailureNotice, Link, Notice, Skeleton, Time } from './parts';
+import { Ago, Badge, Link, Notice, Skeleton, Time } from './parts';
+import { HelpLink } from './help-link';
+import { topicOfState } from './help-topics';
+import { FailureNotice } from './failure-notice';
 import { RunsTable, runsPath } from './runs-table';
 import { mayAct } from './session';
 import { SettingsInWords } from './settings-words';
@@ -88,7 +91,9 @@ function Head({ job }: { readonly job: OneJob }): JSX.Element {
       <Crumbs />
       <div class="title">
         <h1>{name}</h1>
-        <Badge look={STATE_LOOKS[shownState(job)]} />
+        <HelpLink topic={topicOfState(shownState(job))}>
+          <Badge look={STATE_LOOKS[shownState(job)]} />
+        </HelpLink>
         {mayAct.value && <Actions job={job} />}
       </div>
       <p class="muted foreign">

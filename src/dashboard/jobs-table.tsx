@@ -5,8 +5,10 @@ import { now } from './clock';
 import { useHeldOrder } from './held-order';
 import type { Job } from './model';
 import { Ago, Badge, Link, Time } from './parts';
+import { HelpLink } from './help-link';
+import { topicOfState } from './help-topics';
 import { duration, span } from './time';
-import { outcomeLook, plural, shownState, STATE_LOOKS } from './words';
+import { ATTENTION, outcomeLook, plural, shownState, STATE_LOOKS } from './words';
 
 interface TableProps {
   readonly all: readonly Job[];
@@ -120,7 +122,7 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
         </span>
       </td>
       <td role="cell" class="c-state">
-        <Badge look={STATE_LOOKS[shownState(job)]} />
+        <StateBadge job={job} />
         <StateDetail job={job} />
       </td>
       <td role="cell" class="c-bars">
@@ -153,6 +155,13 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
       </td>
     </tr>
   );
+}
+
+/** A state that wants a person leads to what to do. The others are no stop on the way through the table. */
+function StateBadge({ job }: { readonly job: Job }): JSX.Element {
+  const state = shownState(job);
+  const badge = <Badge look={STATE_LOOKS[state]} />;
+  return ATTENTION.includes(state) ? <HelpLink topic={topicOfState(state)}>{badge}</HelpLink> : badge;
 }
 
 /** What the state alone does not show. */

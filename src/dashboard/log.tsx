@@ -3,7 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, param } from './address';
 import type { FollowedLog, LogEntry } from './follow-log';
 import { useLog } from './follow-log';
-import { Notice, sentence, Skeleton } from './parts';
+import { Notice, Skeleton } from './parts';
+import { FailureLine } from './failure-notice';
 import { TerminalText } from './terminal-text';
 import { exactTime, fullTime, zoneOf } from './time';
 import { now } from './clock';
@@ -22,7 +23,7 @@ export function Log({ runId, isOpen }: LogProps): JSX.Element {
     <section>
       {isOpen && log.progress !== null && <ProgressBar progress={log.progress} />}
       {log.failure !== undefined && log.failure.status !== 404 && (
-        <p class="problem foreign">{sentence(`The log is not up to date: ${log.failure.detail}`)}</p>
+        <FailureLine failure={log.failure} before="The log is not up to date: " />
       )}
       {!log.loaded && log.failure === undefined ? (
         <>

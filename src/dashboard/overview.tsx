@@ -5,7 +5,9 @@ import { JobsTable } from './jobs-table';
 import type { Job, Jobs } from './model';
 import { Maintenance, StartMaintenance } from './maintenance';
 import { pageNumber, Pages } from './pages';
-import { FailureNotice, Icon, Link, Notice, sentence, Skeleton } from './parts';
+import { Icon, Link, Notice, sentence, Skeleton } from './parts';
+import { HelpLink } from './help-link';
+import { FailureNotice } from './failure-notice';
 import { SearchBox } from './search-box';
 import type { ShownState } from './words';
 import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LOOKS } from './words';
@@ -54,6 +56,9 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
               {sentence(problem)}
             </p>
           ))}
+          <p>
+            <HelpLink topic="foreignBlob" />
+          </p>
         </Notice>
       )}
       {jobs.length === 0 ? <NoJobs /> : <Chosen jobs={jobs} />}

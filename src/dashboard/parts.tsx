@@ -1,6 +1,5 @@
 import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
 import { go } from './address';
-import type { Failure } from './api';
 import { now } from './clock';
 import { fullTime, relative, shortTime, zoneOf } from './time';
 import type { IconName, Look } from './words';
@@ -130,18 +129,6 @@ export function Notice({
 export function sentence(text: string): string {
   const first = text.slice(0, 1).toUpperCase();
   return `${first}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`;
-}
-
-/** The first load failed, so that there is nothing to show. */
-export function FailureNotice({ failure, what }: { readonly failure: Failure; readonly what: string }): JSX.Element {
-  const isLogin = failure.status === 401;
-  return (
-    <Notice title={isLogin ? 'You are not logged in' : `${what} cannot be shown`} tone="bad">
-      <p class="foreign">{sentence(failure.detail)}</p>
-      <p class="foreign">What to do: {failure.remedy}.</p>
-      {isLogin && <LoginLink />}
-    </Notice>
-  );
 }
 
 /** The platform's own page, which comes back to this address. */

@@ -1,9 +1,11 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import type { Failure } from './api';
 import { ApiError, read } from './api';
 import { pageOf } from './address';
 import { EnvironmentChip } from './environment';
+import { FailureLine } from './failure-notice';
 import type { DueTimes, Resumed } from './model';
 import { Link, sentence } from './parts';
 import { fullTime, zoneOf } from './time';
@@ -28,7 +30,7 @@ interface Report {
   /** The jobs that stay paused, with the reason. */
   readonly refused: readonly { readonly job: string; readonly problem: string }[];
   /** Why the due times cannot be listed. */
-  readonly problem: string | undefined;
+  readonly failure: Failure | undefined;
 }
 
 const report = signal<Report | undefined>(undefined);
@@ -43,15 +45,15 @@ export async function reportPassedOver(
   which: string,
   refused: Report['refused'] = [],
 ): Promise<void> {
-  const { jobs, problem } = await passedOver(ended, which);
-  if (jobs.length > 0 || refused.length > 0 || problem !== undefined) report.value = { jobs, refused, problem };
+  const { jobs, failure } = await passedOver(ended, which);
+  if (jobs.length > 0 || refused.length > 0 || failure !== undefined) report.value = { jobs, refused, failure };
 }
 
 async function passedOver(
   ended: readonly Ended[],
   which: string,
-): Promise<{ readonly jobs: readonly PassedOver[]; readonly problem: string | undefined }> {
-  if (ended.length === 0) return { jobs: [], problem: undefined };
+): Promise<{ readonly jobs: readonly PassedOver[]; readonly failure: Failure | undefined }> {
+  if (ended.length === 0) return { jobs: [], failure: undefined };
   const pauses = new Map(ended.map(({ job, pause }) => [job, pause]));
   const from = Math.min(...ended.map(({ pause }) => Date.parse(pause.since))) - 1;
   const until = Math.max(...ended.map(({ pause }) => Date.parse(pause.until ?? pause.since)));
@@ -66,10 +68,10 @@ async function passedOver(
         .filter((at) => Date.parse(at) >= since && Date.parse(at) < end);
       return { job, timeZone, due: inPause, isMore: !complete };
     });
-    return { jobs: jobs.filter(({ job, due }) => pauses.has(job) && due.length > 0), problem: undefined };
+    return { jobs: jobs.filter(({ job, due }) => pauses.has(job) && due.length > 0), failure: undefined };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return { jobs: [], problem: error.failure.detail };
+    return { jobs: [], failure: error.failure };
   }
 }
 
@@ -82,7 +84,7 @@ function close(): void {
   report.value = undefined;
 }
 
-function Open({ report: { jobs, refused, problem } }: { readonly report: Report }): JSX.Element {
+function Open({ report: { jobs, refused, failure } }: { readonly report: Report }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
@@ -90,13 +92,14 @@ function Open({ report: { jobs, refused, problem } }: { readonly report: Report 
       <form method="dialog">
         <EnvironmentChip />
         <h2 id="passed-over-title">
-          {jobs.length === 0 ? 'Some jobs stay paused' : 'Due times that were passed over'}
+          {jobs.length === 0 && refused.length > 0 ? 'Some jobs stay paused' : 'Due times that were passed over'}
         </h2>
         {jobs.length > 0 && <p>They do not run by themselves. Run those again that are needed.</p>}
-        {problem !== undefined && (
-          <p class="problem foreign">
-            {sentence(`They cannot be listed now: ${problem}`)} The runs of each job name them.
-          </p>
+        {failure !== undefined && (
+          <FailureLine
+            failure={failure}
+            before="The due times cannot be listed now, but the runs of each job name them: "
+          />
         )}
         <div class="passed-over" tabIndex={0}>
           {jobs.map((one) => (

@@ -5,7 +5,10 @@ import { Log } from './log';
 import { pageOf } from './address';
 import { now } from './clock';
 import type { OneRun } from './model';
-import { Badge, FailureNotice, Link, Notice, Skeleton, Time } from './parts';
+import { Badge, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { HelpLink } from './help-link';
+import { topicOf } from './help-topics';
+import { FailureNotice } from './failure-notice';
 import { triggerWord } from './runs-table';
 import { mayAct } from './session';
 import { duration, exactTime, fullTime, span, zoneOf } from './time';
@@ -79,7 +82,8 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
         <p class="muted foreign">
           {reason === null
             ? ''
-            : `${reasonText(reason)}${count !== null && count > 1 ? `; ${plural(count, 'due time')}` : ''}`}
+            : `${sentence(`${reasonText(reason)}${count !== null && count > 1 ? `; ${plural(count, 'due time')}` : ''}`)} `}
+          <HelpLink topic={topicOf(outcome, reason)} />
         </p>
       </div>
       <Facts run={run} />
@@ -184,6 +188,11 @@ const ATTEMPT_LOOKS: Readonly<Record<'holderLost' | 'draining' | 'planned', Look
   planned: { word: 'Planned its items', icon: 'check', tone: 'good' },
 };
 
+const ATTEMPT_TOPICS: Readonly<Partial<Record<AttemptOf['outcome'], string>>> = {
+  holderLost: 'take-overs',
+  draining: 'instanceStopped',
+};
+
 function lookOf(outcome: AttemptOf['outcome']): Look {
   return outcome === 'holderLost' || outcome === 'draining' || outcome === 'planned'
     ? ATTEMPT_LOOKS[outcome]
@@ -197,7 +206,10 @@ function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
   return (
     <li class="panel">
       <p class="attempt">
-        <b>Attempt {attempt.attempt}</b> <Badge look={lookOf(outcome)} />
+        <b>Attempt {attempt.attempt}</b>{' '}
+        <HelpLink topic={ATTEMPT_TOPICS[outcome] ?? outcome}>
+          <Badge look={lookOf(outcome)} />
+        </HelpLink>
         <span class="muted">
           on {deployment}
           {start !== undefined && ', '}

@@ -2,7 +2,10 @@ import type { JSX } from 'preact';
 import { changed, go, param } from './address';
 import type { Failure } from './api';
 import type { Runs, RunSummary } from './model';
-import { Badge, FailureNotice, Link, Notice, sentence, Skeleton } from './parts';
+import { Badge, Link, Notice, sentence, Skeleton } from './parts';
+import { HelpLink } from './help-link';
+import { topicOf } from './help-topics';
+import { FailureNotice } from './failure-notice';
 import { duration, fullTime, zoneOf } from './time';
 import { runHref, runTitle } from './timeline';
 import { OUTCOME_LOOKS, plural, reasonText } from './words';
@@ -153,7 +156,7 @@ function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string
       <td role="cell" class="r-outcome">
         <Badge look={OUTCOME_LOOKS[outcome]} />{' '}
         <span class="muted foreign">
-          {isPlain ? '' : reasonText(reason)}
+          {isPlain ? '' : <HelpLink topic={topicOf(outcome, reason)}>{reasonText(reason)}</HelpLink>}
           {count !== null && count > 1 ? ` (${plural(count, 'due time')})` : ''}
         </span>
       </td>

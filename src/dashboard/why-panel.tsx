@@ -3,6 +3,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from './address';
 import type { Why } from './model';
 import { Badge, Link, Notice, sentence, Time } from './parts';
+import { HelpLink } from './help-link';
+import { FailureLine } from './failure-notice';
 import { runHref } from './timeline';
 import { instantIn, offsetAt, zoneOf } from './time';
 import { useRead } from './use-read';
@@ -35,7 +37,7 @@ export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
         {at !== undefined && <Link href={changed({ at: undefined })}>Close</Link>}
       </form>
       <div aria-live="polite">
-        {failure !== undefined && <p class="problem foreign">{sentence(failure.detail)}</p>}
+        {failure !== undefined && <FailureLine failure={failure} />}
         {body !== undefined && <Answer why={body} zone={zone} />}
       </div>
     </section>
@@ -76,7 +78,9 @@ function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null
       <p>
         <Badge look={look} /> <Time at={time} zone={zone} />
       </p>
-      <p class="foreign">{text}</p>
+      <p class="foreign">
+        {text} <HelpLink topic={why.reason} />
+      </p>
       {warnings.map((warning) => (
         <p key={warning} class="warn foreign">
           {sentence(warning)}

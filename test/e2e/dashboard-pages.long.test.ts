@@ -54,7 +54,7 @@ describe('somebody on call', () => {
 
   it('finds a line in the log, links to it, and downloads it', async () => {
     await visit('?job=rebuild-search-index&outcome=bad');
-    await page.getByRole('table', { name: 'Runs' }).getByRole('link').last().click();
+    await page.getByRole('table', { name: 'Runs' }).locator('a.job').last().click();
     const log = page.getByRole('log');
     await log.getByText('opening the index').waitFor();
     expect(await log.locator('.ansi-yellow').innerText()).toBe('slow');
@@ -75,7 +75,7 @@ describe('somebody on call', () => {
 
   it('runs a due time again with another input, and finds the change with its reason', async () => {
     await visit('?job=rebuild-search-index&outcome=bad');
-    await page.getByRole('table', { name: 'Runs' }).getByRole('link').last().click();
+    await page.getByRole('table', { name: 'Runs' }).locator('a.job').last().click();
     await page.getByRole('button', { name: 'Run again' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Input in JSON').fill('{"index": ');
@@ -182,7 +182,7 @@ describe('the pages of a job and of a run', () => {
     await page.getByRole('table', { name: 'Runs' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(await pageWidth(page)).toBeLessThanOrEqual(width);
-    await page.getByRole('table', { name: 'Runs' }).getByRole('link').last().click();
+    await page.getByRole('table', { name: 'Runs' }).locator('a.job').last().click();
     await page.getByRole('heading', { name: 'Attempts' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(await pageWidth(page)).toBeLessThanOrEqual(width);

@@ -44,7 +44,7 @@ describe('somebody on call', () => {
     await visit();
     await page.getByRole('link', { name: 'Need attention 1' }).click();
     await page.getByRole('link', { name: 'rebuild-search-index' }).click();
-    await page.getByRole('table', { name: 'Runs' }).getByRole('link').first().click();
+    await page.getByRole('table', { name: 'Runs' }).locator('a.job').first().click();
     await page.locator('.error').waitFor();
     const error = await page.locator('.error').innerText();
     expect(error).toContain('NonRetryableError: The index "products" is read-only');
@@ -102,6 +102,30 @@ describe('somebody on call', () => {
     await page.getByRole('button', { name: 'Pause' }).waitFor();
   });
 
+  it('finds what to do about a reason, a state and an error, and comes back', async () => {
+    await visit('?job=rebuild-search-index');
+    await page.getByRole('table', { name: 'Runs' }).locator('a.job').first().click();
+    await page.getByRole('link', { name: 'What to do about nonRetryable' }).click();
+    await page.getByRole('heading', { name: 'nonRetryable' }).waitFor();
+    expect(new URL(page.url())).toMatchObject({ search: '?view=help', hash: '#nonretryable' });
+    expect(await page.evaluate<string>('document.activeElement.id')).toBe('nonretryable');
+    await expect
+      .poll(() => page.evaluate<number>('document.activeElement.getBoundingClientRect().top'))
+      .toBeLessThan(100);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Attempts' }).waitFor();
+    await page.getByRole('link', { name: 'Jobs', exact: true }).first().click();
+    await page.getByRole('link', { name: 'Failing', exact: true }).click();
+    expect(new URL(page.url()).hash).toBe('#failed');
+    await page.reload();
+    await expect.poll(() => page.evaluate<string>('document.activeElement.id')).toBe('failed');
+    server.role = undefined;
+    await page.goto(`${server.url}?job=import-orders`);
+    await page.getByRole('link', { name: 'What to do about notAuthenticated' }).click();
+    await page.getByRole('heading', { name: 'notAuthenticated' }).waitFor();
+  });
+
   it('sees no action without the right to act', async () => {
     server.role = 'viewer';
     await visit('?job=import-orders');
@@ -117,6 +141,7 @@ describe('every page', () => {
     ['the lanes', '?view=lanes', '.lane a.job'],
     ['a job', '?job=recompute-prices', 'table[aria-label=Runs] a'],
     ['the changes', '?view=audit', '.notice, table'],
+    ['the help', '?view=help#overdue', 'article h3'],
   ])('%s: is usable soon, does not jump, and is accessible on a phone', async (_, query, shown) => {
     await visit(query, { colorScheme: 'dark', viewport: { width: 360, height: 740 } });
     await page.locator(shown).first().waitFor();
@@ -128,7 +153,7 @@ describe('every page', () => {
 
   it('a run: is usable soon, does not jump, and is accessible', async () => {
     await visit('?job=rebuild-search-index&outcome=bad');
-    await page.getByRole('table', { name: 'Runs' }).getByRole('link').last().click();
+    await page.getByRole('table', { name: 'Runs' }).locator('a.job').last().click();
     await page.getByRole('log').getByText('opening the index').waitFor();
     await page.reload();
     await page.getByRole('log').getByText('opening the index').waitFor();
