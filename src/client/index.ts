@@ -23,6 +23,7 @@ import type {
   OneRun,
   Paused,
   PausedMany,
+  Poked,
   Requested,
   Resumed,
   RunLog,
@@ -149,6 +150,8 @@ export interface Client {
   resumeJobs(jobs: JobChoice, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<PausedMany>;
   cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
   uncordonDeployment(deployment: string, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<Cordoned>;
+  /** Starts a tick of the deployment that answers, as a second clock. */
+  poke(options?: CallOptions): Promise<Poked>;
   /** What people changed, newest first. */
   listAudit(query?: { readonly limit?: number; readonly cursor?: string }, options?: CallOptions): Promise<Audit>;
   getMe(options?: CallOptions): Promise<Me>;
@@ -192,6 +195,7 @@ export function createClient(clientOptions: ClientOptions): Client {
       post('resume', { ...options, body: { ...jobs, ...(reason === undefined ? {} : { reason }) } }),
     cordonDeployment: (name, note, options) => post(`deployments/${part(name)}/cordon`, { ...options, body: { note } }),
     uncordonDeployment: (name, options) => post(`deployments/${part(name)}/uncordon`, request(options)),
+    poke: (options = {}) => post('poke', options),
     listAudit: (query = {}, options) => get('audit', query, options),
     getMe: (options) => get('me', {}, options),
     getVersion: (options) => get('version', {}, options),

@@ -28,4 +28,5 @@ export type Json = z.input<typeof schema.Json>;
 export type PausedMany = z.output<typeof schema.PausedMany>;
 export type Paused = z.output<typeof schema.Paused>;
 export type Resumed = z.output<typeof schema.Resumed>;
+export type Poked = z.output<typeof schema.Poked>;
 export type Problem = z.output<typeof schema.Problem>;

@@ -6,6 +6,7 @@ import type { Dashboard } from '../dashboard/files';
 import type { AccessSettings } from '../manage/access';
 import type { Desk } from '../manage/desk';
 import type { Manage, ManageAnswer } from '../manage/serve';
+import type { Poked } from '../core/poked';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
 import { answerOfDashboard, isOfDashboard } from './dashboard';
@@ -20,6 +21,8 @@ interface ManageOptions {
   readonly access: AccessSettings;
   /** The name of the environment, for people. */
   readonly environment: Desk['environment'];
+  /** Starts a tick now. */
+  readonly poke: (context: InvocationContext) => Promise<Poked | undefined>;
   /** Loads the files of the dashboard. */
   readonly dashboard: () => Promise<Dashboard>;
   readonly env: Environment;
@@ -47,6 +50,7 @@ export function manageHandler(options: ManageOptions): HttpHandler {
       query: searchParams,
       header: (name) => request.headers.get(name) ?? undefined,
       body: async () => new Uint8Array(await request.arrayBuffer()),
+      poke: () => options.poke(context),
       reportBug: (what, error) => context.error(`${what} failed:`, error),
     });
     return packed(answer, request.headers.get('accept-encoding') ?? '');

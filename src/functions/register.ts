@@ -11,6 +11,8 @@ import { Health } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { Handlers } from '../handler/handlers';
 import type { AttemptInput, AttemptResult } from '../coordinator/message';
+import type { Poke } from '../coordinator/tick/poke';
+import { onePokeAtOnce } from '../coordinator/tick/poke';
 import { createTicker } from '../coordinator/tick/tick';
 import type { JobName } from '../core/brand';
 import { formatEvent } from '../core/event';
@@ -27,6 +29,8 @@ import { accessSettings, environmentSetting } from './manage-settings';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { VERSION } from '../version';
 import { containerName, deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
+
+const NOT_LOADED = 'the app did not load: see the error at its start';
 
 /** The options of {@link registerCoordinator}. */
 export interface CoordinatorOptions {
@@ -45,14 +49,18 @@ export interface CoordinatorOptions {
  * @throws SettingError, StorageSettingsError if an app setting cannot be used
  */
 export function registerCoordinator(options: CoordinatorOptions): void {
-  const setUp: { coordinator?: Coordinator } = {};
+  const setUp: { coordinator?: Coordinator; poke?: Poke } = {};
   const coordinator = (): Coordinator => {
-    if (setUp.coordinator === undefined) throw new Error('the app did not load: see the error at its start');
+    if (setUp.coordinator === undefined) throw new Error(NOT_LOADED);
     return setUp.coordinator;
   };
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
   // functions of the old model and finds none.
   const isReady = readiness(coordinator);
+  const poke: Poke = (hub, report) => {
+    if (setUp.poke === undefined) throw new Error(NOT_LOADED);
+    return setUp.poke(hub, report);
+  };
   app.http('cronleaseHealth', {
     route: 'manage/health',
     methods: ['GET'],
@@ -64,9 +72,12 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     route: 'manage/{*path}',
     methods: [...METHODS],
     authLevel: 'anonymous',
+    // For pokes alone. The host makes this input from its own settings, without a call.
+    extraInputs: [df.input.durableClient()],
     handler: manageHandler({
       ...{ coordinator, isReady, access: accessSettings(process.env) },
       environment: environmentSetting(process.env),
+      poke: (context) => poke(durableHub(df.getClient(context)), reportTo(context, coordinator())),
       dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
       ...{ env: process.env, appFolder: process.cwd() },
     }),
@@ -75,6 +86,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   const tick = tickSchedule(process.env);
   setUp.coordinator = createCoordinator(options);
   const ticker = createTicker(coordinator());
+  setUp.poke = onePokeAtOnce(coordinator(), ticker);
 
   app.timer('cronleaseTick', {
     schedule: tick.text,

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Poked } from '../core/poked';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
 import { parsePart } from './request-issues';
@@ -16,6 +17,8 @@ export interface RawCall {
   /** `Idempotency-Key`. */
   readonly idempotencyKey: string | undefined;
   readonly signal: AbortSignal;
+  /** Starts a tick of this process now. Undefined: it is being shut down. */
+  readonly poke: () => Promise<Poked | undefined>;
 }
 
 /** The parts of the process that handlers use. */

@@ -5,6 +5,7 @@ import { jobsRoutes } from './jobs-routes';
 import { lanesRoutes } from './lanes-routes';
 import { auditRoutes } from './audit-routes';
 import type { Route } from './route';
+import { pokeRoutes } from './poke-routes';
 import { runsRoutes } from './runs-routes';
 
 /** The route table: the server, the OpenAPI document, the reference page and the tests read it. */
@@ -14,6 +15,7 @@ export const ROUTES: readonly Route[] = [
   ...runsRoutes,
   ...actionsRoutes,
   ...acknowledgeRoutes,
+  ...pokeRoutes,
   ...auditRoutes,
   ...aboutRoutes,
 ];

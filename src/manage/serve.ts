@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Poked } from '../core/poked';
 import { isObject } from '../core/metadata';
 import { within } from '../lease/deadline';
 import { callerOf, type Knock, mayCall } from './access';
@@ -18,6 +19,8 @@ export interface ManageRequest {
   readonly header: (name: string) => string | undefined;
   /** Called for a request that may send one. */
   readonly body: () => Promise<Uint8Array>;
+  /** Starts a tick of this process now, or joins the one that runs. Undefined: it is being shut down. */
+  readonly poke: () => Promise<Poked | undefined>;
   /** Receives an error that is a bug, with the request that met it. */
   readonly reportBug: (what: string, error: unknown) => void;
 }
@@ -100,7 +103,7 @@ async function carryOut(office: Office, request: ManageRequest, signal: AbortSig
     if (denied !== undefined) throw deniedError(denied);
   }
   const answer = await route.handle(office, {
-    ...{ params, caller, signal },
+    ...{ params, caller, signal, poke: request.poke },
     query: queryOf(request.query),
     body: route.method === 'POST' ? await bodyOf(request) : undefined,
     ifMatch: ifMatchOf(route, request),

@@ -97,6 +97,12 @@ describe('the HTTP API of a cluster', () => {
     expect((await client.getCalendar('talker')).days).toMatchObject([{ outcomes: { succeeded: 2 } }]);
   });
 
+  it('pokes: one tick for all who ask at once', async () => {
+    const [one, other] = await Promise.all([client.poke(), client.poke()]);
+    expect(one).toMatchObject({ deployment: 'local-1', hubProven: true, cordoned: false });
+    expect(other).toEqual(one);
+  });
+
   it('cancels a run in progress', async () => {
     const { runId } = await client.runJob('slow');
     await vi.waitFor(async () => expect((await client.getRun(runId)).outcome).toBe('running'), PATIENCE);
@@ -130,5 +136,20 @@ describe('the HTTP API of a cluster', () => {
       ...['cancel done', 'run refused', 'run done', 'rerun done', 'run done', 'run done', 'run done'],
     ]);
     expect(new Set(entries.map(({ actor }) => actor))).toEqual(new Set(['developer']));
+  });
+});
+
+describe('a cluster whose timers are dead', () => {
+  it('is run by pokes alone', async () => {
+    const dead = coordinatedApp({ talker: { schedule: '@manual', handler: 'talk', input: { ms: 100 } } });
+    const env = { ...dead.env, AzureWebJobs__cronleaseTick__Disabled: 'true' };
+    const dev = startDev(buildLocal(), { app: dead.folder, instances: 1 }, env);
+    const { instances } = await dev.ready();
+    const only = createClient({ baseUrl: `http://127.0.0.1:${String(instances[0]?.port)}/api/manage` });
+    await vi.waitFor(async () => expect(await only.poke()).toMatchObject({ due: 0, hubProven: true }), PATIENCE);
+    const { runId } = await only.runJob('talker');
+    await vi.waitFor(async () => expect(await only.poke()).toMatchObject({ due: 1, handedOver: 1 }), PATIENCE);
+    await vi.waitFor(async () => expect((await only.getRun(runId)).outcome).toBe('succeeded'), PATIENCE);
+    expect((await only.listDeployments()).deployments).toMatchObject([{ name: 'local-1', live: true }]);
   });
 });

@@ -53,6 +53,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
     isReady: () => Promise.resolve(true),
     access: accessWithKeys(),
     environment: options.environment,
+    poke: () => sim.instances[0]?.poke() ?? Promise.resolve(undefined),
     dashboard: () => Promise.resolve(dashboard),
     env: {},
     appFolder: __dirname,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Poked } from '../../src/core/poked';
 import type { JobSpec } from '../../src/core/job';
 import type { AccessSettings } from '../../src/manage/access';
 import type { Desk } from '../../src/manage/desk';
@@ -36,6 +37,9 @@ export interface ManageBench {
   send(request: Sent): Promise<Answered>;
 }
 
+/** The answer to a poke where a test has none of its own. */
+const POKED: Poked = { at: Date.UTC(2026, 0, 1), due: 2, handedOver: 1, hubProven: true, cordoned: false };
+
 export const keyOfRole = (role: Role): string => `key of ${role}`;
 
 /** A key for each role. */
@@ -53,6 +57,7 @@ export function manageBench(
     readonly access?: AccessSettings;
     readonly jobs?: readonly JobSpec[];
     readonly store?: Partial<LeaseStore>;
+    readonly poke?: ManageRequest['poke'];
   } = {},
 ): ManageBench {
   const sim = rivalTicks(options);
@@ -77,7 +82,10 @@ export function manageBench(
     desk,
     bugs,
     calls,
-    send: async (request) => answered(await manage(requestOf(request, (error) => void bugs.push(error)))),
+    send: async (request) => {
+      const sent = requestOf(request, (error) => void bugs.push(error));
+      return answered(await manage({ ...sent, poke: changes.poke ?? sent.poke }));
+    },
   };
 }
 
@@ -113,6 +121,7 @@ function requestOf(
     query: new URLSearchParams(query),
     header: (name) => all[name],
     body: () => Promise.resolve(new TextEncoder().encode(text ?? '')),
+    poke: () => Promise.resolve(POKED),
     reportBug: (_what, error) => onBug(error),
   };
 }

@@ -16,7 +16,9 @@ import { drain } from '../../src/coordinator/drain';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
 import type { FanOutHandler } from '../../src/handler/define-fan-out';
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
+import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
+import type { Poked } from '../../src/core/poked';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import type { MemoryService } from '../../src/stores/memory/store';
@@ -40,6 +42,8 @@ export interface SimulationOptions {
   readonly latencyMs?: number;
   /** The tick timer fires this long before its time. */
   readonly ticksEarlyMs?: number;
+  /** Whether the tick timers of all instances are dead, so that only pokes tick. */
+  readonly timersDead?: boolean;
 }
 
 /** One handler call. */
@@ -60,6 +64,8 @@ export interface Instance {
   readonly dead: boolean;
   /** The number of calls of its tick. */
   ticks(): number;
+  /** Starts a tick from outside. */
+  poke(): Promise<Poked | undefined>;
   /** The number of calls of each kind to its store. */
   readonly calls: Map<string, number>;
   /** Kills it, as by `kill -9`. */
@@ -172,8 +178,11 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       log: () => undefined,
     };
     let ticks = 0;
+    const ticker = createTicker(coordinator);
+    const poke = onePokeAtOnce(coordinator, ticker);
     const instance: Instance = {
       ticks: () => ticks,
+      poke: () => poke(hubFor(instance), report),
       deployment,
       coordinator,
       report,
@@ -201,7 +210,13 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
     const onTick = (): void => {
       ticks += 1;
     };
-    void tickLoop(coordinator, hubFor(instance), report, options.ticksEarlyMs ?? 0, onTick);
+    if (options.timersDead !== true) {
+      const tick = (nextFire: (after: number) => number): Promise<void> => {
+        onTick();
+        return ticker.tick(hubFor(instance), nextFire, report);
+      };
+      void tickLoop(coordinator, tick, options.ticksEarlyMs ?? 0);
+    }
     return instance;
   };
   for (let index = 0; index < (options.deployments ?? 1); index += 1) startInstance(`d${String(index + 1)}`);
@@ -239,19 +254,15 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
 
 async function tickLoop(
   coordinator: Coordinator,
-  hub: Hub,
-  report: Report,
+  tick: (nextFire: (after: number) => number) => Promise<void>,
   earlyMs: number,
-  onTick: () => void,
 ): Promise<void> {
-  const ticker = createTicker(coordinator);
   const { clock } = coordinator;
   const nextFire = (after: number): number =>
     Math.floor((after - TICK_OFFSET_MS) / TICK_MS + 1) * TICK_MS + TICK_OFFSET_MS;
   while (!coordinator.stopping) {
     await sleep(clock, nextFire(clock.now() + earlyMs) - earlyMs - clock.now());
-    onTick();
-    await ticker.tick(hub, nextFire, report);
+    await tick(nextFire);
   }
 }
 

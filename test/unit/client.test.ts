@@ -33,6 +33,7 @@ async function clientOf(options: Partial<ClientOptions> = {}) {
       ...{ method: request.method, path, query: url.searchParams },
       header: (name) => request.headers.get(name) ?? undefined,
       body: () => Promise.resolve(body),
+      poke: () => Promise.resolve(undefined),
       reportBug: (_what, error) => {
         throw error;
       },
@@ -99,6 +100,12 @@ describe('the typed client', () => {
     const { runId } = await client.runJob('b');
     expect((await client.getJob('b')).waiting).toMatchObject([{ runId }]);
     expect((await errorOf(client.cancelRun(runId))).code).toBe('NothingRuns');
+  });
+
+  it('pokes, and names an instance that is being shut down', async () => {
+    const { client, seen } = await clientOf();
+    expect(await errorOf(client.poke())).toMatchObject({ status: 503, code: 'Stopping' });
+    expect(seen.at(-1)).toMatchObject({ method: 'POST', url: `${BASE}/keyed/poke` });
   });
 
   it('acknowledges failures, and takes that back', async () => {

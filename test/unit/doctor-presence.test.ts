@@ -48,7 +48,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
     purge: async () => undefined,
   };
   const tick = (): void => {
-    announce(asHub, report, true);
+    announce(asHub, report, { hubProven: true, isPoke: false });
   };
   return { tick, events, serviceTime: coordinator.serviceTime };
 }

@@ -32,6 +32,7 @@ function functionOf(hostJson: object | undefined, env: Readonly<Record<string, s
     isReady: () => Promise.resolve(true),
     access: accessSettings({ ...KEYS, ...env }),
     environment: environmentSetting(env),
+    poke: () => Promise.resolve(undefined),
     dashboard: () => Promise.resolve({ index: '<link href="{root}assets/a.css">', files: FILES }),
     ...{ env, appFolder },
   });

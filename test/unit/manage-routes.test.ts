@@ -41,6 +41,7 @@ const SENT: Readonly<Record<string, Sent>> = {
   unacknowledge: { method: 'DELETE', path: 'jobs/a/acknowledgement' },
   cordonDeployment: { method: 'POST', path: 'deployments/east/cordon', body: { note: 'a test' } },
   uncordonDeployment: { method: 'POST', path: 'deployments/east/uncordon' },
+  poke: { method: 'POST', path: 'poke' },
   listAudit: { path: 'audit' },
   getCalendar: { path: 'jobs/a/calendar' },
   getLog: { path: 'runs/a-20260101T000100Z/log' },

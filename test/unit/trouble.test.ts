@@ -121,12 +121,12 @@ describe('trouble that lasts', () => {
       purge: async () => undefined,
     };
     Object.assign(coordinator, { store: { ...store, writePresence } });
-    announce(hub, report, true);
+    announce(hub, report, { hubProven: true, isPoke: false });
     await sim.clock.advance(SECOND);
     expect(coordinator.health.healthy).toBe(false);
     Object.assign(coordinator, { store });
     await sim.clock.advance(MINUTE);
-    announce(hub, report, true);
+    announce(hub, report, { hubProven: true, isPoke: false });
     await sim.clock.advance(SECOND);
     expect(coordinator.health.healthy).toBe(true);
     expect(sim.events.at(-1)).toMatchObject({ event: 'healthy', reason: 'storage takes writes again' });

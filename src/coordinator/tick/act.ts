@@ -21,6 +21,7 @@ interface Due extends Looked {
 export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Looked): void {
   const notes = state.board.notes(job.spec.name);
   if (notes.next.kind !== 'ready' || !isDue(looked) || state.coordinator.stopping) return;
+  fire.due.add(job.spec.name);
   if (isSilent(looked.decision)) tellSilence(state, fire, job, looked);
   if (looked.decision.kind === 'claim' && !mayClaim(state, fire, job, { ...looked, claim: looked.decision.claim })) {
     notes.decidedOn = undefined;
@@ -32,6 +33,7 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Look
       .gate(() => write(state, fire, job, looked))
       .catch((error: unknown) => failed(state, fire, job, error))
       .then((won) => {
+        if (won === true && looked.decision.kind === 'claim') fire.handedOver += 1;
         over(state, fire, job, looked.decision, won);
       }),
   );

@@ -27,7 +27,8 @@ export function createActions(clock: Clock): Actions {
     ended.abort();
   };
   const nextEnd = (): AbortSignal => {
-    ended = new AbortController();
+    // Two ticks of one process wait for the same end.
+    if (ended.signal.aborted) ended = new AbortController();
     return ended.signal;
   };
   return {

@@ -1,3 +1,4 @@
+import type { JobName } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Actions } from './actions';
 import type { Board } from './board';
@@ -10,6 +11,10 @@ export interface Fire {
   readonly number: number;
   readonly hub: Hub;
   readonly report: Report;
+  /** The jobs that this fire found with something to do. */
+  readonly due: Set<JobName>;
+  /** How many claims it has handed over. */
+  handedOver: number;
 }
 
 /** The state that all ticks of one process share. */

@@ -10,33 +10,52 @@ const AGAIN_MS = 60_000;
 /** After this long without a tick, another process may rightly have written for the deployment. */
 const STANDS_STILL_MS = 60_000;
 
+/** A deployment whose timer ticks has written its presence within this time. */
+const SILENT_MS = PRESENCE_EVERY_MS + 60_000;
+
+/** What a tick knows beside its hub. */
+interface Announced {
+  readonly hubProven: boolean;
+  /** Whether something other than the timer started the tick. */
+  readonly isPoke: boolean;
+}
+
 /**
  * Writes this deployment's presence for `cronlease doctor`: once with the first tick and then every five minutes, with
  * two more calls if another process has written it meanwhile. No tick waits for it, and a failure causes one warning. A
  * wrong clock is logged as often.
+ *
+ * A poke may come to another process of the app than the timer's fires do. It writes only where the deployment has been
+ * silent, since the timer's process would otherwise take it for a second app of the same name.
  */
-export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, hubProven: boolean) => void {
+export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, announced: Announced) => void {
   const { clock, presence: facts } = coordinator;
   if (facts === undefined) return () => undefined;
   const jobs = jobsHash([...coordinator.jobs.values()].map(({ spec }) => spec));
   let writeAt = 0;
+  /** The timer's first tick here does not wait for what a poke has left alone. */
+  let pokedAgainAt = 0;
   let tickedAt: Millis | undefined;
   /** The ETag of this process's own last write, if it has ticked ever since. */
   let etag: ETag | undefined;
   let warned = false;
 
-  return (hub, report, hubProven) => {
+  return (hub, report, { hubProven, isPoke }) => {
     const now = clock.monotonic();
-    if (tickedAt !== undefined && now - tickedAt > STANDS_STILL_MS) etag = undefined;
-    tickedAt = now;
-    if (now < writeAt) return;
-    writeAt = now + PRESENCE_EVERY_MS;
+    const stands = tickedAt === undefined || now - tickedAt > STANDS_STILL_MS;
+    if (isPoke && !stands) return;
+    if (stands) etag = undefined;
+    if (!isPoke) tickedAt = now;
+    if (now < (isPoke ? pokedAgainAt : writeAt)) return;
+    if (isPoke) pokedAgainAt = now + PRESENCE_EVERY_MS;
+    else writeAt = now + PRESENCE_EVERY_MS;
     const { serviceTime } = coordinator;
     if (serviceTime.skewMs !== 0) {
       report.event({ event: 'clockSkew', at: serviceTime.now(), skewMs: serviceTime.skewMs });
     }
     const presence: Presence = { ...presenceOf(coordinator, facts, hub), jobs, hubProven };
-    write(coordinator, presence, etag).then(
+    const writing = isPoke ? writeIfSilent(coordinator, presence) : write(coordinator, presence, etag);
+    writing.then(
       (written) => {
         etag = written;
         warned = false;
@@ -45,7 +64,8 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, 
       },
       (error: unknown) => {
         etag = undefined;
-        writeAt = clock.monotonic() + AGAIN_MS;
+        if (isPoke) pokedAgainAt = clock.monotonic() + AGAIN_MS;
+        else writeAt = clock.monotonic() + AGAIN_MS;
         if (warned) return;
         warned = true;
         const reason = `this deployment could not write its presence: ${String(error)}`;
@@ -69,6 +89,16 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
     skewMs: serviceTime.skewMs,
     rival: undefined,
   };
+}
+
+/** For a poke: leaves the presence alone where the deployment's timer has written it of late. */
+async function writeIfSilent(coordinator: Coordinator, presence: Presence): Promise<undefined> {
+  const { clock, store, deployment } = coordinator;
+  const { presences } = await within(clock, CALL_LIMIT_MS, (signal) => store.listPresences({ signal }));
+  const last = presences.get(deployment);
+  if (last !== undefined && presence.tickedAt - decodePresence(last.metadata).tickedAt < SILENT_MS) return undefined;
+  await write(coordinator, presence, undefined);
+  return undefined;
 }
 
 async function write(

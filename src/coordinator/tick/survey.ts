@@ -30,6 +30,8 @@ export interface Survey {
    * @throws StoreError
    */
   step(fire: Fire, options: { readonly isFirst: boolean }): Promise<Millis>;
+  /** Makes the next step a sweep. */
+  sweepNext(): void;
 }
 
 export function createSurvey(state: TickState): Survey {
@@ -41,28 +43,39 @@ export function createSurvey(state: TickState): Survey {
   let lastSweep: Millis | undefined;
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
+  /** A poke may come during the timer's tick: both share one listing in parts. */
+  let stepping: Promise<unknown> = Promise.resolve();
 
   return {
     get prepared() {
       return prepared;
     },
-    async step(fire, { isFirst }) {
-      if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
-      prepared = true;
-      if (clockWasSet()) {
-        // A listing corrects the clock. Looks noted before may be as far ahead as the clock was.
-        lastSweep = undefined;
-        board.clockCorrected();
-      }
-      const due = board.due(serviceTime.now());
-      const sweepIsDue = sinceSweep() >= settings.sweepIntervalMs || (isFirst && board.anyInFlight);
-      const all = sweepIsDue || rounds.going || !isFew(due);
-      // Due jobs do not wait for a long listing of all.
-      if (!all || rounds.slow) await lookAtEach(fire, due);
-      if (all) await lookAtAll(fire);
-      return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
+    sweepNext() {
+      lastSweep = undefined;
+    },
+    step(fire, options) {
+      const step = stepping.then(() => stepOnce(fire, options));
+      stepping = step.catch(() => undefined);
+      return step;
     },
   };
+
+  async function stepOnce(fire: Fire, { isFirst }: { readonly isFirst: boolean }): Promise<Millis> {
+    if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
+    prepared = true;
+    if (clockWasSet()) {
+      // A listing corrects the clock. Looks noted before may be as far ahead as the clock was.
+      lastSweep = undefined;
+      board.clockCorrected();
+    }
+    const due = board.due(serviceTime.now());
+    const sweepIsDue = sinceSweep() >= settings.sweepIntervalMs || (isFirst && board.anyInFlight);
+    const all = sweepIsDue || rounds.going || !isFew(due);
+    // Due jobs do not wait for a long listing of all.
+    if (!all || rounds.slow) await lookAtEach(fire, due);
+    if (all) await lookAtAll(fire);
+    return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
+  }
 
   function sinceSweep(): Millis {
     return lastSweep === undefined ? Infinity : clock.monotonic() - lastSweep;

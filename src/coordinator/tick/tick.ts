@@ -1,6 +1,7 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { sleep } from '../../core/clock';
+import type { Poked } from '../../core/poked';
 import { backOff } from '../../lease/back-off';
 import { StoreError } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
@@ -25,13 +26,41 @@ const FIRES_EARLY_MS = 500;
 const STORE_AGAIN_FIRST_MS = 500;
 const STORE_AGAIN_MS = 2_000;
 
+/** A poke looks at what comes due within this time, so that its caller gets an answer soon. */
+const POKE_MS = 8_000;
+
 /** The tick timer's side of the coordinator. One for each process, called at each fire. */
 export interface Ticker {
   /** @param nextFire the timer's next fire after an instant of this machine's clock */
   tick(hub: Hub, nextFire: NextFire, report: Report): Promise<void>;
+  /**
+   * A tick that something other than the timer starts: it begins with a sweep, and ends once nothing is due in the next
+   * seconds. The timer's ticks continue beside it.
+   *
+   * @returns undefined if this process is being shut down
+   * @throws StoreError if storage did not answer
+   */
+  poke(hub: Hub, report: Report): Promise<Poked | undefined>;
 }
 
 type NextFire = (after: EpochMs) => EpochMs;
+
+/** One call of a ticker. */
+interface Turn {
+  readonly hub: Hub;
+  readonly report: Report;
+  readonly nextFire: NextFire;
+  /** Aborted when the process is being shut down. */
+  readonly stopped: AbortSignal;
+  readonly isPoke: boolean;
+}
+
+interface Served {
+  /** The last fire that it served. */
+  readonly fire: Fire;
+  /** The end of its last look, or of none. */
+  readonly end: 'looked' | 'stopping' | StoreError;
+}
 
 export function createTicker(coordinator: Coordinator): Ticker {
   const { clock, serviceTime } = coordinator;
@@ -51,34 +80,51 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
   return {
     async tick(hub, nextFire, report) {
-      const stop = new AbortController();
-      const wake = (): void => {
-        stop.abort();
-        actions.wake();
-      };
-      const running = { wake, done: serve(hub, nextFire, stop.signal, report) };
-      coordinator.ticks.add(running);
-      try {
-        await running.done;
-      } finally {
-        coordinator.ticks.delete(running);
-      }
+      await whileTicking((stopped) => serve({ hub, report, nextFire, stopped, isPoke: false }));
+    },
+    async poke(hub, report) {
+      const at = serviceTime.now();
+      survey.sweepNext();
+      const nextFire: NextFire = (after) => after + POKE_MS;
+      const { fire, end } = await whileTicking((stopped) => serve({ hub, report, nextFire, stopped, isPoke: true }));
+      if (end === 'stopping') return undefined;
+      if (end !== 'looked') throw end;
+      const { size: due } = fire.due;
+      const { handedOver } = fire;
+      return { at, due, handedOver, hubProven: state.hubWatch.mayRace, cordoned: coordinator.cordon !== undefined };
     },
   };
 
+  async function whileTicking<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
+    const stop = new AbortController();
+    const wake = (): void => {
+      stop.abort();
+      actions.wake();
+    };
+    const done = work(stop.signal);
+    const running = { wake, done: done.then(() => undefined) };
+    coordinator.ticks.add(running);
+    try {
+      return await done;
+    } finally {
+      coordinator.ticks.delete(running);
+    }
+  }
+
   /** Looks and acts until shortly before the timer's next fire. */
-  async function serve(hub: Hub, nextFire: NextFire, stopped: AbortSignal, report: Report): Promise<void> {
+  async function serve({ hub, report, nextFire, stopped, isPoke }: Turn): Promise<Served> {
     let untilFire = countdown(clock, nextFire(clock.now() + FIRES_EARLY_MS));
     const left = (): Millis => untilFire() - RETURN_BEFORE_MS;
-    const newFire = (): Fire => ({ number: (fires += 1), hub, report });
+    const newFire = (): Fire => ({ number: (fires += 1), hub, report, due: new Set(), handedOver: 0 });
     let fire = newFire();
     let isFirst = true;
     let again = newBackOff();
+    let end: Served['end'] = 'stopping';
     while (!coordinator.stopping) {
       coordinator.tickedAt = clock.monotonic();
       if (left() <= 0) {
         await actions.allOver();
-        if (untilFire() > 0) break;
+        if (isPoke || untilFire() > 0) break;
         // This tick has outlived a fire, which the timer skips, so it serves that fire's time as well.
         untilFire = countdown(clock, nextFire(clock.now()));
         fire = newFire();
@@ -89,20 +135,24 @@ export function createTicker(coordinator: Coordinator): Ticker {
         const actionOver = actions.nextEnd();
         proveHub(fire, left, stopped);
         const wait = await survey.step(fire, { isFirst });
+        end = 'looked';
         proveHub(fire, left, stopped);
-        if (state.hubWatch.mayRace) announce(hub, report, true);
+        if (state.hubWatch.mayRace) announce(hub, report, { hubProven: true, isPoke });
         isFirst = false;
         storageAnswers(coordinator, 'storage', report);
         again = newBackOff();
+        // A poke does not stay for the next sweep.
+        const rest = isPoke ? board.nextLook() - serviceTime.now() : wait;
         // While the hub is in doubt, the tick stays: a claim may be waiting for the proof.
-        if (wait <= left() || !state.hubWatch.mayRace) {
-          await sleep(clock, Math.max(0, Math.min(wait, left())), actionOver);
+        if (rest <= left() || !state.hubWatch.mayRace) {
+          await sleep(clock, Math.max(0, Math.min(rest, left())), actionOver);
         } else {
           if (!actions.any && untilFire() > 0) break;
           await actions.allOver();
         }
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
+        end = error;
         storageTroubled(coordinator, 'storage', error, report);
         await sleep(clock, Math.min(again(error), Math.max(0, left())), stopped);
       }
@@ -110,7 +160,8 @@ export function createTicker(coordinator: Coordinator): Ticker {
     await actions.allOver();
     sayTroublesAgain(coordinator, report);
     purge(hub, report);
-    if (survey.prepared) announce(hub, report, state.hubWatch.mayRace);
+    if (survey.prepared) announce(hub, report, { hubProven: state.hubWatch.mayRace, isPoke });
+    return { fire, end };
   }
 
   /** Seeks the proof of the task hub beside the looks. A doubt stops only claims. */

@@ -30,6 +30,23 @@ export const Version = named(
   }),
 );
 
+export const Poked = named(
+  'Poked',
+  'What a poke saw and did.',
+  z.object({
+    at: Instant.describe('When the tick began. Pokes within 5 s of it get its answer.'),
+    deployment: z.string().describe('The deployment that ticked.'),
+    due: z.int().describe('How many jobs had something to do: a due time, a request, a run to take over or to resume.'),
+    handedOver: z.int().describe('How many runs it has started. Other instances may have been faster with the rest.'),
+    hubProven: z
+      .boolean()
+      .describe(
+        'False: its task hub has not yet shown that it runs orchestrations, and nothing was claimed. Poke again.',
+      ),
+    cordoned: z.boolean().describe('Whether the deployment is cordoned, and claims nothing new.'),
+  }),
+);
+
 export const Health = named(
   'Health',
   'The health of an instance.',
