@@ -224,8 +224,11 @@ describe('an instance that gets SIGTERM, as Azure ends one', () => {
     lastsMs: number | undefined,
     meanwhile?: (ready: Ready, pid: number) => Promise<'isEnding' | undefined>,
   ) {
+    const began = Date.now();
     const dev = startDev(main, { app: appOf('basic'), instances: 1, restart: false, ...NO_STORAGE }, QUIET);
     const ready = await dev.ready();
+    // The measure of how fast this machine is now.
+    const startMs = Date.now() - began;
     if (lastsMs !== undefined) {
       await run(ready, { input: { lastsMs } });
       await dev.event(({ event }) => event === 'started');
@@ -240,37 +243,38 @@ describe('an instance that gets SIGTERM, as Azure ends one', () => {
     // A second signal ends a cluster that is ending at once.
     if (!isEnding && isRunning(dev.pid)) process.kill(dev.pid, 'SIGINT');
     expect(await dev.exited()).toBe(0);
-    return { tookMs, events: dev.events };
+    return { tookMs, startMs, events: dev.events };
   }
 
   it('drains at once when nothing goes on', async () => {
-    expect((await endsAfter(undefined)).tookMs).toBeLessThan(3_000);
+    const { tookMs, startMs } = await endsAfter(undefined);
+    expect(tookMs).toBeLessThan(1_000 + 3 * startMs);
   });
 
   it('waits for its invocations first', async () => {
-    const { tookMs } = await endsAfter(3_000);
+    const { tookMs, startMs } = await endsAfter(3_000);
     expect(tookMs).toBeGreaterThan(2_500);
-    expect(tookMs).toBeLessThan(7_000);
+    expect(tookMs).toBeLessThan(4_000 + 3 * startMs);
   });
 
   it('takes orchestrations and runs none for 10 s, then drains whatever goes on', async () => {
-    const { tookMs, events } = await endsAfter(120_000, async (ready) => {
+    const { tookMs, startMs, events } = await endsAfter(120_000, async (ready) => {
       await new Promise((resolve) => setTimeout(resolve, 500));
       expect((await run(ready, { instanceId: 'late', input: {} })).status).toBe(200);
       return undefined;
     });
     expect(tookMs).toBeGreaterThan(9_500);
-    expect(tookMs).toBeLessThan(16_000);
+    expect(tookMs).toBeLessThan(11_000 + 5 * startMs);
     expect(events.filter(({ event }) => event === 'started')).toHaveLength(1);
   });
 
   it('waits no longer when the cluster ends', async () => {
-    const { tookMs } = await endsAfter(120_000, async (_ready, cluster) => {
+    const { tookMs, startMs } = await endsAfter(120_000, async (_ready, cluster) => {
       await new Promise((resolve) => setTimeout(resolve, 500));
       process.kill(cluster, 'SIGINT');
       return 'isEnding';
     });
-    expect(tookMs).toBeLessThan(5_000);
+    expect(tookMs).toBeLessThan(2_000 + 3 * startMs);
   });
 });
 
@@ -351,6 +355,23 @@ describe('cronlease dev that cannot start', () => {
     expect(code).toBe(1);
   });
 
+  it('takes the next free ports when the usual one is taken and no option names one', async () => {
+    const server = net.createServer();
+    await new Promise((resolve) => {
+      // Another program on this machine may have the port already.
+      server.once('error', resolve).listen(7071, '127.0.0.1', () => resolve(undefined));
+    });
+    const dev = startDev(main, { app: appOf('basic'), instances: 2, port: undefined, ...NO_STORAGE }, QUIET);
+    const ports = (await dev.ready()).instances.map(({ port }) => port);
+    server.close();
+    const [first = 0] = ports;
+    expect(first).toBeGreaterThan(7072);
+    expect(ports).toEqual([first, first + 1]);
+    expect(dev.stderr()).toContain(`Port 7071 is taken; cronlease dev uses ${first} to ${first + 1}.\n`);
+    process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+  });
+
   it('says what to install when there is no Azurite', async () => {
     // Outside the repository no package is found.
     const elsewhere = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-'));
@@ -397,11 +418,21 @@ describe('the embedded host', () => {
       ),
     });
 
+    const echoes: number[] = [];
+    for (let n = 0; n < 50; n++) {
+      const before = performance.now();
+      await fetchFrom(ready, '/api/echo/x');
+      echoes.push(performance.now() - before);
+    }
+    const echoMs = echoes.toSorted((a, b) => a - b)[25] ?? Number.NaN;
     for (let n = 0; n < 50; n++) await run(ready, { input: { startedAt: Date.now() }, wait: true });
     const started = dev.events.slice(-50).map((one) => Number(one['latenessMs']));
     const latencies = started.toSorted((a, b) => a - b);
-    console.log(`start of an orchestration to its activity: p50 ${latencies[25]} ms, max ${latencies[49]} ms`);
-    expect(latencies[25]).toBeLessThan(1_000);
+    console.log(
+      `start of an orchestration to its activity: p50 ${latencies[25]} ms, max ${latencies[49]} ms; echo ${echoMs} ms`,
+    );
+    // A hub that polled its queues, as Azure's does, would take a second or more.
+    expect(latencies[25]).toBeLessThan(20 + 50 * echoMs);
     process.kill(dev.pid, 'SIGTERM');
     expect(await dev.exited()).toBe(0);
   });

@@ -55,7 +55,12 @@ export async function allGone(pids: readonly number[], withinMs = 20_000): Promi
   await vi.waitFor(() => expect(pids.filter(isRunning)).toEqual([]), { timeout: withinMs, interval: 20 });
 }
 
-export function startDev(main: string, options: DevOptions, env: NodeJS.ProcessEnv = {}): DevRun {
+/** Without a port, on any free ports; with `port: undefined`, as without the option. */
+export function startDev(
+  main: string,
+  options: Omit<DevOptions, 'port'> & { readonly port?: number | undefined },
+  env: NodeJS.ProcessEnv = {},
+): DevRun {
   const child = spawn(process.execPath, [main, JSON.stringify({ json: true, port: 0, ...options })], {
     detached: true,
     env: { ...process.env, ...env },

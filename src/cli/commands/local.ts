@@ -17,7 +17,11 @@ export function addDev(program: Command, done: Done): void {
     .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
     .option('--more-jobs <PATH>', 'run the jobs of this file too')
     .option('--instances <N>', 'number of deployments, 1 to 20', wholeNumber(1, 20), 3)
-    .option('--port <N>', 'port of the first one, others count up; 0: any free ports', wholeNumber(0, 65_535), 7071)
+    .option(
+      '--port <N>',
+      'port of the first one, others count up; 0: any free ports (default: 7071, or the next free ones)',
+      wholeNumber(0, 65_535),
+    )
     .option('--storage <WHERE>', '"embedded", or a connection string', 'embedded')
     .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)')
     .option('--data <DIR>', 'folder for the data of the embedded storage (default: in memory)')

@@ -10,6 +10,7 @@ import { refuseSecondCluster, writeDevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';
+import { FIRST_PORT, freePorts } from './ports';
 import { reloadOnChange, watchApp } from './reload';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
 
@@ -19,7 +20,7 @@ export interface DevOptions {
   readonly app?: string;
   /** Number of deployments, each with one instance. Default: 3. */
   readonly instances?: number;
-  /** Port of the first one; the others count up. 0: any free ports. Default: 7071. */
+  /** Port of the first one; the others count up. 0: any free ports. Default: 7071, or the next free ones. */
   readonly port?: number;
   /** `embedded` (Azurite, the default) or a connection string. */
   readonly storage?: string;
@@ -71,7 +72,7 @@ const FORCED = 130;
 /** Signals closer together than this count as one: Ctrl+C arrives from the terminal, and again from npm. */
 const SAME_SIGNAL_MS = 500;
 
-function usageError({ instances = 3, port = 7071, storage = 'embedded', data }: DevOptions): string | undefined {
+function usageError({ instances = 3, port = FIRST_PORT, storage = 'embedded', data }: DevOptions): string | undefined {
   if (!Number.isInteger(instances) || instances < 1 || instances > 20) {
     return `--instances ${instances}: it must be a whole number from 1 to 20.`;
   }
@@ -211,20 +212,29 @@ async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], en
 
 /** The options of the cluster that `dev` passes on, with their defaults. */
 function clusterOptions({
-  port = 7071,
   storage = 'embedded',
   restart = true,
   ...options
-}: DevOptions): Pick<ClusterOptions, 'port' | 'storage' | 'restart' | 'inspect' | 'strict' | 'settings'> {
+}: DevOptions): Pick<ClusterOptions, 'storage' | 'restart' | 'inspect' | 'strict' | 'settings'> {
   const { inspect = false, strict = false, jobs } = options;
   return {
-    port,
     storage: storage === 'embedded' ? undefined : storage,
     restart,
     inspect,
     strict,
     settings: jobs?.file === undefined ? {} : { CRONLEASE_JOBS_FILE: jobs.file },
   };
+}
+
+/** The port of the first instance. If the usual ones are taken, and no option names one, the cluster uses others. */
+async function choosePort({ port }: DevOptions, instances: number, printer: Printer): Promise<number> {
+  if (port !== undefined) return port;
+  const { first, taken } = (await freePorts(instances)) ?? { first: FIRST_PORT, taken: undefined };
+  if (taken !== undefined) {
+    const used = instances === 1 ? `${first}` : `${first} to ${first + instances - 1}`;
+    printer.note(`Port ${taken} is taken; cronlease dev uses ${used}.`);
+  }
+  return first;
 }
 
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
@@ -251,10 +261,11 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   const watch = watchApp(app, jobs);
   try {
     printer.note('Starting…');
+    const port = await choosePort(options, instances, printer);
     let opened: DevStorage | undefined;
     cluster = await startCluster({
       ...clusterOptions(options),
-      ...{ app, instances, container, data },
+      ...{ app, instances, container, data, port },
       async prepare(connection) {
         jobs?.write();
         opened = options.openStorage?.(connection, container);
