@@ -30,6 +30,9 @@ export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly tag?: string | undefined;
   readonly failed?: boolean | undefined;
   readonly outcome?: readonly string[] | undefined;
+  readonly trigger?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly channel?: string | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
   readonly cursor?: string | undefined;
@@ -55,6 +58,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     outcomes: outcomesOf(options),
     since: since?.(listing.date, zone),
     until: until?.(listing.date, zone),
+    ...{ trigger: options.trigger, actor: options.actor, channel: options.channel },
   };
   const page = await pageOfRuns(store, paged, filter, { limit: options.limit, start });
   const { records, problems } = await recordsOf(store, page.runs, listing);
@@ -76,8 +80,9 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   return OK;
 }
 
-function isFiltered({ failed, outcome, since, until, cursor, tag }: RunsOptions): boolean {
-  return [failed, outcome, since, until, cursor, tag].some((option) => option !== undefined);
+function isFiltered({ failed, outcome, since, until, cursor, tag, ...options }: RunsOptions): boolean {
+  const { trigger, actor, channel } = options;
+  return [failed, outcome, since, until, cursor, tag, trigger, actor, channel].some((option) => option !== undefined);
 }
 
 function nothing(job: string | undefined, cursor: string | null, filtered: boolean): string {
@@ -171,11 +176,12 @@ function errorLines(record: ShownRecord, width: number): readonly string[] {
 
 /** Anything unusual about the run. */
 function notes(record: ShownRecord, show: ShowTime): string {
-  const { reason, trigger, overlappedRunId } = record;
+  const { reason, trigger, origin, overlappedRunId } = record;
   const attempts = attemptsMade(record);
   return [
     reason === null || reason === 'completed' ? '' : reason,
     trigger === null || trigger === 'schedule' ? '' : trigger,
+    origin === undefined ? '' : `by ${oneLine(origin.actor)} (${oneLine(origin.channel)})`,
     attempts > 1 ? `attempt ${attempts}` : '',
     stretch(record, show),
     overlappedRunId === undefined ? '' : `during ${overlappedRunId}`,

@@ -29,6 +29,7 @@ import type {
   RunLog,
   RunOutcome,
   Runs,
+  Trigger,
   Version,
   Why,
 } from './types';
@@ -46,6 +47,11 @@ export interface RunsQuery {
   readonly outcome?: RunOutcome | undefined;
   /** Runs that failed, timed out or stalled. */
   readonly failed?: true | undefined;
+  readonly trigger?: Trigger | undefined;
+  /** The person, or the name of the key, who asked for the run. */
+  readonly actor?: string | undefined;
+  /** From where the run was asked for. */
+  readonly channel?: 'schedule' | 'shell' | 'browser' | 'key' | 'app' | undefined;
   readonly since?: Time | undefined;
   readonly until?: Time | undefined;
   readonly limit?: number | undefined;

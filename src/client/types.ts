@@ -11,6 +11,7 @@ export type DueTimes = z.output<typeof schema.DueTimes>;
 export type Why = z.output<typeof schema.Why>;
 export type Runs = z.output<typeof schema.Runs>;
 export type RunSummary = z.output<typeof schema.RunSummary>;
+export type Trigger = z.output<typeof schema.Trigger>;
 export type RunOutcome = z.output<typeof schema.RunOutcome>;
 export type OneRun = z.output<typeof schema.OneRun>;
 export type RunLog = z.output<typeof schema.RunLog>;

@@ -68,8 +68,10 @@ export type Reason =
   /** disabled: The schedule was replaced before the due time was decided, or was not yet this one. */
   | 'scheduleChanged';
 
+export const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
+
 /** What started a run. `ctx.trigger` is `takeOver` in an attempt that follows a holder's death. */
-export type Trigger = 'schedule' | 'catchUp' | 'takeOver' | 'manual' | 'backfill';
+export type Trigger = (typeof TRIGGERS)[number];
 
 /** The outcome of one attempt, as the row and the ledger hold it. */
 export type AttemptOutcome = RunFate | 'holderLost' | 'draining' | 'planned';

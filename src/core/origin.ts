@@ -1,11 +1,17 @@
 import type { EpochMs } from './brand';
 import { asciiJson, isInstant, isObject } from './metadata';
 
+/**
+ * The ways to start a run: the job's schedule; the command line; a page; a program with the name of a key, or with a
+ * login of Entra.
+ */
+export const CHANNELS = ['schedule', 'shell', 'browser', 'key', 'app'] as const;
+
 /** Who started a run or made a change, from where, and why. */
 export interface Origin {
   /** A person, the name of a key, or `cronlease`. */
   readonly actor: string;
-  /** `schedule`, `shell`, `browser`, or `key` for a program. */
+  /** One of {@link CHANNELS}. */
   readonly channel: string;
   readonly reason?: string;
 }

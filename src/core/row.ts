@@ -1,6 +1,6 @@
 import type { EpochMs, Millis, Token } from './brand';
 import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
-import { extentOf, UNRUN_FATES } from './fate';
+import { extentOf, TRIGGERS, UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
@@ -10,7 +10,6 @@ import type { Recent } from './recent';
 import { decodeRecent, encodeRecent } from './recent';
 
 const PHASES = ['idle', 'running', 'retrying', 'fanning'] as const;
-const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
 const ATTEMPT_OUTCOMES = [
   'succeeded',
   'failed',

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
+import { TRIGGERS } from '../core/fate';
+import { CHANNELS } from '../core/origin';
 import type { ShownRecord } from '../operator/list-runs';
 import { readLog } from '../operator/read-log';
 import type { ListedRun, PageStart } from '../operator/run-pages';
@@ -23,6 +25,9 @@ const runsQuery = z.strictObject({
   tag: z.string().min(1).max(100).optional().describe('Runs of jobs with this tag.'),
   outcome: z.enum(OUTCOMES).optional(),
   failed: z.enum(['true']).optional().describe('Runs that failed, timed out or stalled.'),
+  trigger: z.enum(TRIGGERS).optional().describe('Runs that this started.'),
+  actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, asked for.'),
+  channel: z.enum(CHANNELS).optional().describe('Runs that were asked for from there.'),
   since: instant.optional().describe('Due at this time or later.'),
   until: instant.optional().describe('Due before this time.'),
   limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),
@@ -39,7 +44,7 @@ export const runsRoutes = [
     answer: Runs,
     async run(office, { query, signal }) {
       const { now, entries } = await entriesOf(office);
-      const { job, tag, outcome, failed, since, until, limit = 50, cursor } = query;
+      const { job, tag, outcome, failed, since, until, trigger, actor, channel, limit = 50, cursor } = query;
       const named = job === undefined ? entries : [entryOf(entries, job)];
       const chosen = named.filter(({ spec }) => tag === undefined || spec?.tags.includes(tag));
       const wanted = failed === undefined ? undefined : FAILED_OUTCOMES;
@@ -47,7 +52,7 @@ export const runsRoutes = [
       const page = await pageOfRuns(
         office.store,
         chosen.map(pagedJob),
-        { outcomes: outcomes && new Set(outcomes), since, until },
+        { outcomes: outcomes && new Set(outcomes), since, until, trigger, actor, channel },
         { limit, start: cursor === undefined ? undefined : pageStart(cursor) },
         { signal },
       );
@@ -115,8 +120,6 @@ function showListedRun(run: ListedRun): z.input<typeof RunSummary> {
     ...{ origin: run.origin ?? null, rerunOf: isoOrNull(run.rerunOf) },
   };
 }
-
-const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
 
 /** A summary is text that anybody with write access may have changed. */
 function triggerOf(text: string | undefined): (typeof TRIGGERS)[number] | null {

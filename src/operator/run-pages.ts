@@ -5,7 +5,7 @@ import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../core/key';
 import type { Origin } from '../core/origin';
-import { readOrigin } from '../core/origin';
+import { readOrigin, SCHEDULED } from '../core/origin';
 import type { Row } from '../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 import { inParallel } from './in-parallel';
@@ -37,6 +37,12 @@ export interface RunFilter {
   readonly since: EpochMs | undefined;
   /** Due before this time. */
   readonly until: EpochMs | undefined;
+  /** Started by this; undefined: whether or not anything ran. */
+  readonly trigger: string | undefined;
+  /** Asked for by this person, or by the key of this name. */
+  readonly actor: string | undefined;
+  /** Asked for from there: `schedule`, or a channel of {@link Origin}. */
+  readonly channel: string | undefined;
 }
 
 /** The job of a page, with what is known about it. */
@@ -157,7 +163,7 @@ async function search(
         return { runs, stoppedAt: runs.length > limit ? at(job, runs[limit]?.key ?? last) : undefined };
       }
       if (listings >= LISTINGS && last !== undefined) return { runs, stoppedAt: at(job, last) };
-      const few = filter.outcomes === undefined && first === undefined ? limit + 1 : RECORDS;
+      const few = isSelective(filter) || first !== undefined ? RECORDS : limit + 1;
       const request = {
         prefix,
         limit: Math.min(RECORDS, few),
@@ -223,12 +229,21 @@ function isOver(key: string, { since }: RunFilter): boolean {
   return since !== undefined && (parseRecordKey(key)?.scheduledFor ?? 0) < since;
 }
 
-function passes(run: ListedRun, { outcomes, since, until }: RunFilter): boolean {
+/** Whether records in between may not pass, so that a page takes more of them than it shows. */
+function isSelective({ outcomes, trigger, actor, channel }: RunFilter): boolean {
+  return [outcomes, trigger, actor, channel].some((wanted) => wanted !== undefined);
+}
+
+function passes(run: ListedRun, { outcomes, since, until, trigger, actor, channel }: RunFilter): boolean {
   const newestOf = run.through ?? run.scheduledFor;
+  const origin = run.origin ?? (run.trigger === undefined || run.trigger === 'manual' ? undefined : SCHEDULED);
   return (
     (outcomes === undefined || outcomes.has(run.outcome)) &&
     (since === undefined || newestOf >= since) &&
-    (until === undefined || run.scheduledFor < until)
+    (until === undefined || run.scheduledFor < until) &&
+    (trigger === undefined || run.trigger === trigger) &&
+    (actor === undefined || origin?.actor === actor) &&
+    (channel === undefined || origin?.channel === channel)
   );
 }
 

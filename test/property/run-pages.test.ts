@@ -12,7 +12,10 @@ import { jobSpec } from '../support/job';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
-const ANY: RunFilter = { outcomes: undefined, since: undefined, until: undefined };
+const ANY: RunFilter = {
+  ...{ outcomes: undefined, since: undefined, until: undefined },
+  ...{ trigger: undefined, actor: undefined, channel: undefined },
+};
 
 interface Written {
   readonly job: string;
@@ -104,7 +107,7 @@ describe('a page of runs', () => {
         const written = records.map(({ job, minute, outcome }) => ({ job, time: T0 + minute * MINUTE, outcome }));
         const { store, jobs } = await ledger(written);
         const outcomes = failed ? new Set(FAILED_OUTCOMES) : undefined;
-        const filter: RunFilter = { outcomes, since: instant(since), until: instant(until) };
+        const filter: RunFilter = { ...ANY, outcomes, since: instant(since), until: instant(until) };
         const found: ListedRun[] = [];
         let start: PageStart | undefined;
         let pages = 0;

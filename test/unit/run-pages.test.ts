@@ -85,6 +85,45 @@ describe('pages of runs', () => {
     expect(hourly).toMatchObject({ latenessMs: expect.any(Number) as number, durationMs: 0, trigger: 'schedule' });
   });
 
+  it('are chosen by trigger, actor and channel, page after page', async () => {
+    const made = await bench();
+    const requested = async (as: 'operator' | 'admin'): Promise<string> => {
+      const { json } = await made.send({ method: 'POST', path: 'jobs/never/runs', body: { reason: 'a test' }, as });
+      await made.sim.clock.advance(90_000);
+      return (json as { runId: string }).runId;
+    };
+    const [first, second, third] = [await requested('operator'), await requested('admin'), await requested('operator')];
+    const ids = async (query: string, limit: number): Promise<readonly string[]> =>
+      (await all(made, query, limit)).map(({ runId }) => runId);
+    for (const limit of [1, 2, 50]) {
+      expect(await ids('trigger=manual', limit)).toEqual([third, second, first]);
+      expect(await ids('channel=key', limit)).toEqual([third, second, first]);
+      expect(await ids('actor=of-operator', limit)).toEqual([third, first]);
+      expect(await ids('actor=of-admin&job=never&trigger=manual', limit)).toEqual([second]);
+    }
+    const scheduled = await ids('channel=schedule', 100);
+    expect(scheduled).toEqual(await ids('trigger=schedule', 100));
+    expect(scheduled).toEqual(await ids('actor=cronlease', 100));
+    expect(scheduled.length).toBeGreaterThan(100);
+    for (const query of ['channel=shell', 'actor=nobody', 'trigger=backfill', 'actor=of-admin&channel=schedule']) {
+      expect(await ids(query, 100)).toEqual([]);
+    }
+    for (const query of ['channel=x', 'trigger=x', 'actor=', `actor=${'x'.repeat(101)}`]) {
+      expect((await made.send({ path: `runs?${query}`, as: 'viewer' })).status).toBe(400);
+    }
+  });
+
+  it('find a run in progress by who asked for it', async () => {
+    const jobs = [jobSpec('slow', '@manual')];
+    const handler = (): Promise<never> => new Promise(() => undefined);
+    const made = manageBench({ ...{ jobs, handler, deployments: 1 }, sweepIntervalMs: 5_000 });
+    await made.sim.clock.advance(20_000);
+    await made.send({ method: 'POST', path: 'jobs/slow/runs', as: 'operator' });
+    await made.sim.clock.advance(20_000);
+    expect((await page(made, 'actor=of-operator')).runs).toMatchObject([{ job: 'slow', outcome: 'running' }]);
+    expect((await page(made, 'channel=schedule')).runs).toEqual([]);
+  });
+
   it('stay the same while newer runs come', async () => {
     const made = await bench();
     const before = await page(made, 'limit=5');

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
-import { RUN_FATES, UNRUN_FATES } from '../../core/fate';
+import { RUN_FATES, TRIGGERS, UNRUN_FATES } from '../../core/fate';
+import { CHANNELS } from '../../core/origin';
 import type { LogsOptions } from '../logs';
 import { NO } from '../output';
 import type { RunsOptions } from '../runs';
@@ -52,6 +53,9 @@ export function addHistory(program: Command, done: Done): void {
         .choices(OUTCOMES)
         .argParser(outcomes),
     )
+    .addOption(new Option('--trigger <TRIGGER>', 'those that this started').choices(TRIGGERS))
+    .option('--actor <NAME>', 'those that this person, or the key of this name, asked for')
+    .addOption(new Option('--channel <CHANNEL>', 'those that were asked for from there').choices(CHANNELS))
     .option('--since <TIME>', 'those due at TIME or later; also how long ago, such as 2h')
     .option('--until <TIME>', 'those due before TIME; also how long ago, such as 2h')
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
@@ -62,6 +66,7 @@ export function addHistory(program: Command, done: Done): void {
       examples(
         'cronlease runs',
         'cronlease runs --failed --since 12h',
+        'cronlease runs --trigger manual --actor ann',
         'cronlease runs nightly-report --limit 100 --json',
       ),
     )

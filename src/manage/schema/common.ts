@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { EpochMs } from '../../core/brand';
-import { RUN_FATES, UNRUN_FATES } from '../../core/fate';
+import { RUN_FATES, TRIGGERS, UNRUN_FATES } from '../../core/fate';
 
 /** The named schemas: the components of the OpenAPI document. */
 export const COMPONENTS = z.registry<{ id: string }>();
@@ -54,9 +54,7 @@ export const RunOutcome = named(
 
 export const Reason = z.string().describe('The reason for the outcome: docs/reference/outcomes.md lists them.');
 
-export const Trigger = z
-  .enum(['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'])
-  .describe('The start of the run.');
+export const Trigger = z.enum(TRIGGERS).describe('The start of the run.');
 
 /** Of every answer to a change. */
 export const change = {
