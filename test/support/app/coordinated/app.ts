@@ -73,6 +73,13 @@ const handlers = {
       return 'blocked';
     },
   }),
+  copyTable: defineJob<{ table: string }>({
+    run: ({ log }, { table }) => {
+      log(`copying ${table}`);
+      if (table === 'orders') throw new TypeError(`the table "${table}" is read-only`);
+      return { copied: table };
+    },
+  }),
   throwText: defineJob({
     run: () => {
       throw 'only text'; // oxlint-disable-line no-throw-literal -- what a careless handler does
