@@ -61,7 +61,9 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
             <textarea value={input} onInput={({ currentTarget: { value } }) => setInput(value)} spellcheck={false} />
           </label>
         )}
-        <ReasonField isNeeded={action.reason === 'needed'} value={reason} onChange={setReason} />
+        {action.reason !== 'none' && (
+          <ReasonField isNeeded={action.reason === 'needed'} value={reason} onChange={setReason} />
+        )}
         {action.until !== undefined && (
           <label>
             End ({zoneOf(undefined)}). Without one: {action.until}

@@ -16,7 +16,7 @@ export interface Action {
   readonly decline: string;
   readonly danger?: boolean;
   /** Everybody sees the reason. */
-  readonly reason: 'needed' | 'possible';
+  readonly reason: 'needed' | 'possible' | 'none';
   /** Whether it may have an input in JSON, and what it has without one. */
   readonly input?: string;
   /** Whether it may have an end, and what it means to have none. */

@@ -1,8 +1,9 @@
 import type { Action, Given } from './action';
 import { change } from './api';
 import { go, pageOf } from './address';
-import type { Job, OneJob, Resumed } from './model';
+import type { Job, OneJob, Poked, Resumed } from './model';
 import { reportPassedOver } from './passed-over';
+import { plural } from './words';
 
 function jobPath(job: string): string {
   return `jobs/${encodeURIComponent(job)}`;
@@ -70,6 +71,46 @@ export function cancelRun(runId: string): Action {
     async carryOut({ reason }) {
       await change(`${runPath(runId)}/cancel`, bodyOf({ reason }));
       return 'The cancel is requested';
+    },
+  };
+}
+
+export function acknowledge({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Acknowledge the failures of ${name}?`,
+    effect: 'You look after them: the job is listed below those that nobody looks after, until its next success.',
+    ...{ verb: 'Acknowledge', decline: 'Leave it', reason: 'possible', until: 'until its next success' },
+    async carryOut({ reason, until }) {
+      const body = { ...(reason === '' ? {} : { note: reason }), until };
+      await change(`${jobPath(name)}/acknowledgement`, body, { version });
+      return `The failures of ${name} are acknowledged`;
+    },
+  };
+}
+
+export function unacknowledge({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Lift the acknowledgement of ${name}?`,
+    effect: 'The job is listed again among those that nobody looks after.',
+    ...{ verb: 'Lift acknowledgement', decline: 'Leave it', reason: 'none' },
+    async carryOut() {
+      await change(`${jobPath(name)}/acknowledgement`, undefined, { version });
+      return `Nobody looks after the failures of ${name}`;
+    },
+  };
+}
+
+/** Only the deployment that serves the page can be poked: another one has a dashboard of its own. */
+export function poke(deployment: string): Action {
+  return {
+    title: `Start a tick of ${deployment}?`,
+    effect: 'It looks at all jobs now and claims what is due, as its timer would. That starts nothing twice.',
+    ...{ verb: 'Poke', decline: 'Leave it', reason: 'none' },
+    async carryOut() {
+      const { due, handedOver, hubProven, cordoned } = (await change('poke', {})) as Poked;
+      if (cordoned) return `${deployment} has ticked. It is cordoned, and claims nothing new`;
+      if (!hubProven) return `${deployment} has ticked. Its task hub did not answer in time: poke again`;
+      return `${deployment} has ticked: ${plural(due, 'job was', 'jobs were')} due, and it has started ${plural(handedOver, 'run')}`;
     },
   };
 }

@@ -49,18 +49,26 @@ interface ChangeOptions {
   readonly key?: string;
 }
 
-/** Sends a change. */
-export async function change(path: string, body: object, { version, key }: ChangeOptions = {}): Promise<unknown> {
+/**
+ * Sends a change.
+ *
+ * @param body undefined: what the path names is removed
+ */
+export async function change(
+  path: string,
+  body: object | undefined,
+  { version, key }: ChangeOptions = {},
+): Promise<unknown> {
   const response = await send(path, {
-    method: 'POST',
+    method: body === undefined ? 'DELETE' : 'POST',
     headers: {
-      'content-type': 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       // No form and no other site can send it.
       'x-cronlease-request': '1',
       ...(version === undefined ? {} : { 'if-match': `"${version}"` }),
       ...(key === undefined ? {} : { 'idempotency-key': key }),
     },
-    body: JSON.stringify(body),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   return response.json();
 }

@@ -5,6 +5,7 @@ import { PassedOverDialog } from './passed-over';
 import { AuditPage } from './audit-page';
 import { changed, go, pageOf, param } from './address';
 import { now } from './clock';
+import { DeploymentsPage } from './deployments-page';
 import { EnvironmentChip } from './environment';
 import { live, refresh } from './live';
 import { Overview } from './overview';
@@ -27,6 +28,7 @@ interface Page {
 /** The pages beside that of all jobs. */
 const VIEWS = [
   { name: 'lanes', title: 'Lanes', content: () => <LanesPage /> },
+  { name: 'deployments', title: 'Deployments', content: () => <DeploymentsPage /> },
   { name: 'audit', title: 'Changes', content: () => <AuditPage /> },
   { name: 'help', title: 'Help', content: () => <HelpPage /> },
 ] as const;

@@ -1,9 +1,7 @@
 import type { JSX } from 'preact';
-import { confirm } from './action';
-import { cordon as askCordon, uncordon } from './actions';
-import { mayAct } from './session';
+import { pageOf } from './address';
 import type { Deployment } from './model';
-import { Ago, Badge } from './parts';
+import { Ago, Badge, Link } from './parts';
 import { duration } from './time';
 import type { Look } from './words';
 
@@ -11,25 +9,37 @@ const LIVE: Look = { word: 'Live', icon: 'check', tone: 'good' };
 const SILENT: Look = { word: 'Silent', icon: 'alert', tone: 'bad' };
 const CORDONED: Look = { word: 'Cordoned', icon: 'pause', tone: 'warn' };
 
-/** The deployments, one card each. */
+export function deploymentLook({ live, cordon }: Deployment): Look {
+  return !live ? SILENT : cordon === null ? LIVE : CORDONED;
+}
+
+/** Whether another deployment has a newer jobs file. */
+export function hasOldFile({ revision }: Deployment, all: readonly Deployment[]): boolean {
+  return all.some((other) => other.revision > revision);
+}
+
+export function skewText(skewMs: number): string {
+  return `${duration(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead' : 'behind'}`;
+}
+
+/** The deployments in a line, with what is wrong with each. */
 export function Deployments({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
   if (deployments.length === 0) {
     return <p class="deployments muted">No deployment has reported a tick in the last week, so that nothing runs.</p>;
   }
-  const newest = Math.max(...deployments.map(({ revision }) => revision));
   return (
     <ul class="deployments" aria-label="Deployments">
       {deployments.map((deployment) => (
-        <Card key={deployment.name} deployment={deployment} isOld={deployment.revision < newest} />
+        <Card key={deployment.name} deployment={deployment} isOld={hasOldFile(deployment, deployments)} />
       ))}
     </ul>
   );
 }
 
 function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }): JSX.Element {
-  const { name, live, tickedAt, version, skewMs, hubProven, cordon } = deployment;
+  const { name, tickedAt, version, skewMs, hubProven, cordon } = deployment;
   const warnings = [
-    ...(skewMs === 0 ? [] : [`clock ${duration(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead' : 'behind'}`]),
+    ...(skewMs === 0 ? [] : [`clock ${skewText(skewMs)}`]),
     ...(isOld ? ['older jobs file'] : []),
     ...(hubProven === false ? ['its task hub has run nothing yet'] : []),
     ...(cordon === null ? [] : [`cordoned by ${cordon.by}: ${cordon.note}`]),
@@ -37,16 +47,10 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
   return (
     <li>
       <span class="deployment">
-        <b>{name}</b> <Badge look={!live ? SILENT : cordon === null ? LIVE : CORDONED} />
-        {mayAct.value && (
-          <button
-            type="button"
-            class="quiet small-button muted"
-            onClick={() => confirm(cordon === null ? askCordon(name) : uncordon(name))}
-          >
-            {cordon === null ? 'Cordon' : 'Lift cordon'}
-          </button>
-        )}
+        <Link href={pageOf({ view: 'deployments' })}>
+          <b>{name}</b>
+        </Link>{' '}
+        <Badge look={deploymentLook(deployment)} />
       </span>
       <span class="second foreign">
         reported <Ago at={tickedAt} zone={null} />, {version}

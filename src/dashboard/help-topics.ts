@@ -7,6 +7,7 @@ export function topicOfState(state: ShownState): string {
     case 'idle':
       return 'succeeded';
     case 'failing':
+    case 'acknowledged':
       return 'failed';
     case 'waiting':
       return 'claimDue';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { confirm } from './action';
-import { pauseJob, resumeJob, runJob } from './actions';
+import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from './actions';
 import { pageOf } from './address';
 import { now } from './clock';
 import { DueTimes } from './due-times';
@@ -20,6 +20,7 @@ import { useLive } from './use-live';
 import { useRead } from './use-read';
 import { outcomeLook, plural, shownState, STATE_LOOKS } from './words';
 import { WhyPanel } from './why-panel';
+import { EpisodeFact } from './episode-fact';
 import { Fact } from './fact';
 
 const RUNS = 50;
@@ -116,6 +117,7 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
           Run now
         </button>
       )}
+      {job.episode !== null && <Acknowledge job={job} />}
       {job.pause === null ? (
         <button type="button" onClick={() => confirm(pauseJob(job))}>
           Pause
@@ -129,8 +131,17 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
   );
 }
 
+function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
+  const isDone = job.episode?.acknowledgement != null;
+  return (
+    <button type="button" onClick={() => confirm(isDone ? unacknowledge(job) : acknowledge(job))}>
+      {isDone ? 'Lift acknowledgement' : 'Acknowledge'}
+    </button>
+  );
+}
+
 function Facts({ job }: { readonly job: OneJob }): JSX.Element {
-  const { schedule, timeZone, nextDueAt, lastRun, failures, overdueSince, pause, detail, waiting, lastHolder } = job;
+  const { schedule, timeZone, nextDueAt, lastRun, episode, overdueSince, pause, detail, waiting, lastHolder } = job;
   return (
     <dl class="facts panel">
       <Fact name="Schedule">
@@ -165,7 +176,7 @@ function Facts({ job }: { readonly job: OneJob }): JSX.Element {
         )}
       </Fact>
       <CurrentRun job={job} />
-      {failures > 0 && <Fact name="Failures in a row">{failures}</Fact>}
+      {episode !== null && <EpisodeFact episode={episode} zone={timeZone} />}
       {overdueSince !== null && (
         <Fact name="Overdue">
           since <Ago at={overdueSince} zone={timeZone} />

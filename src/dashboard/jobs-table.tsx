@@ -8,7 +8,7 @@ import { Ago, Badge, Link, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
 import { duration, span } from './time';
-import { ATTENTION, outcomeLook, plural, shownState, STATE_LOOKS } from './words';
+import { ATTENTION, badState, outcomeLook, plural, shownState, STATE_LOOKS } from './words';
 
 interface TableProps {
   readonly all: readonly Job[];
@@ -175,24 +175,22 @@ function StateDetail({ job }: { readonly job: Job }): JSX.Element {
 }
 
 function detailOf(job: Job, at: number): string {
-  const { detail, currentRun, overdueSince, failures } = job;
-  const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') : '';
+  const { detail, overdueSince, failures } = job;
   switch (shownState(job)) {
     case 'overdue':
-      return overdueSince === null ? failed : `for ${span(Math.max(0, at - Date.parse(overdueSince)))}`;
-    case 'failing':
-      return failed;
-    case 'retrying': {
-      const wait = currentRun?.retryAt == null ? 0 : Date.parse(currentRun.retryAt) - at;
-      const attempt = currentRun === null ? '' : `attempt ${String(currentRun.attempt)} failed`;
-      return detail ?? (wait > 0 ? `${attempt}, again in ${span(wait)}` : attempt);
+      return overdueSince === null ? '' : `for ${span(Math.max(0, at - Date.parse(overdueSince)))}`;
+    case 'failing': {
+      const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') : '';
+      const progress = progressOf(job, at);
+      return [failed, job.state === 'running' && progress !== '' ? `running ${progress}` : progress]
+        .filter(Boolean)
+        .join(', ');
     }
-    case 'running': {
-      if (detail !== null || currentRun === null) return detail ?? '';
-      const since =
-        currentRun.startedAt === null ? '' : `for ${span(Math.max(0, at - Date.parse(currentRun.startedAt)))}`;
-      return currentRun.attempt > 1 ? `attempt ${String(currentRun.attempt)}, ${since}` : since;
-    }
+    case 'acknowledged':
+      return acknowledgedText(job);
+    case 'retrying':
+    case 'running':
+      return detail ?? progressOf(job, at);
     case 'quarantined':
     case 'waiting':
     case 'paused':
@@ -200,4 +198,22 @@ function detailOf(job: Job, at: number): string {
     case 'idle':
       return detail ?? '';
   }
+}
+
+/** How far the run in progress is: `attempt 2, for 4 min`, `attempt 1 failed, again in 20 s`. */
+function progressOf({ state, currentRun }: Job, at: number): string {
+  if (currentRun === null) return '';
+  const { attempt, startedAt, retryAt } = currentRun;
+  if (state === 'retrying') {
+    const wait = retryAt === null ? 0 : Date.parse(retryAt) - at;
+    return `attempt ${String(attempt)} failed${wait > 0 ? `, again in ${span(wait)}` : ''}`;
+  }
+  const since = startedAt === null ? 0 : at - Date.parse(startedAt);
+  if (since <= 0) return '';
+  return `${attempt > 1 ? `attempt ${String(attempt)}, ` : ''}for ${span(since)}`;
+}
+
+function acknowledgedText(job: Job): string {
+  const { by = '', note = '' } = job.episode?.acknowledgement ?? {};
+  return `${STATE_LOOKS[badState(job) ?? 'failing'].word.toLowerCase()}, by ${by}${note === '' ? '' : `: ${note}`}`;
 }

@@ -3,6 +3,7 @@ import type { Job, Jobs } from '../client/types';
 export type {
   Audit,
   Calendar,
+  Deployments,
   DueTimes,
   Job,
   Jobs,
@@ -11,6 +12,7 @@ export type {
   OneJob,
   OneRun,
   PausedMany,
+  Poked,
   Problem,
   Resumed,
   RunOutcome as Outcome,

@@ -5,7 +5,19 @@ import type { Job, Outcome } from './model';
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
 
 export type IconName =
-  'alert' | 'check' | 'clock' | 'cross' | 'dot' | 'lock' | 'pause' | 'retry' | 'run' | 'skip' | 'slash' | 'timeout';
+  | 'alert'
+  | 'check'
+  | 'clock'
+  | 'cross'
+  | 'dot'
+  | 'eye'
+  | 'lock'
+  | 'pause'
+  | 'retry'
+  | 'run'
+  | 'skip'
+  | 'slash'
+  | 'timeout';
 
 export interface Look {
   readonly word: string;
@@ -13,11 +25,15 @@ export interface Look {
   readonly tone: Tone;
 }
 
-/** The states of a job as people look for them, worst first. `failing` is an idle job whose last run failed. */
+/**
+ * The states of a job as people look for them, worst first. `failing` is a job whose last run failed; `acknowledged`
+ * one that is overdue or failing, which somebody looks after.
+ */
 export const SHOWN_STATES = [
   'quarantined',
   'overdue',
   'failing',
+  'acknowledged',
   'retrying',
   'running',
   'waiting',
@@ -34,6 +50,7 @@ export const STATE_LOOKS: Readonly<Record<ShownState, Look>> = {
   quarantined: { word: 'Quarantined', icon: 'lock', tone: 'bad' },
   overdue: { word: 'Overdue', icon: 'alert', tone: 'bad' },
   failing: { word: 'Failing', icon: 'cross', tone: 'bad' },
+  acknowledged: { word: 'Acknowledged', icon: 'eye', tone: 'warn' },
   retrying: { word: 'Retrying', icon: 'retry', tone: 'warn' },
   running: { word: 'Running', icon: 'run', tone: 'busy' },
   waiting: { word: 'Waiting', icon: 'clock', tone: 'busy' },
@@ -42,9 +59,18 @@ export const STATE_LOOKS: Readonly<Record<ShownState, Look>> = {
   disabled: { word: 'Disabled', icon: 'slash', tone: 'off' },
 };
 
-export function shownState(job: Pick<Job, 'state' | 'failures' | 'lastRun'>): ShownState {
+export function shownState(job: Pick<Job, 'state' | 'failures' | 'lastRun' | 'episode'>): ShownState {
+  const bad = badState(job);
+  if (bad === undefined) return job.state;
+  return job.episode?.acknowledgement == null ? bad : 'acknowledged';
+}
+
+/** Overdue, or failing, whether or not its next run is in progress. */
+export function badState(job: Pick<Job, 'state' | 'failures' | 'lastRun'>): 'overdue' | 'failing' | undefined {
   const { state } = job;
-  return (state === 'idle' || state === 'waiting') && isFailing(job) ? 'failing' : state;
+  if (state === 'overdue') return state;
+  const stands = state === 'quarantined' || state === 'paused' || state === 'disabled';
+  return !stands && isFailing(job) ? 'failing' : undefined;
 }
 
 function isFailing({ failures, lastRun }: Pick<Job, 'failures' | 'lastRun'>): boolean {

@@ -3,7 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
 import type { DashboardServer } from '../support/dashboard';
 import { serveDashboard } from '../support/dashboard';
+import { ABILITIES, encodePresence } from '../../src/core/presence';
 import { SHOP, shopHandler } from '../support/dashboard-world';
+import { jobSpec } from '../support/job';
 
 const MINUTE = 60_000;
 const JOBS = SHOP.filter(({ name }) => ['rebuild-search-index', 'recompute-prices', 'import-orders'].includes(name));
@@ -97,14 +99,46 @@ describe('somebody on call', () => {
 
   it('cordons a deployment, which everybody sees, and lifts that', async () => {
     await visit();
+    await page.getByRole('list', { name: 'Deployments' }).getByRole('link', { name: 'd1' }).click();
     const card = page.getByRole('list', { name: 'Deployments' }).getByRole('listitem').first();
+    await card.getByText('serves this page').waitFor();
+    expect(await card.innerText()).toMatch(/Live[^]*Last tick reported[^]*revision 0[^]*right[^]*proven/);
+    expect(await seriousFindings(page)).toEqual([]);
     await card.getByRole('button', { name: 'Cordon' }).click();
+    const dialog = page.getByRole('dialog');
+    expect(await dialog.innerText()).toContain('production');
     await page.getByLabel('Reason').fill('a new disk');
-    await page.getByRole('dialog').getByRole('button', { name: 'Cordon' }).click();
-    await card.getByText('cordoned by of-admin: a new disk').waitFor();
+    await dialog.getByRole('button', { name: 'Cordon' }).click();
+    await card.getByText(/^Cordoned by of-admin, .*: a new disk/).waitFor();
+    await page.getByText('1 deployment claims due times').waitFor();
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.getByText('cordoned by of-admin: a new disk').waitFor();
+    await page.goBack();
     await card.getByRole('button', { name: 'Lift cordon' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Lift cordon' }).click();
+    await dialog.getByRole('button', { name: 'Lift cordon' }).click();
     await card.getByText('Live').waitFor();
+  });
+
+  it('acknowledges failures, which puts the job below those that nobody looks after, and lifts that', async () => {
+    await visit('?job=rebuild-search-index');
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Acknowledge the failures of rebuild-search-index?' });
+    await dialog.getByLabel('Reason').fill('a new index is on its way');
+    await dialog.getByLabel('End').fill('2099-01-01T00:00');
+    await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('by of-admin: a new index is on its way').waitFor();
+    expect(await page.locator('.facts').first().innerText()).toMatch(/Failing[^]*failed run[^]*until 1 Jan 2099/);
+    await page.getByRole('link', { name: 'Jobs', exact: true }).first().click();
+    await page.getByText('No job needs attention').waitFor();
+    const row = page.getByRole('row').filter({ hasText: 'rebuild-search-index' });
+    expect(await row.innerText()).toMatch(/Acknowledged\s+failing, by of-admin: a new index/);
+    await page.getByRole('link', { name: 'Acknowledged 1' }).click();
+    expect(await page.locator('a.job').allTextContents()).toEqual(['rebuild-search-index']);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.locator('a.job').click();
+    await page.getByRole('button', { name: 'Lift acknowledgement' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Lift acknowledgement' }).click();
+    await page.getByRole('button', { name: 'Acknowledge', exact: true }).waitFor();
   });
 
   it('starts maintenance of a tag, which everybody sees, and ends it with a list of the due times passed over', async () => {
@@ -197,5 +231,60 @@ describe('the pages of a job and of a run', () => {
     await visit(query);
     await page.getByRole('heading', { name: heading }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
+  });
+});
+
+describe('the page of the deployments', () => {
+  const ALONE = { jobs: [jobSpec('a', '* * * * *')], deployments: 1, timersDead: true, pastMs: 0 } as const;
+
+  it('starts a tick of the deployment that serves it, if that is silent', async () => {
+    const alone = await serveDashboard(ALONE);
+    await alone.sim.clock.advance(15 * MINUTE);
+    page = await openPage(browser);
+    await page.goto(`${alone.url}?view=deployments`);
+    await page.getByText('Silent').waitFor();
+    await page.getByText('None of them claims anything new').waitFor();
+    await page.getByRole('button', { name: 'Poke' }).click();
+    await page.getByRole('dialog', { name: 'Start a tick of d1?' }).getByRole('button', { name: 'Poke' }).click();
+    await page.getByText(/^D1 has ticked[.:] /).waitFor();
+    expect(alone.requests).toContain('POST poke');
+    expect(await seriousFindings(page)).toEqual([]);
+    await alone.close();
+  });
+
+  it('names clocks, files and task hubs that are wrong, and hostile names as text', async () => {
+    const alone = await serveDashboard({ ...ALONE, jobs: [] });
+    const wrong = { instance: 'a', hub: 'hub@account', version: '<b>1</b>', revision: 3, jobs: '0'.repeat(16) };
+    const now = alone.sim.clock.now();
+    await alone.sim.store.writePresence(
+      'west',
+      encodePresence({
+        ...wrong,
+        tickedAt: now,
+        hubProven: false,
+        abilities: ABILITIES,
+        skewMs: -4_000,
+        rival: undefined,
+      }),
+      undefined,
+    );
+    page = await openPage(browser, { viewport: { width: 360, height: 740 } });
+    await page.goto(`${alone.url}?view=deployments`);
+    const west = page.getByRole('listitem').filter({ hasText: 'west' });
+    expect(await west.innerText()).toMatch(/<b>1<\/b>[^]*4 s behind[^]*has run nothing yet/);
+    expect(await page.getByRole('listitem').first().innerText()).toContain('older than another one');
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await pageWidth(page)).toBeLessThanOrEqual(360);
+    await alone.close();
+  });
+
+  it('explains itself where none has ticked', async () => {
+    const alone = await serveDashboard({ ...ALONE, reported: false });
+    page = await openPage(browser);
+    await page.goto(`${alone.url}?view=deployments`);
+    await page.getByRole('heading').nth(1).waitFor();
+    expect(await page.getByRole('main').innerText()).toContain('No deployment has reported a tick in the last week');
+    expect(await seriousFindings(page)).toEqual([]);
+    await alone.close();
   });
 });

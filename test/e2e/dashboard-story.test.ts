@@ -141,6 +141,7 @@ describe('every page', () => {
     ['the lanes', '?view=lanes', '.lane a.job'],
     ['a job', '?job=recompute-prices', 'table[aria-label=Runs] a'],
     ['the changes', '?view=audit', '.notice, table'],
+    ['the deployments', '?view=deployments', 'main h2'],
     ['the help', '?view=help#overdue', 'article h3'],
   ])('%s: is usable soon, does not jump, and is accessible on a phone', async (_, query, shown) => {
     await visit(query, { colorScheme: 'dark', viewport: { width: 360, height: 740 } });

@@ -28,6 +28,8 @@ export interface DashboardServer {
 interface ServerOptions extends SimulationOptions {
   /** How long the simulation has run when the server starts. */
   readonly pastMs: number;
+  /** Whether the deployments have reported a tick. Default: they have. */
+  readonly reported?: boolean;
   readonly environment?: ShownEnvironment;
   readonly port?: number;
   readonly role?: Role | undefined;
@@ -41,7 +43,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
   const dashboard = await built;
   const sim = rivalTicks({ sweepIntervalMs: 1_000, ...options, start: Date.now() - options.pastMs });
   await sim.clock.advance(Math.round(options.pastMs));
-  for (const { deployment } of sim.instances) {
+  for (const { deployment } of options.reported === false ? [] : sim.instances) {
     await sim.store.writePresence(deployment, presence(sim, options.revision ?? 0), undefined);
   }
   const handler = manageHandler({

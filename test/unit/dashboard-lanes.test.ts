@@ -11,7 +11,17 @@ function at(minutes: number): string {
 
 function lane(changes: Partial<Lane> = {}): Lane {
   return {
-    ...{ name: 'a', state: 'idle', detail: null, tags: [], timeZone: 'UTC', lastRun: null, recent: [], failures: 0 },
+    ...{
+      name: 'a',
+      state: 'idle',
+      detail: null,
+      tags: [],
+      timeZone: 'UTC',
+      lastRun: null,
+      recent: [],
+      failures: 0,
+      episode: null,
+    },
     ...{ currentRun: null, nextDueAt: null, pause: null, offsetMs: 0, medianMs: null, planned: [], isComplete: true },
     ...changes,
   };

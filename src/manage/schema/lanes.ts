@@ -7,7 +7,7 @@ const Lane = named(
   'A job with what it has done and will do around now.',
   z.object({
     ...Job.pick({ name: true, state: true, detail: true, tags: true, timeZone: true, lastRun: true }).shape,
-    ...Job.pick({ recent: true, failures: true, currentRun: true, nextDueAt: true, pause: true }).shape,
+    ...Job.pick({ recent: true, failures: true, episode: true, currentRun: true, nextDueAt: true, pause: true }).shape,
     offsetMs: z.int().describe('The delay of every due time by `spread`.'),
     medianMs: z.int().nullable().describe('The middle one of its last durations. Null: none is known.'),
     planned: list(Instant).describe(
