@@ -1,26 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import path from 'node:path';
-import { startGuard } from '../src/local/cluster/guard';
-import { describeMachine, type Machine } from './machine';
-import type { Result } from './measure/result';
-import { runOnce } from './measure/run';
+import type { Sitting } from './kept';
+import { describeMachine } from './machine';
 import { type Options, readOptions, UsageError } from './options';
-import { plannedName, planRuns } from './plan';
+import { readSitting, writeReport, writeResults } from './report/publish';
 import { figuresLine } from './report/line';
-import { plainTables } from './report/tables';
-
-/** All that is kept of one sitting. */
-export interface Sitting {
-  readonly machine: Machine;
-  readonly results: readonly Result[];
-  readonly failures: readonly Failure[];
-}
-
-/** A run that could not be made. */
-export interface Failure {
-  readonly run: string;
-  readonly reason: string;
-}
+import { plainTable, plainTables } from './report/tables';
+import { profileOnce, profileTable } from './profile/profile';
+import { inRoom, sit } from './sitting';
 
 /** @param root - the repository's folder */
 export async function main(args: readonly string[], root: string): Promise<number> {
@@ -36,55 +23,37 @@ export async function main(args: readonly string[], root: string): Promise<numbe
     console.log(options);
     return 0;
   }
-  const sitting = await sit(options, root);
-  if (sitting === 'interrupted') return 130;
-  const file = options.json ?? path.join(root, '.tmp/bench', `${sitting.machine.at.replaceAll(':', '-')}.json`);
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, `${JSON.stringify(sitting, undefined, 1)}\n`);
-  console.log(plainTables(sitting.results));
-  console.error(`The results are in ${path.relative(process.cwd(), file)}.`);
-  return sitting.failures.length === 0 ? 0 : 1;
+  if (options.render !== undefined) {
+    await writeReport(readSitting(options.render), options.render);
+    return 0;
+  }
+  return options.profile ? profile(options, root) : measure(options, root);
 }
 
-/** Makes all runs, one after the other. */
-async function sit(options: Options, root: string): Promise<Sitting | 'interrupted'> {
-  const interrupted = new AbortController();
-  const interrupt = (): void => interrupted.abort(new Error('interrupted'));
-  process.once('SIGINT', interrupt);
-  process.once('SIGTERM', interrupt);
-  const parent = path.join(root, 'bench/.tmp');
-  mkdirSync(parent, { recursive: true });
-  const scratch = mkdtempSync(path.join(parent, 'runs-'));
-  const guard = startGuard();
-  guard.remove(scratch);
-  const { seconds, bursts } = options;
-  const { signal } = interrupted;
-  const results: Result[] = [];
-  const failures: Failure[] = [];
-  try {
-    const machine = describeMachine(root);
-    const planned = planRuns(options);
-    for (const [index, run] of planned.entries()) {
-      signal.throwIfAborted();
-      process.stderr.write(`${String(index + 1)}/${String(planned.length)} ${plannedName(run)} … `);
-      try {
-        const result = await runOnce({ ...run, seconds, bursts, scratch, guard, signal });
-        console.error(figuresLine(result));
-        results.push(result);
-      } catch (error) {
-        signal.throwIfAborted();
-        // The other systems are measured all the same.
-        const reason = error instanceof Error ? error.message : String(error);
-        console.error(`failed: ${error instanceof Error ? (error.stack ?? reason) : reason}`);
-        failures.push({ run: plannedName(run), reason });
-      }
-    }
-    return { machine, results, failures };
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    return 'interrupted';
-  } finally {
-    rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-    await guard.end();
+async function profile(options: Options, root: string): Promise<number> {
+  const folder = path.resolve(root, options.out ?? path.join('.tmp/bench', 'profile'));
+  rmSync(folder, { recursive: true, force: true });
+  const result = await inRoom(root, (room) => profileOnce(options, room, folder));
+  if (result === 'interrupted') return 130;
+  console.log(`${plainTable(profileTable(folder, result))}\n${figuresLine(result)}`);
+  console.error(`The profile is in ${path.relative(process.cwd(), folder)}: Chromium's developer tools show it.`);
+  return 0;
+}
+
+async function measure(options: Options, root: string): Promise<number> {
+  const machine = describeMachine(root);
+  const kept = path.join('.tmp/bench', machine.at.replaceAll(':', '-'));
+  const out = path.resolve(root, options.out ?? (options.whole ? 'docs' : kept));
+  // An interrupted sitting keeps what it has, and replaces nothing.
+  const keep = (sitting: Sitting): void => writeResults(sitting, path.resolve(root, kept));
+  const sitting = await inRoom(root, (room) => sit(options, room, machine, keep));
+  if (sitting === 'interrupted') {
+    console.error(`Interrupted. The results so far are in ${kept}.`);
+    return 130;
   }
+  writeResults(sitting, out);
+  await writeReport(sitting, out);
+  console.log(plainTables(sitting));
+  console.error(`The page is ${path.relative(process.cwd(), path.join(out, 'performance.md'))}.`);
+  return sitting.failures.length === 0 ? 0 : 1;
 }

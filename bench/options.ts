@@ -6,16 +6,22 @@ import type { System } from './systems/system';
 export const USAGE = `Usage: npm run bench -- [options]
 
 Runs the same jobs on cronlease and on what people would use instead, one system after the other, on this machine:
-three workers each, and a handler of 20 ms. Prints tables, and keeps the results as JSON.
+three workers each, and a handler of 20 ms. Writes a page with tables and plots, and the results as JSON: into docs,
+or into .tmp/bench if options leave something out.
 
-  --quick               loads 1/s, 100/s and 1000/min, one repetition, without skewed clocks: under 20 minutes
+  --quick               loads 1/s, 100/s and 1000/min for 10 s, one repetition, no skew, no kills: under 20 minutes
   --systems NAME,…      these systems only; --list names them
+  --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due)
   --loads LOAD,…        these loads only, such as 100/s,1000/min
-  --repetitions N       each run so many times, in turn (2)
+  --repetitions N       each load so many times, in turn (2)
   --seconds N           how long a rate is measured (20)
   --bursts N            how many minutes in a row a burst is measured; the last one counts (1)
-  --skew MS,…           clocks of the workers so far apart (0,150)
-  --json FILE           write the results there (.tmp/bench/TIME.json)
+  --skew MS             how far the workers' clocks are apart in the skewed runs; 0: no skewed runs (150)
+  --idle N,…            so many jobs that are not due (1,1000)
+  --idle-seconds N      for so long (300)
+  --out FOLDER          write page, plots and results there
+  --render FOLDER       measure nothing: write the page and the plots there anew from its results
+  --profile             measure nothing else: the CPU of one cronlease worker by part, at the first of the loads
   --list                print the names of all systems
   --help                print this
 `;
@@ -26,18 +32,31 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+const PARTS = ['loads', 'kill', 'idle'] as const;
+
+export type Part = (typeof PARTS)[number];
+
 export interface Options {
   readonly systems: readonly System[];
+  readonly parts: readonly Part[];
   readonly loads: readonly Load[];
   readonly repetitions: number;
   readonly seconds: number;
   readonly bursts: number;
-  readonly skewsMs: readonly number[];
-  readonly json: string | undefined;
+  /** 0: no skewed runs. */
+  readonly skewMs: number;
+  readonly idleJobs: readonly number[];
+  readonly idleSeconds: number;
+  /** Whether nothing is left out that a whole run has. */
+  readonly whole: boolean;
+  readonly out: string | undefined;
+  readonly render: string | undefined;
+  readonly profile: boolean;
 }
 
 const LOADS = '1/s,20/s,100/s,300/s,100/min,1000/min,5000/min';
 const QUICK_LOADS = '1/s,100/s,1000/min';
+const NARROWING = ['quick', 'systems', 'parts', 'loads', 'repetitions', 'seconds', 'skew', 'idle', 'idle-seconds'];
 
 /** @returns a text to print instead of a run */
 export function readOptions(args: readonly string[]): Options | string {
@@ -46,31 +65,36 @@ export function readOptions(args: readonly string[]): Options | string {
   if (values.list === true) return systems.map(({ name, title }) => `${name.padEnd(16)} ${title}`).join('\n');
   const quick = values.quick === true;
   return {
-    systems: values.systems === undefined ? systems : values.systems.split(',').map(systemNamed),
+    systems: listed(values.systems)?.map(systemNamed) ?? systems,
+    parts: listed(values.parts ?? (quick ? 'loads' : undefined))?.map(partNamed) ?? PARTS,
     loads: (values.loads ?? (quick ? QUICK_LOADS : LOADS)).split(',').map(loadOf),
     repetitions: whole('--repetitions', values.repetitions, quick ? 1 : 2, 1, 100),
     seconds: whole('--seconds', values.seconds, quick ? 10 : 20, 1, 3_600),
     bursts: whole('--bursts', values.bursts, 1, 1, 60),
-    skewsMs: (values.skew ?? (quick ? '0' : '0,150')).split(',').map((text) => whole('--skew', text, 0, 0, 60_000)),
-    json: values.json,
+    skewMs: whole('--skew', values.skew, quick ? 0 : 150, 0, 60_000),
+    idleJobs: listed(values.idle ?? '1,1000')?.map((text) => whole('--idle', text, 1, 1, 100_000)) ?? [],
+    idleSeconds: whole('--idle-seconds', values['idle-seconds'], 300, 1, 36_000),
+    whole: !NARROWING.some((name) => name in values),
+    out: values.out,
+    render: values.render,
+    profile: values.profile === true,
   };
 }
 
+function listed(text: string | undefined): string[] | undefined {
+  return text?.split(',');
+}
+
 function parse(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
   try {
     return parseArgs({
       args: [...args],
       options: {
-        quick: { type: 'boolean' },
-        systems: { type: 'string' },
-        loads: { type: 'string' },
-        repetitions: { type: 'string' },
-        seconds: { type: 'string' },
-        bursts: { type: 'string' },
-        skew: { type: 'string' },
-        json: { type: 'string' },
-        list: { type: 'boolean' },
-        help: { type: 'boolean' },
+        ...{ quick: flag, profile: flag, list: flag, help: flag },
+        ...{ systems: text, parts: text, loads: text, repetitions: text, seconds: text, bursts: text, skew: text },
+        ...{ idle: text, 'idle-seconds': text, out: text, render: text },
       },
     });
   } catch (error) {
@@ -83,6 +107,12 @@ function systemNamed(name: string): System {
   if (found !== undefined) return found;
   const names = systems.map((system) => system.name).join(', ');
   throw new UsageError(`--systems: there is no system "${name}". Use some of ${names}.`);
+}
+
+function partNamed(name: string): Part {
+  const found = PARTS.find((part) => part === name);
+  if (found !== undefined) return found;
+  throw new UsageError(`--parts: there is no part "${name}". Use some of ${PARTS.join(', ')}.`);
 }
 
 function loadOf(text: string): Load {

@@ -46,13 +46,15 @@ await build({
     'count-calls': path.join(bench, 'backends/count-calls.ts'),
     'shift-clock': path.join(root, 'test/chaos/app/shift-clock.ts'),
     ...named(systems, ['croner-all', 'croner-dealt', 'naive-lease', 'blob-leader']),
+    ...named(systems, ['redlock', 'bullmq', 'etcd-election', 'graphile']),
     ...named(cluster, ['host-process', 'guard-process', 'azurite-process']),
   },
 });
 await build({
   ...common,
   entryPoints: { app: path.join(systems, 'cronlease/app.ts') },
-  minify: true,
+  // A profile tells modules apart by the comments before them.
+  minify: !process.argv.includes('--profile'),
   keepNames: true,
   // As in a deployed app, the host provides the first. The files of the dashboard exist in a build alone.
   external: ['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],

@@ -1,12 +1,27 @@
 import { azuriteBackend } from './azurite';
 import { type Backend, type BackendName, type BackendOptions, NO_BACKEND } from './backend';
+import { etcdBackend } from './etcd';
+import { postgresBackend } from './postgres';
+import { redisBackend } from './redis';
+import { findProgram } from './server';
 
-type Start = (options: BackendOptions) => Promise<Backend>;
+interface Server {
+  /** The program that has to be installed, and the Debian package that has it. */
+  readonly program?: { readonly name: string; readonly debian: string };
+  start(options: BackendOptions): Promise<Backend>;
+}
 
-export const backends: Readonly<Record<BackendName, Start>> = {
-  none: () => Promise.resolve(NO_BACKEND),
-  azurite: azuriteBackend,
-  redis: () => Promise.resolve(NO_BACKEND),
-  etcd: () => Promise.resolve(NO_BACKEND),
-  postgres: () => Promise.resolve(NO_BACKEND),
+export const backends: Readonly<Record<BackendName, Server>> = {
+  none: { start: () => Promise.resolve(NO_BACKEND) },
+  azurite: { start: azuriteBackend },
+  redis: { program: { name: 'redis-server', debian: 'redis-server' }, start: redisBackend },
+  etcd: { program: { name: 'etcd', debian: 'etcd-server' }, start: etcdBackend },
+  postgres: { program: { name: 'initdb', debian: 'postgresql' }, start: postgresBackend },
 };
+
+/** What keeps a server from being started here, and the remedy; undefined: nothing. */
+export function missing(name: BackendName): string | undefined {
+  const { program } = backends[name];
+  if (program === undefined || findProgram(program.name) !== undefined) return undefined;
+  return `${program.name} is not installed: apt-get install ${program.debian}`;
+}

@@ -45,3 +45,15 @@ export function cpuMs(pids: readonly number[]): number {
 export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readProc(`${String(pid)}/status`) ?? '')?.[1] ?? 0) / 1024;
 }
+
+/** Long enough for the first line of /proc/stat, which is the sum of all processors. */
+const FIRST_LINE = 200;
+
+/** The CPU that all processes of this machine have used so far, in ms. */
+export function machineCpuMs(): number {
+  const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = (readProc('stat') ?? '')
+    .slice(0, FIRST_LINE)
+    .split(/[ \n]+/)
+    .map(Number);
+  return ((user + nice + system + irq + softirq) * 1000) / TICKS_PER_SECOND;
+}

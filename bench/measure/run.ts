@@ -1,8 +1,9 @@
 import os from 'node:os';
 import { pause, trueNow } from '../../test/chaos/time';
-import { type Expected, judge } from '../figures/judge';
+import type { Expected } from '../figures/judge';
 import { type BenchJob, jobsOf, type Load, loadName } from '../load';
 import type { System } from '../systems/system';
+import { judgeSettled } from './judge-settled';
 import type { Result } from './result';
 import { startUsage, type Usage } from './usage';
 import { inWorld, type World, type WorldOptions } from './world';
@@ -48,10 +49,10 @@ export async function runOnce(options: RunOptions): Promise<Result> {
     const measured = await (load.kind === 'rate' ? measureRate : measureBurst)(world, jobs, options);
     const { expected, span, usage } = measured;
     const starts = world.starts.read();
-    const recorded = await world.running.recorded?.();
+    const figures = await judgeSettled(world, expected, options.signal);
     return {
       ...{ system: system.name, load: loadName(load), repetition, skewMs, loadBefore },
-      figures: judge(starts, expected, recorded),
+      figures,
       runs: starts.filter(({ at }) => at >= span[0] && at < span[1]).length,
       usage,
       trouble: { ...world.trouble },

@@ -1,13 +1,18 @@
 import type { Backend } from '../backends/backend';
-import { cpuMs, residentMb } from '../figures/processes';
+import os from 'node:os';
+import { cpuMs, machineCpuMs, residentMb } from '../figures/processes';
 import type { Running } from '../systems/system';
 
 /** What a stretch of a run has used. */
 export interface Usage {
+  /** By the monotonic clock that all processes of the machine share, in microseconds. */
+  readonly fromUs: number;
   readonly seconds: number;
   /** CPU of all workers, in ms. */
   readonly workersCpuMs: number;
   readonly backendCpuMs: number;
+  /** The share of all processors' time that went to anything but workers, server and the benchmark itself. */
+  readonly othersShare: number;
   /** Resident memory of the largest worker at its largest, in MB. */
   readonly workerMb: number;
   /** Requests to the server, by kind; undefined if it does not count. */
@@ -26,16 +31,23 @@ export async function startUsage(running: Running, backend: Backend): Promise<()
   const callsBefore = await backend.calls();
   const workersBefore = cpuMs(pids);
   const backendBefore = cpuMs(backend.pids);
+  const ownBefore = cpuMs([process.pid]);
+  const machineBefore = machineCpuMs();
   const startedAt = performance.now();
+  const fromUs = Number(process.hrtime.bigint() / 1000n);
   const timer = setInterval(sample, SAMPLE_MS);
   return async () => {
     clearInterval(timer);
     sample();
     const workersCpuMs = cpuMs(pids) - workersBefore;
     const backendCpuMs = cpuMs(backend.pids) - backendBefore;
+    // All of these are children of this process.
+    const ownCpuMs = cpuMs([process.pid]) - ownBefore;
+    const machineMs = machineCpuMs() - machineBefore;
     const seconds = (performance.now() - startedAt) / 1000;
+    const othersShare = Math.max(0, machineMs - ownCpuMs) / (seconds * 1000 * os.cpus().length);
     const calls = difference(await backend.calls(), callsBefore);
-    return { seconds, workersCpuMs, backendCpuMs, workerMb, calls };
+    return { fromUs, seconds, workersCpuMs, backendCpuMs, othersShare, workerMb, calls };
   };
 }
 

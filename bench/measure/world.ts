@@ -45,7 +45,7 @@ export async function inWorld<T>(
     return made;
   };
   try {
-    const backend = await backends[system.backend]({ folder: inside('backend'), guard });
+    const backend = await backends[system.backend].start({ folder: inside('backend'), guard });
     try {
       const records = path.join(folder, 'starts');
       const starts = openStarts(records);

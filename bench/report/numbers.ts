@@ -26,3 +26,14 @@ export function median(values: readonly number[]): number {
   if (sorted.length % 2 === 1) return sorted[Math.floor(middle)] ?? Number.NaN;
   return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
+
+/** Milliseconds as seconds; undefined is never. */
+export function seconds(ms: number | undefined): string {
+  return ms === undefined ? 'never' : `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** A share in percent. */
+export function share(value: number): string {
+  const percent = value * 100;
+  return `${percent >= 10 ? percent.toFixed(0) : percent.toFixed(percent >= 1 ? 1 : 2)} %`;
+}

@@ -1,5 +1,8 @@
+import type { IdleResult } from '../measure/idle';
+import type { KillResult } from '../measure/kill';
 import type { Result } from '../measure/result';
-import { median, milliseconds, perRun, totalCalls } from './numbers';
+import type { Sitting } from '../kept';
+import { median, milliseconds, perRun, seconds, share, totalCalls } from './numbers';
 
 export interface Table {
   readonly title: string;
@@ -7,73 +10,134 @@ export interface Table {
   readonly rows: readonly (readonly string[])[];
 }
 
-const HEADER = [
-  'system',
-  'p50',
-  'p99',
-  'max',
-  'earliest',
-  'doubled',
-  'missed',
-  'unrecorded',
-  'of',
-  'workers, ms',
-  'server, ms',
-  'calls',
-  'MB',
-];
-
-/** One table for each load and each skew, in the order of the results: the median of the repetitions. */
-export function tablesOf(results: readonly Result[]): Table[] {
-  return [...grouped(results, ({ load, skewMs }) => titleOf(load, skewMs))].map(([title, ofLoad]) => ({
-    title,
-    header: HEADER,
-    rows: [...grouped(ofLoad, ({ system }) => system)].map(([system, repeated]) => rowOf(system, repeated)),
-  }));
+interface Column {
+  readonly header: string;
+  cell(repeated: readonly Result[]): string;
 }
 
-function titleOf(load: string, skewMs: number): string {
+function middle(of: (result: Result) => number): Column['cell'] {
+  return (repeated) => milliseconds(median(repeated.map(of)));
+}
+
+function total(repeated: readonly Result[], of: (result: Result) => number): number {
+  return repeated.reduce((sum, result) => sum + of(result), 0);
+}
+
+function eachRun(of: (result: Result) => number | undefined): Column['cell'] {
+  return (repeated) => {
+    if (repeated.some((result) => of(result) === undefined)) return '–';
+    return perRun(
+      total(repeated, (result) => of(result) ?? 0),
+      total(repeated, ({ runs }) => runs),
+    );
+  };
+}
+
+const COLUMNS: readonly Column[] = [
+  { header: 'p50, ms', cell: middle(({ figures }) => figures.lateness.p50) },
+  { header: 'p99, ms', cell: middle(({ figures }) => figures.lateness.p99) },
+  {
+    header: 'max, ms',
+    cell: (repeated) => milliseconds(Math.max(...repeated.map(({ figures }) => figures.lateness.max))),
+  },
+  { header: 'doubled', cell: (repeated) => String(total(repeated, ({ figures }) => figures.duplicates)) },
+  { header: 'missed', cell: missedCell },
+  { header: 'of', cell: (repeated) => total(repeated, ({ figures }) => figures.dueTimes).toLocaleString('en-US') },
+  { header: 'CPU of workers, ms a run', cell: eachRun(({ usage }) => usage.workersCpuMs) },
+  { header: 'of the server', cell: eachRun(({ usage }) => usage.backendCpuMs) },
+  { header: 'calls a run', cell: eachRun(({ usage }) => totalCalls(usage.calls)) },
+  {
+    header: 'MB a worker',
+    cell: (repeated) => Math.max(...repeated.map(({ usage }) => usage.workerMb)).toFixed(0),
+  },
+];
+
+/** In runs with skewed clocks: how long before its due time a handler started, by the right clock. */
+const EARLY: Column = {
+  header: 'early by, ms',
+  cell: (repeated) => milliseconds(Math.max(0, -Math.min(...repeated.map(({ figures }) => figures.lateness.min)))),
+};
+
+function missedCell(repeated: readonly Result[]): string {
+  const misses = total(repeated, ({ figures }) => figures.misses);
+  const unrecorded = total(repeated, ({ figures }) => figures.unrecorded);
+  return misses === unrecorded ? String(misses) : `${String(misses)} (${String(unrecorded)} without a record)`;
+}
+
+/** One table for each load, straight and skewed, in the order of the results: medians of the repetitions. */
+export function loadTables(results: readonly Result[]): Table[] {
+  return [...grouped(results, ({ load, skewMs }) => loadTitle(load, skewMs))].map(([title, ofLoad]) => {
+    const columns = ofLoad.some(({ skewMs }) => skewMs > 0) ? [...COLUMNS, EARLY] : COLUMNS;
+    return {
+      title,
+      header: ['system', ...columns.map(({ header }) => header)],
+      rows: [...grouped(ofLoad, ({ system }) => system)].map(([system, repeated]) => [
+        system,
+        ...columns.map(({ cell }) => cell(repeated)),
+      ]),
+    };
+  });
+}
+
+export function loadTitle(load: string, skewMs = 0): string {
   const [count = '', unit] = load.split('/');
-  const jobs = Number(count).toLocaleString('en-US');
-  const text =
-    unit === 's' ? `${jobs} ${jobs === '1' ? 'job' : 'jobs'} each second` : `${jobs} jobs in the same minute`;
+  const jobs = `${Number(count).toLocaleString('en-US')} ${count === '1' ? 'job' : 'jobs'}`;
+  const text = unit === 's' ? `${jobs} each second` : `${jobs} in the same minute`;
   return skewMs === 0 ? text : `${text}, clocks ${String(skewMs)} ms apart`;
 }
 
-function rowOf(system: string, repeated: readonly Result[]): string[] {
-  const middle = (of: (result: Result) => number): number => median(repeated.map(of));
-  const sum = (of: (result: Result) => number): number => repeated.reduce((total, result) => total + of(result), 0);
-  const runs = sum((result) => result.runs);
-  const calls = repeated.map(({ usage }) => totalCalls(usage.calls));
-  return [
-    system,
-    milliseconds(middle(({ figures }) => figures.lateness.p50)),
-    milliseconds(middle(({ figures }) => figures.lateness.p99)),
-    milliseconds(Math.max(...repeated.map(({ figures }) => figures.lateness.max))),
-    milliseconds(Math.min(...repeated.map(({ figures }) => figures.lateness.min))),
-    String(sum(({ figures }) => figures.duplicates)),
-    String(sum(({ figures }) => figures.misses)),
-    String(sum(({ figures }) => figures.unrecorded)),
-    String(sum(({ figures }) => figures.dueTimes)),
-    perRun(
-      sum(({ usage }) => usage.workersCpuMs),
-      runs,
-    ),
-    perRun(
-      sum(({ usage }) => usage.backendCpuMs),
-      runs,
-    ),
-    calls.includes(undefined)
-      ? '–'
-      : perRun(
-          calls.reduce<number>((total, count) => total + (count ?? 0), 0),
-          runs,
-        ),
-    Math.max(...repeated.map(({ usage }) => usage.workerMb)).toFixed(0),
-  ];
+export function killTable(kills: readonly KillResult[]): Table {
+  return {
+    title: 'kill -9 of the worker that holds work',
+    header: ['system', 'all jobs run again after', 'second attempt after', 'doubled', 'missed', 'of'],
+    rows: kills.map(({ system, allAgainMs, secondAttemptMs, figures }) => [
+      system,
+      seconds(allAgainMs),
+      seconds(secondAttemptMs),
+      String(figures.duplicates),
+      figures.misses === figures.unrecorded
+        ? String(figures.misses)
+        : `${String(figures.misses)} (${String(figures.unrecorded)} without a record)`,
+      String(figures.dueTimes),
+    ]),
+  };
 }
 
-function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+export function idleTable(idles: readonly IdleResult[]): Table {
+  return {
+    title: 'jobs that are not due',
+    header: ['system', 'jobs', 'of a core, each worker', 'of a core, server', 'calls an hour', 'MB a worker'],
+    rows: idles.map(({ system, jobs, workerShare, serverShare, callsPerHour, workerMb }) => [
+      system,
+      jobs.toLocaleString('en-US'),
+      share(workerShare),
+      share(serverShare),
+      callsPerHour === undefined ? '–' : Math.round(callsPerHour).toLocaleString('en-US'),
+      workerMb.toFixed(0),
+    ]),
+  };
+}
+
+/** The calls of each run by kind, of the systems on blob storage; undefined: there is none at this load. */
+export function callsTable(results: readonly Result[], load: string): Table | undefined {
+  const counted = results.filter((result) => result.load === load && result.skewMs === 0 && isOnBlobs(result));
+  if (counted.length === 0) return undefined;
+  const kinds = [...new Set(counted.flatMap(({ usage }) => Object.keys(usage.calls ?? {})))].toSorted();
+  return {
+    title: `calls by kind, ${loadTitle(load)}`,
+    header: ['system', ...kinds],
+    rows: [...grouped(counted, ({ system }) => system)].map(([system, repeated]) => [
+      system,
+      ...kinds.map((kind) => eachRun(({ usage }) => usage.calls?.[kind] ?? 0)(repeated)),
+    ]),
+  };
+}
+
+function isOnBlobs({ usage: { calls = {} } }: Result): boolean {
+  return 'acquire' in calls || 'renew' in calls;
+}
+
+export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const key = keyOf(item);
@@ -84,7 +148,7 @@ function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
   return groups;
 }
 
-function plainTable({ title, header, rows }: Table): string {
+export function plainTable({ title, header, rows }: Table): string {
   const all = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   const lines = all.map((row) =>
@@ -95,6 +159,18 @@ function plainTable({ title, header, rows }: Table): string {
   return [title, ...lines, ''].join('\n');
 }
 
-export function plainTables(results: readonly Result[]): string {
-  return tablesOf(results).map(plainTable).join('\n').trimEnd();
+export function markdownTable({ header, rows }: Table): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(header), line(header.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n');
+}
+
+export function plainTables({ results, kills, idles }: Sitting): string {
+  return [
+    ...loadTables(results),
+    ...(kills.length === 0 ? [] : [killTable(kills)]),
+    ...(idles.length === 0 ? [] : [idleTable(idles)]),
+  ]
+    .map(plainTable)
+    .join('\n')
+    .trimEnd();
 }

@@ -28,6 +28,33 @@ export const systems: readonly System[] = [
     backend: 'azurite',
     entry: 'blob-leader',
   }),
+  peer({
+    name: 'redlock',
+    title: 'redlock, a lock for each due time',
+    backend: 'redis',
+    entry: 'redlock',
+  }),
+  peer({
+    name: 'bullmq',
+    title: 'BullMQ job schedulers',
+    backend: 'redis',
+    entry: 'bullmq',
+    firstAlone: true,
+  }),
+  peer({
+    name: 'etcd-election',
+    title: 'one leader by an etcd election',
+    backend: 'etcd',
+    entry: 'etcd-election',
+  }),
+  peer({
+    name: 'graphile',
+    title: 'graphile-worker cron on PostgreSQL: whole minutes',
+    backend: 'postgres',
+    entry: 'graphile',
+    minutesOnly: true,
+    firstAlone: true,
+  }),
   cronlease({ name: 'cronlease', title: 'cronlease, as `cronlease dev` runs it', like: 'dev' }),
   cronlease({ name: 'cronlease-azure', title: 'cronlease, with the settings of Azure', like: 'azure' }),
   cronlease({

@@ -40,5 +40,9 @@ export interface System {
   readonly backend: BackendName;
   /** Whether its schedules have whole minutes alone. */
   readonly minutesOnly?: boolean;
+  /** Whether it is cronlease. */
+  readonly own?: boolean;
+  /** By how much it is slowed down on purpose, in ms. */
+  readonly handOverDelayMs?: number;
   start(options: SystemOptions): Promise<Running>;
 }

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { oversized } from '../support/function-sizes';
@@ -85,4 +86,14 @@ describe('the functions of the source', () => {
   ])('are found where they grow: %s', (_, text) => {
     expect(oversized([{ file: 'planted.ts', text }])).toHaveLength(1);
   });
+});
+
+it('the files of the benchmark keep the same rules', () => {
+  const folder = path.join(__dirname, '../../bench');
+  const bench = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /^(?!node_modules|\.tmp).*\.ts$/.test(file))
+    .map((file) => ({ file: file.split(path.sep).join('/'), text: readFileSync(path.join(folder, file), 'utf8') }));
+  expect(bench.length).toBeGreaterThan(30);
+  expect(circles(bench)).toEqual([]);
+  expect(oversized(bench)).toEqual([]);
 });

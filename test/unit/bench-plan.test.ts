@@ -53,9 +53,12 @@ describe('the plan', () => {
     ]);
   });
 
-  it('names the skew of clocks', () => {
-    const runs = planRuns(options('--systems', 'croner', '--loads', '1/s', '--repetitions', '1', '--skew', '0,150'));
-    expect(runs.map(plannedName)).toEqual(['croner 1/s (1)', 'croner 1/s, clocks 150 ms apart (1)']);
+  it('ends with runs with skewed clocks, once, under some loads, of what is not slowed down', () => {
+    const systems = ['--systems', 'cronlease,cronlease-1s'];
+    const runs = planRuns(options(...systems, '--loads', '1/s,20/s', '--repetitions', '2', '--skew', '150'));
+    expect(runs).toHaveLength(9);
+    expect(runs.slice(0, 8).every(({ skewMs }) => skewMs === 0)).toBe(true);
+    expect(runs.slice(8).map(plannedName)).toEqual(['cronlease 20/s, clocks 150 ms apart (1)']);
   });
 
   it('leaves minute-only systems out of what is due each second', () => {
@@ -76,11 +79,20 @@ describe('the options', () => {
     [['--repetitions', '0'], /--repetitions: "0"/],
     [['--seconds', '1.5'], /--seconds: "1.5"/],
     [['--skew', '-1'], /--skew/],
+    [['--parts', 'kills'], /there is no part "kills"/],
+    [['--idle', '1,x'], /--idle: "x"/],
     [['--unknown'], /--unknown/],
     [['more'], /more/],
   ])('refuse %j', (args, message) => {
     expect(() => readOptions(args)).toThrow(UsageError);
     expect(() => readOptions(args)).toThrow(message);
+  });
+
+  it('make a whole run only if nothing is left out', () => {
+    expect(options().whole).toBe(true);
+    expect(options('--quick').whole).toBe(false);
+    expect(options('--loads', '1/s').whole).toBe(false);
+    expect(options('--quick')).toMatchObject({ parts: ['loads'], repetitions: 1, skewMs: 0 });
   });
 
   it('answer with a text', () => {

@@ -116,5 +116,5 @@ export function cronlease({ name, title, like, handOverDelayMs = 0 }: CronleaseO
       recorded: () => readLedger(container),
     };
   };
-  return { name, title, backend: 'azurite', start };
+  return { name, title, backend: 'azurite', own: true, handOverDelayMs, start };
 }

@@ -1,0 +1,137 @@
+import type { Sitting } from '../kept';
+import { systems } from '../systems/index';
+import { share } from './numbers';
+import { callsTable, grouped, idleTable, killTable, loadTables, loadTitle, markdownTable } from './tables';
+
+/** Above it, figures are provisional. */
+const QUIET_SHARE = 0.03;
+
+/** The file of a load's plot. */
+export function plotFile(load: string): string {
+  return `${load.replace('/', '-per-')}.svg`;
+}
+
+/** The page, as Markdown. */
+export function pageOf(sitting: Sitting): string {
+  const { results, kills, idles } = sitting;
+  return [
+    '# Performance',
+    'The same jobs on cronlease and on what people would use instead: one machine, one sitting, one system after the ' +
+      'other. `npm run bench` makes this page; do not edit it.',
+    ...provisional(sitting),
+    ...machine(sitting),
+    ...compared(sitting),
+    ...[...grouped(results, ({ load, skewMs }) => loadTitle(load, skewMs))].flatMap(([title, ofLoad], index) => {
+      const [first] = ofLoad;
+      const table = loadTables(results)[index];
+      if (first === undefined || table === undefined) return [];
+      const plot = first.skewMs === 0 ? [`![${title}](performance/${plotFile(first.load)})`] : [];
+      return [`## ${title}`, ...plot, markdownTable(table)];
+    }),
+    ...killed(kills.length === 0 ? undefined : markdownTable(killTable(kills))),
+    ...idle(idles.length === 0 ? undefined : markdownTable(idleTable(idles))),
+    ...calls(sitting),
+    ...caveats(sitting),
+  ].join('\n\n');
+}
+
+function provisional({ results }: Sitting): string[] {
+  const most = Math.max(0, ...results.map(({ usage }) => usage.othersShare));
+  if (most <= QUIET_SHARE) return [];
+  return [
+    `**These figures are provisional.** Other programs used up to ${share(most)} of the machine during a run. ` +
+      'A run on a quiet machine replaces them.',
+  ];
+}
+
+function machine({ machine: { at, commit, changed, cpu, cores, memoryGb, system, node, versions }, results }: Sitting) {
+  const loads = results.map(({ loadBefore }) => loadBefore);
+  return [
+    '## The sitting',
+    [
+      `- commit \`${commit}\`${changed ? ', with changes that are not committed' : ''}, ${at}`,
+      `- ${cpu}, ${String(cores)} cores, ${String(memoryGb)} GB, ${system}, Node ${node.slice(1)}`,
+      `- ${versions.join(', ')}`,
+      ...(loads.length === 0
+        ? []
+        : [`- load average before a run: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}`]),
+    ].join('\n'),
+    'Repeat it with `npm run bench`, or in under 20 minutes and with less of it with `npm run bench -- --quick`. ' +
+      'The servers are those of `apt-get install redis-server etcd-server postgresql`. `npm run bench -- --help` ' +
+      'shows how to pick systems and loads. The results lie in [performance/results.json](performance/results.json).',
+  ];
+}
+
+function compared({ results, kills, idles, leftOut, failures }: Sitting): string[] {
+  const used = new Set([...results, ...kills, ...idles].map(({ system }) => system));
+  return [
+    '## What is compared',
+    systems
+      .filter(({ name }) => used.has(name))
+      .map(({ name, title }) => `- \`${name}\`: ${title}`)
+      .join('\n'),
+    'Three workers each, every one a Node process. The handler notes its start and waits for 20 ms. Lateness is the ' +
+      'time from the due time to that note. Each system starts anew for each run, with a server of its own.',
+    ...leftOut.map(({ system, reason }) => `\`${system}\` is left out: ${reason}.`),
+    ...(failures.length === 0
+      ? []
+      : [
+          ['Runs that failed:', ...failures.map(({ run, reason }) => `- ${run}: ${reason.split('\n')[0] ?? ''}`)].join(
+            '\n',
+          ),
+        ]),
+  ];
+}
+
+function killed(table: string | undefined): string[] {
+  if (table === undefined) return [];
+  return [
+    '## A killed worker',
+    'One worker runs a long job when it gets `kill -9`; five other jobs are due each second, or each minute where the ' +
+      'system has no seconds. `never` means not within 90 s. Nothing starts a worker again.',
+    table,
+  ];
+}
+
+function idle(table: string | undefined): string[] {
+  if (table === undefined) return [];
+  return [
+    '## Nothing due',
+    'Jobs that are not due for hours. The calls of an hour are extrapolated. Calls are requests to blob storage, ' +
+      'commands of Redis (those inside its scripts too), messages to etcd, and transactions of PostgreSQL.',
+    table,
+  ];
+}
+
+function calls({ results }: Sitting): string[] {
+  const loads = [...new Set(results.map(({ load }) => load))];
+  const tables = loads.flatMap((load) => callsTable(results, load) ?? []);
+  if (tables.length === 0) return [];
+  return [
+    '## Calls by kind',
+    'Requests to blob storage for each run, losers of races and listings included.',
+    ...tables.flatMap((table) => [`**${table.title.replace('calls by kind, ', '')}**`, markdownTable(table)]),
+  ];
+}
+
+function caveats({ results }: Sitting): string[] {
+  const repetitions = Math.max(1, ...results.map(({ repetition }) => repetition));
+  return [
+    '## What these figures do not show',
+    [
+      '- Workers, servers and the benchmark share one machine, so a system that uses much CPU is late by it. The CPU ' +
+        'of the storage emulator stands beside that of the workers: on Azure, storage has machines of its own, and ' +
+        'each call takes milliseconds longer.',
+      '- The Functions host is the embedded one. On Azure, a hand-over from the tick to the handler may take longer, ' +
+        'which `cronlease-50ms` and `cronlease-1s` imitate: each activity starts that much later.',
+      `- Percentiles are medians of ${String(repetitions)} ${repetitions === 1 ? 'repetition' : 'repetitions'}; ` +
+        'doubled and missed due times are sums. A maximum is that of all repetitions.',
+      '- A burst is the first minute after the start in which the jobs are due, at least 30 s after all jobs are ' +
+        'known. CPU and calls of a burst include that wait.',
+      '- Peers have settings in their favour: leases of 15 s, the shortest of blob storage; Redis without ' +
+        'persistence; concurrency above what is due at once, except for graphile-worker, whose idle polling grows ' +
+        'with it.',
+      '- `croner` gives each job to one worker for good. It shows the floor: nothing takes over when that worker dies.',
+    ].join('\n'),
+  ];
+}

@@ -1,0 +1,142 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { createGate } from '../src/coordinator/gate';
+import { type Guard, startGuard } from '../src/local/cluster/guard';
+import { missing } from './backends/index';
+import type { Machine } from './machine';
+import type { Sitting } from './kept';
+import { idleOnce, type IdleResult } from './measure/idle';
+import { killOnce, type KillResult } from './measure/kill';
+import type { Result } from './measure/result';
+import { runOnce } from './measure/run';
+import type { Options } from './options';
+import { plannedName, planRuns } from './plan';
+import { figuresLine, idleLine, killLine } from './report/line';
+import type { System } from './systems/system';
+
+/** What every measurement needs. */
+export interface Room {
+  /** Folder for everything that a sitting leaves behind. It is removed at the end, however the sitting ends. */
+  readonly scratch: string;
+  readonly guard: Guard;
+  readonly signal: AbortSignal;
+}
+
+/** Calls `work` with a room, which is tidied up afterwards. Ctrl+C aborts its signal. */
+export async function inRoom<T>(root: string, work: (room: Room) => Promise<T>): Promise<T | 'interrupted'> {
+  const interrupted = new AbortController();
+  const interrupt = (): void => interrupted.abort(new Error('interrupted'));
+  process.once('SIGINT', interrupt);
+  process.once('SIGTERM', interrupt);
+  const parent = path.join(root, 'bench/.tmp');
+  mkdirSync(parent, { recursive: true });
+  const scratch = mkdtempSync(path.join(parent, 'runs-'));
+  const guard = startGuard();
+  guard.remove(scratch);
+  try {
+    return await work({ scratch, guard, signal: interrupted.signal });
+  } catch (error) {
+    if (!interrupted.signal.aborted) throw error;
+    return 'interrupted';
+  } finally {
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    await guard.end();
+  }
+}
+
+interface Measurement<T> {
+  readonly name: string;
+  measure(): Promise<T>;
+  line(result: T): string;
+  readonly into: T[];
+}
+
+/**
+ * Makes all measurements: loads and kills one after the other, idle systems side by side, since they disturb nobody.
+ *
+ * @param keep called after each measurement with all that there is so far
+ */
+export async function sit(
+  options: Options,
+  room: Room,
+  machine: Machine,
+  keep: (sitting: Sitting) => void,
+): Promise<Sitting> {
+  const { signal } = room;
+  const leftOut = options.systems.flatMap(({ name, backend }) => {
+    const reason = missing(backend);
+    return reason === undefined ? [] : [{ system: name, reason }];
+  });
+  for (const { system, reason } of leftOut) console.error(`${system} is left out: ${reason}`);
+  const systems = options.systems.filter(({ backend }) => missing(backend) === undefined);
+  const results: Result[] = [];
+  const kills: KillResult[] = [];
+  const idles: IdleResult[] = [];
+  const failures: { run: string; reason: string }[] = [];
+  const sitting: Sitting = { machine, leftOut, results, kills, idles, failures };
+
+  const make = async <T>({ name, measure, line, into }: Measurement<T>, at: string): Promise<void> => {
+    signal.throwIfAborted();
+    try {
+      const result = await measure();
+      into.push(result);
+      console.error(`${at} ${name}: ${line(result)}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The others are measured all the same.
+      console.error(`${at} ${name} failed: ${error instanceof Error ? (error.stack ?? '') : String(error)}`);
+      failures.push({ run: name, reason: error instanceof Error ? error.message : String(error) });
+    }
+    keep(sitting);
+  };
+
+  const has = (part: Options['parts'][number]): boolean => options.parts.includes(part);
+  const runs = has('loads') ? loadRuns({ ...options, systems }, room, results) : [];
+  const killed = has('kill') ? killRuns(systems, room, kills) : [];
+  const resting = has('idle') ? idleRuns(systems, options, room, idles) : [];
+  for (const [index, run] of runs.entries()) await make(run, `${String(index + 1)}/${String(runs.length)}`);
+  for (const [index, run] of killed.entries()) await make(run, `${String(index + 1)}/${String(killed.length)}`);
+  const side = createGate(IDLE_AT_ONCE);
+  await Promise.all(resting.map((run) => side(() => make(run, '-'))));
+  return sitting;
+}
+
+/** Idle systems that are measured side by side. */
+const IDLE_AT_ONCE = 12;
+
+function loadRuns(options: Options, room: Room, into: Result[]): Measurement<Result>[] {
+  const { seconds, bursts } = options;
+  return planRuns(options).map((planned) => ({
+    name: plannedName(planned),
+    measure: () => runOnce({ ...planned, ...room, seconds, bursts }),
+    line: figuresLine,
+    into,
+  }));
+}
+
+function killRuns(systems: readonly System[], room: Room, into: KillResult[]): Measurement<KillResult>[] {
+  return systems.map((system) => ({
+    name: `${system.name} kill -9`,
+    measure: () => killOnce({ ...room, system }),
+    line: killLine,
+    into,
+  }));
+}
+
+function idleRuns(
+  systems: readonly System[],
+  { idleJobs, idleSeconds: seconds }: Options,
+  room: Room,
+  into: IdleResult[],
+): Measurement<IdleResult>[] {
+  // Nothing is handed over while nothing is due.
+  const asTheyAre = systems.filter(({ handOverDelayMs = 0 }) => handOverDelayMs === 0);
+  return idleJobs.flatMap((jobs) =>
+    asTheyAre.map((system) => ({
+      name: `${system.name} ${String(jobs)} idle`,
+      measure: () => idleOnce({ ...room, system, jobs, seconds }),
+      line: idleLine,
+      into,
+    })),
+  );
+}
