@@ -1,7 +1,8 @@
 import type { JobName, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { JobsFile, JobSpec } from '../core/job';
-import type { StandardResult, StandardSchema } from '../core/standard-schema';
+import type { StandardSchema } from '../core/standard-schema';
+import { checkBy } from '../core/standard-schema';
 import { formatPath, type ConfigIssue } from './config-error';
 import { nearest } from './suggest';
 import { valueAt } from './zod-issues';
@@ -109,36 +110,28 @@ function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly C
   const wrong = (message: string, remedy: string): { errors: readonly ConfigIssue[] } => ({
     errors: [{ path: formatPath(['jobs', spec.name, 'input']), value: spec.input ?? null, message, remedy }],
   });
-  let result: StandardResult<unknown> | Promise<StandardResult<unknown>>;
-  try {
-    result = schema['~standard'].validate(spec.input);
-  } catch (error) {
-    return wrong(
-      `could not be checked: the schema of handler "${spec.handler}" threw ${String(error)}`,
-      'correct the schema',
-    );
-  }
-  if (result instanceof Promise) {
-    result.catch(() => undefined); // its outcome no longer matters
-    return wrong(
-      `could not be checked: the schema of handler "${spec.handler}" is asynchronous`,
-      'make it synchronous',
-    );
-  }
-  if (result.issues === undefined) return { input: result.value };
-  return {
-    errors: result.issues.map((issue) => {
-      const inside = (issue.path ?? []).map((part) => {
-        const key = typeof part === 'object' ? part.key : part;
-        return typeof key === 'symbol' ? String(key) : key;
-      });
-      const value = valueAt(spec.input, inside) ?? null;
+  const checked = checkBy(schema, spec.input);
+  switch (checked.kind) {
+    case 'fits':
+      return { input: checked.value };
+    case 'threw':
+      return wrong(
+        `could not be checked: the schema of handler "${spec.handler}" threw ${String(checked.error)}`,
+        'correct the schema',
+      );
+    case 'asynchronous':
+      return wrong(
+        `could not be checked: the schema of handler "${spec.handler}" is asynchronous`,
+        'make it synchronous',
+      );
+    case 'refused':
       return {
-        path: formatPath(['jobs', spec.name, 'input', ...inside]),
-        value,
-        message: spec.input === undefined ? `is missing: ${issue.message}` : issue.message,
-        remedy: `write an input that the schema of handler "${spec.handler}" accepts`,
+        errors: checked.issues.map(({ message, path }) => ({
+          path: formatPath(['jobs', spec.name, 'input', ...path]),
+          value: valueAt(spec.input, path) ?? null,
+          message: spec.input === undefined ? `is missing: ${message}` : message,
+          remedy: `write an input that the schema of handler "${spec.handler}" accepts`,
+        })),
       };
-    }),
-  };
+  }
 }

@@ -1,4 +1,5 @@
 import type { EpochMs, JobName, LeaseId } from './brand';
+import { isoOf } from './iso';
 
 /** Later than any instant that cronlease handles. Newer records get smaller keys, so listings are newest first. */
 const KEY_BASE = 1e13;
@@ -37,7 +38,12 @@ export function parseRecordKey(key: string): KeyParts | undefined {
 export function runIdOf(job: JobName, key: string): string {
   const parts = parseRecordKey(key);
   if (parts === undefined) return `${job}/${key}`;
-  return `${job}-${compactTime(parts.scheduledFor)}` + (parts.request === undefined ? '' : `-m-${parts.request}`);
+  return runIdAt(job, parts);
+}
+
+/** As {@link runIdOf}, from the parts of the key. */
+export function runIdAt(job: JobName, { scheduledFor, request }: KeyParts): string {
+  return `${job}-${compactTime(scheduledFor)}` + (request === undefined ? '' : `-m-${request}`);
 }
 
 /** The orchestration's id, at most 89 characters. It contains the lease id, so that each acquisition has its own. */
@@ -47,5 +53,7 @@ export function orchestrationId(job: JobName, scheduledFor: EpochMs, leaseId: Le
 
 /** `yyyymmddThhmmssZ`, with milliseconds unless they are 0. */
 function compactTime(instant: EpochMs): string {
-  return new Date(instant).toISOString().replace(/[-:]/g, '').replace('.000Z', 'Z');
+  const iso = isoOf(instant);
+  const fraction = instant % 1_000 === 0 ? 'Z' : iso.slice(19);
+  return iso.slice(0, 4) + iso.slice(5, 7) + iso.slice(8, 13) + iso.slice(14, 16) + iso.slice(17, 19) + fraction;
 }

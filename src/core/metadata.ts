@@ -1,4 +1,5 @@
 import type { EpochMs } from './brand';
+import { isoOf } from './iso';
 import { brief } from './text';
 
 /** Keys that cronlease never writes. The SDK cannot read a listing in which any blob has one of them. */
@@ -131,7 +132,7 @@ export function asciiJson(value: unknown): string {
 
 function parseInstant(key: string, text: string): EpochMs {
   const instant = Date.parse(text);
-  if (!isInstant(instant) || new Date(instant).toISOString() !== text) {
+  if (!isInstant(instant) || isoOf(instant) !== text) {
     throw new ForeignMetadataError(key, text, 'a time such as 2026-01-31T03:00:00.000Z');
   }
   return instant;

@@ -5,7 +5,7 @@ import type { JobSpec } from './job';
 import { actualTime } from './job';
 import { parseRecordKey, runIdOf } from './key';
 import type { RecentRun } from './recent';
-import { keyOf } from './recent';
+import { runWith } from './recent';
 import type { LedgerRecord } from './record';
 import type { Row } from './row';
 
@@ -46,7 +46,7 @@ export function settledRun(
 ): RecentRun | undefined {
   const { run, phase, lastFailedKey } = row;
   if (run === undefined) return undefined;
-  const known = row.recent.find((entry): entry is RecentRun => entry.kind === 'run' && keyOf(entry) === run.key);
+  const known = runWith(row.recent, run.key);
   if (known !== undefined) return known;
   const outcome = (): RunFate | undefined => {
     if (phase === 'idle' || lastFailedKey === run.key) return 'failed';

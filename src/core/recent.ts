@@ -1,6 +1,8 @@
 import type { EpochMs, Millis } from './brand';
 import type { Reason, RunFate, Stretch, UnrunFate } from './fate';
-import { isRequestId, recordKey } from './key';
+import { RUN_FATES } from './fate';
+import type { KeyParts } from './key';
+import { isRequestId, parseRecordKey, recordKey } from './key';
 import { isInstant } from './metadata';
 
 /** How many of its last outcomes a row remembers. */
@@ -44,6 +46,7 @@ const RUN_CODES: Readonly<Record<RunFate, string>> = {
   cancelled: 'c',
 };
 const UNKNOWN_END = 'e';
+const RUN_OUTCOMES = new Map<string, RunFate>(RUN_FATES.map((fate) => [RUN_CODES[fate], fate]));
 
 const GAP_CODES: readonly (readonly [code: string, outcome: UnrunFate, reason: Reason])[] = [
   ['os', 'overlapped', 'overlapSkip'],
@@ -95,12 +98,12 @@ export function decodeRecent(text: string | undefined): readonly Recent[] {
 function readEntry([code = '', at = '', ...rest]: readonly string[]): Recent | undefined {
   const scheduledFor = whole(at);
   if (!isInstant(scheduledFor)) return undefined;
-  const gap = GAP_CODES.find(([known]) => known === code);
-  if (gap !== undefined) {
+  const outcome = RUN_OUTCOMES.get(code);
+  if (outcome === undefined && code !== UNKNOWN_END) {
+    const gap = GAP_CODES.find(([known]) => known === code);
+    if (gap === undefined) return undefined;
     return { kind: 'gap', scheduledFor, outcome: gap[1], reason: gap[2], count: whole(rest[0]) ?? 1 };
   }
-  const outcome = (Object.keys(RUN_CODES) as RunFate[]).find((fate) => RUN_CODES[fate] === code);
-  if (outcome === undefined && code !== UNKNOWN_END) return undefined;
   const [latenessMs, durationMs, attempts, request] = rest;
   return {
     kind: 'run',
@@ -155,6 +158,12 @@ export function keyOf({ scheduledFor, request }: RecentRun): string {
   return recordKey(scheduledFor, request);
 }
 
-function isSameRun(a: RecentRun, b: RecentRun): boolean {
+/** The run of this ledger key, if the list has it. */
+export function runWith(recent: readonly Recent[], key: string): RecentRun | undefined {
+  const parts = parseRecordKey(key);
+  return parts && recent.find((entry): entry is RecentRun => entry.kind === 'run' && isSameRun(entry, parts));
+}
+
+function isSameRun(a: KeyParts, b: KeyParts): boolean {
   return a.scheduledFor === b.scheduledFor && a.request === b.request;
 }

@@ -19,3 +19,40 @@ export type StandardResult<Output> =
         readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
       }[];
     };
+
+/** What a schema has made of a value. */
+export type Checked =
+  | { readonly kind: 'fits'; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly issues: readonly CheckedIssue[] }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** It returned a promise: nobody waits for it. */
+  | { readonly kind: 'asynchronous' };
+
+export interface CheckedIssue {
+  readonly message: string;
+  /** Where it is in the value. */
+  readonly path: readonly (string | number)[];
+}
+
+/** Checks a value by a schema of a handler. */
+export function checkBy(schema: StandardSchema, value: unknown): Checked {
+  let result: StandardResult<unknown> | Promise<StandardResult<unknown>>;
+  try {
+    result = schema['~standard'].validate(value);
+  } catch (error) {
+    return { kind: 'threw', error };
+  }
+  if (result instanceof Promise) {
+    result.catch(() => undefined); // its outcome no longer matters
+    return { kind: 'asynchronous' };
+  }
+  if (result.issues === undefined) return { kind: 'fits', value: result.value };
+  const issues = result.issues.map(({ message, path = [] }) => ({
+    message,
+    path: path.map((part) => {
+      const key = typeof part === 'object' ? part.key : part;
+      return typeof key === 'symbol' ? String(key) : key;
+    }),
+  }));
+  return { kind: 'refused', issues };
+}

@@ -1,4 +1,5 @@
-import type { StandardResult, StandardSchema } from '../core/standard-schema';
+import type { StandardSchema } from '../core/standard-schema';
+import { checkBy } from '../core/standard-schema';
 
 /** The input of a request does not fit the handler. */
 export class InputError extends Error {
@@ -14,25 +15,21 @@ export class InputError extends Error {
  */
 export function parseInput(schema: StandardSchema | undefined, value: unknown): unknown {
   if (schema === undefined) return value;
-  const result = validate(schema, value);
-  if (result instanceof Promise) {
-    result.catch(() => undefined); // its outcome no longer matters
-    throw new InputError("the input could not be checked: the handler's schema is asynchronous");
-  }
-  if (result.issues === undefined) return result.value;
-  const problems = result.issues.map(({ message, path = [] }) => {
-    const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
-    return place === '' ? message : `${place}: ${message}`;
-  });
-  throw new InputError(`the handler's schema refuses the input: ${problems.join('; ')}`);
-}
-
-function validate(schema: StandardSchema, value: unknown): StandardResult<unknown> | Promise<StandardResult<unknown>> {
-  try {
-    return schema['~standard'].validate(value);
-  } catch (error) {
-    throw new InputError(`the input could not be checked: the handler's schema threw ${String(error)}`, {
-      cause: error,
-    });
+  const checked = checkBy(schema, value);
+  switch (checked.kind) {
+    case 'fits':
+      return checked.value;
+    case 'threw': {
+      const { error: cause } = checked;
+      throw new InputError(`the input could not be checked: the handler's schema threw ${String(cause)}`, { cause });
+    }
+    case 'asynchronous':
+      throw new InputError("the input could not be checked: the handler's schema is asynchronous");
+    case 'refused': {
+      const problems = checked.issues.map(({ message, path }) => {
+        return path.length === 0 ? message : `${path.join('.')}: ${message}`;
+      });
+      throw new InputError(`the handler's schema refuses the input: ${problems.join('; ')}`);
+    }
   }
 }

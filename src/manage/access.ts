@@ -85,7 +85,7 @@ function callerByLogin(header: string, { header: read }: Knock): Caller | Denied
   };
 }
 
-/** Every role for whoever `cronlease dev` lets in, from this machine only. */
+/** Callers that `cronlease dev` lets in have every role, and come from this machine only. */
 function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Knock): Caller | Denied {
   if (devSecret === undefined || !sameSecret(devSecret, secret)) {
     return nobody(DEV_HEADER, 'it is not the secret of a running "cronlease dev"');

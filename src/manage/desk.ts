@@ -33,7 +33,7 @@ export const ANSWER_LIMIT_MS = 30_000;
 export interface Sweeps {
   jobs(): Promise<Listing>;
   presences(): Promise<Presences>;
-  /** Forgets both, after a change: whoever made it must see it. */
+  /** Forgets both, after a change: its author must see it. */
   drop(): void;
 }
 

@@ -267,20 +267,31 @@ function success(
   ifNoneMatch: string | undefined,
 ): ManageAnswer {
   const headers: Record<string, string> = { ...COMMON_HEADERS };
+  const { text, now } = jsonOfAnswer(answer);
   if (route.follow === true) {
-    headers['etag'] = etagOf(answer);
+    headers['etag'] = etagOf(text);
     headers[POLL_HEADER] = String(route.pollMs ?? sweepIntervalMs);
     if (ifNoneMatch !== undefined && isListed(headers['etag'], ifNoneMatch)) {
       return { status: 304, headers, body: undefined };
     }
   }
   headers['content-type'] = 'application/json; charset=utf-8';
-  return { status: route.status ?? 200, headers, body: safeJson(answer) };
+  return { status: route.status ?? 200, headers, body: now === undefined ? text : withNow(text, now) };
 }
 
-/** The time of the answer alone is no news. */
-function etagOf(answer: unknown): string {
-  const text = JSON.stringify(isObject(answer) ? { ...answer, now: undefined } : answer);
+/** The time of an answer alone is no news, so that the ETag leaves it out. A large answer is written only once. */
+function jsonOfAnswer(answer: unknown): { readonly text: string; readonly now: unknown } {
+  if (!isObject(answer)) return { text: safeJson(answer), now: undefined };
+  const { now, ...rest } = answer;
+  return { text: safeJson(rest), now };
+}
+
+function withNow(text: string, now: unknown): string {
+  const member = `{"now":${safeJson(now)}`;
+  return text === '{}' ? `${member}}` : `${member},${text.slice(1)}`;
+}
+
+function etagOf(text: string): string {
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 }
 

@@ -3,6 +3,7 @@ import type { EpochMs } from '../core/brand';
 import type { Pause } from '../core/control';
 import { pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
+import { isoOf } from '../core/iso';
 import { parseRecordKey, recordKey, runIdOf } from '../core/key';
 import { controlVersion } from '../operator/change-control';
 import { statusOf } from '../operator/job-status';
@@ -10,7 +11,7 @@ import type { JobEntry } from '../operator/list-jobs';
 import type { Job, OneJob } from './schema';
 
 export function iso(instant: EpochMs): string {
-  return new Date(instant).toISOString();
+  return isoOf(instant);
 }
 
 export function isoOrNull(instant: EpochMs | undefined): string | null {

@@ -5,8 +5,9 @@ import type { Acknowledgement } from '../core/episode';
 import type { Reason, Trigger } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import type { JobSpec } from '../core/job';
-import { runIdOf } from '../core/key';
-import { keyOf } from '../core/recent';
+import { isoOf } from '../core/iso';
+import { runIdAt, runIdOf } from '../core/key';
+import { runWith } from '../core/recent';
 import type { RecentGap, RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
 import type { JobEpisode } from './episode';
@@ -229,7 +230,7 @@ function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): C
     case 'running':
       if (lease === 'expired') return { ...common, ...none };
       // The row notes the end of a run that did not succeed before its holder releases it.
-      if (recent.some((item) => item.kind === 'run' && keyOf(item) === run.key)) return null;
+      if (runWith(recent, run.key) !== undefined) return null;
       return { ...common, ...none, startedAt, holder: row.incumbent ?? null };
   }
 }
@@ -264,7 +265,7 @@ export function listedAcknowledgement({ by, note, at, until }: Acknowledgement):
 function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
   return {
     kind: 'run',
-    runId: runIdOf(name, keyOf(run)),
+    runId: runIdAt(name, run),
     scheduledFor: iso(run.scheduledFor),
     outcome: run.outcome ?? null,
     latenessMs: run.latenessMs ?? null,
@@ -282,5 +283,5 @@ function isoOrNull(instant: EpochMs | undefined): string | null {
 }
 
 function iso(instant: EpochMs): string {
-  return new Date(instant).toISOString();
+  return isoOf(instant);
 }

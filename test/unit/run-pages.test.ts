@@ -186,10 +186,27 @@ describe('the calendar of a job', () => {
   });
 });
 
+/** The least CPU time of several tries, in milliseconds: other programs and the first try take longer. */
+async function leastCpuMs(work: () => unknown): Promise<number> {
+  let least = Infinity;
+  for (let count = 0; count < 5; count += 1) {
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1_000);
+  }
+  return least;
+}
+
 describe('an overview of 1,000 jobs with 20 outcomes each', () => {
-  it('costs two listings, and the next one within the sweep interval none', async () => {
-    const jobs = Array.from({ length: 1_000 }, (_, index) => jobSpec(`job-${String(index)}`, '*/5 * * * *'));
-    const made = manageBench({ jobs, deployments: 0, sweepIntervalMs: 60_000 });
+  async function thousand(sweepIntervalMs: number): Promise<{ made: ManageBench; now: number }> {
+    const zones = ['UTC', 'Europe/Paris', 'America/New_York', 'Asia/Tokyo'];
+    const schedules = ['*/5 * * * *', '0 3 * * *', '30 2 * * 1', '0 9 1 * *'];
+    const jobs = Array.from({ length: 1_000 }, (_, index) => {
+      const schedule = schedules[Math.floor(index / 4) % 4] ?? '';
+      return jobSpec(`job-${String(index)}`, schedule, { timeZone: zones[index % 4] ?? '' });
+    });
+    const made = manageBench({ jobs, deployments: 0, sweepIntervalMs });
     const now = made.sim.clock.now();
     const recent = Array.from({ length: 20 }, (_, index): RecentRun => ({
       ...{ kind: 'run', scheduledFor: now - (20 - index) * 300_000, request: undefined, outcome: 'succeeded' },
@@ -198,6 +215,11 @@ describe('an overview of 1,000 jobs with 20 outcomes each', () => {
     for (const { name, scheduleHash } of jobs) {
       await made.sim.store.createRow(name, encodeRow({ ...newRow(now, 0, scheduleHash), recent }));
     }
+    return { made, now };
+  }
+
+  it('costs two listings, and the next one within the sweep interval none', async () => {
+    const { made, now } = await thousand(60_000);
     const { json, status } = await made.send({ path: 'jobs', as: 'viewer' });
     expect(status).toBe(200);
     const { jobs: shown } = json as { jobs: { recent: object[]; nextDueAt: string }[] };
@@ -207,5 +229,25 @@ describe('an overview of 1,000 jobs with 20 outcomes each', () => {
     await made.send({ path: 'jobs', as: 'viewer' });
     await made.send({ path: 'jobs/job-7', as: 'viewer' });
     expect(Object.fromEntries(made.calls)).toEqual({ list: 1, listPresences: 1 });
+  });
+
+  it('takes less than 300 ms of CPU, and a few times as much as its JSON alone', async () => {
+    const { made } = await thousand(60_000);
+    const { text } = await made.send({ path: 'jobs', as: 'viewer' });
+    const json = await leastCpuMs(() => JSON.stringify(JSON.parse(text)));
+    const whole = await leastCpuMs(() => made.send({ path: 'jobs', as: 'viewer' }));
+    console.log(`an overview of 1,000 jobs: ${whole.toFixed(0)} ms of CPU, its JSON ${json.toFixed(0)} ms`);
+    expect(whole).toBeLessThan(300);
+    expect(whole / json).toBeLessThan(12);
+  });
+
+  it('leaves a page of 100 runs at two calls and less than 300 ms of CPU', async () => {
+    const made = await bench();
+    made.calls.clear();
+    expect((await page(made, 'job=minutely&limit=100')).runs).toHaveLength(100);
+    expect([...made.calls.values()].reduce((sum, calls) => sum + calls, 0)).toBeLessThanOrEqual(3);
+    const cpu = await leastCpuMs(() => page(made, 'job=minutely&limit=100'));
+    console.log(`a page of 100 runs: ${cpu.toFixed(0)} ms of CPU`);
+    expect(cpu).toBeLessThan(300);
   });
 });
