@@ -80,6 +80,34 @@ describe('the answer to List Blobs', () => {
   });
 
   it.each([
+    ['a CDATA section', '<k><![CDATA[a < b]]></k>', { k: 'a < b' }],
+    ['a comment', '<k>a<!-- no -->b</k>', { k: 'ab' }],
+    ['a nested blob', '<Blob>x</Blob>', { Blob: 'x' }],
+    ['a character by its number', '<k>&#x41;&amp;lt;</k>', { k: 'A&lt;' }],
+    ['space between elements', ' <k>v</k> ', { k: 'v' }],
+    ['a value with a line end', '<k>a\r\nb</k>', { k: 'a\nb' }],
+    ['a long value', `<k>${'x'.repeat(100_000)}</k>`, { k: 'x'.repeat(100_000) }],
+  ])('may contain %s, between blobs in the usual form', async (_, metadata, read) => {
+    const usual = blobOf('<k>&lt;1&gt;</k><e />');
+    for (const size of metadata.length > 1000 ? [50_000] : [1, 50, 1_000_000]) {
+      const { blobs, continuation } = await parse(
+        listingOf(usual + blobOf(metadata, '<Name>jobs/b/lease</Name>') + usual, '<NextMarker>n</NextMarker>'),
+        size,
+      );
+      expect(blobs.map(({ name }) => name)).toEqual(['jobs/a/lease', 'jobs/b/lease', 'jobs/a/lease']);
+      expect(blobs.map((blob) => blob.metadata)).toEqual([{ k: '<1>', e: '' }, read, { k: '<1>', e: '' }]);
+      expect(continuation).toBe('n');
+    }
+  });
+
+  it('takes no blob from outside the list of blobs', async () => {
+    const { blobs } = await parse(listingOf(blobOf(''), `<Other>${blobOf('')}</Other><NextMarker />`));
+    expect(blobs).toHaveLength(1);
+    const before = await parse(listingOf(blobOf('')).replace('<Prefix>', `<Other>${blobOf('')}</Other><Prefix>`));
+    expect(before.blobs).toHaveLength(1);
+  });
+
+  it.each([
     ['', 'document must contain a root element'],
     ['<html><body>Sign in</body></html>', 'its root element is html'],
     [listingOf(blobOf('<k>v</k>')).slice(0, -30), 'unclosed tag'],

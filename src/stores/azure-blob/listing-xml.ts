@@ -1,5 +1,7 @@
 import { SaxesParser } from 'saxes';
 import type { Metadata } from '../../lease/store';
+import type { BlobProperties } from './scan-blob';
+import { blobOf, scanBlob } from './scan-blob';
 
 /** One blob of a listing. */
 export interface ListedBlob {
@@ -19,31 +21,87 @@ export interface ListingPage {
   readonly continuation: string | undefined;
 }
 
-const BLOB = 'EnumerationResults/Blobs/Blob';
+const BLOBS = 'EnumerationResults/Blobs';
+const BLOB = `${BLOBS}/Blob`;
+/** Longer than any blob of a listing. */
+const BLOB_AT_MOST = 64 * 1024;
 
 /**
  * Reads the answer to List Blobs. The SDK's parser rejects a page with a metadata key `constructor`, `prototype` or
  * `__proto__`, because it builds objects from element names. Here names are data. A page may have many MB, so it is
- * parsed as it arrives.
+ * parsed as it arrives. Blobs in the service's usual form are scanned; from the first other one on, a parser reads all.
  *
  * @throws Error if the text is not a whole listing
  * @see https://learn.microsoft.com/rest/api/storageservices/list-blobs
  */
 export async function parseListing(text: AsyncIterable<string>): Promise<ListingPage> {
   const blobs: ListedBlob[] = [];
+  const outline = parseOutline(blobs);
+  let rest = '';
+  let scans = true;
+  for await (const part of text) {
+    if (!scans) {
+      outline.write(part);
+      continue;
+    }
+    rest += part;
+    let at = 0;
+    if (!outline.amongBlobs) {
+      const start = rest.indexOf('<Blob>');
+      if (start < 0) continue;
+      outline.write(rest.slice(0, start));
+      at = start;
+    }
+    for (let end = endOfBlob(rest, at); scans && end > 0; end = endOfBlob(rest, at)) {
+      const scanned = outline.amongBlobs ? scanBlob(rest, at) : undefined;
+      if (scanned === undefined) scans = false;
+      else {
+        blobs.push(scanned.blob);
+        at = scanned.end;
+      }
+    }
+    rest = rest.slice(at);
+    if (scans && rest.length <= BLOB_AT_MOST) continue;
+    scans = false;
+    outline.write(rest);
+    rest = '';
+  }
+  outline.write(rest);
+  return { blobs, continuation: outline.end() };
+}
+
+/** The position after the next end of a blob; 0 if it has not arrived yet. */
+function endOfBlob(text: string, from: number): number {
+  return text.indexOf('</Blob>', from) + 1;
+}
+
+interface Outline {
+  /** Whether the next character is between the blobs of the listing. */
+  readonly amongBlobs: boolean;
+  write(text: string): void;
+  /**
+   * @returns the continuation, if there is one
+   * @throws Error if the text is not a whole listing
+   */
+  end(): string | undefined;
+}
+
+/** Parses what was not scanned: the elements around the blobs, and blobs in an unusual form. */
+function parseOutline(blobs: ListedBlob[]): Outline {
   let continuation = '';
   let root: string | undefined;
-  let blob = new Map<string, string>();
+  let blobName: string | undefined;
+  let properties = new Map<string, string>();
   let metadata: [string, string][] = [];
   let content = '';
   let encoded = false;
   const path: string[] = [];
 
   const close = (where: string, name: string): void => {
-    if (where === BLOB) blobs.push(blobOf(blob, metadata));
+    if (where === BLOB) blobs.push(blobOf(blobName, namedProperties(properties), metadata));
     else if (where === `${BLOB}/Metadata/${name}`) metadata.push([name, content]);
-    else if (where === `${BLOB}/Name`) blob.set('Name', encoded ? decodeName(content) : content);
-    else if (where === `${BLOB}/Properties/${name}`) blob.set(name, content);
+    else if (where === `${BLOB}/Name`) blobName = encoded ? decodeName(content) : content;
+    else if (where === `${BLOB}/Properties/${name}`) properties.set(name, content);
     else if (where === 'EnumerationResults/NextMarker') continuation = content;
   };
   const parser = new SaxesParser({ position: false });
@@ -53,7 +111,8 @@ export async function parseListing(text: AsyncIterable<string>): Promise<Listing
     content = '';
     encoded = attributes['Encoded'] === 'true';
     if (name === 'Blob' && path.join('/') === BLOB) {
-      blob = new Map();
+      blobName = undefined;
+      properties = new Map();
       metadata = [];
     }
   });
@@ -68,22 +127,28 @@ export async function parseListing(text: AsyncIterable<string>): Promise<Listing
     path.pop();
     content = '';
   });
-  for await (const part of text) parser.write(part);
-  parser.close();
-  if (root !== 'EnumerationResults')
-    throw new Error(`the answer is not a listing: its root element is ${root ?? 'missing'}`);
-  return { blobs, continuation: continuation === '' ? undefined : continuation };
+  return {
+    get amongBlobs() {
+      return path.join('/') === BLOBS;
+    },
+    write(text) {
+      parser.write(text);
+    },
+    end() {
+      parser.close();
+      if (root !== 'EnumerationResults')
+        throw new Error(`the answer is not a listing: its root element is ${root ?? 'missing'}`);
+      return continuation === '' ? undefined : continuation;
+    },
+  };
 }
 
-function blobOf(fields: ReadonlyMap<string, string>, metadata: readonly [string, string][]): ListedBlob {
+function namedProperties(properties: ReadonlyMap<string, string>): BlobProperties {
   return {
-    name: fields.get('Name') ?? '',
-    etag: fields.get('Etag') ?? '',
-    lease: fields.get('LeaseState') ?? 'available',
-    endless: fields.get('LeaseDuration') === 'infinite',
-    bytes: Number(fields.get('Content-Length') ?? 0),
-    // Makes own properties, so that `__proto__` is a key like any other.
-    metadata: Object.fromEntries(metadata),
+    etag: properties.get('Etag'),
+    leaseState: properties.get('LeaseState'),
+    leaseDuration: properties.get('LeaseDuration'),
+    contentLength: properties.get('Content-Length'),
   };
 }
 
