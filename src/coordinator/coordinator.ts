@@ -21,8 +21,14 @@ export interface RunnableJob {
 }
 
 export interface Settings {
-  /** How long before its due time an occurrence may be claimed. */
+  /** How long before its due time an occurrence may be claimed, where little is due at once. */
   readonly lookAheadMs: Millis;
+  /** The longest that this time may become before a burst of due times. Absent: it does not grow. */
+  readonly longestLookAheadMs?: Millis;
+  /** How many claims this process makes each second, until it has measured that. */
+  readonly claimsPerSecond?: number;
+  /** How many attempts the host runs at the same time in this process. Absent: no limit is known. */
+  readonly attemptsAtOnce?: number;
   /** The longest time between two listings. */
   readonly sweepIntervalMs: Millis;
   /** No attempt lasts longer than this: the host would kill it, and every other call in its process. */

@@ -1,6 +1,8 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
+import type { JobSpec } from '../core/job';
+import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
@@ -8,7 +10,7 @@ import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
 import { keepAlive } from '../lease/keep-alive';
-import type { ControlStore, LedgerStore, LogStore, PieceStore, RequestStore } from '../lease/store';
+import type { ControlStore, LeaseStore, LedgerStore, LogStore, PieceStore, RequestStore } from '../lease/store';
 import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
@@ -38,6 +40,7 @@ export interface Guard {
  * left out: those are safe in one order alone.
  */
 export type AnytimeStore = Pick<ControlStore, 'readControl'> &
+  Pick<LeaseStore, 'list'> &
   Pick<LedgerStore, 'readRecord' | 'listRecords'> &
   Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'> &
   Pick<PieceStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'> &
@@ -211,8 +214,13 @@ function describeRun(
   };
 }
 
+/** The instant for which the handler of a row's run waits; 0: it does not wait. */
+export function handlerDue(job: JobSpec, { run }: Row): EpochMs {
+  return run?.trigger === 'schedule' ? actualTime(job, run.scheduledFor) : 0;
+}
+
 function renewing(
-  { coordinator, report, job, trust }: LeasedRow,
+  { coordinator, report, job, trust, row }: LeasedRow,
   { leaseId, leaseMs }: Pick<Guard, 'leaseId' | 'leaseMs'>,
   listener: RenewalListener,
 ): () => void {
@@ -221,6 +229,7 @@ function renewing(
   let troubles = 0;
   const alive = keepAlive({
     ...{ store, clock, random, job: name, leaseId, leaseMs, trust },
+    untilDueMs: handlerDue(job.spec, row) - serviceTime.now(),
     ...listener,
     onRenewed: () => {
       troubles = 0;

@@ -2,12 +2,11 @@ import type { EpochMs, ETag } from '../core/brand';
 import type { Pause } from '../core/control';
 import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
-import type { AttemptOutcome } from '../core/fate';
+import type { AttemptOutcome, Stretch } from '../core/fate';
 import { extentOf, RUN_FATES } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
-import type { RecentRun } from '../core/recent';
-import { withRun } from '../core/recent';
+import { withGaps, withRun } from '../core/recent';
 import { runEntry } from '../core/recent-run';
 import type { AttemptRecord, LedgerRecord, RecordedEnd } from '../core/record';
 import { ForeignRecordError, finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord } from '../core/record';
@@ -185,13 +184,10 @@ async function letGo(writer: RowWriter): Promise<void> {
 }
 
 /** The next claim of the job by this process notes the run's duration in the row, without a call. */
-function rememberEnd({ coordinator, job, row }: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): void {
-  const entry = entryOf(job, row, end);
+function rememberEnd({ coordinator, job, row }: RowWriter, { fate, at }: Pick<RunEnd, 'fate' | 'at'>): void {
+  if (fate === 'paused') return;
+  const entry = runEntry(job.spec, row, { outcome: fate, at });
   if (entry !== undefined) coordinator.ended.set(job.spec.name, entry);
-}
-
-function entryOf({ spec }: RunnableJob, row: Row, { fate, at }: Pick<RunEnd, 'fate' | 'at'>): RecentRun | undefined {
-  return runEntry(spec, row, { outcome: fate, at });
 }
 
 /** Writes the row's news after a run, and pauses the job after too many failures. False: another holder has the row. */
@@ -209,22 +205,30 @@ async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): P
 }
 
 /** The row with the due times that passed during the run, and the count of failures; undefined when nothing changes. */
-function newsOf({ row, job }: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
+function newsOf({ row, job }: RowWriter, { fate, at }: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
   const { spec } = job;
-  const count = failuresAfter(row, end.fate);
-  const due = nextDue(spec, row.cursor, end.at);
+  if (fate === 'paused') return { ...row, recent: withGaps(row.recent, pausedStretch(row)) };
+  const count = failuresAfter(row, fate);
+  const due = nextDue(spec, row.cursor, at);
   // The row follows another file's schedule: this instance cannot compute what passed.
-  const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= end.at);
+  const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= at);
   // A leader job's next term counts its back-off from here.
   const waits = spec.kind === 'always' && count.failures > 0;
   if (!passed && !waits && count.failures === row.failures) return undefined;
   return {
     ...row,
     ...count,
-    ...(passed || waits ? { busyUntil: end.at } : {}),
-    ...(end.fate === 'succeeded' ? { lastGoodAt: end.at } : {}),
-    recent: withRun(row.recent, entryOf(job, row, end)),
+    ...(passed || waits ? { busyUntil: at } : {}),
+    ...(fate === 'succeeded' ? { lastGoodAt: at } : {}),
+    recent: withRun(row.recent, runEntry(spec, row, { outcome: fate, at })),
   };
+}
+
+/** The due time of a run that was claimed early, and not run because of a pause. */
+function pausedStretch({ run }: Row): readonly Stretch[] {
+  if (run === undefined) return [];
+  const at = run.scheduledFor;
+  return [{ fate: 'paused', reason: 'paused', from: at, through: at, count: 1 }];
 }
 
 /** A job that failed so many runs in a row pauses itself, with a note. */

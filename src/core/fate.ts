@@ -5,6 +5,8 @@ export const UNRUN_FATES = ['overlapped', 'collapsed', 'expired', 'paused', 'dis
 
 export type RunFate = (typeof RUN_FATES)[number];
 export type UnrunFate = (typeof UNRUN_FATES)[number];
+/** The outcomes of a due time that was claimed. `paused`: it was claimed early, and its handler was not called. */
+export type ClaimedFate = RunFate | 'paused';
 /** Every due time gets exactly one of these. */
 export type Fate = RunFate | UnrunFate;
 

@@ -48,6 +48,8 @@ export function settledRun(
   if (run === undefined) return undefined;
   const known = runWith(row.recent, run.key);
   if (known !== undefined) return known;
+  // It was claimed, and a pause came before its handler.
+  if (row.recent.some((entry) => entry.kind === 'gap' && entry.scheduledFor === run.scheduledFor)) return undefined;
   const outcome = (): RunFate | undefined => {
     if (phase === 'idle' || lastFailedKey === run.key) return 'failed';
     return cancel === runIdOf(job.name, run.key) ? undefined : 'succeeded';

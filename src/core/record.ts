@@ -1,5 +1,5 @@
 import type { EpochMs, JobName } from './brand';
-import type { AttemptOutcome, Fate, Reason, RunFate, Stretch, Trigger } from './fate';
+import type { AttemptOutcome, ClaimedFate, Fate, Reason, Stretch, Trigger } from './fate';
 import { extentOf } from './fate';
 import type { JobSpec } from './job';
 import { actualTime } from './job';
@@ -32,7 +32,7 @@ export interface AttemptRecord {
   readonly deployment: string;
   /** When its handler was called. Null where its holder died, since nobody knows whether that happened. */
   readonly startedAt: string | null;
-  /** When it was claimed, where its holder died: up to 5 s ahead of the due time. */
+  /** When it was claimed, where its holder died. That may be ahead of the due time. */
   readonly claimedAt?: string;
   /** `unknown` where its holder died. */
   readonly handlerStarted?: 'unknown';
@@ -145,7 +145,7 @@ export function openRecord(job: RecordedJob, row: Row, attempts: readonly Attemp
 
 /** The end of a run, as its record keeps it. */
 export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log'> {
-  readonly fate: RunFate;
+  readonly fate: ClaimedFate;
   readonly reason: Reason;
   readonly at: EpochMs;
   readonly result?: unknown;

@@ -1,5 +1,5 @@
 import type { EpochMs, Millis } from './brand';
-import type { AttemptOutcome, Reason, RunFate } from './fate';
+import type { AttemptOutcome, ClaimedFate, Reason, RunFate } from './fate';
 import type { JobSpec, Retry } from './job';
 import type { Row } from './row';
 
@@ -10,11 +10,13 @@ export type AbortCode = 'leaseLost' | 'timedOut' | 'stalled' | 'cancelled' | 'dr
 export type AttemptEnd =
   | { readonly kind: 'returned' }
   | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason }
-  | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason };
+  | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason }
+  /** The job was paused after the claim, so the handler was not called. */
+  | { readonly kind: 'paused' };
 
 /** The next step of a run after one of its attempts. */
 export type RunStep =
-  | { readonly kind: 'ended'; readonly fate: RunFate; readonly reason: Reason }
+  | { readonly kind: 'ended'; readonly fate: ClaimedFate; readonly reason: Reason }
   | { readonly kind: 'retry'; readonly outcome: AttemptOutcome; readonly reason: Reason; readonly notBefore: EpochMs }
   /** The lease is lost, so the new holder decides. */
   | { readonly kind: 'lost' };
@@ -31,6 +33,8 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
       return { kind: 'ended', fate: 'succeeded', reason: 'completed' };
     case 'threw':
       return again(job, row, { fate: 'failed', reason: end.reason, retryable: end.retryable }, now, random);
+    case 'paused':
+      return { kind: 'ended', fate: 'paused', reason: 'paused' };
     case 'aborted':
       break;
   }
@@ -78,11 +82,11 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
  */
 export function failuresAfter(
   { run, failures, lastFailedKey }: Row,
-  fate: RunFate,
+  fate: ClaimedFate,
 ): Pick<Row, 'failures' | 'lastFailedKey'> {
   if (fate === 'succeeded') return { failures: 0, lastFailedKey: undefined };
   const isCounted = lastFailedKey !== undefined && lastFailedKey === run?.key;
-  if (fate === 'cancelled')
+  if (fate === 'cancelled' || fate === 'paused')
     return isCounted ? { failures: failures - 1, lastFailedKey: undefined } : { failures, lastFailedKey };
   return { failures: isCounted ? failures : failures + 1, lastFailedKey: run?.key };
 }

@@ -23,7 +23,10 @@ interface AppSettings {
   readonly CRONLEASE_CONTAINER?: string | undefined;
   /** The schedule of the tick timer: six fields, seconds first, in UTC. Default: `10,25,40,55 * * * * *`. */
   readonly CRONLEASE_TICK?: string | undefined;
-  /** How long before its due time a run may be claimed, `0s` to `60s`. Default: `5s`. */
+  /**
+   * How long before its due time a run may be claimed, `0s` to `60s`. Before a burst of due times it grows by itself, to
+   * 34 s at most; with `0s` it does not. Default: `5s`.
+   */
   readonly CRONLEASE_LOOK_AHEAD?: string | undefined;
   /**
    * How old the last listing of the jobs may be, `1s` to `1h`: the time until requests, pauses and dead holders are

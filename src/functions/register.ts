@@ -14,6 +14,7 @@ import type { AttemptInput, AttemptResult } from '../coordinator/message';
 import type { Poke } from '../coordinator/tick/poke';
 import { onePokeAtOnce } from '../coordinator/tick/poke';
 import { createTicker } from '../coordinator/tick/tick';
+import { longestWait } from '../core/early-claim';
 import type { JobName } from '../core/brand';
 import { formatEvent } from '../core/event';
 import { serviceTime } from '../lease/service-time';
@@ -28,7 +29,15 @@ import { manageHandler, METHODS } from './manage';
 import { accessSettings, environmentSetting } from './manage-settings';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { VERSION } from '../version';
-import { containerName, deploymentName, durationSetting, functionTimeout, hubAccount, tickSchedule } from './settings';
+import {
+  attemptsAtOnce,
+  containerName,
+  deploymentName,
+  durationSetting,
+  functionTimeout,
+  hubAccount,
+  tickSchedule,
+} from './settings';
 
 const NOT_LOADED = 'the app did not load: see the error at its start';
 
@@ -126,8 +135,10 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     const handler = handlers[spec.handler];
     if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
   }
+  const store = openStore({ settings: env, container: containerName(env), clock: systemClock });
+  const lookAheadMs = durationSetting(env, 'CRONLEASE_LOOK_AHEAD', 5_000, 0, 60_000);
   return {
-    store: openStore({ settings: env, container: containerName(env), clock: systemClock }),
+    store,
     clock: systemClock,
     serviceTime: serviceTime(systemClock),
     random: Math.random,
@@ -136,7 +147,9 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     revision: jobsFile.revision,
     jobs: runnable,
     settings: {
-      lookAheadMs: durationSetting(env, 'CRONLEASE_LOOK_AHEAD', 5_000, 0, 60_000),
+      lookAheadMs,
+      longestLookAheadMs: lookAheadMs === 0 ? 0 : Math.max(lookAheadMs, longestWait(store.limits.leaseMs.most)),
+      attemptsAtOnce: attemptsAtOnce(env, appFolder),
       sweepIntervalMs: durationSetting(env, 'CRONLEASE_SWEEP_INTERVAL', 60_000, 1_000, 3_600_000),
       functionTimeoutMs,
     },

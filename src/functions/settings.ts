@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { availableParallelism, hostname } from 'node:os';
 import JSON5 from 'json5';
 import path from 'node:path';
 import type { EpochMs, Millis } from '../core/brand';
@@ -10,6 +10,9 @@ import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
 import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName } from '../stores/open';
+
+/** Durable's default: ten activities for each core. */
+const ACTIVITIES_PER_CORE = 10;
 
 /** The default of `CRONLEASE_TICK`: six fields, as in Azure's timers. */
 export const DEFAULT_TICK = '10,25,40,55 * * * * *';
@@ -87,6 +90,17 @@ export function containerName(env: Environment): string | undefined {
   const name = env['CRONLEASE_CONTAINER'];
   if (name === undefined || isContainerName(name)) return name;
   throw new SettingError('CRONLEASE_CONTAINER', name, CONTAINER_NAME_RULE);
+}
+
+/**
+ * How many activities the host runs at the same time in one process: host.json's `maxConcurrentActivityFunctions`, or
+ * Durable's default for this number of cores.
+ */
+export function attemptsAtOnce(env: Environment, appFolder: string): number {
+  const path = ['extensions', 'durableTask', 'maxConcurrentActivityFunctions'] as const;
+  const text = env[['AzureFunctionsJobHost', ...path].join('__')] ?? hostMember(appFolder, ...path);
+  const value = Number(text);
+  return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
 }
 
 /** host.json's functionTimeout, as the host enforces it; 30 minutes if it is missing or unlimited. */

@@ -1,6 +1,7 @@
 import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import { decodeControl, NO_CONTROL } from '../core/control';
+import { firstRenewal } from '../core/early-claim';
 import { marginOf } from '../core/job';
 import type { Asking } from './back-off';
 import { backOff } from './back-off';
@@ -23,6 +24,8 @@ export interface KeepAliveOptions extends Asking {
   readonly leaseId: LeaseId;
   readonly leaseMs: Millis;
   readonly trust: Trust;
+  /** The time until the work starts for which the lease is held. Default: 0. */
+  readonly untilDueMs?: Millis;
   /** Called once, when the lease is lost or the trust is over. */
   readonly onLost: (why: string) => void;
   /** Called after each successful renewal. */
@@ -111,7 +114,6 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   };
 
   cancelWatch = whenOver(clock, trust, loseTrust);
-  // After a slow hand-over, less than a third of the lease may be left of the first trust.
-  renewIn(Math.min(leaseMs / 3, trust.remaining() / 2));
+  renewIn(firstRenewal(leaseMs, trust.remaining(), options.untilDueMs ?? 0));
   return { stop };
 }

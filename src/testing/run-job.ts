@@ -213,7 +213,7 @@ async function hold(
 }
 
 export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<HandlerCall> {
-  return runHandler(bench.held, bench, call);
+  return runHandler(bench.held, { ...bench, onControl: () => undefined }, call);
 }
 
 /**
@@ -235,6 +235,8 @@ export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' 
       return { outcome: 'succeeded', reason: 'completed', result };
     case 'threw':
       return { outcome: 'failed', reason: end.reason, result: undefined };
+    case 'paused':
+      throw new Error('a tested job has no operators who could pause it');
     case 'aborted':
       return { outcome: end.code === 'leaseLost' ? 'lost' : end.code, reason: end.reason, result: undefined };
   }

@@ -10,7 +10,7 @@ import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control
 import type { Row } from '../../src/core/row';
 import { decodeRow } from '../../src/core/row';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
-import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
+import type { Coordinator, Hub, Report, Settings } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { drain } from '../../src/coordinator/drain';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
@@ -38,6 +38,8 @@ export interface SimulationOptions {
   readonly start?: number;
   readonly revision?: number;
   readonly sweepIntervalMs?: number;
+  /** Other settings of every instance. */
+  readonly settings?: Partial<Settings>;
   /** The duration of each call to storage. */
   readonly latencyMs?: number;
   /** The tick timer fires this long before its time. */
@@ -165,6 +167,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
         lookAheadMs: 5_000,
         sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
         functionTimeoutMs: 30 * 60_000,
+        ...options.settings,
       },
       health: new Health(),
       running: new Set(),

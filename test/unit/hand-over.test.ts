@@ -43,7 +43,13 @@ describe('a hand-over through the task hub', () => {
       const started: AttemptInput[] = [];
       const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
       const leaseId = on.coordinator.newId() as LeaseId;
-      await handOver(on.coordinator, hub, runnableJob(on, A), { claim, etag, lease: 'available', leaseId });
+      await handOver(on.coordinator, hub, runnableJob(on, A), {
+        claim,
+        etag,
+        lease: 'available',
+        leaseId,
+        leaseMs: spec.leaseMs,
+      });
       await sim.clock.advance(seconds * SECOND);
       const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
       await sim.clock.advance(90 * SECOND);
@@ -69,7 +75,7 @@ describe('a hand-over through the task hub', () => {
       return answer;
     });
     const leaseId = on.coordinator.newId() as LeaseId;
-    const race = { claim, etag, lease, leaseId };
+    const race = { claim, etag, lease, leaseId, leaseMs: spec.leaseMs };
     expect(await handOver(on.coordinator, quietHub, runnableJob(on, A), race)).toBe(false);
     expect((await listedRow(sim, A)).lease).toBe(expected);
   });
@@ -90,7 +96,7 @@ describe('a hand-over that is given back', () => {
     const started: AttemptInput[] = [];
     const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
     const leaseId = on.coordinator.newId() as LeaseId;
-    await handOver(on.coordinator, hub, runnableJob(on, A), { claim, etag, lease, leaseId });
+    await handOver(on.coordinator, hub, runnableJob(on, A), { claim, etag, lease, leaseId, leaseMs: spec.leaseMs });
     const attempt = (): Promise<unknown> =>
       Promise.all(started.map((input) => runAttempt(on.coordinator, input, on.report)));
     return { sim, on, etag, attempt };

@@ -119,7 +119,11 @@ async function underLease(
     const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
     const stage: Stage = isOver
       ? { handlerCall: undefined, items: [] }
-      : await perform(held, { fence, aborter, trigger: triggerOf(held, input), log }, input);
+      : await perform(
+          held,
+          { fence, aborter, trigger: triggerOf(held, input), log, onControl: cancels.onControl },
+          input,
+        );
     cancels.stop();
     fence.close();
     if (!held.trust.holds) return lost(held, 'the lease was lost');
@@ -220,7 +224,8 @@ async function endRun(
   const at = handlerCall?.endedAt ?? held.coordinator.serviceTime.now();
   const end: RunEnd = { fate, reason, at, result: handlerCall?.result, ...(await log.conclude()) };
   const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
-  const record = await held.settle(withAttempt(held, history, handlerCall, fate), end, leftovers?.list);
+  const attempts = fate === 'paused' ? history : withAttempt(held, history, handlerCall, fate);
+  const record = await held.settle(attempts, end, leftovers?.list);
   if (record === undefined) return lost(held, "a successor's record stands");
   await leftovers?.remove();
   held.event(fate, { reason });

@@ -17,14 +17,13 @@ import type { Aborted, Aborter, Bounds } from '../bounded';
 import { callBounded, timeoutAfter } from '../bounded';
 import type { Handled } from '../bounded';
 import type { Report } from '../coordinator';
-import { CLOCK_RATE_ERROR } from '../held';
+import { handlerDue } from '../held';
 import type { HeldRow } from '../held';
 import type { AttemptLog } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
+import { waitForDue } from './wait-for-due';
 
-/** The longest wait between two readings of the clock before a handler is due. */
-const READ_CLOCK_EVERY_MS = 1_000;
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
 /** The wait before a control record that could not be read is read again. */
@@ -36,6 +35,8 @@ export interface Attempted {
   readonly aborter: Aborter;
   readonly trigger: Trigger;
   readonly log: AttemptLog;
+  /** Takes the job's control, where the attempt reads it again. */
+  readonly onControl: (control: Control) => void;
 }
 
 /** The handler's part of an attempt, once it is over. */
@@ -61,12 +62,15 @@ export async function runHandler(
 ): Promise<HandlerCall> {
   const { clock, serviceTime } = held.coordinator;
   const { aborter } = attempted;
-  const due = held.row.run?.trigger === 'schedule' ? dueTime(held) : 0;
-  await untilDue(held, due, aborter.signal);
+  const due = handlerDue(held.job.spec, held.row);
+  const isPaused = await waitForDue(held, due, aborter.signal, attempted.onControl);
   // This process may have stood still since its claim: by now the run may be over, or a successor's.
   if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
   if (aborter.signal.aborted) {
     return { end: await aborter.aborted, startedAt: undefined, endedAt: serviceTime.now(), error: null };
+  }
+  if (isPaused) {
+    return { end: { kind: 'paused' }, startedAt: undefined, endedAt: serviceTime.now(), error: null };
   }
 
   const startedAt = serviceTime.now();
@@ -92,26 +96,10 @@ function endOf(first: Handled | Aborted, aborter: Aborter): Pick<HandlerCall, 'e
   }
 }
 
-function dueTime({ row: { run }, job }: HeldRow): EpochMs {
-  return run === undefined ? 0 : actualTime(job.spec, run.scheduledFor);
-}
-
-async function untilDue({ coordinator, claimed }: HeldRow, due: EpochMs, signal: AbortSignal): Promise<void> {
-  const { clock, serviceTime } = coordinator;
-  // A clock that is set back must not prolong the wait: the claim's Date and the monotonic clock bound it.
-  const bound = claimed.monotonic + (due - claimed.date) * (1 + CLOCK_RATE_ERROR);
-  const untilDue = (): Millis => Math.min(due - serviceTime.now(), bound - clock.monotonic());
-  // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
-  for (let left = untilDue(); left > 0; left = untilDue()) {
-    await sleep(clock, Math.min(left, READ_CLOCK_EVERY_MS), signal);
-    if (signal.aborted) return;
-  }
-}
-
 function reportStart(held: HeldRow, startedAt: EpochMs): void {
   const { run } = held.row;
   if (run === undefined) return;
-  const due = run.trigger === 'manual' ? run.scheduledFor : dueTime(held);
+  const due = run.trigger === 'manual' ? run.scheduledFor : actualTime(held.job.spec, run.scheduledFor);
   held.event('started', { at: startedAt, latenessMs: startedAt - due });
 }
 

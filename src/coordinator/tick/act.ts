@@ -5,11 +5,15 @@ import { StoreError } from '../../lease/store';
 import type { RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import { storageAnswers, storageTroubled } from '../reachability';
+import { hasRoom, hubKeepsUp, isEarly, leaseFor } from './early';
 import type { Fire, TickState } from './fire';
+import { CLAIMS_AT_ONCE } from './fire';
 import type { Looked } from './look';
-import { HOLD_BACK_MS, isSilent, SWEEP, WATCH_AT_MOST_MS, WATCH_FIRST_MS } from './notes';
+import { HOLD_BACK_MS, isSilent, SWEEP, WATCH_AT_MOST_MS, upcomingAt, WATCH_FIRST_MS } from './notes';
 import { handOver } from './race';
 import { writeDecided } from './write-decided';
+
+const ROOM_AGAIN_MS = 1_000;
 
 /** A look that found something due. */
 interface Due extends Looked {
@@ -54,7 +58,7 @@ function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fi
 
 /** Whether to race for the claim now. Otherwise the notes hold the state that it waits for. */
 function mayClaim(
-  { coordinator, board, hubWatch }: TickState,
+  { coordinator, board, hubWatch, actions }: TickState,
   fire: Fire,
   { spec }: RunnableJob,
   { claim, etag }: Due & { readonly claim: Claim },
@@ -67,6 +71,10 @@ function mayClaim(
   }
   if (!hubWatch.mayRace) {
     notes.next = { kind: 'waitsForHub' };
+    return false;
+  }
+  if (isEarly(coordinator, spec, claim) && !hasRoom(coordinator, actions)) {
+    notes.next = { kind: 'rest', at: coordinator.serviceTime.now() + ROOM_AGAIN_MS };
     return false;
   }
   if (hubWatch.isLeft(spec, turnOf(claim, etag))) {
@@ -93,12 +101,18 @@ async function write(
   const notes = board.notes(name);
   // An acquisition of this row that got no answer is repeated under the same id, as a renewal.
   if (notes.unanswered?.etag !== etag) {
-    notes.unanswered = { etag, lease, leaseId: coordinator.newId() as LeaseId };
+    const leaseId = coordinator.newId() as LeaseId;
+    notes.unanswered = { etag, lease, leaseId, leaseMs: leaseFor(coordinator, job.spec, claimOf(decision)) };
   }
-  const { leaseId } = notes.unanswered;
+  const { leaseId, leaseMs } = notes.unanswered;
   if (decision.kind === 'record') return writeDecided(coordinator, job, { row: decision.row, etag, leaseId }, report);
+  if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
-  return handOver(coordinator, hub, job, { claim, etag, lease, leaseId });
+  return handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs });
+}
+
+function claimOf(decision: Due['decision']): Claim | undefined {
+  return decision.kind === 'claim' ? decision.claim : undefined;
 }
 
 function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unknown): undefined {
@@ -113,7 +127,7 @@ function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unk
 
 /** @param won undefined if unknown */
 function over(
-  { coordinator, board }: TickState,
+  { coordinator, board, actions, claimRate }: TickState,
   { report }: Fire,
   job: RunnableJob,
   decision: Due['decision'],
@@ -127,8 +141,15 @@ function over(
   if (notes.version !== undefined) notes.version = { ...notes.version, beat: undefined };
   notes.decidedOn = undefined;
   notes.inFlight = true;
+  if (won === true && decision.kind === 'claim' && actions.count > CLAIMS_AT_ONCE) {
+    claimRate.handedOver(coordinator.clock.monotonic());
+  }
   const { lookAheadMs } = coordinator.settings;
   notes.next = { kind: 'rest', at: lookAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }) };
+  notes.upcoming =
+    won === true && decision.kind === 'claim' && job.spec.kind === 'timed' && decision.claim.run.kind === 'known'
+      ? upcomingAt(job.spec, job.spec.timetable.next(decision.claim.row.cursor))
+      : undefined;
 }
 
 /** When to look again after a claim, won or lost. Ticks also look at every job in flight, regardless of this. */

@@ -8,6 +8,7 @@ import { sleep } from '../../core/clock';
  */
 export interface Actions {
   readonly any: boolean;
+  readonly count: number;
   /** @param action never rejects */
   start(action: Promise<unknown>): void;
   /** Returns a signal that is aborted when any action ends, running or started later, or by {@link Actions.wake}. */
@@ -34,6 +35,9 @@ export function createActions(clock: Clock): Actions {
   return {
     get any() {
       return running > 0;
+    },
+    get count() {
+      return running;
     },
     start(action) {
       running += 1;

@@ -1,4 +1,6 @@
 import type { EpochMs, JobName } from '../../core/brand';
+import type { Pace } from '../../core/bursts';
+import { lookAheads } from '../../core/bursts';
 import type { JobNotes } from './notes';
 import { clockCorrected, lookTime, newNotes } from './notes';
 
@@ -30,6 +32,26 @@ export class Board {
   get anyInFlight(): boolean {
     for (const { inFlight } of this.#notes.values()) if (inFlight) return true;
     return false;
+  }
+
+  /**
+   * Gives each due time that this process expects to claim a look-ahead, and looks earlier where that is longer. Where
+   * another deployment is the incumbent, its own look-ahead grows, and this process comes after it.
+   */
+  planBursts(pace: Pace): void {
+    const own = [...this.#notes.values()].filter(({ next }) => next.kind === 'rest');
+    const aheadOf = lookAheads(
+      own.flatMap(({ upcoming }) => (upcoming === undefined ? [] : [upcoming.at])),
+      pace,
+    );
+    for (const notes of own) {
+      const { upcoming, next } = notes;
+      if (upcoming === undefined || next.kind !== 'rest') continue;
+      notes.lookAheadMs = aheadOf(upcoming.at);
+      if (notes.lookAheadMs <= pace.lookAheadMs) continue;
+      const at = upcoming.at - Math.min(notes.lookAheadMs, upcoming.mostAheadMs);
+      if (at < next.at) notes.next = { kind: 'rest', at };
+    }
   }
 
   clockCorrected(): void {

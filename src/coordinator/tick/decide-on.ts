@@ -4,9 +4,9 @@ import type { Coordinator, RunnableJob } from '../coordinator';
 import { act } from './act';
 import type { Fire, TickState } from './fire';
 import type { Looked } from './look';
-import { look } from './look';
+import { isForeign, look } from './look';
 import type { JobNotes } from './notes';
-import { afterLook, lookStarted, lookTime, SWEEP } from './notes';
+import { afterLook, lookStarted, lookTime, SWEEP, upcomingAt } from './notes';
 
 /** A listing, or the part of one that has been read. */
 export interface Shown {
@@ -61,9 +61,9 @@ async function decideOn(state: TickState, fire: Fire, { listing, askedAt }: Show
     notes.inFlight = false;
     return;
   }
-  const { incumbent } = looked.row;
-  const isForeign = incumbent !== undefined && incumbent !== coordinator.deployment;
-  notes.next = afterLook(before, looked.decision, { isForeign, now: serviceTime.now() });
+  const { decision, row } = looked;
+  notes.next = afterLook(before, decision, { isForeign: isForeign(coordinator, row), now: serviceTime.now() });
+  notes.upcoming = decision.kind === 'nothing' ? upcomingAt(job.spec, decision.upcoming) : undefined;
   notes.inFlight = isInFlight(looked);
   act(state, fire, job, looked);
 }

@@ -2,8 +2,12 @@ import type { JobName } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Actions } from './actions';
 import type { Board } from './board';
+import type { ClaimRate } from './claim-rate';
 import type { HubWatch } from './hub-watch';
 import type { OverdueWatch } from './overdue';
+
+/** How many claims run side by side. */
+export const CLAIMS_AT_ONCE = 32;
 
 /** One fire of the tick timer, for the steps that serve it. */
 export interface Fire {
@@ -26,4 +30,5 @@ export interface TickState {
   readonly gate: <T>(task: () => Promise<T>) => Promise<T>;
   readonly hubWatch: HubWatch;
   readonly overdue: OverdueWatch;
+  readonly claimRate: ClaimRate;
 }

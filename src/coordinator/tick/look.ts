@@ -76,9 +76,10 @@ async function lookAt(coordinator: Coordinator, job: RunnableJob, notes: JobNote
   };
   learn({});
   const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);
+  const lookAheadMs = isForeign(coordinator, row) ? undefined : notes.lookAheadMs;
   let beat = knownBeat(version, seen.listedAt);
   const decideWith = (record: Situation['record']): Decision =>
-    decide(situationOf(coordinator, job, seen, { row, lease, record, beat, version }));
+    decide(situationOf(coordinator, job, seen, { row, lease, record, beat, version, lookAheadMs }));
   const known = version.endedAt === undefined ? 'unread' : 'final';
   let decision = decideWith(known);
   if (decision.kind === 'readBeat') {
@@ -113,6 +114,7 @@ function situationOf(
     readonly record: Situation['record'];
     readonly beat: Situation['beat'];
     readonly version: RowVersion;
+    readonly lookAheadMs: Millis | undefined;
   },
 ): Situation {
   const { row, lease, record, beat, version } = facts;
@@ -129,7 +131,7 @@ function situationOf(
     now: serviceTime.now(),
     record,
     beat,
-    lookAheadMs: settings.lookAheadMs,
+    lookAheadMs: facts.lookAheadMs ?? settings.lookAheadMs,
     sweepIntervalMs: settings.sweepIntervalMs,
     itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS : 0,
   };
@@ -145,6 +147,11 @@ async function readBeat(coordinator: Coordinator, job: JobName, row: Row): Promi
   return within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
     coordinator.store.pieceWritten(job, row.run?.key ?? '', beatPiece(row.token), { signal }),
   );
+}
+
+/** Whether another deployment is the job's incumbent. */
+export function isForeign({ deployment }: Coordinator, { incumbent }: Row): boolean {
+  return incumbent !== undefined && incumbent !== deployment;
 }
 
 /** An unreadable record counts as existing: it may have replaced the end of the run. */

@@ -1,7 +1,10 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
 import type { Decision } from '../../core/decide/situation';
 import { HELD_WATCH_MS } from '../../core/decide/situation';
+import { mostAhead } from '../../core/decide/verdict';
 import type { LastBeat } from '../../core/fan-out';
+import type { JobSpec } from '../../core/job';
+import { actualTime } from '../../core/job';
 
 /** How long other deployments let the incumbent go first. */
 export const HOLD_BACK_MS: Millis = 350;
@@ -51,11 +54,28 @@ export interface RowVersion {
   readonly silenceTold?: true;
 }
 
+/** A due time that is to be claimed. */
+export interface Upcoming {
+  /** The actual due time. */
+  readonly at: EpochMs;
+  /** The longest look-ahead that it may have. */
+  readonly mostAheadMs: Millis;
+}
+
+export function upcomingAt(job: JobSpec, scheduledFor: EpochMs | undefined): Upcoming | undefined {
+  if (scheduledFor === undefined) return undefined;
+  return { at: actualTime(job, scheduledFor), mostAheadMs: mostAhead(job, scheduledFor) };
+}
+
 /** What this process remembers of one job between looks, so that an idle tick makes no call. */
 export interface JobNotes {
   next: NextLook;
   /** Whether the job may need a look before the next sweep. If so, the first look of each tick includes it. */
   inFlight: boolean;
+  /** The due time that this process expects to claim next, as of the last look. */
+  upcoming: Upcoming | undefined;
+  /** How long before that due time it may be claimed. Undefined: as long as the settings say. */
+  lookAheadMs: Millis | undefined;
   /** ETags and lease at the last decision. */
   decidedOn: string | undefined;
   version: RowVersion | undefined;
@@ -63,7 +83,14 @@ export interface JobNotes {
    * An acquisition without an answer, with the row's version and lease before it. It may take effect late, and no other
    * process has the id of that lease.
    */
-  unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired'; readonly leaseId: LeaseId } | undefined;
+  unanswered:
+    | {
+        readonly etag: ETag;
+        readonly lease: 'available' | 'expired';
+        readonly leaseId: LeaseId;
+        readonly leaseMs: Millis;
+      }
+    | undefined;
   /** The fire in which this process last claimed a term of a leader job. */
   termOfFire: number | undefined;
   /** The last warning about this job, so that it is logged once. */
@@ -74,6 +101,8 @@ export function newNotes(): JobNotes {
   return {
     next: SWEEP,
     inFlight: false,
+    upcoming: undefined,
+    lookAheadMs: undefined,
     decidedOn: undefined,
     version: undefined,
     unanswered: undefined,

@@ -27,6 +27,8 @@ export interface Race {
   readonly lease: 'available' | 'expired';
   /** A new id, or that of an unanswered acquisition of the same row version. */
   readonly leaseId: LeaseId;
+  /** The same as before if the acquisition is repeated: calls may overtake each other. */
+  readonly leaseMs: Millis;
 }
 
 /**
@@ -38,8 +40,8 @@ export interface Race {
  */
 export async function handOver(coordinator: Coordinator, hub: Hub, job: RunnableJob, race: Race): Promise<boolean> {
   const { clock, serviceTime, store } = coordinator;
-  const { claim, etag, lease, leaseId } = race;
-  const { name, leaseMs } = job.spec;
+  const { claim, etag, lease, leaseId, leaseMs } = race;
+  const { name } = job.spec;
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
   const acquired = await acquire(coordinator, { job, leaseId, leaseMs, etag }, remaining);
@@ -65,8 +67,8 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
 async function start(
   coordinator: Coordinator,
   hub: Hub,
-  { spec: { name, leaseMs } }: RunnableJob,
-  { claim, etag, lease, leaseId }: Race,
+  { spec: { name } }: RunnableJob,
+  { claim, etag, lease, leaseId, leaseMs }: Race,
   acquiredAt: EpochMs,
 ): Promise<void> {
   const { clock, handOvers } = coordinator;

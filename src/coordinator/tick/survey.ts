@@ -19,6 +19,12 @@ const TIME_MOVED_MS = 2_000;
  */
 const JOBS_PER_PAGE = 250;
 
+const PLAN_EVERY_MS = 500;
+/** The least time between two sweeps, for each job that they read. It keeps them below 2 % of a core. */
+const SWEEP_JOB_MS = 8;
+/** Sweeps that are set to come this seldom, or less often, are left as they are. */
+const SPREAD_UP_TO_MS = 60_000;
+
 /** Looks at jobs and starts due work: one call of `step` after another. One for each process. */
 export interface Survey {
   /** Whether storage has answered once. */
@@ -39,7 +45,9 @@ export function createSurvey(state: TickState): Survey {
   const { clock, serviceTime, settings } = coordinator;
   const rounds = listingRounds(clock, list);
   const clockWasSet = clockSteps(clock);
+  const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
   let prepared = false;
+  let plannedAt: Millis = -Infinity;
   let lastSweep: Millis | undefined;
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
@@ -68,13 +76,24 @@ export function createSurvey(state: TickState): Survey {
       lastSweep = undefined;
       board.clockCorrected();
     }
+    planBursts();
     const due = board.due(serviceTime.now());
-    const sweepIsDue = sinceSweep() >= settings.sweepIntervalMs || (isFirst && board.anyInFlight);
+    const sweepIsDue = sinceSweep() >= sweepEveryMs || (isFirst && board.anyInFlight);
     const all = sweepIsDue || rounds.going || !isFew(due);
     // Due jobs do not wait for a long listing of all.
     if (!all || rounds.slow) await lookAtEach(fire, due);
     if (all) await lookAtAll(fire);
-    return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), settings.sweepIntervalMs - sinceSweep()));
+    planBursts();
+    return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), sweepEveryMs - sinceSweep()));
+  }
+
+  /** The number of due times at one instant changes with looks alone, which are seldom where nothing is due. */
+  function planBursts(): void {
+    const { lookAheadMs, longestLookAheadMs: mostMs = lookAheadMs } = settings;
+    const now = clock.monotonic();
+    if (mostMs <= lookAheadMs || now - plannedAt < PLAN_EVERY_MS) return;
+    plannedAt = now;
+    board.planBursts({ lookAheadMs, mostMs, perSecond: state.claimRate.perSecond });
   }
 
   function sinceSweep(): Millis {
@@ -144,6 +163,11 @@ export function createSurvey(state: TickState): Survey {
     const row = newRow(firstCursor(spec, date), coordinator.revision, spec.scheduleHash);
     await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.createRow(name, encodeRow(row), { signal }));
   }
+}
+
+/** Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often. */
+function sweepInterval(setMs: Millis, jobs: number): Millis {
+  return Math.max(setMs, Math.min(SPREAD_UP_TO_MS, jobs * SWEEP_JOB_MS));
 }
 
 /** The returned function returns whether somebody set the wall clock, or the machine slept, since its last call. */

@@ -10,15 +10,15 @@ import { createGate } from '../gate';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
 import { createActions } from './actions';
 import { Board } from './board';
+import { ClaimRate } from './claim-rate';
 import type { Fire, TickState } from './fire';
+import { CLAIMS_AT_ONCE } from './fire';
 import { hubWatch } from './hub-watch';
 import { overdueWatch } from './overdue';
 import { announcer } from './presence';
 import { purger } from './purge';
 import { createSurvey } from './survey';
 
-/** How many claims run side by side. */
-const CLAIMS_AT_ONCE = 32;
 /** A tick returns this long before its next fire, because a timer skips fires during a call. */
 const RETURN_BEFORE_MS = 300;
 /** A timer may fire this much early. A fire within this time is the current one. */
@@ -71,6 +71,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     gate: createGate(CLAIMS_AT_ONCE),
     hubWatch: hubWatch(coordinator),
     overdue: overdueWatch(coordinator),
+    claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
   };
   const { board, actions } = state;
   const survey = createSurvey(state);

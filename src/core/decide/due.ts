@@ -44,7 +44,8 @@ export function decideDue(s: Situation): Decision {
     return { kind: 'wait', until: actualTime(s.job, next.scheduledFor) + HELD_WATCH_MS };
   }
   const lookAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
-  return isLeftBehind(s) ? record(s, fates, manual) : { kind: 'nothing', lookAt };
+  const upcoming = next.kind === 'later' ? next.scheduledFor : undefined;
+  return isLeftBehind(s) ? record(s, fates, manual) : { kind: 'nothing', lookAt, upcoming };
 }
 
 /** Limits the decision by the listing's Date, so that a fast clock cannot run a due time early. */

@@ -25,6 +25,6 @@ export function watchHeld(s: Situation): Decision {
   const upcoming = job.timetable.next(Math.max(row.cursor, watchFrom - job.offsetMs - 1));
   if (upcoming === undefined) return { kind: 'nothing', lookAt: undefined };
   const claimAt = claimTime(job, upcoming, s.lookAheadMs);
-  if (claimAt > now) return { kind: 'nothing', lookAt: claimAt };
+  if (claimAt > now) return { kind: 'nothing', lookAt: claimAt, upcoming };
   return { kind: 'wait', until: actualTime(job, upcoming) + HELD_WATCH_MS };
 }

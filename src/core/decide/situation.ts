@@ -54,7 +54,12 @@ export interface Claim {
 
 export type Decision =
   /** Nothing is to be done before `lookAt`, unless the row changes. */
-  | { readonly kind: 'nothing'; readonly lookAt: EpochMs | undefined }
+  | {
+      readonly kind: 'nothing';
+      readonly lookAt: EpochMs | undefined;
+      /** The due time whose claim time `lookAt` is, or may be. */
+      readonly upcoming?: EpochMs | undefined;
+    }
   /** The row is held, or the listing is too old to decide on: look again soon, up to `until`. */
   | { readonly kind: 'wait'; readonly until: EpochMs | 'tickEnds' }
   /** Read first whether the ledger has a final record of the row's run. */

@@ -32,8 +32,8 @@ export interface FateView {
 export type NextUp =
   /** Claim this due time. `queued`: it waited for the last run, by `overlap`. */
   | { readonly kind: 'claim'; readonly scheduledFor: EpochMs; readonly trigger: Trigger; readonly queued: boolean }
-  /** Nothing is to be claimed before this instant. */
-  | { readonly kind: 'later'; readonly at: EpochMs }
+  /** Nothing is to be claimed before this instant: the claim time of a due time, or the end of a pause. */
+  | { readonly kind: 'later'; readonly at: EpochMs; readonly scheduledFor?: EpochMs }
   /** The claim time has come by our clock, but the due time lies beyond the listing's limit. */
   | { readonly kind: 'pastLimit'; readonly scheduledFor: EpochMs }
   /** The job is paused or disabled. The rest is decided when that ends. */
@@ -61,7 +61,7 @@ export function fatesOf(view: FateView, room: number): Fates {
     const scheduledFor = nextDue(job, cursor, now);
     if (scheduledFor === undefined) return end({ kind: 'never' });
     const claimAt = claimTime(job, scheduledFor, view.lookAheadMs);
-    if (claimAt > now) return end({ kind: 'later', at: claimAt });
+    if (claimAt > now) return end({ kind: 'later', at: claimAt, scheduledFor });
     if (actualTime(job, scheduledFor) > view.limit) return end({ kind: 'pastLimit', scheduledFor });
     const verdict = verdictOn(view, scheduledFor);
     if (verdict.kind === 'run') {
@@ -117,9 +117,13 @@ function decidedAt({ now, limit, lookAheadMs }: FateView): EpochMs {
  * previous due time if that is shorter.
  */
 export function claimTime(job: JobSpec, scheduledFor: EpochMs, lookAheadMs: Millis): EpochMs {
+  return actualTime(job, scheduledFor) - Math.min(lookAheadMs, mostAhead(job, scheduledFor));
+}
+
+/** The longest look-ahead of a due time: 0.8 of the gap since the job's previous one. */
+export function mostAhead(job: JobSpec, scheduledFor: EpochMs): Millis {
   const previous = job.timetable.previous(scheduledFor);
-  const gap = previous === undefined ? Infinity : (scheduledFor - previous) * LOOK_AHEAD_SHARE;
-  return actualTime(job, scheduledFor) - Math.min(lookAheadMs, gap);
+  return previous === undefined ? Infinity : (scheduledFor - previous) * LOOK_AHEAD_SHARE;
 }
 
 export type Verdict =

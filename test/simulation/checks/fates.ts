@@ -11,7 +11,6 @@ import { DATE_BEHIND_MS, keyText, short } from '../world/facts';
  * own rules, and treats an instant that is not known exactly (the decision) as a range.
  */
 
-const LOOK_AHEAD_MS = 5_000;
 const ON_TIME_MS = 30_000;
 /** The longest time from the end of a lease to the claim after it. */
 const CLAIMED_AGAIN_MS = 20_000;
@@ -165,7 +164,7 @@ function checkRun(facts: JobFacts, view: View, due: number, acquisition: Acquisi
   const { spec, controls } = view;
   const actual = due + spec.offsetMs;
   if (!spec.enabled) report('wrongFate', name, `${short(due)} was claimed although the job is disabled`);
-  if (actual > acquisition.lastAt + LOOK_AHEAD_MS + 1_000 + EPSILON_MS) {
+  if (actual > acquisition.lastAt + acquisition.actor.lookAheadMs + 1_000 + EPSILON_MS) {
     report('tooEarly', name, `${short(due)} was claimed before anybody could know that it is due`);
   }
   if (controls.every(({ pauses }) => pauses.some(({ until }) => until === undefined))) {

@@ -1,10 +1,15 @@
+import { pauseAt } from '../../../src/core/control';
 import { checkNotAgain } from './failover';
 import { trusts } from './trust';
-import type { Execution, JobFacts, Report } from '../world/facts';
+import type { Actor, ClaimFact, Execution, JobFacts, Report } from '../world/facts';
 import { keyText } from '../world/facts';
 
 /** A clock may drift a little while a run waits. */
 const EPSILON_MS = 1_500;
+/** A claim that was made earlier than this reads its control again. */
+const EARLY_MS = 7_000;
+/** How long before the due time it does so at the earliest, with a clock that is a little fast. */
+const READS_AGAIN_MS = 4_000;
 
 /** Checks a handler at the instant of its call. */
 export function handlerStarted(facts: JobFacts, execution: Execution, key: string, now: number, report: Report): void {
@@ -33,6 +38,9 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   if (row.run?.trigger === 'schedule' && spec.kind === 'timed' && perceived < row.run.scheduledFor + spec.offsetMs) {
     report('startedEarly', name, `${what} started before its due time`);
   }
+  if (isPausedSince(facts, actor, claim, now)) {
+    report('startedPaused', name, `${what} started, and its job had been paused since the claim`);
+  }
   if (before.phase === 'retrying' && before.notBefore !== undefined) {
     const off = Math.abs(beforeError) + Math.abs(actor.error()) + EPSILON_MS;
     if (now + off < before.notBefore) report('retriedEarly', name, `${what} started before its not-before time`);
@@ -42,4 +50,17 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   if (row.attempt - row.uncountedAttempts > spec.retry.attempts && !isRerun) {
     report('attemptsExceeded', name, `${what} started, and ${String(spec.retry.attempts)} attempts are allowed`);
   }
+}
+
+/** Whether the job of an early claim has been paused since well before its due time, so that its handler must not start. */
+function isPausedSince({ name, controls }: JobFacts, actor: Actor, { at, row }: ClaimFact, now: number): boolean {
+  const { run } = row;
+  const spec = actor.spec(name);
+  if (run?.trigger !== 'schedule' || spec?.kind !== 'timed' || actor.unread.has(name)) return false;
+  const due = run.scheduledFor + spec.offsetMs;
+  if (due - at <= EARLY_MS) return false;
+  const from = due - READS_AGAIN_MS - Math.max(0, actor.mostError());
+  const last = controls.findLast((version) => version.at <= from);
+  const seen = [last, ...controls.filter((version) => version.at > from && version.at <= now)];
+  return seen.every((version) => version !== undefined && pauseAt(version.control, due) !== undefined);
 }

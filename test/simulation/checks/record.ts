@@ -53,6 +53,7 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: 
     }
     return;
   }
+  if (record.outcome === 'paused') checkNotRun(facts, key, report);
   for (const { key: run, token } of facts.started.values()) {
     // `recover` ends an open record as it returned, and its later attempts are lost.
     if (run !== key || token <= (record.token ?? 0) || record.reason === 'failedOver') continue;
@@ -66,6 +67,14 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: 
   if (record.reason === 'completed' && !facts.returned.has(record.token ?? 0)) {
     report('wrongOutcome', name, `${keyText(key)} was recorded as completed, and its handler did not return`);
   }
+}
+
+/** A run that was claimed before its job was paused has no handler. */
+function checkNotRun({ name, started, controls }: JobFacts, key: string, report: Report): void {
+  const ran = [...started.values()].some((start) => start.key === key);
+  if (ran) report('wrongOutcome', name, `${keyText(key)} was recorded as paused, and its handler had started`);
+  const wasPaused = controls.some(({ control }) => control.pauses.length > 0);
+  if (!wasPaused) report('wrongOutcome', name, `${keyText(key)} was recorded as paused, and nobody paused the job`);
 }
 
 /** No due time has two records, and a stretch counts the due times that it covers. */

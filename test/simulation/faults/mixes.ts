@@ -97,9 +97,15 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
 
 /** A history depends on these values alone. */
 export function planOf(seed: number, mix: MixName = 'plain'): Plan {
-  const plan = plainPlan(seed);
+  const plan = withEarlyClaims(plainPlan(seed));
   if (mix === 'plain') return plan;
   return withinLimits({ ...MIXES[mix].change(plan, seededBy(seed, 'mix', mix)), mix });
+}
+
+/** In half of the histories instances claim as early as before a burst of due times. */
+function withEarlyClaims(plan: Plan): Plan {
+  const claimsPerSecond = seededBy(plan.seed, 'early').pick([undefined, undefined, undefined, 0.05, 0.1, 0.5]);
+  return claimsPerSecond === undefined ? plan : { ...plan, claimsPerSecond };
 }
 
 function wide(plan: Plan, random: Random): Plan {

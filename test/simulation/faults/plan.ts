@@ -35,6 +35,8 @@ export interface Plan {
   readonly hubLateMs?: number;
   /** Each answer's Date is behind by up to this much: one may be earlier than that of a call before. */
   readonly dateJitterMs?: number;
+  /** Instances believe that their claims are this slow, so they claim long before due times. */
+  readonly claimsPerSecond?: number;
   /** Operators' calls fail as others do, and their processes die. */
   readonly people?: boolean;
   /** Programs compete for an election, beside the jobs. */

@@ -76,7 +76,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/settle.ts',
         in: 'newsOf',
-        from: '...(passed || waits ? { busyUntil: end.at } : {})',
+        from: '...(passed || waits ? { busyUntil: at } : {})',
         to: '...{}',
       },
     ],

@@ -16,6 +16,19 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'early-claim-unpausable',
+    what: 'a run that was claimed early starts although its job was paused since',
+    mix: 'people',
+    edits: [
+      {
+        file: 'coordinator/attempt/wait-for-due.ts',
+        in: 'waitForDue',
+        from: 'if (pauseAt(control, due) !== undefined) return true;',
+        to: '',
+      },
+    ],
+  },
+  {
     name: 'own-write-unknown',
     what: 'a command does not recognize its own write if the answer is a refusal',
     mix: 'people',

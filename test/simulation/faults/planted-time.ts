@@ -34,10 +34,10 @@ export const TIME_FAULTS: readonly Planted[] = [
     mix: 'clocks',
     edits: [
       {
-        file: 'coordinator/attempt/run-handler.ts',
-        in: 'untilDue',
-        from: 'Math.min(due - serviceTime.now(), bound - clock.monotonic())',
-        to: 'due - serviceTime.now() + 0 * bound',
+        file: 'coordinator/attempt/wait-for-due.ts',
+        in: 'waitUntil',
+        from: 'Math.min(at - serviceTime.now(), bound - clock.monotonic())',
+        to: 'at - serviceTime.now() + 0 * bound',
       },
       { file: 'lease/keep-alive.ts', in: 'readControl', from: 'options.onDate?.(date, sent);', to: '' },
     ],

@@ -15,6 +15,38 @@ export const TRUST_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'unrenewed-wait',
+    what: 'the lease of an early claim is first renewed after the start, however little trust is left',
+    mix: 'wide',
+    edits: [
+      {
+        file: 'core/early-claim.ts',
+        in: 'firstRenewal',
+        from: 'return Math.min(wanted, Math.max(trustMs / 2, trustMs - leaseMs / 4));',
+        to: 'return wanted;',
+      },
+      {
+        file: 'core/early-claim.ts',
+        in: 'leaseOverWait',
+        from: 'return Math.min(mostLeaseMs, Math.max(leaseMs, needed));',
+        to: 'return leaseMs;',
+      },
+    ],
+  },
+  {
+    name: 'repeat-with-other-length',
+    what: 'an acquisition without an answer is repeated with the length that fits by then',
+    mix: 'loss',
+    edits: [
+      {
+        file: 'coordinator/tick/act.ts',
+        in: 'write',
+        from: 'const { leaseId, leaseMs } = notes.unanswered;',
+        to: 'const { leaseId } = notes.unanswered; const leaseMs = leaseFor(coordinator, job.spec, claimOf(decision));',
+      },
+    ],
+  },
+  {
     name: 'no-margin',
     what: 'no margin at the end of a lease',
     edits: [{ file: 'core/job.ts', in: 'marginOf', from: 'return Math.max(2000, leaseMs / 10);', to: 'return 0;' }],
@@ -100,8 +132,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/run-handler.ts',
         in: 'runHandler',
-        from: 'await untilDue(held, due, aborter.signal);',
-        to: '',
+        from: 'await waitForDue(held, due, aborter.signal, attempted.onControl);',
+        to: 'false; void due;',
       },
     ],
   },

@@ -38,6 +38,10 @@ export interface Actor {
   readonly skewed: () => boolean;
   /** Since then, its task hub delivers nothing, for good. */
   readonly hubDeadSince: () => number | undefined;
+  /** How long before a due time it may claim at most. */
+  readonly lookAheadMs: number;
+  /** The jobs whose control it could not read again before a handler. */
+  readonly unread: Set<JobName>;
   /** The last listing of a job that has reached it. */
   readonly views: Map<JobName, ListedView>;
 }

@@ -1,3 +1,4 @@
+import { longestWait } from '../../../src/core/early-claim';
 import { runAttempt } from '../../../src/coordinator/attempt/attempt';
 import type { Coordinator, Hub, Report, RunnableJob } from '../../../src/coordinator/coordinator';
 import { Health } from '../../../src/coordinator/coordinator';
@@ -38,6 +39,7 @@ export interface Instance extends Worker {
   ticksSince: number;
 }
 
+export const LOOK_AHEAD_MS = 5_000;
 const TICK_MS = 15_000;
 const TICK_OFFSET_MS = 10_000;
 
@@ -48,6 +50,9 @@ export interface InstanceOptions {
   readonly store: LeaseStore;
   readonly random: Random;
   readonly trace: Trace | undefined;
+  readonly claimsPerSecond: number | undefined;
+  /** The job's control could not be read again before its handler. */
+  readonly controlUnread: (job: JobName) => void;
   readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
   readonly said: (event: CoordinatorEvent) => void;
   /** It hands a job's lease over to its task hub. */
@@ -80,7 +85,13 @@ export function startInstance(options: InstanceOptions): Instance {
         },
       ]),
     ),
-    settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 150_000 },
+    settings: {
+      ...{ lookAheadMs: LOOK_AHEAD_MS, sweepIntervalMs: 60_000, functionTimeoutMs: 150_000 },
+      ...(options.claimsPerSecond !== undefined && {
+        claimsPerSecond: options.claimsPerSecond,
+        longestLookAheadMs: longestWait(options.store.limits.leaseMs.most),
+      }),
+    },
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
@@ -98,6 +109,8 @@ export function startInstance(options: InstanceOptions): Instance {
       );
     },
     log: (_level, ...message) => {
+      const unread = /^job "(.+)": its control could not be read again/.exec(String(message[0]));
+      if (unread?.[1] !== undefined) options.controlUnread(unread[1] as JobName);
       const mistake = mistakeIn(message);
       if (mistake !== undefined) broken('crashed', `it logged ${mistake}`);
     },

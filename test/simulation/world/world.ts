@@ -15,10 +15,12 @@ import { callMeter } from './call-meter';
 import type { Actor } from './facts';
 import type { Faults } from '../faults/faults';
 import { createFaults } from '../faults/faults';
+import { longestWait } from '../../../src/core/early-claim';
+import { STORE_LIMITS } from '../../../src/stores/limits';
 import { behave, fanOutHandler } from './handlers';
 import { createTaskHub } from './hub';
 import type { Deployment, Instance } from './instance';
-import { startInstance } from './instance';
+import { LOOK_AHEAD_MS, startInstance } from './instance';
 import type { Network, Outage } from './network';
 import { callOver, storeOver } from './network';
 import type { Observer } from './observer';
@@ -146,6 +148,8 @@ export const OPERATOR: Actor = {
   mostError: () => 0,
   skewed: () => false,
   hubDeadSince: () => undefined,
+  lookAheadMs: 0,
+  unread: new Set(),
   views: new Map(),
 };
 
@@ -189,6 +193,8 @@ export function start(world: World, place: PlannedInstance): void {
     deployment: deployment.name,
     revision: deployment.revision,
     spec: (job) => byName.get(job),
+    lookAheadMs: plan.claimsPerSecond === undefined ? LOOK_AHEAD_MS : longestWait(STORE_LIMITS.leaseMs.most),
+    unread: new Set(),
     error: () => {
       const error = instance.coordinator.serviceTime.now() - (START + timeline.now());
       mostError = Math.max(mostError, error);
@@ -222,6 +228,10 @@ export function start(world: World, place: PlannedInstance): void {
     ),
     random: seededAt(seedOf(plan.seed, 'process', place.index), times),
     trace,
+    claimsPerSecond: plan.claimsPerSecond,
+    controlUnread: (job) => {
+      actor.unread.add(job);
+    },
     handlerOf: (job, on) => handlerOf(world, job, on, { actor, network, meter }),
     said: (event) => {
       observer.event(actor, event);

@@ -1,0 +1,64 @@
+import type { EpochMs, Millis } from '../../core/brand';
+import { sleep } from '../../core/clock';
+import type { Control } from '../../core/control';
+import { pauseAt } from '../../core/control';
+import { DATE_BEHIND_MS } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
+import { StoreError } from '../../lease/store';
+import type { HeldRow } from '../held';
+import { CLOCK_RATE_ERROR } from '../held';
+import { freshControl } from './fresh-control';
+
+/** The longest wait between two readings of the clock before a handler is due. */
+const READ_CLOCK_EVERY_MS = 1_000;
+/** How long before the due time the control of an early claim is read again. */
+const READ_CONTROL_MS = 1_500;
+
+/**
+ * Waits until the due time. If the claim was made early, the control is read again shortly before: an operator may have
+ * paused the job or cancelled the run meanwhile.
+ *
+ * @param onControl takes the control that was read
+ * @returns whether the due time lies in a pause, so that the handler is not called
+ */
+export async function waitForDue(
+  held: HeldRow,
+  due: EpochMs,
+  signal: AbortSignal,
+  onControl: (control: Control) => void,
+): Promise<boolean> {
+  const { claimed, coordinator, report, job } = held;
+  if (due - claimed.date > coordinator.settings.lookAheadMs + DATE_BEHIND_MS) {
+    await waitUntil(held, due, due - READ_CONTROL_MS, signal);
+    if (signal.aborted) return false;
+    try {
+      const control = await freshControl(held, READ_CONTROL_MS);
+      onControl(control);
+      if (pauseAt(control, due) !== undefined) return true;
+    } catch (error) {
+      if (!(error instanceof StoreError) && !(error instanceof ForeignMetadataError)) throw error;
+      // The lease is still trusted, and the control that the tick read still stands.
+      report.log('warn', `job "${job.spec.name}": its control could not be read again before its handler:`, error);
+    }
+  }
+  await waitUntil(held, due, due, signal);
+  return false;
+}
+
+/** @param at the due time, or shortly before it */
+async function waitUntil(
+  { coordinator, claimed }: HeldRow,
+  due: EpochMs,
+  at: EpochMs,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, serviceTime } = coordinator;
+  // A clock that is set back must not prolong the wait: the claim's Date and the monotonic clock bound it.
+  const bound = claimed.monotonic + (due - claimed.date) * (1 + CLOCK_RATE_ERROR) - (due - at);
+  const left = (): Millis => Math.min(at - serviceTime.now(), bound - clock.monotonic());
+  // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
+  for (let wait = left(); wait > 0; wait = left()) {
+    await sleep(clock, Math.min(wait, READ_CLOCK_EVERY_MS), signal);
+    if (signal.aborted) return;
+  }
+}

@@ -1,0 +1,51 @@
+import type { Millis } from '../../core/brand';
+import { sleep } from '../../core/clock';
+import type { Claim } from '../../core/decide/situation';
+import { leaseOverWait } from '../../core/early-claim';
+import type { JobSpec } from '../../core/job';
+import { actualTime } from '../../core/job';
+import type { Coordinator } from '../coordinator';
+import type { Actions } from './actions';
+
+/** Attempts that wait for a due time leave this share of the host's room to others. */
+const EARLY_SHARE = 0.9;
+/** How many early claims the task hub may have been given without delivering them. */
+const UNDELIVERED_AT_MOST = 40;
+const HUB_AGAIN_MS = 50;
+const HUB_CATCHES_UP_MS = 5_000;
+
+/** Whether the handler will wait for longer than the usual look-ahead. */
+export function isEarly({ settings, serviceTime }: Coordinator, spec: JobSpec, { run, trigger }: Claim): boolean {
+  if (run.kind === 'term' || trigger !== 'schedule') return false;
+  return actualTime(spec, run.scheduledFor) - serviceTime.now() > settings.lookAheadMs;
+}
+
+/** Whether the host has room for one more attempt that waits. An attempt without room would not be claimed in time. */
+export function hasRoom(
+  { settings: { attemptsAtOnce = Infinity }, running, handOvers }: Coordinator,
+  actions: Actions,
+): boolean {
+  // Each claim that is being made will need room too.
+  return running.size + handOvers.size + actions.count < attemptsAtOnce * EARLY_SHARE;
+}
+
+/**
+ * Waits until the task hub has delivered most of what it was given. A burst would delay its own hand-overs, and late ones
+ * are given back.
+ */
+export async function hubKeepsUp({ clock, handOvers }: Coordinator): Promise<boolean> {
+  const started = clock.monotonic();
+  while (handOvers.size >= UNDELIVERED_AT_MOST) {
+    if (clock.monotonic() - started > HUB_CATCHES_UP_MS) return false;
+    await sleep(clock, HUB_AGAIN_MS);
+  }
+  return true;
+}
+
+/** What is claimed early gets a lease that lasts past its start, so that the wait needs no renewal. */
+export function leaseFor(coordinator: Coordinator, spec: JobSpec, claim: Claim | undefined): Millis {
+  const { serviceTime, store } = coordinator;
+  if (claim?.run.kind !== 'known' || !isEarly(coordinator, spec, claim)) return spec.leaseMs;
+  const aheadMs = actualTime(spec, claim.run.scheduledFor) - serviceTime.now();
+  return leaseOverWait(spec.leaseMs, aheadMs, store.limits.leaseMs.most);
+}

@@ -1,0 +1,38 @@
+import type { Millis } from './brand';
+
+/** The share of a lease that a claim ahead of its due time may wait for without a renewal. */
+const WAIT_SHARE = 0.65;
+/** What the hand-over and two Dates that disagree take of it, and the time after the start until the first renewal. */
+const WAIT_RESERVE_MS = 5_000;
+/** The first renewal after a wait comes this long after the due time: a short run is over by then. */
+const RENEW_AFTER_DUE_MS = 2_000;
+
+/** The longest wait for a due time that a lease covers without a renewal. */
+export function longestWait(mostLeaseMs: Millis): Millis {
+  return mostLeaseMs * WAIT_SHARE - WAIT_RESERVE_MS;
+}
+
+/**
+ * The length of a lease that covers the wait for a due time. It is longer than the job's own lease if the run is claimed
+ * long before, and such a run is taken over later if its holder dies.
+ *
+ * @param aheadMs the time until the due time
+ * @param mostLeaseMs the longest lease of the store
+ * @returns whole seconds
+ */
+export function leaseOverWait(leaseMs: Millis, aheadMs: Millis, mostLeaseMs: Millis): Millis {
+  const needed = Math.ceil((aheadMs + WAIT_RESERVE_MS) / WAIT_SHARE / 1000) * 1000;
+  return Math.min(mostLeaseMs, Math.max(leaseMs, needed));
+}
+
+/**
+ * The time until the first renewal: a third of the lease, or later while the handler waits for its due time. After a
+ * slow hand-over, little of the first trust may be left.
+ *
+ * @param trustMs how long the lease is still trusted
+ * @param untilDueMs the time until the handler starts; 0 or less if it starts at once
+ */
+export function firstRenewal(leaseMs: Millis, trustMs: Millis, untilDueMs: Millis): Millis {
+  const wanted = Math.max(leaseMs / 3, untilDueMs <= 0 ? 0 : untilDueMs + RENEW_AFTER_DUE_MS);
+  return Math.min(wanted, Math.max(trustMs / 2, trustMs - leaseMs / 4));
+}

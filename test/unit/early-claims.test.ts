@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { runIdOf, recordKey } from '../../src/core/key';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { interceptStore } from '../support/intercept';
+import { jobSpec } from '../support/job';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
+import { T0 } from '../support/situation';
+
+const SECOND = 1_000;
+const HOUR = 3_600_000;
+const DUE = T0 + HOUR;
+const JOBS = 20;
+const name = (index: number): JobName => `job-${String(index).padStart(2, '0')}` as JobName;
+
+/** So many hourly jobs that their claims begin 22.5 s before the hour: one each second. */
+function burst(jobs = JOBS): RivalTicks {
+  return rivalTicks({
+    jobs: Array.from({ length: jobs }, (_, index) => jobSpec(name(index), '@hourly', { leaseMs: 15_000 })),
+    settings: { claimsPerSecond: JOBS / 20, longestLookAheadMs: 34_000 },
+  });
+}
+
+async function claimedEarly(sim: RivalTicks): Promise<void> {
+  await sim.clock.advanceTo(DUE - 10 * SECOND);
+  const first = await sim.row(name(0));
+  expect(first.token).toBe(1);
+}
+
+describe('before a burst of due times', () => {
+  it('claims are made early, wait without a renewal, and start on time', async () => {
+    const sim = burst();
+    const [on] = sim.instances;
+    await claimedEarly(sim);
+    const before = new Map(on?.calls);
+    await sim.clock.advanceTo(DUE + 5 * SECOND);
+    expect(sim.calls.map(({ at }) => at - DUE)).toEqual(Array.from({ length: JOBS }, () => 0));
+    expect(on?.calls.get('renew') ?? 0).toBe(0);
+    expect((on?.calls.get('readControl') ?? 0) - (before.get('readControl') ?? 0)).toBe(0);
+    // The control of all jobs is read by one listing.
+    expect((on?.calls.get('list') ?? 0) - (before.get('list') ?? 0)).toBeLessThan(6);
+  });
+
+  it('a job that was paused since its claim does not run, and its due time is recorded as paused', async () => {
+    const sim = burst();
+    await claimedEarly(sim);
+    const pause = { by: 'ann', note: 'incident', since: sim.clock.now(), until: undefined };
+    await sim.control(name(3), (control) => ({ ...control, pauses: [pause] }));
+    await sim.clock.advanceTo(DUE + 5 * SECOND);
+    expect(sim.calls.map(({ job }) => job)).not.toContain(name(3));
+    expect(sim.calls).toHaveLength(JOBS - 1);
+    const [record, ...others] = await sim.records(name(3));
+    expect(others).toEqual([]);
+    expect(record).toMatchObject({
+      outcome: 'paused',
+      reason: 'paused',
+      startedAt: null,
+      attempts: [],
+      latenessMs: null,
+    });
+    const row = await sim.row(name(3));
+    expect(row.failures).toBe(0);
+    expect(row.recent.at(-1)).toMatchObject({ kind: 'gap', outcome: 'paused', scheduledFor: DUE, count: 1 });
+    expect(sim.events.filter(({ event }) => event === 'paused')).toHaveLength(1);
+  });
+
+  it('a due time after a paused one runs again once the pause is over, and the gap stays the only entry', async () => {
+    const sim = burst();
+    await claimedEarly(sim);
+    const pause = { by: 'ann', note: 'short', since: sim.clock.now(), until: DUE + 60 * SECOND };
+    await sim.control(name(3), (control) => ({ ...control, pauses: [pause] }));
+    await sim.clock.advanceTo(DUE + HOUR + 5 * SECOND);
+    expect(sim.calls.filter(({ job }) => job === name(3)).map(({ scheduledFor }) => scheduledFor)).toEqual([
+      DUE + HOUR,
+    ]);
+    await sim.clock.advanceTo(DUE + 2 * HOUR + 5 * SECOND);
+    const { recent } = await sim.row(name(3));
+    expect(recent.map(({ kind, scheduledFor }) => [kind, scheduledFor])).toEqual([
+      ['gap', DUE],
+      ['run', DUE + HOUR],
+    ]);
+  });
+
+  it('a pause that ends before the due time changes nothing', async () => {
+    const sim = burst();
+    await claimedEarly(sim);
+    const pause = { by: 'ann', note: 'short', since: sim.clock.now(), until: DUE - 2 * SECOND };
+    await sim.control(name(3), (control) => ({ ...control, pauses: [pause] }));
+    await sim.clock.advanceTo(DUE + 5 * SECOND);
+    expect(sim.calls).toHaveLength(JOBS);
+  });
+
+  it('a run that was cancelled since its claim ends without its handler', async () => {
+    const sim = burst();
+    await claimedEarly(sim);
+    await sim.control(name(3), (control) => ({ ...control, cancel: runIdOf(name(3), recordKey(DUE)) }));
+    await sim.clock.advanceTo(DUE + 5 * SECOND);
+    expect(sim.calls.map(({ job }) => job)).not.toContain(name(3));
+    expect((await sim.records(name(3)))[0]).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'cancelRequested',
+      attempts: [],
+    });
+  });
+
+  it('handlers start although the control cannot be read again', async () => {
+    const sim = burst();
+    await claimedEarly(sim);
+    const [on] = sim.instances;
+    if (on === undefined) throw new Error('no instance');
+    interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('gone')));
+    await sim.clock.advanceTo(DUE + SECOND);
+    expect(sim.calls).toHaveLength(JOBS);
+  });
+
+  it('no more attempts wait than the host has room for, and the others are claimed as usual', async () => {
+    const sim = rivalTicks({
+      jobs: Array.from({ length: JOBS }, (_, index) => jobSpec(name(index), '@hourly')),
+      settings: { claimsPerSecond: 1, longestLookAheadMs: 34_000, attemptsAtOnce: 10 },
+    });
+    await sim.clock.advanceTo(DUE - 7 * SECOND);
+    const waiting = await Promise.all(Array.from({ length: JOBS }, (_, index) => sim.row(name(index))));
+    expect(waiting.filter(({ token }) => token === 1)).toHaveLength(9);
+    await sim.clock.advanceTo(DUE + 5 * SECOND);
+    expect(sim.calls).toHaveLength(JOBS);
+    expect(Math.max(...sim.calls.map(({ at }) => at - DUE))).toBe(0);
+  });
+
+  it('the look-ahead stays as it is if the settings fix it', async () => {
+    const sim = rivalTicks({
+      jobs: Array.from({ length: JOBS }, (_, index) => jobSpec(name(index), '@hourly')),
+      settings: { claimsPerSecond: 1 },
+    });
+    await sim.clock.advanceTo(DUE - 6 * SECOND);
+    expect((await sim.row(name(0))).token).toBe(0);
+  });
+});
+
+describe('a task hub that is slower than a burst', () => {
+  it('is given no more early claims than it delivers in time, and all of them start on time', async () => {
+    const jobs = 120;
+    const sim = rivalTicks({
+      jobs: Array.from({ length: jobs }, (_, index) => jobSpec(`job-${String(index)}`, '@hourly')),
+      settings: { claimsPerSecond: 4, longestLookAheadMs: 34_000 },
+    });
+    const [on] = sim.instances;
+    if (on === undefined) throw new Error('no instance');
+    on.hubLateMs = () => 2_500;
+    let most = 0;
+    for (let at = DUE - 40 * SECOND; at <= DUE + 10 * SECOND; at += 200) {
+      await sim.clock.advanceTo(at);
+      most = Math.max(most, on.coordinator.handOvers.size);
+    }
+    // What runs side by side may pass the limit at the same time.
+    expect(most).toBeLessThanOrEqual(40 + 32);
+    expect(sim.calls).toHaveLength(jobs);
+    expect(Math.max(...sim.calls.map(({ at }) => at - DUE))).toBe(0);
+    expect(sim.events.filter(({ event }) => event === 'superseded' || event === 'unhealthy')).toEqual([]);
+  });
+});
