@@ -56,8 +56,8 @@ async function once(store: LeaseStore, { name }: Subject, run: FoundRun, options
   }
   const shown = lines(run, options);
   if (entries.length > 0) print(shown(entries));
-  else print(`Run ${run.runId} has said nothing${ended ? '' : ' so far'}.`);
-  if (!ended) print(`\nThe run goes on. To follow it:\n  cronlease logs ${name} --follow`);
+  else print(`Run ${run.runId} has logged nothing${ended ? '' : ' so far'}.`);
+  if (!ended) print(`\nThe run is in progress. To follow it:\n  cronlease logs ${name} --follow`);
   return OK;
 }
 

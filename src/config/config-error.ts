@@ -56,8 +56,9 @@ export class ConfigError extends Error {
   }
 }
 
-/** One issue as one line: path, value, problem, remedy. */
+/** One issue as one line: path, value, problem, remedy. An issue of the whole file names the file itself. */
 export function formatIssue({ path, value, message, remedy }: ConfigIssue): string {
+  if (path === '$' && value === null) return `${message}; ${remedy}`;
   return `${path}${value === null ? '' : ` = ${excerpt(value)}`}: ${message}; ${remedy}`;
 }
 

@@ -29,8 +29,7 @@ export function readJsonFile(
     if (!(error instanceof JsonError)) throw error;
     throw unusable(
       file,
-      null,
-      `is not JSON at line ${error.line}, column ${error.column}: ${error.message}`,
+      `the file is not JSON at line ${error.line}, column ${error.column}: ${error.message}`,
       'correct that place',
       error,
     );
@@ -45,14 +44,14 @@ function readBytes(path: string, file: string): Uint8Array {
     switch (code) {
       case 'ENOENT':
       case 'ENOTDIR':
-        throw unusable(file, path, 'does not exist', `create it, such as ${EXAMPLE}, or name another file`, error);
+        throw unusable(file, `${path} does not exist`, `create it, such as ${EXAMPLE}, or name another file`, error);
       case 'EISDIR':
-        throw unusable(file, path, 'is a folder', 'name the file in it', error);
+        throw unusable(file, `${path} is a folder`, 'name the file in it', error);
       case 'EACCES':
       case 'EPERM':
-        throw unusable(file, path, 'cannot be read: permission denied', 'give this user read permission', error);
+        throw unusable(file, `${path} cannot be read: permission denied`, 'give this user read permission', error);
       default:
-        throw unusable(file, path, `cannot be read: ${String(error)}`, 'name a file that can be read', error);
+        throw unusable(file, `${path} cannot be read: ${String(error)}`, 'name a file that can be read', error);
     }
   }
 }
@@ -63,12 +62,12 @@ function decode(bytes: Uint8Array, file: string): string {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    throw unusable(file, null, 'is not text in UTF-8', 'save it as UTF-8', error);
+    throw unusable(file, 'the file is not text in UTF-8', 'save it as UTF-8', error);
   }
-  if (text.trim() === '') throw unusable(file, null, 'is empty', `write ${EXAMPLE}`);
+  if (text.trim() === '') throw unusable(file, 'the file is empty', `write ${EXAMPLE}`);
   return text;
 }
 
-function unusable(file: string, value: unknown, message: string, remedy: string, cause?: unknown): ConfigError {
-  return new ConfigError([{ path: '$', value, message, remedy }], [], file, { cause });
+function unusable(file: string, message: string, remedy: string, cause?: unknown): ConfigError {
+  return new ConfigError([{ path: '$', value: null, message, remedy }], [], file, { cause });
 }

@@ -143,7 +143,7 @@ describe.concurrent('cronlease logs', () => {
     const { stdout } = await cli('logs', 'minutely', '--item', '3');
     expect(stdout).toBe('run minutely-20260101T030000Z, 2026-01-01 UTC\n03:01:00.000 error  item 3: in item 3\n');
     expect((await cli('logs', 'minutely', '--item', '4')).stdout).toBe(
-      'Run minutely-20260101T030000Z has said nothing.\n',
+      'Run minutely-20260101T030000Z has logged nothing.\n',
     );
   });
 

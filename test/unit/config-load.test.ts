@@ -413,9 +413,12 @@ describe('files', () => {
 
   it('that is missing, or a folder, is refused', () => {
     expect(refusal('nope.json', { baseFolder: folder }).errors).toMatchObject([
-      { path: '$', value: join(folder, 'nope.json'), message: 'does not exist' },
+      { path: '$', value: null, message: `${join(folder, 'nope.json')} does not exist` },
     ]);
-    expect(refusal(folder).errors).toMatchObject([{ path: '$', message: 'is a folder' }]);
+    expect(refusal('nope.json', { baseFolder: folder }).message).toContain(
+      `error: ${join(folder, 'nope.json')} does not exist; create it`,
+    );
+    expect(refusal(folder).errors).toMatchObject([{ path: '$', message: `${folder} is a folder` }]);
   });
 
   it('that cannot be read for another reason is refused with it', () => {

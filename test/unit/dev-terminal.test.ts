@@ -188,7 +188,9 @@ describe('the hint to kill a process', () => {
     vi.advanceTimersByTime(1_900);
     expect(hints).toEqual([]);
     vi.advanceTimersByTime(200);
-    expect(hints).toEqual([expect.stringMatching(/count is running on local-1\.[^]*another instance[^]*kill -9 70\n/)]);
+    expect(hints).toEqual([
+      expect.stringMatching(/count is running on local-1\.\n[^]*another instance[^]*kill -9 70\n/),
+    ]);
     hint.event(event('started', 60_000, { runId: 'next' }));
     vi.advanceTimersByTime(60_000);
     expect(hints).toHaveLength(1);
@@ -198,6 +200,7 @@ describe('the hint to kill a process', () => {
     const hints: string[] = [];
     killHint(false, (text) => hints.push(text)).event(event('started', 0));
     vi.advanceTimersByTime(3_000);
+    for (const line of hints.join('').split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     expect(hints[0]).toContain('its next instance takes the run over');
   });
 });

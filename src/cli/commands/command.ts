@@ -29,7 +29,7 @@ export function waiting(program: Command, name: string, summary: string, descrip
     .argument('<JOB>', 'name of a job')
     .option('--input <JSON>', "an input for this run, up to 32 KB, instead of the job's own")
     .option('--wait', `wait until the run is over; exit code ${UNSUCCESSFUL} if it did not succeed`)
-    .addOption(new Option('--follow', 'as --wait, and print what the handler says').conflicts('json'))
+    .addOption(new Option('--follow', "as --wait, and print the handler's log").conflicts('json'))
     .option('--json', 'print {job, runId, requestedAt}; with --wait also outcome, reason and record');
 }
 

@@ -96,21 +96,21 @@ export function addHistory(program: Command, done: Done): void {
     );
 }
 
-/** The command that reads what handlers said. */
+/** The command that reads logs. */
 export function addLogs(program: Command, done: Done): void {
   withStorage(
     timed(
       program,
       'logs',
       'JOB [TIME]',
-      'print what the handler of a run said',
+      'print the log of a run',
       "Prints the log of a run, over all its attempts: the handler's lines and its progress. With --follow it prints new lines as they come, until the run ends, whatever its outcome.",
     ),
   )
     .argument('<JOB>', 'name of a job')
     .argument('[TIME]', 'due time of the run, as for "why" (default: the current run, or else the last one)')
     .option('--follow', 'print new lines until the run ends')
-    .option('--item <N>', 'what one item of a fan-out said, by its index from 0', wholeNumber(0, 999_999))
+    .option('--item <N>', 'the log of one item of a fan-out, by its index from 0', wholeNumber(0, 999_999))
     .option('--json', 'print {job, runId, ended, progress, entries}; with --follow, a line of JSON for each entry')
     .addHelpText(
       'after',

@@ -27,7 +27,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'rerun',
     'run an earlier due time again',
-    'Requests a run whose handler gets an earlier due time as its own, whatever became of that one. The new run has a record of its own, and the input of the earlier request if that had one.',
+    'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time as its own. The new run has a record of its own, and the input of the earlier request if there was one.',
     'JOB TIME',
   )
     .argument('<TIME>', "a due time, or the time of a request, in ISO 8601; without an offset in the job's time zone")
@@ -52,7 +52,7 @@ export function addPauses(program: Command, done: Done): void {
     program,
     'pause',
     'pause jobs',
-    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. Lists several jobs and asks before it pauses them.',
+    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. If there are several, it lists them and asks first.',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
     .option('--until <TIME>', 'when the pause ends by itself: a time, or a duration from now such as 2h')
@@ -73,7 +73,7 @@ export function addPauses(program: Command, done: Done): void {
     program,
     'resume',
     'end the pause of jobs',
-    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. Lists several jobs and asks before it resumes them.',
+    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. If there are several, it lists them and asks first.',
   )
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
     .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))

@@ -11,7 +11,7 @@ export function addOffline(program: Command, done: Done): void {
     'validate',
     '',
     'check the jobs file',
-    "Makes all checks of an app's start, except for the handlers, and prints every error at once.",
+    'Makes the checks that an app makes at its start, except those of its handlers, and prints every error at once.',
   )
     .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
     .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))

@@ -29,7 +29,7 @@ export function killHint(
   const suggest = ({ job = '', deployment, pid }: ClusterEvent): void => {
     stop();
     const who = others ? 'another instance takes the run over' : 'its next instance takes the run over';
-    hint(`\n${job} is running on ${deployment}. Kill that process, and ${who}:\n\n  kill -9 ${pid}\n`);
+    hint(`\n${job} is running on ${deployment}.\nKill that process, and ${who}:\n\n  kill -9 ${pid}\n`);
   };
   return {
     stop,

@@ -13,6 +13,8 @@ import type { FromHost, FunctionSeen, ToHost } from './messages';
 const CANNOT_START = 3;
 const TIMED_OUT = 4;
 const PARENT_GONE = 5;
+/** A route with all of these is listed without them. */
+const ALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 // Stack traces then show the original sources, even if the build is one file.
 process.setSourceMapsEnabled(true);
@@ -51,9 +53,11 @@ async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<v
 
 function seen(fn: HostedFunction): FunctionSeen {
   const { name } = fn;
-  return fn.kind === 'http'
-    ? { name, route: [fn.methods.join(','), `/${fn.route.template}`].join(' ').trim() }
-    : { name };
+  return fn.kind === 'http' ? { name, route: `${methodsOf(fn.methods)} /${fn.route.template}`.trim() } : { name };
+}
+
+function methodsOf(methods: readonly string[]): string {
+  return ALL_METHODS.every((one) => methods.includes(one)) ? 'any method' : methods.join(',');
 }
 
 async function stop(): Promise<void> {
