@@ -1,4 +1,4 @@
-import type { EpochMs, ETag } from '../core/brand';
+import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { Pause } from '../core/control';
 import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
@@ -13,7 +13,7 @@ import { ForeignRecordError, finalRecord, openRecord, storeRecord, stretchRecord
 import type { Row } from '../core/row';
 import { isOutcomeUnknown, PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
-import type { LeaseStore } from '../lease/store';
+import type { LeaseStore, StoredRecord } from '../lease/store';
 import { StoreError, StoreUnavailableError } from '../lease/store';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { readRecord } from './ledger';
@@ -269,8 +269,8 @@ async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerReco
 }
 
 /**
- * Creates the record of a run whose outcome nobody can know. A record that was created meanwhile stands. So does one
- * that cannot be read: then the event is the only trace of how the run ended.
+ * Creates the record of a run whose outcome nobody can know. A final record that was created meanwhile stands. So does
+ * one that cannot be read: then the event is the only trace of how the run ended.
  */
 async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
   const { row, job } = writer;
@@ -278,16 +278,36 @@ async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
   const key = runKey(row);
   const record = storeRecord(unknownRecord(spec, row));
   const created = await writer.ask((store, signal) => store.createRecord(spec.name, key, record, { signal }));
-  if (created.kind === 'exists' && (await isReadable(writer, key))) return;
+  if (created.kind === 'exists' && (await endsOtherwise(writer, key, record))) return;
   writer.event('failed', { reason: 'outcomeUnknown' });
 }
 
-async function isReadable({ job, ask }: RowWriter, key: string): Promise<boolean> {
+/**
+ * Whether the run has another final record. An open one is the mark of a dead holder, whose call arrived late: it is
+ * replaced, since nobody else would.
+ */
+async function endsOtherwise({ job, ask }: RowWriter, key: string, record: StoredRecord): Promise<boolean> {
+  const { name } = job.spec;
+  for (;;) {
+    const found = await ask((store, signal) => readUnlessForeign(store, name, key, signal));
+    if (found === 'foreign') return false;
+    if (found === undefined || found.record.state === 'final') return true;
+    const { etag } = found;
+    const answer = await ask((store, signal) => store.replaceRecord(name, key, record, etag, { signal }));
+    if (answer.kind === 'replaced') return false;
+  }
+}
+
+async function readUnlessForeign(
+  store: LeaseStore,
+  job: JobName,
+  key: string,
+  signal: AbortSignal,
+): Promise<Awaited<ReturnType<typeof readRecord>> | 'foreign'> {
   try {
-    await ask((store, signal) => readRecord(store, job.spec.name, key, { signal }));
-    return true;
+    return await readRecord(store, job, key, { signal });
   } catch (error) {
-    if (error instanceof ForeignRecordError) return false;
+    if (error instanceof ForeignRecordError) return 'foreign';
     throw error;
   }
 }

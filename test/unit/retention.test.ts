@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
+import { openRecord, storeRecord } from '../../src/core/record';
 import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
 import { StoreUnavailableError } from '../../src/lease/store';
@@ -93,6 +94,23 @@ describe('a settled run whose record retention has deleted', () => {
     sim.startInstance('d1');
     await sim.clock.advance(3 * MINUTE);
     expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  });
+
+  it('is settled although the mark of a dead holder arrives right before', async () => {
+    const job = jobSpec('a', '@at 2026-01-01T00:05:00Z', { keepMs: DAY });
+    const sim = await leftBehind(job);
+    await sim.clock.advance(T0 + 2 * DAY - sim.clock.now());
+    loseRecords(sim, job);
+    const second = sim.startInstance('d1');
+    interceptStore(second, 'createRecord', (create) => async (name, key, record, options) => {
+      const mark = storeRecord(openRecord(job, await sim.row('a'), []));
+      await sim.store.createRecord(name, key, mark);
+      return create(name, key, record, options);
+    });
+    await sim.clock.advance(3 * MINUTE);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'failed', reason: 'outcomeUnknown', state: 'final' }]);
+    expect(sim.events.filter(({ event }) => event === 'failed')).toMatchObject([{ reason: 'outcomeUnknown' }]);
+    expect(sim.calls).toHaveLength(1);
   });
 
   it('is settled in the end where the one that settles it dies before the record', async () => {
