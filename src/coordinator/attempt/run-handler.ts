@@ -215,7 +215,8 @@ export function watchForCancel(
       control = seen;
       if (seen.cancel === runId)
         aborter.abort('cancelled', 'cancelRequested', `run ${runId} was cancelled by an operator`);
-      const request = pendingRequests(seen, held.row.manualTaken)[0];
+      // A leader job takes no requests: one from before it became one ends no term.
+      const request = spec.kind === 'always' ? undefined : pendingRequests(seen, held.row.manualTaken)[0];
       if (spec.overlap === 'cancel' && request !== undefined) overlap(`manual request ${request.id}`);
     },
     stop: () => {

@@ -8,7 +8,8 @@ import { HELD_WATCH_MS } from './situation';
 /** The row is held: decides until when to look again, by the due times that a free row would give. */
 export function watchHeld(s: Situation): Decision {
   const { job, row, now } = s;
-  if (pendingRequests(s.control, row.manualTaken).length > 0) return { kind: 'wait', until: 'tickEnds' };
+  const requests = job.kind === 'always' ? [] : pendingRequests(s.control, row.manualTaken);
+  if (requests.length > 0) return { kind: 'wait', until: 'tickEnds' };
   // Another deployment may keep claiming with its older file, so the newer schedule takes the first moment between two
   // runs.
   if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };

@@ -87,7 +87,8 @@ function cancelReason(s: Situation): Reason | undefined {
   if (row.run === undefined) return undefined;
   if (control.cancel === runIdOf(job.name, row.run.key)) return 'cancelRequested';
   if (job.overlap !== 'cancel') return undefined;
-  if (pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
+  // A leader job takes no requests.
+  if (job.kind !== 'always' && pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
   const due = cancellingDueTime(s);
   return due !== undefined && actualTime(job, due) <= seenBy(s) ? 'overlapCancel' : undefined;
 }
