@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { Problem } from '../../src/manage/schema';
-import { hostileRequests } from './hostile-requests';
+import { hostileRequests, MARK } from './hostile-requests';
 import { jobSpec } from './job';
 import { manageBench } from './manage';
 
@@ -12,8 +12,16 @@ const WITHIN_MS = 5_000;
  * none with a text of the request that a browser could take for markup. Returns how many got each status.
  */
 export async function checkHostileRequests(numRuns: number, seed: number): Promise<ReadonlyMap<number, number>> {
-  const jobs = [jobSpec('a', '* * * * *', { tags: ['a'] }), jobSpec('b', '@manual')];
-  const { sim, send, bugs } = manageBench({ jobs, deployments: 1, sweepIntervalMs: 5_000 });
+  const jobs = [
+    jobSpec('a', '* * * * *', { tags: ['a'] }),
+    jobSpec('b', '@manual'),
+    // It can be acknowledged, and its errors are hostile.
+    jobSpec('f', '* * * * *', { retry: { ...jobSpec('f', '@manual').retry, attempts: 1 } }),
+  ];
+  const handler = ({ job }: { readonly job: string }): void => {
+    if (job === 'f') throw new Error(MARK);
+  };
+  const { sim, send, bugs } = manageBench({ jobs, handler, deployments: 1, sweepIntervalMs: 5_000 });
   await sim.clock.advance(185_000);
   const statuses = new Map<number, number>();
   await fc.assert(

@@ -53,7 +53,17 @@ function operations(): readonly Operation[] {
   );
 }
 
-const KNOWN = ['a', 'b', 'a-20260101T000100Z', 'a-20260101T000000Z-m-abc', 'bench', 'none', '2026-01-01T00:01:00Z'];
+const KNOWN = [
+  'a',
+  'b',
+  'f',
+  'a-20260101T000100Z',
+  'f-20260101T000100Z',
+  'a-20260101T000000Z-m-abc',
+  'bench',
+  'none',
+  '2026-01-01T00:01:00Z',
+];
 
 const NASTY = [
   MARK,

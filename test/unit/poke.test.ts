@@ -66,6 +66,20 @@ describe('a poke', () => {
     for (const { at, scheduledFor } of sim.calls) expect(at - scheduledFor).toBeLessThan(1_000);
   });
 
+  it('sweeps, also if it comes while a tick of the timer is listing', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')], start: T0, latencyMs: 400 });
+    const [instance] = sim.instances;
+    // The first tick: 400 ms each for the container, the first listing and the row.
+    await sim.clock.advance(10_100);
+    await sim.clock.advance(500);
+    const before = instance?.calls.get('list') ?? 0;
+    const answer = instance?.poke();
+    await sim.clock.advance(8_000);
+    await answer;
+    expect(before).toBeGreaterThan(0);
+    expect((instance?.calls.get('list') ?? 0) - before).toBeGreaterThanOrEqual(2);
+  });
+
   it('is one tick for all that come at once, and at most one in five seconds', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')], timersDead: true, start: T0, latencyMs: 50 });
     const [instance] = sim.instances;

@@ -35,9 +35,13 @@ export interface Survey {
    * @returns the time until the next look is due
    * @throws StoreError
    */
-  step(fire: Fire, options: { readonly isFirst: boolean }): Promise<Millis>;
-  /** Makes the next step a sweep. */
-  sweepNext(): void;
+  step(fire: Fire, options: StepOptions): Promise<Millis>;
+}
+
+interface StepOptions {
+  readonly isFirst: boolean;
+  /** Sweeps, however young the last sweep is. */
+  readonly mustSweep: boolean;
 }
 
 export function createSurvey(state: TickState): Survey {
@@ -58,9 +62,6 @@ export function createSurvey(state: TickState): Survey {
     get prepared() {
       return prepared;
     },
-    sweepNext() {
-      lastSweep = undefined;
-    },
     step(fire, options) {
       const step = stepping.then(() => stepOnce(fire, options));
       stepping = step.catch(() => undefined);
@@ -68,7 +69,7 @@ export function createSurvey(state: TickState): Survey {
     },
   };
 
-  async function stepOnce(fire: Fire, { isFirst }: { readonly isFirst: boolean }): Promise<Millis> {
+  async function stepOnce(fire: Fire, { isFirst, mustSweep }: StepOptions): Promise<Millis> {
     if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
     prepared = true;
     if (clockWasSet()) {
@@ -78,7 +79,7 @@ export function createSurvey(state: TickState): Survey {
     }
     planBursts();
     const due = board.due(serviceTime.now());
-    const sweepIsDue = sinceSweep() >= sweepEveryMs || (isFirst && board.anyInFlight);
+    const sweepIsDue = mustSweep || sinceSweep() >= sweepEveryMs || (isFirst && board.anyInFlight);
     const all = sweepIsDue || rounds.going || !isFew(due);
     // Due jobs do not wait for a long listing of all.
     if (!all || rounds.slow) await lookAtEach(fire, due);

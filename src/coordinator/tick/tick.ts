@@ -85,7 +85,6 @@ export function createTicker(coordinator: Coordinator): Ticker {
     },
     async poke(hub, report) {
       const at = serviceTime.now();
-      survey.sweepNext();
       const nextFire: NextFire = (after) => after + POKE_MS;
       const { fire, end } = await whileTicking((stopped) => serve({ hub, report, nextFire, stopped, isPoke: true }));
       if (end === 'stopping') return undefined;
@@ -135,7 +134,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         // Taken before the step: an action that ends during it may set an earlier look than the step returns.
         const actionOver = actions.nextEnd();
         proveHub(fire, left, stopped);
-        const wait = await survey.step(fire, { isFirst });
+        const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst });
         end = 'looked';
         proveHub(fire, left, stopped);
         if (state.hubWatch.mayRace) announce(hub, report, { hubProven: true, isPoke });
