@@ -41,7 +41,7 @@ export type MixName = (typeof MIX_NAMES)[number];
 export interface Mix {
   /** The difference, in a phrase. */
   readonly what: string;
-  /** The number of its histories in `npm run test:all`. `npm test` plays a tenth. */
+  /** The number of its histories in `npm run test:all`. `npm test` plays a twentieth. */
   readonly share: number;
   /**
    * Changes the plain plan of a seed.
