@@ -4,6 +4,7 @@ import { encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
 import type { Listing, ListOptions } from '../../lease/store';
 import { moment } from '../../lease/trust';
+import { burstPlanner } from './plan-bursts';
 import { decideOnAll, runnable } from './decide-on';
 import { heedCordon } from './cordon';
 import type { Fire, TickState } from './fire';
@@ -19,7 +20,6 @@ const TIME_MOVED_MS = 2_000;
  */
 const JOBS_PER_PAGE = 250;
 
-const PLAN_EVERY_MS = 500;
 /** The least time between two sweeps, for each job that they read. It keeps them below 2 % of a core. */
 const SWEEP_JOB_MS = 8;
 /** Sweeps that are set to come this seldom, or less often, are left as they are. */
@@ -49,9 +49,9 @@ export function createSurvey(state: TickState): Survey {
   const { clock, serviceTime, settings } = coordinator;
   const rounds = listingRounds(clock, list);
   const clockWasSet = clockSteps(clock);
+  const planBursts = burstPlanner(state);
   const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
   let prepared = false;
-  let plannedAt: Millis = -Infinity;
   let lastSweep: Millis | undefined;
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
@@ -86,15 +86,6 @@ export function createSurvey(state: TickState): Survey {
     if (all) await lookAtAll(fire);
     planBursts();
     return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), sweepEveryMs - sinceSweep()));
-  }
-
-  /** The number of due times at one instant changes with looks alone, which are seldom where nothing is due. */
-  function planBursts(): void {
-    const { lookAheadMs, longestLookAheadMs: mostMs = lookAheadMs } = settings;
-    const now = clock.monotonic();
-    if (mostMs <= lookAheadMs || now - plannedAt < PLAN_EVERY_MS) return;
-    plannedAt = now;
-    board.planBursts({ lookAheadMs, mostMs, perSecond: state.claimRate.perSecond });
   }
 
   function sinceSweep(): Millis {

@@ -1,19 +1,7 @@
 import { SaxesParser } from 'saxes';
-import type { Metadata } from '../../lease/store';
-import type { BlobProperties } from './scan-blob';
-import { blobOf, scanBlob } from './scan-blob';
-
-/** One blob of a listing. */
-export interface ListedBlob {
-  readonly name: string;
-  readonly etag: string;
-  /** The lease state in the service's terms. */
-  readonly lease: string;
-  readonly endless: boolean;
-  /** The length of its body. */
-  readonly bytes: number;
-  readonly metadata: Metadata;
-}
+import type { BlobProperties, ListedBlob } from './listed-blob';
+import { blobOf } from './listed-blob';
+import { scanBlob } from './scan-blob';
 
 /** One page of a listing, without its Date, which is in a header. */
 export interface ListingPage {

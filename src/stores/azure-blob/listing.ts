@@ -4,7 +4,8 @@ import { type CallOptions, type ListedRow, StoreUnavailableError } from '../../l
 import type { Ask } from './ask';
 import { quoted } from './layout';
 import { leaseOf } from './lease-state';
-import type { ListedBlob, ListingPage } from './listing-xml';
+import type { ListedBlob } from './listed-blob';
+import type { ListingPage } from './listing-xml';
 import { readListing } from './unread-listing';
 
 interface Page extends ListingPage {

@@ -1,4 +1,5 @@
-import type { ListedBlob } from './listing-xml';
+import type { BlobProperties, ListedBlob } from './listed-blob';
+import { blobOf } from './listed-blob';
 
 /** One element without attributes, children or CDATA. */
 const FIELD = /<([A-Za-z_][\w.-]*)(?: ?\/>|>([^<]*)<\/\1>)/y;
@@ -67,14 +68,6 @@ export function scanBlob(text: string, start: number): Scanned | undefined {
   return { blob: blobOf(name, properties, metadata), end: at };
 }
 
-/** The properties of a blob that a listing of ours uses. */
-export interface BlobProperties {
-  readonly etag?: string | undefined;
-  readonly leaseState?: string | undefined;
-  readonly leaseDuration?: string | undefined;
-  readonly contentLength?: string | undefined;
-}
-
 /** Undefined if one of them is in a form that a parser must read. The service writes text of users with entities. */
 function propertiesIn(text: string): BlobProperties | undefined {
   if (text.includes('&') || text.includes('<!')) return undefined;
@@ -88,23 +81,6 @@ function propertiesIn(text: string): BlobProperties | undefined {
     leaseState: property('LeaseState'),
     leaseDuration: property('LeaseDuration'),
     contentLength: property('Content-Length'),
-  };
-}
-
-/** The blob with these fields, as a listing shows it. */
-export function blobOf(
-  name: string | undefined,
-  { etag = '', leaseState = 'available', leaseDuration, contentLength = '0' }: BlobProperties,
-  metadata: readonly (readonly [string, string])[],
-): ListedBlob {
-  return {
-    name: name ?? '',
-    etag,
-    lease: leaseState,
-    endless: leaseDuration === 'infinite',
-    bytes: Number(contentLength),
-    // Makes own properties, so that `__proto__` is a key like any other.
-    metadata: Object.fromEntries(metadata),
   };
 }
 

@@ -1,0 +1,38 @@
+import type { Metadata } from '../../lease/store';
+
+/** One blob of a listing. */
+export interface ListedBlob {
+  readonly name: string;
+  readonly etag: string;
+  /** The lease state in the service's terms. */
+  readonly lease: string;
+  readonly endless: boolean;
+  /** The length of its body. */
+  readonly bytes: number;
+  readonly metadata: Metadata;
+}
+
+/** The properties of a blob that a listing of ours uses. */
+export interface BlobProperties {
+  readonly etag?: string | undefined;
+  readonly leaseState?: string | undefined;
+  readonly leaseDuration?: string | undefined;
+  readonly contentLength?: string | undefined;
+}
+
+/** The blob with these fields, as a listing shows it. */
+export function blobOf(
+  name: string | undefined,
+  { etag = '', leaseState = 'available', leaseDuration, contentLength = '0' }: BlobProperties,
+  metadata: readonly (readonly [string, string])[],
+): ListedBlob {
+  return {
+    name: name ?? '',
+    etag,
+    lease: leaseState,
+    endless: leaseDuration === 'infinite',
+    bytes: Number(contentLength),
+    // Makes own properties, so that `__proto__` is a key like any other.
+    metadata: Object.fromEntries(metadata),
+  };
+}
