@@ -16,7 +16,7 @@ import { NO } from './errors';
 import { jobPrefix, JOBS_PREFIX, parsePartName, partName, quoted } from './layout';
 import type { AskPage } from './listing';
 import { rowOf } from './listing';
-import type { ListedBlob } from './listing-xml';
+import type { ListedBlob } from './listed-blob';
 import { rowCalls } from './rows';
 import { strayNotes } from './strays';
 

@@ -1,6 +1,6 @@
 import { hasUnlistableKey } from '../../core/metadata';
 import type { Strays } from '../../lease/store';
-import type { ListedBlob } from './listing-xml';
+import type { ListedBlob } from './listed-blob';
 
 const STRAYS_NAMED = 10;
 
