@@ -55,7 +55,7 @@ function Loaded({
           <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
         </Notice>
       ) : (
-        <div class="table slim">
+        <div class="table slim changes">
           <table role="table" aria-label="Changes">
             <thead role="rowgroup">
               <tr role="row">

@@ -22,16 +22,37 @@ export function skewText(skewMs: number): string {
   return `${duration(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead' : 'behind'}`;
 }
 
+/** With more deployments, those in trouble come first, and the others are counted. */
+const SHOWN = 5;
+
+function isWell(deployment: Deployment, all: readonly Deployment[]): boolean {
+  const { live, cordon, skewMs, hubProven } = deployment;
+  return live && cordon === null && skewMs === 0 && hubProven !== false && !hasOldFile(deployment, all);
+}
+
+function restOf(all: readonly Deployment[], shown: readonly Deployment[]): string {
+  const bad = all.filter((one) => !shown.includes(one) && !isWell(one, all)).length;
+  return bad === 0 ? 'the others are well' : `${String(bad)} more in trouble`;
+}
+
 /** The deployments in a line, with what is wrong with each. */
 export function Deployments({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
   if (deployments.length === 0) {
     return <p class="deployments muted">No deployment has reported a tick in the last week, so that nothing runs.</p>;
   }
+  const byTrouble = deployments.toSorted((a, b) => Number(isWell(a, deployments)) - Number(isWell(b, deployments)));
+  const shown = deployments.length <= SHOWN ? deployments : byTrouble.slice(0, SHOWN - 1);
   return (
     <ul class="deployments" aria-label="Deployments">
-      {deployments.map((deployment) => (
+      {shown.map((deployment) => (
         <Card key={deployment.name} deployment={deployment} isOld={hasOldFile(deployment, deployments)} />
       ))}
+      {shown.length < deployments.length && (
+        <li>
+          <Link href={pageOf({ view: 'deployments' })}>All {deployments.length} deployments</Link>
+          <span class="second">{restOf(deployments, shown)}</span>
+        </li>
+      )}
     </ul>
   );
 }
@@ -53,7 +74,9 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
         <Badge look={deploymentLook(deployment)} />
       </span>
       <span class="second foreign">
-        reported <Ago at={tickedAt} zone={null} />, {version}
+        <span class="plain">
+          reported <Ago at={tickedAt} zone={null} />, {version}
+        </span>
         {warnings.length > 0 && <span class="warn"> {warnings.join(', ')}</span>}
       </span>
     </li>

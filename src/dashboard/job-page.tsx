@@ -6,7 +6,7 @@ import { now } from './clock';
 import { DueTimes } from './due-times';
 import type { DueTimes as Due, OneJob, Runs } from './model';
 import { HeatMap } from './heat-map';
-import { Ago, Badge, Link, Notice, Skeleton, Time } from './parts';
+import { Ago, Badge, InHowLong, Link, Notice, Skeleton, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
 import { FailureNotice } from './failure-notice';
@@ -155,7 +155,7 @@ function Facts({ job }: { readonly job: OneJob }): JSX.Element {
           <>
             <Time at={nextDueAt} zone={timeZone} />
             <span class="second">
-              <Ago at={nextDueAt} zone={timeZone} />
+              <InHowLong at={nextDueAt} zone={timeZone} />
             </span>
           </>
         )}

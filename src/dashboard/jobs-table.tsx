@@ -4,7 +4,7 @@ import { Bars } from './bars';
 import { now } from './clock';
 import { useHeldOrder } from './held-order';
 import type { Job } from './model';
-import { Ago, Badge, Link, Time } from './parts';
+import { Ago, Badge, InHowLong, Link, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
 import { duration, span } from './time';
@@ -148,7 +148,7 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
           <>
             <Time at={nextDueAt} zone={timeZone} />
             <span class="second">
-              <Ago at={nextDueAt} zone={timeZone} />
+              <InHowLong at={nextDueAt} zone={timeZone} />
             </span>
           </>
         )}
@@ -200,13 +200,13 @@ function detailOf(job: Job, at: number): string {
   }
 }
 
-/** How far the run in progress is: `attempt 2, for 4 min`, `attempt 1 failed, again in 20 s`. */
+/** How far the run in progress is: `attempt 2, for 4 min`, `attempt 2 in 20 s`. */
 function progressOf({ state, currentRun }: Job, at: number): string {
   if (currentRun === null) return '';
   const { attempt, startedAt, retryAt } = currentRun;
   if (state === 'retrying') {
     const wait = retryAt === null ? 0 : Date.parse(retryAt) - at;
-    return `attempt ${String(attempt)} failed${wait > 0 ? `, again in ${span(wait)}` : ''}`;
+    return wait > 0 ? `attempt ${String(attempt + 1)} in ${span(wait)}` : `attempt ${String(attempt)} failed`;
   }
   const since = startedAt === null ? 0 : at - Date.parse(startedAt);
   if (since <= 0) return '';

@@ -190,7 +190,7 @@ function Table({ lanes, hours }: { readonly lanes: readonly Lane[]; readonly hou
           );
         })}
       </ol>
-      <p class="readout foreign" aria-hidden="true">
+      <p class={`readout foreign ${pointed === '' ? '' : 'pointed'}`} aria-hidden="true">
         {pointed === '' ? LEGEND : pointed}
       </p>
     </div>

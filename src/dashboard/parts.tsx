@@ -103,6 +103,11 @@ export function Ago({ at, zone }: TimeProps): JSX.Element {
   );
 }
 
+/** In how long a due time comes. One that has come since the last answer is no longer the next, and never past. */
+export function InHowLong({ at, zone }: TimeProps): JSX.Element {
+  return Date.parse(at) > now.value ? <Ago at={at} zone={zone} /> : <>now</>;
+}
+
 function inBothZones(at: number, zone: string | null | undefined): string {
   const mine = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zones = new Set([mine, zone ?? 'UTC', 'UTC']);

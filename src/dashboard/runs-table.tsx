@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { changed, go, param } from './address';
+import { changed, param } from './address';
 import type { Failure } from './api';
 import type { Runs, RunSummary } from './model';
 import { Badge, Link, Notice, sentence, Skeleton } from './parts';
@@ -8,18 +8,12 @@ import { topicOf } from './help-topics';
 import { FailureNotice } from './failure-notice';
 import { duration, fullTime, zoneOf } from './time';
 import { runHref, runTitle } from './timeline';
+import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
+import { TRIGGER_WORDS } from './words';
 import { OUTCOME_LOOKS, plural, reasonText } from './words';
 
-const TRIGGERS: Readonly<Record<NonNullable<RunSummary['trigger']>, string>> = {
-  schedule: 'schedule',
-  catchUp: 'catch-up',
-  takeOver: 'take-over',
-  manual: 'request',
-  backfill: 'back-fill',
-};
-
 export function triggerWord(trigger: RunSummary['trigger']): string {
-  return trigger === null ? '' : TRIGGERS[trigger];
+  return trigger === null ? '' : TRIGGER_WORDS[trigger];
 }
 
 /** The choice of runs in the address, as a query of the API. */
@@ -28,6 +22,10 @@ export function runsPath(job: string, limit: number): string {
   const outcome = param('outcome');
   if (outcome === 'bad') query.set('failed', 'true');
   else if (outcome !== undefined && outcome in OUTCOME_LOOKS) query.set('outcome', outcome);
+  for (const name of ['trigger', 'channel', 'actor']) {
+    const value = param(name);
+    if (value !== undefined) query.set(name, value);
+  }
   const cursor = param('cursor');
   if (cursor !== undefined) query.set('cursor', cursor);
   return `runs?${query.toString()}`;
@@ -44,19 +42,7 @@ export function RunsTable({ runs, failure, zone }: RunsTableProps): JSX.Element 
     <section>
       <div class="section-head">
         <h2>Runs</h2>
-        <select
-          aria-label="Outcome of the runs"
-          value={param('outcome') ?? ''}
-          onChange={({ currentTarget: { value } }) => go(changed({ outcome: value, cursor: undefined }))}
-        >
-          <option value="">All outcomes</option>
-          <option value="bad">Failed, timed out or stalled</option>
-          {Object.entries(OUTCOME_LOOKS).map(([outcome, { word }]) => (
-            <option key={outcome} value={outcome}>
-              {word}
-            </option>
-          ))}
-        </select>
+        <RunFilters />
       </div>
       {runs === undefined ? (
         failure === undefined ? (
@@ -79,7 +65,7 @@ function Listed({
   readonly zone: string | null;
 }): JSX.Element {
   const isFirst = param('cursor') === undefined;
-  const isChosen = param('outcome') !== undefined;
+  const isChosen = FILTERS.some((name) => param(name) !== undefined);
   return (
     <>
       {problems.map((problem) => (
@@ -88,10 +74,10 @@ function Listed({
         </p>
       ))}
       {runs.length === 0 ? (
-        <Notice title={isChosen ? 'No run has this outcome here' : isFirst ? 'No run yet' : 'No older run'}>
+        <Notice title={isChosen ? 'No run matches' : isFirst ? 'No run yet' : 'No older run'}>
           {isChosen ? (
             <p>
-              <Link href={changed({ outcome: undefined, cursor: undefined })}>Show all runs</Link>
+              <Link href={changed(NO_FILTER)}>Show all runs</Link>
             </p>
           ) : (
             <p>Every due time appears here with its outcome, whether it runs or not.</p>
@@ -142,7 +128,7 @@ function Rows({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly z
 }
 
 function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string | null }): JSX.Element {
-  const { runId, scheduledFor, outcome, reason, trigger, latenessMs, durationMs, count } = run;
+  const { runId, scheduledFor, outcome, reason, trigger, latenessMs, durationMs, count, origin } = run;
   const isPlain = reason === null || reason === 'completed';
   return (
     <tr role="row">
@@ -162,6 +148,14 @@ function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string
       </td>
       <td role="cell" class="r-by muted">
         {triggerWord(trigger)}
+        {origin !== null && (
+          <>
+            {' · '}
+            <Link href={changed({ actor: origin.actor, cursor: undefined })} class="foreign">
+              {origin.actor}
+            </Link>
+          </>
+        )}
       </td>
       <td role="cell" class="r-late">
         {latenessMs === null || latenessMs < 1_000 ? '' : <span class="warn">{duration(latenessMs)}</span>}

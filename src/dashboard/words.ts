@@ -1,5 +1,5 @@
 import type { Reason } from '../core/fate';
-import type { Job, Outcome } from './model';
+import type { Job, Outcome, RunSummary } from './model';
 
 /** A colour's meaning. It never stands alone: an icon and a word go with it. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
@@ -130,6 +130,15 @@ const REASONS: Readonly<Record<Reason, string>> = {
   paused: 'the job was paused',
   disabled: 'the job was disabled in the jobs file',
   scheduleChanged: 'the schedule was changed before it was decided',
+};
+
+/** What started a run. */
+export const TRIGGER_WORDS: Readonly<Record<NonNullable<RunSummary['trigger']>, string>> = {
+  schedule: 'schedule',
+  catchUp: 'catch-up',
+  takeOver: 'take-over',
+  manual: 'request',
+  backfill: 'back-fill',
 };
 
 export function reasonText(reason: string): string {

@@ -1,17 +1,110 @@
-// A dashboard with the jobs of a shop, for a look at it and for its pictures. Prints its address.
+// A dashboard for a look at it and for its pictures: `shop`, `empty`, `many` or `long`. Prints its address.
+import { ABILITIES, encodePresence } from '../../src/core/presence';
 import { pauseJob } from '../../src/operator/pause';
+import type { DashboardServer } from './dashboard';
 import { serveDashboard } from './dashboard';
 import { SHOP, shopHandler } from './dashboard-world';
+import { jobSpec } from './job';
 
-async function main(): Promise<void> {
-  const { url, sim } = await serveDashboard({
-    ...{ jobs: SHOP, handler: shopHandler, deployments: 3, pastMs: 13 * 3_600_000 },
-    ...{ environment: { name: 'production', color: 'red' }, port: Number(process.argv[2] ?? 0) },
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const COMMON = { environment: { name: 'production', color: 'red' } } as const;
+
+/** The jobs of a shop, a night after the payment provider failed. */
+async function shop(): Promise<DashboardServer> {
+  const server = await serveDashboard({
+    ...{ ...COMMON, jobs: SHOP, handler: shopHandler, deployments: 3, pastMs: 8 * HOUR },
   });
   const spec = SHOP.find(({ name }) => name === 'export-ledger');
   if (spec === undefined) throw new Error('there is no job to pause');
-  await pauseJob(sim.store, { name: spec.name, spec }, { by: 'anna@example.com', note: 'the ledger moves' });
-  console.log(url);
+  await pauseJob(server.sim.store, { name: spec.name, spec }, { by: 'anna@example.com', note: 'the ledger moves' });
+  await send(server, 'deployments/d3/cordon', { note: 'a new disk' });
+  await send(server, 'jobs/send-order-mails/pause', { note: 'the mail server is full' });
+  await send(server, 'jobs/send-order-mails/resume', { reason: 'it has room again' });
+  await send(server, 'jobs/refresh-exchange-rates/runs', { reason: 'the rates of Friday were wrong' });
+  await presence(server, 'west-europe-old', { tickedAt: Date.now() - 40 * MINUTE, skewMs: -7_400, revision: -1 });
+  return server;
+}
+
+function empty(): Promise<DashboardServer> {
+  return serveDashboard({ ...COMMON, jobs: [], deployments: 1, pastMs: 0, reported: false });
+}
+
+/** 1,000 jobs, of which some fail, and 60 deployments. */
+async function many(): Promise<DashboardServer> {
+  const jobs = Array.from({ length: 1_000 }, (_, index) =>
+    jobSpec(
+      `report-${String(index).padStart(4, '0')}`,
+      index % 10 === 0 ? '* * * * *' : `${String(index % 60)} * * * *`,
+      {
+        description: `Report ${String(index)}`,
+        tags: [['billing', 'mail', 'stock'][index % 3] ?? ''],
+      },
+    ),
+  );
+  const server = await serveDashboard({
+    ...{ ...COMMON, jobs, deployments: 1, pastMs: 12 * MINUTE },
+    handler: ({ job }) => {
+      if (job.endsWith('70')) throw new Error('The report has no data');
+    },
+  });
+  for (let index = 1; index < 60; index += 1) await presence(server, `region-${String(index).padStart(2, '0')}`, {});
+  return server;
+}
+
+/** A job with 1,000 runs, of which the last one has said a lot, one that has never run, and many changes. */
+async function long(): Promise<DashboardServer> {
+  const jobs = [jobSpec('import-orders', '* * * * *'), jobSpec('never-run', '@manual')];
+  const start = Date.now();
+  const server = await serveDashboard({
+    ...{ ...COMMON, jobs, deployments: 1, pastMs: 17 * HOUR },
+    handler: (context) => {
+      const isLast = start - context.scheduledFor.getTime() < 3 * MINUTE;
+      for (let line = 1; isLast && line <= 1_500; line += 1) context.log(`order ${String(line)} of 1500 is imported`);
+    },
+  });
+  for (let index = 0; index < 30; index += 1) {
+    const note = { note: `planned work ${String(index + 1)}` };
+    await send(server, 'jobs/import-orders/pause', note);
+    await send(server, 'jobs/import-orders/resume', { reason: 'it is done' });
+  }
+  return server;
+}
+
+async function send({ url }: DashboardServer, path: string, body: object): Promise<void> {
+  const headers = { 'content-type': 'application/json', 'x-cronlease-request': '1' };
+  const { status } = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  // The clock of the demo moves in steps: changes of one instant have no order.
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  if (status >= 300) throw new Error(`${path} answered ${String(status)}`);
+}
+
+async function presence(
+  { sim }: DashboardServer,
+  deployment: string,
+  changes: Partial<Parameters<typeof encodePresence>[0]>,
+): Promise<void> {
+  const facts = {
+    instance: 'a',
+    hub: 'hub@account',
+    version: '0.1.0',
+    revision: 0,
+    jobs: '0'.repeat(16),
+    rival: undefined,
+  };
+  const rest = { tickedAt: sim.clock.now(), hubProven: true, abilities: ABILITIES, skewMs: 0, ...changes };
+  await sim.store.writePresence(
+    deployment,
+    encodePresence({ ...facts, ...rest, revision: Math.max(0, rest.revision ?? 0) }),
+    undefined,
+  );
+}
+
+const WORLDS = { shop, empty, many, long } as const;
+
+async function main(): Promise<void> {
+  const world = Object.entries(WORLDS).find(([name]) => name === process.argv[2])?.[1] ?? shop;
+  console.log((await world()).url);
 }
 
 void main();
