@@ -55,18 +55,13 @@ export function createSurvey(state: TickState): Survey {
   let lastSweep: Millis | undefined;
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
-  /** A poke may come during the timer's tick: both share one listing in parts. */
-  let stepping: Promise<unknown> = Promise.resolve();
+  const inTurn = turns();
 
   return {
     get prepared() {
       return prepared;
     },
-    step(fire, options) {
-      const step = stepping.then(() => stepOnce(fire, options));
-      stepping = step.catch(() => undefined);
-      return step;
-    },
+    step: (fire, options) => inTurn(() => stepOnce(fire, options)),
   };
 
   async function stepOnce(fire: Fire, { isFirst, mustSweep }: StepOptions): Promise<Millis> {
@@ -160,6 +155,16 @@ export function createSurvey(state: TickState): Survey {
 /** Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often. */
 function sweepInterval(setMs: Millis, jobs: number): Millis {
   return Math.max(setMs, Math.min(SPREAD_UP_TO_MS, jobs * SWEEP_JOB_MS));
+}
+
+/** One step after another: a poke may come during the timer's tick, and both share one listing in parts. */
+function turns(): <T>(step: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (step) => {
+    const own = last.then(step);
+    last = own.catch(() => undefined);
+    return own;
+  };
 }
 
 /** The returned function returns whether somebody set the wall clock, or the machine slept, since its last call. */
