@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Sitting } from './kept';
 import { describeMachine } from './machine';
@@ -48,7 +48,9 @@ async function measure(options: Options, root: string): Promise<number> {
   const keep = (sitting: Sitting): void => writeResults(sitting, path.resolve(root, kept));
   const sitting = await inRoom(root, (room) => sit(options, room, machine, keep));
   if (sitting === 'interrupted') {
-    console.error(`Interrupted. The results so far are in ${kept}.`);
+    console.error(
+      existsSync(path.resolve(root, kept)) ? `Interrupted. The results so far are in ${kept}.` : 'Interrupted.',
+    );
     return 130;
   }
   writeResults(sitting, out);

@@ -1,7 +1,7 @@
 import { pause } from '../../test/chaos/time';
 import type { BenchJob } from '../load';
 import { type System, WORKERS } from '../systems/system';
-import { startUsage } from './usage';
+import { usageDuring } from './usage';
 import { inWorld, type WorldOptions } from './world';
 
 /** What jobs cost of which none is due. */
@@ -41,9 +41,7 @@ export async function idleOnce(options: IdleOptions): Promise<IdleResult> {
   return inWorld({ ...options, jobs, clockShiftsMs: [0, 0, 0] }, async (world) => {
     await world.running.settled();
     await pause(WARM_MS, signal);
-    const end = await startUsage(world.running, world.backend);
-    await pause(seconds * 1000, signal);
-    const usage = await end();
+    const usage = await usageDuring(world.running, world.backend, () => pause(seconds * 1000, signal));
     const calls = usage.calls && Object.values(usage.calls).reduce((sum, count) => sum + count, 0);
     return {
       ...{ system: system.name, jobs: options.jobs, seconds: usage.seconds, workerMb: usage.workerMb },

@@ -5,7 +5,7 @@ import { type BenchJob, jobsOf, type Load, loadName } from '../load';
 import type { System } from '../systems/system';
 import { judgeSettled } from './judge-settled';
 import type { Result } from './result';
-import { startUsage, type Usage } from './usage';
+import { type Usage, usageDuring } from './usage';
 import { inWorld, type World, type WorldOptions } from './world';
 
 export interface RunOptions extends Pick<WorldOptions, 'scratch' | 'guard' | 'profileInto'> {
@@ -67,15 +67,12 @@ async function measureRate(world: World, jobs: readonly BenchJob[], options: Run
   const from = Math.ceil((trueNow() + WARM_MS) / 1000) * 1000;
   const through = from + seconds * 1000;
   await pause(from - trueNow(), signal);
-  const end = await startUsage(world.running, world.backend);
-  const span0 = trueNow();
-  await pause(through - trueNow(), signal);
-  const usage = await end();
-  const span1 = trueNow();
+  const usage = await usageDuring(world.running, world.backend, () => pause(through - trueNow(), signal));
+  const span = [from, from + usage.seconds * 1000] as const;
   const dues = Array.from({ length: seconds }, (_, second) => from + second * 1000);
   const expected = { jobs: jobs.map(({ name }) => name), dues };
   await drain(world, expected, signal);
-  return { expected, span: [span0, span1], usage };
+  return { expected, span, usage };
 }
 
 async function measureBurst(world: World, jobs: readonly BenchJob[], options: RunOptions): Promise<Measured> {
@@ -83,13 +80,13 @@ async function measureBurst(world: World, jobs: readonly BenchJob[], options: Ru
   await world.running.settled();
   const first = Math.ceil((trueNow() + LEAD_MS) / MINUTE_MS) * MINUTE_MS;
   const last = first + (bursts - 1) * MINUTE_MS;
-  const end = await startUsage(world.running, world.backend);
-  const span0 = trueNow();
-  await pause(last - trueNow(), signal);
   const expected = { jobs: jobs.map(({ name }) => name), dues: [last] };
-  await drain(world, expected, signal);
-  const usage = await end();
-  return { expected, span: [span0, trueNow()], usage };
+  const from = trueNow();
+  const usage = await usageDuring(world.running, world.backend, async () => {
+    await pause(last - trueNow(), signal);
+    await drain(world, expected, signal);
+  });
+  return { expected, span: [from, trueNow()], usage };
 }
 
 async function waitForEach(world: World, count: number, signal: AbortSignal): Promise<void> {

@@ -21,8 +21,8 @@ export interface Usage {
 
 const SAMPLE_MS = 500;
 
-/** Begins to measure; the returned function ends it. */
-export async function startUsage(running: Running, backend: Backend): Promise<() => Promise<Usage>> {
+/** What the workers and the server use while `work` lasts. */
+export async function usageDuring(running: Running, backend: Backend, work: () => Promise<void>): Promise<Usage> {
   const pids = running.pids();
   let workerMb = 0;
   const sample = (): void => {
@@ -36,19 +36,21 @@ export async function startUsage(running: Running, backend: Backend): Promise<()
   const startedAt = performance.now();
   const fromUs = Number(process.hrtime.bigint() / 1000n);
   const timer = setInterval(sample, SAMPLE_MS);
-  return async () => {
+  try {
+    await work();
+  } finally {
     clearInterval(timer);
-    sample();
-    const workersCpuMs = cpuMs(pids) - workersBefore;
-    const backendCpuMs = cpuMs(backend.pids) - backendBefore;
-    // All of these are children of this process.
-    const ownCpuMs = cpuMs([process.pid]) - ownBefore;
-    const machineMs = machineCpuMs() - machineBefore;
-    const seconds = (performance.now() - startedAt) / 1000;
-    const othersShare = Math.max(0, machineMs - ownCpuMs) / (seconds * 1000 * os.cpus().length);
-    const calls = difference(await backend.calls(), callsBefore);
-    return { fromUs, seconds, workersCpuMs, backendCpuMs, othersShare, workerMb, calls };
-  };
+  }
+  sample();
+  const workersCpuMs = cpuMs(pids) - workersBefore;
+  const backendCpuMs = cpuMs(backend.pids) - backendBefore;
+  // All of these are children of this process.
+  const ownCpuMs = cpuMs([process.pid]) - ownBefore;
+  const machineMs = machineCpuMs() - machineBefore;
+  const seconds = (performance.now() - startedAt) / 1000;
+  const othersShare = Math.max(0, machineMs - ownCpuMs) / (seconds * 1000 * os.cpus().length);
+  const calls = difference(await backend.calls(), callsBefore);
+  return { fromUs, seconds, workersCpuMs, backendCpuMs, othersShare, workerMb, calls };
 }
 
 type Counts = Readonly<Record<string, number>>;
