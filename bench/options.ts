@@ -13,7 +13,7 @@ or into .tmp/bench if options leave something out.
   --systems NAME,…      these systems only; --list names them
   --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due)
   --loads LOAD,…        these loads only, such as 100/s,1000/min
-  --repetitions N       each load so many times, in turn (2)
+  --repetitions N       each load so many times, in turn (2); a whole run with 2 takes about three hours
   --seconds N           how long a rate is measured (20)
   --bursts N            how many minutes in a row a burst is measured; the last one counts (1)
   --skew MS             how far the workers' clocks are apart in the skewed runs; 0: no skewed runs (150)

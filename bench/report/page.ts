@@ -26,10 +26,10 @@ export function pageOf(sitting: Sitting): string {
       const table = loadTables(results)[index];
       if (first === undefined || table === undefined) return [];
       const plot = first.skewMs === 0 ? [`![${title}](performance/${plotFile(first.load)})`] : [];
-      return [`## ${title}`, ...plot, markdownTable(table)];
+      return [`## ${title}`, ...plot, markdownTable(table), madeAt(sitting)];
     }),
-    ...killed(kills.length === 0 ? undefined : markdownTable(killTable(kills))),
-    ...idle(idles.length === 0 ? undefined : markdownTable(idleTable(idles))),
+    ...(kills.length === 0 ? [] : [...KILLED, markdownTable(killTable(kills)), madeAt(sitting)]),
+    ...(idles.length === 0 ? [] : [...IDLE, markdownTable(idleTable(idles)), madeAt(sitting)]),
     ...calls(sitting),
     ...caveats(sitting),
   ].join('\n\n');
@@ -83,27 +83,25 @@ function compared({ results, kills, idles, leftOut, failures }: Sitting): string
   ];
 }
 
-function killed(table: string | undefined): string[] {
-  if (table === undefined) return [];
-  return [
-    '## A killed worker',
-    'One worker runs a long job when it gets `kill -9`; five other jobs are due each second, or each minute where the ' +
-      'system has no seconds. `never` means not within 90 s. Nothing starts a worker again.',
-    table,
-  ];
+const KILLED = [
+  '## A killed worker',
+  'One worker runs a long job when it gets `kill -9`; five other jobs are due each second, or each minute where the ' +
+    'system has no seconds. `never` means not within 90 s. Nothing starts a worker again.',
+];
+
+const IDLE = [
+  '## Nothing due',
+  'Jobs that are not due for hours. The calls of an hour are extrapolated. Calls are requests to blob storage, ' +
+    'commands of Redis (those inside its scripts too), messages to etcd, and transactions of PostgreSQL.',
+];
+
+/** Tables may outlive the sitting that made them. */
+function madeAt({ machine: { commit, at } }: Sitting): string {
+  return `Commit \`${commit}\`, ${at}.`;
 }
 
-function idle(table: string | undefined): string[] {
-  if (table === undefined) return [];
-  return [
-    '## Nothing due',
-    'Jobs that are not due for hours. The calls of an hour are extrapolated. Calls are requests to blob storage, ' +
-      'commands of Redis (those inside its scripts too), messages to etcd, and transactions of PostgreSQL.',
-    table,
-  ];
-}
-
-function calls({ results }: Sitting): string[] {
+function calls(sitting: Sitting): string[] {
+  const { results } = sitting;
   const loads = [...new Set(results.map(({ load }) => load))];
   const tables = loads.flatMap((load) => callsTable(results, load) ?? []);
   if (tables.length === 0) return [];
@@ -111,6 +109,7 @@ function calls({ results }: Sitting): string[] {
     '## Calls by kind',
     'Requests to blob storage for each run, losers of races and listings included.',
     ...tables.flatMap((table) => [`**${table.title.replace('calls by kind, ', '')}**`, markdownTable(table)]),
+    madeAt(sitting),
   ];
 }
 

@@ -100,7 +100,7 @@ describe('the guides', () => {
 
 describe('ARCHITECTURE', () => {
   it('cites code that exists', () => {
-    const cited = [...architecture.matchAll(/`((?:src|test)\/[\w./-]+\.ts):(\w+)`/g)];
+    const cited = [...architecture.matchAll(/`((?:src|test|bench)\/[\w./-]+\.ts):(\w+)`/g)];
     expect(cited.length).toBeGreaterThan(30);
     for (const [, file = '', symbol = ''] of cited) {
       expect(existsSync(path.join(root, file)), file).toBe(true);
