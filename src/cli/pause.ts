@@ -64,6 +64,8 @@ function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): r
   switch (how) {
     case 'claimed':
       return [`Run ${runId} was claimed before the pause: it starts${where} at ${show(startsAt)}.`];
+    case 'claimedEarly':
+      return [`Run ${runId} was claimed before the pause, and does not start: its due time is recorded as paused.`];
     case 'running':
       return [`Run ${runId} is running${where}, and continues. To end it: cronlease cancel ${job}`];
     case 'waiting':

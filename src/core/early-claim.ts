@@ -7,6 +7,9 @@ const WAIT_RESERVE_MS = 5_000;
 /** The first renewal after a wait comes this long after the due time: a short run is over by then. */
 const RENEW_AFTER_DUE_MS = 2_000;
 
+/** A claim that was made longer before its due time than this reads its control again before its handler. */
+export const READS_CONTROL_AGAIN_MS: Millis = 7_000;
+
 /** The longest wait for a due time that a lease covers without a renewal. */
 export function longestWait(mostLeaseMs: Millis): Millis {
   return mostLeaseMs * WAIT_SHARE - WAIT_RESERVE_MS;

@@ -1,5 +1,6 @@
 import type { Control, Pause } from '../core/control';
 import { currentPause } from '../core/control';
+import { READS_CONTROL_AGAIN_MS } from '../core/early-claim';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
@@ -9,7 +10,8 @@ import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 
 /**
- * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues.
+ * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues, unless it was claimed
+ * early: {@link stillRuns}.
  *
  * @param pause.until when the pause is to end by itself
  * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `ControlFull`
@@ -64,6 +66,9 @@ export function resumeJob(
   );
 }
 
+/** An early claim has not read its control again before this long before its due time. */
+const READ_BEFORE_MS = 2_500;
+
 /** A run that was claimed before the pause. */
 export interface StillRuns {
   /** Undefined: a due time is being claimed at this moment, and its run has no id yet. */
@@ -72,9 +77,10 @@ export interface StillRuns {
   /** When its attempt starts; 0 if unknown. */
   readonly startsAt: number;
   /**
-   * `claimed`: it waits for its due time. `running`: an attempt is running. `waiting`: it waits for its next attempt.
+   * `claimed`: it waits for its due time. `claimedEarly`: so it does, and it reads the pause before its handler starts.
+   * `running`: an attempt is running. `waiting`: it waits for its next attempt.
    */
-  readonly how: 'claimed' | 'running' | 'waiting';
+  readonly how: 'claimed' | 'claimedEarly' | 'running' | 'waiting';
 }
 
 /** The run of a paused job that the pause does not stop, because it was claimed before. */
@@ -89,9 +95,12 @@ export async function stillRuns(
   if (runId === undefined) {
     return lease === 'held' ? { runId, deployment: undefined, startsAt: 0, how: 'claimed' } : undefined;
   }
-  const { phase, started = 0, notBefore = 0, incumbent } = row ?? { phase: 'idle' };
+  const { phase, started = 0, claimedAt = started, notBefore = 0, incumbent } = row ?? { phase: 'idle' };
   if (phase !== 'running') return { runId, deployment: incumbent, startsAt: notBefore, how: 'waiting' };
-  return { runId, deployment: incumbent, startsAt: started, how: started > now ? 'claimed' : 'running' };
+  const claim = { runId, deployment: incumbent, startsAt: started };
+  if (started <= now) return { ...claim, how: 'running' };
+  const readsPause = started - claimedAt > READS_CONTROL_AGAIN_MS && started - now > READ_BEFORE_MS;
+  return { ...claim, how: readsPause ? 'claimedEarly' : 'claimed' };
 }
 
 /** A pause that ends as it begins holds nothing back. Its end still excuses a job from `alertAfter`. */

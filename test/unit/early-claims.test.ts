@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { runIdOf, recordKey } from '../../src/core/key';
+import { pauseJob, stillRuns } from '../../src/operator/pause';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
@@ -45,8 +46,12 @@ describe('before a burst of due times', () => {
   it('a job that was paused since its claim does not run, and its due time is recorded as paused', async () => {
     const sim = burst();
     await claimedEarly(sim);
-    const pause = { by: 'ann', note: 'incident', since: sim.clock.now(), until: undefined };
-    await sim.control(name(3), (control) => ({ ...control, pauses: [pause] }));
+    const subject = { name: name(3), spec: jobSpec(name(3), '@hourly') };
+    await pauseJob(sim.store, subject, { by: 'ann', note: 'incident' });
+    expect(await stillRuns(sim.store, subject)).toMatchObject({ how: 'claimedEarly', startsAt: DUE });
+    await sim.clock.advanceTo(DUE - SECOND);
+    // The attempt has read its control by now: a pause that began at this moment would come too late.
+    expect(await stillRuns(sim.store, subject)).not.toMatchObject({ how: 'claimedEarly' });
     await sim.clock.advanceTo(DUE + 5 * SECOND);
     expect(sim.calls.map(({ job }) => job)).not.toContain(name(3));
     expect(sim.calls).toHaveLength(JOBS - 1);

@@ -2,7 +2,7 @@ import type { EpochMs, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import type { Control } from '../../core/control';
 import { pauseAt } from '../../core/control';
-import { DATE_BEHIND_MS } from '../../core/job';
+import { READS_CONTROL_AGAIN_MS } from '../../core/early-claim';
 import { ForeignMetadataError } from '../../core/metadata';
 import { StoreError } from '../../lease/store';
 import type { HeldRow } from '../held';
@@ -27,8 +27,8 @@ export async function waitForDue(
   signal: AbortSignal,
   onControl: (control: Control) => void,
 ): Promise<boolean> {
-  const { claimed, coordinator, report, job } = held;
-  if (due - claimed.date > coordinator.settings.lookAheadMs + DATE_BEHIND_MS) {
+  const { claimed, report, job } = held;
+  if (due - claimed.date > READS_CONTROL_AGAIN_MS) {
     await waitUntil(held, due, due - READ_CONTROL_MS, signal);
     if (signal.aborted) return false;
     try {
