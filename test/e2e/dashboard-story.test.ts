@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { layoutShift, openBrowser, openPage, pageWidth, seriousFindings, sinceOpened } from '../support/browser';
 import type { DashboardServer } from '../support/dashboard';
@@ -17,6 +17,16 @@ let page: Page & { readonly troubles: string[] };
 async function visit(query = '', options: Parameters<typeof openPage>[1] = {}): Promise<void> {
   page = await openPage(browser, options);
   await page.goto(`${server.url}${query}`);
+}
+
+/** The newest one: another one may be in progress. */
+function failedRun(): Locator {
+  return page
+    .getByRole('table', { name: 'Runs' })
+    .getByRole('row')
+    .filter({ hasText: 'Failed' })
+    .locator('a.job')
+    .first();
 }
 
 beforeAll(async () => {
@@ -44,7 +54,7 @@ describe('somebody on call', () => {
     await visit();
     await page.getByRole('link', { name: 'Need attention 1' }).click();
     await page.getByRole('link', { name: 'rebuild-search-index' }).click();
-    await page.getByRole('table', { name: 'Runs' }).locator('a.job').first().click();
+    await failedRun().click();
     await page.locator('.error').waitFor();
     const error = await page.locator('.error').innerText();
     expect(error).toContain('NonRetryableError: The index "products" is read-only');
@@ -104,7 +114,7 @@ describe('somebody on call', () => {
 
   it('finds what to do about a reason, a state and an error, and comes back', async () => {
     await visit('?job=rebuild-search-index');
-    await page.getByRole('table', { name: 'Runs' }).locator('a.job').first().click();
+    await failedRun().click();
     await page.getByRole('link', { name: 'What to do about nonRetryable' }).click();
     await page.getByRole('heading', { name: 'nonRetryable' }).waitFor();
     expect(new URL(page.url())).toMatchObject({ search: '?view=help', hash: '#nonretryable' });
