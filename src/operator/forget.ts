@@ -6,7 +6,7 @@ import { forgottenRow, lostAttempt, PAST_ATTEMPTS } from '../core/row';
 import { inParallel } from './in-parallel';
 import { currentRun, stateIn } from './job-state';
 import { OperatorError } from './operator-error';
-import { letGo, takeLease, writeEnd, writeHeld, writeStretches } from './take-lease';
+import { contended, letGo, takeLease, writeEnd, writeHeld, writeStretches } from './take-lease';
 import type { Desk, Holding } from './take-lease';
 
 const PIECES = 500;
@@ -62,7 +62,8 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
   const manualTaken = Math.max(row.manualTaken, ...numbers);
   const kept = { ...last, manualTaken, revision: Math.max(row.revision, revision) };
   await writeHeld(desk, holding, forgottenRow(kept, state.now));
-  await letGo(desk, holding);
+  // If this machine slept, the job may be back in a file and at work. Asked again, the command finishes or refuses.
+  if (!(await letGo(desk, holding))) throw contended(holding.whose);
   await removePieces(desk, job);
   await removeControl(desk, job);
   return { forgottenAt: state.now, already: false, endedRun: current };

@@ -71,7 +71,8 @@ function leaseHeld(whose: string, longestMs: Millis): OperatorError {
   );
 }
 
-function contended(whose: string): OperatorError {
+/** Others have changed what this command was about to change. */
+export function contended(whose: string): OperatorError {
   return new OperatorError('Contended', `${whose} was changed by others meanwhile: try again`);
 }
 
@@ -93,9 +94,13 @@ export async function renewHeld({ store }: Desk, { job, whose, leaseId }: Holdin
   if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
 }
 
-/** Releases the lease, once everything is written: readers take the row for settled. */
-export async function letGo({ store }: Desk<RowStore>, { job, leaseId }: Holding): Promise<void> {
-  await store.release(job, leaseId);
+/**
+ * Releases the lease, once everything is written: readers take the row for settled.
+ *
+ * @returns whether it was still held: somebody else may have the row otherwise
+ */
+export async function letGo({ store }: Desk<RowStore>, { job, leaseId }: Holding): Promise<boolean> {
+  return (await store.release(job, leaseId)) === 'released';
 }
 
 /** Writes the records that the row owes. An existing record is kept. */

@@ -253,6 +253,22 @@ describe('forget', () => {
     expect(await sim.records('a')).toMatchObject([{ outcome: 'succeeded' }]);
   });
 
+  it('removes nothing of a job that is at work again by the time when the machine wakes', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
+    await sim.clock.advance(MINUTE + 5_000);
+    stopAll(sim);
+    await sim.clock.advance(40_000);
+    // It sleeps between the row and the release.
+    const asleep = intercepted(sim.store, 'release', (release) => async (...given) => {
+      sim.startInstance('d2', { revision: 2 });
+      await sim.clock.advance(2 * MINUTE);
+      await sim.control('a', (control) => ({ ...control, cancel: 'kept' }));
+      return release(...given);
+    });
+    await expect(forget(sim, { revision: 1, store: asleep })).rejects.toMatchObject({ code: 'Contended' });
+    expect((await sim.store.readControl(JOB.name)).control?.metadata).toMatchObject({ cancel: 'kept' });
+  });
+
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     for (let last = 1; last < 14; last += 1) {
       const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });

@@ -27,8 +27,10 @@ export async function waitForDue(
   signal: AbortSignal,
   onControl: (control: Control) => void,
 ): Promise<boolean> {
-  const { claimed, report, job } = held;
-  if (due - claimed.date > READS_CONTROL_AGAIN_MS) {
+  const { claimed, row, report, job } = held;
+  // The answer to the claim may have come long after its decision.
+  const decidedAt = Math.min(claimed.date, row.claimedAt ?? claimed.date);
+  if (due - decidedAt > READS_CONTROL_AGAIN_MS) {
     await waitUntil(held, due, due - READ_CONTROL_MS, signal);
     if (signal.aborted) return false;
     try {
