@@ -102,7 +102,9 @@ export function createTicker(coordinator: Coordinator): Ticker {
       actions.wake();
     };
     const done = work(stop.signal);
-    const running = { wake, done: done.then(() => undefined) };
+    // An error reaches the caller. A second promise that rejects, and that nobody awaits, would end the process.
+    const over = (): void => undefined;
+    const running = { wake, done: done.then(over, over) };
     coordinator.ticks.add(running);
     try {
       return await done;
