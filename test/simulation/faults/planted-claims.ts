@@ -17,6 +17,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   {
     name: 'claim-without-if-match',
     what: 'no If-Match on the claim',
+    mix: 'hubs',
     edits: [
       {
         file: 'stores/memory/store.ts',
