@@ -5,7 +5,7 @@ import type { JobSpec } from '../core/job';
 import { recordKey } from '../core/key';
 import type { LeaseStore } from '../lease/store';
 import { StoreUnavailableError } from '../lease/store';
-import { explainTime } from '../operator/explain';
+import { explainRequest } from '../operator/explain';
 import type { Explanation } from '../operator/explain';
 import type { RequestedRun } from '../operator/request';
 import { requestRun, shortId } from '../operator/request';
@@ -96,7 +96,7 @@ async function request(
       withoutJson(options),
     );
   }
-  const { fate, reason, record } = await untilOver(store, wanted, requestedAt);
+  const { fate, reason, record } = await untilOver(store, wanted, requestedAt, id);
   if (options.json) printJson({ job, runId, requestedAt: iso(requestedAt), outcome: fate, reason, record });
   else print(endText(runId, { fate, reason, record }));
   return fate === 'succeeded' ? OK : UNSUCCESSFUL;
@@ -128,11 +128,16 @@ const POLL_AFTER_TROUBLE_MS = 5_000;
 const OPEN: ReadonlySet<string> = new Set(['pending', 'running', 'retrying']);
 
 /** Waits until the requested run is over, also while storage does not answer. */
-async function untilOver(store: LeaseStore, { spec, revision }: Wanted, requestedAt: EpochMs): Promise<Explanation> {
+async function untilOver(
+  store: LeaseStore,
+  { spec, revision }: Wanted,
+  requestedAt: EpochMs,
+  id: string,
+): Promise<Pick<Explanation, 'fate' | 'reason' | 'record'>> {
   let isTroubled = false;
   for (;;) {
     try {
-      const found = await explainTime(store, spec, revision, requestedAt);
+      const found = await explainRequest(store, spec, revision, { time: requestedAt, id });
       if (!OPEN.has(found.fate)) return found;
       isTroubled = false;
     } catch (error) {

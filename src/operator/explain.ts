@@ -6,7 +6,7 @@ import type { Row } from '../core/row';
 import { explain, isDue } from '../core/why';
 import type { Answer } from '../core/why';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import { manualRecordAt, ranBefore, recordAt, recordOver } from './find-record';
+import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
 import type { JobState } from './job-state';
 import { currentRun, readState } from './job-state';
 import type { ShownRecord } from './list-runs';
@@ -51,6 +51,27 @@ export async function explainTime(
     ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
     ...{ job, time, record, state, warnings: warningsOf(job, revision, row) },
   };
+}
+
+/** The fate of a manual request. Its job may also be due at the same time, and that due time has a fate of its own. */
+export async function explainRequest(
+  store: LeaseStore,
+  job: JobSpec,
+  revision: number,
+  { time, id }: { readonly time: EpochMs; readonly id: string },
+  options?: CallOptions,
+): Promise<Pick<Explanation, 'fate' | 'reason' | 'record'>> {
+  const found = await recordOf(store, job.name, recordKey(time, id), options);
+  if (found?.record.state === 'final') {
+    const { outcome, reason } = found.record;
+    return {
+      fate: outcome ?? 'pending',
+      reason: reason ?? 'requested',
+      record: shown(found.record, found.key, undefined),
+    };
+  }
+  const answer = await explainTime(store, job, revision, time, options);
+  return answer.due ? { fate: 'pending', reason: 'requested', record: null } : answer;
 }
 
 /** Whether the job had been seen by the oldest due time whose record is kept. True if that is unknown. */

@@ -21,7 +21,7 @@ export async function recordAt(
   time: EpochMs,
   options?: CallOptions,
 ): Promise<FoundRecord | undefined> {
-  return time < 0 || time >= LATEST ? undefined : read(store, job, recordKey(time), options);
+  return time < 0 || time >= LATEST ? undefined : recordOf(store, job, recordKey(time), options);
 }
 
 /** The record of the run that a person requested at this time. */
@@ -35,7 +35,7 @@ export async function manualRecordAt(
   const prefix = `${invertedTime(time)}-m-`;
   const { records } = await store.listRecords(job, { prefix, limit: 1 }, options);
   const [first] = records;
-  return first && read(store, job, first.key, options);
+  return first && recordOf(store, job, first.key, options);
 }
 
 /** The newest record of a due time before this one, if it reaches as far as `time`. */
@@ -48,7 +48,7 @@ export async function recordOver(
   if (time < 0 || time >= LATEST) return { older: false, found: undefined };
   const nearest = await recordBefore(store, job, time, isOfDueTime, options);
   const through = Date.parse(nearest?.summary['through'] ?? '');
-  const found = nearest !== undefined && through >= time ? await read(store, job, nearest.key, options) : undefined;
+  const found = nearest !== undefined && through >= time ? await recordOf(store, job, nearest.key, options) : undefined;
   return { older: nearest !== undefined, found };
 }
 
@@ -61,7 +61,7 @@ export async function ranBefore(
 ): Promise<FoundRecord | undefined> {
   if (time < 0 || time >= LATEST) return undefined;
   const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined, options);
-  return nearest && read(store, job, nearest.key, options);
+  return nearest && recordOf(store, job, nearest.key, options);
 }
 
 function isOfDueTime({ key }: ListedRecord): boolean {
@@ -113,7 +113,8 @@ async function firstUnder(
   return undefined;
 }
 
-async function read(
+/** Reads the record with this key. One that cannot be read counts as a run of unknown outcome. */
+export async function recordOf(
   store: LedgerStore,
   job: JobName,
   key: string,

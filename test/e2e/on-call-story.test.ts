@@ -69,7 +69,7 @@ describe.concurrent('somebody on call', () => {
     });
 
     const run = await shell('run', 'shell-copy', '--input', JSON.stringify(GOOD), '--wait', '--json');
-    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run, run.stdout).toMatchObject({ code: 0, stderr: '' });
     const { runId, record } = JSON.parse(run.stdout) as { runId: string; record: { result: unknown } };
     expect(record.result).toEqual({ copied: 'orders_copy' });
     const own = await shell('runs', 'shell-copy', '--trigger', 'manual', '--channel', 'shell', '--json');
