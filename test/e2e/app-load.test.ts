@@ -7,8 +7,11 @@ import { describe, expect, it } from 'vitest';
 import { scratchFolder } from '../support/scratch';
 
 const root = path.join(__dirname, '../..');
-/** Of a new instance: from the start of the process until its functions are registered. */
-const LOAD_MS = 400;
+/**
+ * How much more CPU time a new instance takes than an empty process, until its functions are registered. On a quiet
+ * machine it is 7 to 11, some 300 ms.
+ */
+const MOST_TIMES = 25;
 
 /** Stands in for the module that the worker provides. */
 const CORE = `
@@ -24,6 +27,10 @@ module.exports = {
   getProgrammingModel: () => model,
   log() {}, getFuncMetadata() {},
 };`;
+
+const EMPTY = `
+const { user, system } = process.cpuUsage();
+console.log(JSON.stringify({ ms: (user + system) / 1000, names: [] }));`;
 
 const MEASURE = `
 require('./app.js');
@@ -51,25 +58,34 @@ function loadedWith(entry: string, { inputs }: Metafile): readonly string[] {
 }
 
 describe('the app that is deployed', () => {
-  it('is registered within 400 ms of CPU time, from the start of its process', async () => {
+  it('is registered with little more CPU time than an empty process takes', async () => {
     const folder = scratchFolder('app-load');
     const core = path.join(folder, 'node_modules/@azure/functions-core');
     mkdirSync(core, { recursive: true });
     writeFileSync(path.join(core, 'index.js'), CORE);
     writeFileSync(path.join(folder, 'measure.js'), MEASURE);
+    writeFileSync(path.join(folder, 'empty.js'), EMPTY);
     copyFileSync(path.join(root, 'dist/app.js'), path.join(folder, 'app.js'));
     for (const file of ['host.json', 'jobs.json']) copyFileSync(path.join(root, file), path.join(folder, file));
     const env = { PATH: process.env['PATH'], CRONLEASE_STORAGE: 'UseDevelopmentStorage=true' };
-    let least = Infinity;
-    // On a busy machine, the same work takes more CPU time: other programs empty the caches.
-    for (let count = 0; count < 8 && least >= LOAD_MS * 0.8; count += 1) {
-      const { stdout } = await promisify(execFile)(process.execPath, ['measure.js'], { cwd: folder, env });
-      const { ms, names } = JSON.parse(stdout) as Loaded;
+    const run = async (file: string): Promise<Loaded> => {
+      const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: folder, env });
+      return JSON.parse(stdout) as Loaded;
+    };
+    const apps: number[] = [];
+    const empties: number[] = [];
+    // By turns, since on a busy machine the same work takes more CPU time: other programs empty the caches.
+    for (let count = 0; count < 4; count += 1) {
+      empties.push((await run('empty.js')).ms);
+      const { ms, names } = await run('measure.js');
       expect(names).toContain('cronleaseTick');
-      least = Math.min(least, ms);
+      apps.push(ms);
     }
-    console.log(`the app is registered after ${least.toFixed(0)} ms of CPU time`);
-    expect(least).toBeLessThan(LOAD_MS);
+    const times = Math.min(...apps) / Math.min(...empties);
+    console.log(
+      `the app is registered after ${Math.min(...apps).toFixed(0)} ms of CPU time, ${times.toFixed(1)} times an empty process`,
+    );
+    expect(times).toBeLessThan(MOST_TIMES);
   });
 
   it('loads the HTTP API and the dashboard with the first request, since most instances never get one', () => {
