@@ -4,9 +4,10 @@ import { cordon as askCordon, poke, uncordon } from './actions';
 import { deploymentLook, hasOldFile, skewText } from './deployments';
 import { Fact } from './fact';
 import { FailureNotice } from './failure-notice';
+import { ProblemsNotice } from './problems-notice';
 import { HelpLink } from './help-link';
 import type { Deployment, Deployments } from './model';
-import { Ago, Badge, Notice, sentence, Skeleton, Time } from './parts';
+import { Ago, Badge, Notice, Skeleton, Time } from './parts';
 import { mayAct, session } from './session';
 import { useLive } from './use-live';
 import { plural } from './words';
@@ -42,18 +43,7 @@ function countsOf(deployments: readonly Deployment[]): string {
 function Loaded({ body: { deployments, problems } }: { readonly body: Deployments }): JSX.Element {
   return (
     <>
-      {problems.length > 0 && (
-        <Notice title="Some of it cannot be read" tone="warn">
-          {problems.map((problem) => (
-            <p key={problem} class="foreign">
-              {sentence(problem)}
-            </p>
-          ))}
-          <p>
-            <HelpLink topic="foreignBlob" />
-          </p>
-        </Notice>
-      )}
+      <ProblemsNotice problems={problems} />
       {deployments.length === 0 ? <Nobody /> : <List deployments={deployments} />}
     </>
   );

@@ -5,9 +5,9 @@ import { JobsTable } from './jobs-table';
 import type { Job, Jobs } from './model';
 import { Maintenance, StartMaintenance } from './maintenance';
 import { pageNumber, Pages } from './pages';
-import { Icon, Link, Notice, sentence, Skeleton } from './parts';
-import { HelpLink } from './help-link';
+import { Icon, Link, Notice, Skeleton } from './parts';
 import { FailureNotice } from './failure-notice';
+import { ProblemsNotice } from './problems-notice';
 import { SearchBox } from './search-box';
 import type { ShownState } from './words';
 import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LOOKS } from './words';
@@ -49,18 +49,7 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
         {jobs.length > 0 && <StartMaintenance jobs={jobs} />}
       </div>
       {maintenance.length > 0 && <Maintenance works={maintenance} jobs={jobs} />}
-      {problems.length > 0 && (
-        <Notice title="Some of it cannot be read" tone="warn">
-          {problems.map((problem) => (
-            <p key={problem} class="foreign">
-              {sentence(problem)}
-            </p>
-          ))}
-          <p>
-            <HelpLink topic="foreignBlob" />
-          </p>
-        </Notice>
-      )}
+      <ProblemsNotice problems={problems} />
       {jobs.length === 0 ? <NoJobs /> : <Chosen jobs={jobs} />}
     </>
   );

@@ -19,7 +19,7 @@ export interface Scanned {
 }
 
 /**
- * Reads one `<Blob>` of a listing in the form in which the service writes it, about ten times as fast as a parser does.
+ * Reads one `<Blob>` of a listing in the form in which the service writes it, about three times as fast as a parser does.
  *
  * @returns undefined for any other form, which a parser must read
  */
