@@ -42,7 +42,7 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
     report('startedPaused', name, `${what} started, and its job had been paused since the claim`);
   }
   if (before.phase === 'retrying' && before.notBefore !== undefined) {
-    const off = Math.abs(beforeError) + Math.abs(actor.error()) + EPSILON_MS;
+    const off = beforeError + Math.abs(actor.error()) + EPSILON_MS;
     if (now + off < before.notBefore) report('retriedEarly', name, `${what} started before its not-before time`);
   }
   const recovered = facts.failedOver?.recovered;

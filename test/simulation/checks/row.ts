@@ -21,7 +21,9 @@ export function rowWritten(
   const { row: before } = facts;
   const beforeError = facts.writerError;
   facts.row = row;
-  facts.writerError = actor.error();
+  // The clock may have been set since the row was sent.
+  facts.writerError = Math.max(Math.abs(actor.error()), actor.largestErrorSent.get(facts.name) ?? 0);
+  actor.largestErrorSent.delete(facts.name);
   if (before === undefined) return;
   leftToItems(facts, before, row, now, report);
   for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
@@ -29,7 +31,7 @@ export function rowWritten(
   checkReign(facts, before, row, actor, report);
   checkTimes(facts, before, row, actor, now, report);
   const spec = actor.spec(facts.name);
-  if (spec !== undefined) checkNotBefore(facts, row, spec, actor, now, report);
+  if (spec !== undefined) checkNotBefore(facts, row, spec, now, report);
   const acquisition = facts.acquisitions.get(leaseId);
   if (acquisition !== undefined) acquisition.used = true;
   if (row.token !== before.token && facts.failedOver !== undefined && facts.failedOver.recovered === undefined) {

@@ -1,6 +1,6 @@
 import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
-import type { Actor, JobFacts, Report } from '../world/facts';
+import type { JobFacts, Report } from '../world/facts';
 import { keyText, short } from '../world/facts';
 
 /** The uncorrected error of a clock, and the resolution of the service's Date. */
@@ -11,7 +11,6 @@ export function checkNotBefore(
   facts: JobFacts,
   row: Row,
   spec: JobSpec,
-  actor: Actor,
   now: number,
   report: Report,
 ): void {
@@ -20,7 +19,7 @@ export function checkNotBefore(
   if (row.phase !== 'retrying' || notBefore === 0 || run === undefined) return;
   const { backoffMs, factor, maxBackoffMs, jitter } = spec.retry;
   const most = Math.min(maxBackoffMs, backoffMs * factor ** Math.max(0, row.attempt - row.uncountedAttempts - 1));
-  const off = Math.abs(actor.error()) + CLOCKS_MS;
+  const off = facts.writerError + CLOCKS_MS;
   const what = `${keyText(run.key)} waits until ${short(notBefore)} after attempt ${String(row.attempt)}`;
   if (notBefore > now + most + off) {
     report('waitsTooLong', facts.name, `${what}, and it is ${short(now)}`);

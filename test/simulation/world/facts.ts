@@ -34,6 +34,8 @@ export interface Actor {
   readonly error: () => number;
   /** The most that it was seen to be ahead: a clock may have been set since. */
   readonly mostError: () => number;
+  /** By job, the largest error of its time as it sent a row that is not written yet. */
+  readonly largestErrorSent: Map<JobName, number>;
   /** Its machine's wall clock is wrong. */
   readonly skewed: () => boolean;
   /** Since then, its task hub delivers nothing, for good. */
@@ -145,7 +147,7 @@ export interface JobFacts {
   readonly specs: readonly JobSpec[];
   row: Row | undefined;
   etag: ETag | undefined;
-  /** How far off the clock of the row's last writer was. */
+  /** How far off the time of the row's last writer was, as it sent the row or as the row was written. */
   writerError: number;
   /** The schedules that the row followed, and the cursor after which it did. */
   readonly reigns: { readonly hash: string; readonly after: number }[];

@@ -84,7 +84,11 @@ export function createObserver(
     watch: (store, actor) => watchStore(store, { actor, factsOf, madeAt, now, report, trace, proven }),
     sent(actor, method, parameters) {
       // A clock may be set, and corrected, between any two calls.
-      actor.error();
+      const error = actor.error();
+      if (method === 'writeRow') {
+        const [job] = parameters as Parameters<LeaseStore['writeRow']>;
+        actor.largestErrorSent.set(job, Math.max(Math.abs(error), actor.largestErrorSent.get(job) ?? 0));
+      }
       if (method !== 'acquire') return;
       const [job, { leaseId, leaseMs }] = parameters as Parameters<LeaseStore['acquire']>;
       const { acquisitions } = factsOf(job);

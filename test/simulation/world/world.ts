@@ -146,6 +146,7 @@ export const OPERATOR: Actor = {
   spec: () => undefined,
   error: () => 0,
   mostError: () => 0,
+  largestErrorSent: new Map(),
   skewed: () => false,
   hubDeadSince: () => undefined,
   lookAheadMs: 0,
@@ -201,6 +202,7 @@ export function start(world: World, place: PlannedInstance): void {
       return error;
     },
     mostError: () => mostError,
+    largestErrorSent: new Map(),
     skewed: () => Math.abs(process.clock.now() - (START + timeline.now())) > CLOCK_IS_RIGHT_MS,
     hubDeadSince: () => deployment.deadSince,
     views: new Map(),
