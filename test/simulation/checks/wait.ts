@@ -7,13 +7,7 @@ import { keyText, short } from '../world/facts';
 const CLOCKS_MS = 3_500;
 
 /** Checks a run that waits for a retry: its not-before time is the true end of its attempt plus the back-off. */
-export function checkNotBefore(
-  facts: JobFacts,
-  row: Row,
-  spec: JobSpec,
-  now: number,
-  report: Report,
-): void {
+export function checkNotBefore(facts: JobFacts, row: Row, spec: JobSpec, now: number, report: Report): void {
   const { notBefore = 0, run } = row;
   // A drained attempt is retried at once.
   if (row.phase !== 'retrying' || notBefore === 0 || run === undefined) return;
