@@ -1,11 +1,11 @@
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrchestrationContext, RetryOptions } from 'durable-functions';
 import { type Hub, InstanceExistsError } from '../../src/local/durable/hub';
 import { InvalidRequestError } from '../../src/local/durable/new-instance';
-import { hubFiles } from '../../src/local/durable/hub-files';
+import { COMPACT_BYTES, hubFiles } from '../../src/local/durable/hub-files';
 import { type Instance, isFinished } from '../../src/local/durable/instances';
 import { loadRealPackages } from '../support/local-host';
 
@@ -357,7 +357,7 @@ describe('the hub', () => {
     await vi.waitFor(() => expect(calls).toEqual(['begin taken']));
     first.start('isGated', 'waits', 'null');
     first.start('sequence', 'sleeps', 'null');
-    await vi.waitFor(() => expect(readdirSync(folder)).toHaveLength(3));
+    await vi.waitFor(() => expect(hubFiles(folder).load()).toHaveLength(3));
     await vi.waitFor(() => expect(first.get('sleeps')?.status).toBe('Running'));
     // Its process has died: nothing of it is written any more.
     cpSync(folder, left, { recursive: true });
@@ -374,8 +374,33 @@ describe('the hub', () => {
     gate.resolve();
     expect(await ended(second, 'taken')).toMatchObject({ status: 'Completed', output: '"taken"' });
     expect(await ended(second, 'waits')).toMatchObject({ status: 'Completed', output: '"waits"' });
-    await vi.waitFor(() => expect(readdirSync(left)).toEqual([]));
+    await vi.waitFor(() => expect(hubFiles(left).load()).toEqual([]));
     rmSync(parent, { recursive: true });
+  });
+
+  it('keeps a journal that a kill may cut off, and that does not grow for ever', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-hub-'));
+    const files = hubFiles(folder);
+    const hub = packages.hub({ maxConcurrentActivities: 1, files });
+    hub.start('isGated', 'stays', 'null');
+    await vi.waitFor(() => expect(calls).toEqual(['begin stays']));
+    const [stays] = files.load();
+    if (stays === undefined) throw new Error('nothing was saved');
+    const input = JSON.stringify('x'.repeat(COMPACT_BYTES / 4));
+    for (let n = 0; n < 12; n++) {
+      files.save({ ...stays, id: `long ${n}`, input });
+      files.remove(`long ${n}`);
+    }
+    const journal = readdirSync(folder).map((name) => path.join(folder, name));
+    expect(journal.map((file) => statSync(file).size).every((size) => size < 2 * COMPACT_BYTES)).toBe(true);
+    for (const file of journal) appendFileSync(file, 'cut%20off {"id":');
+    const next = hubFiles(folder);
+    expect(next.load()).toEqual([stays]);
+    next.save({ ...stays, id: 'after a cut' });
+    expect(next.load().map(({ id }) => id)).toEqual(['stays', 'after a cut']);
+    gate.resolve();
+    await ended(hub, 'stays');
+    rmSync(folder, { recursive: true });
   });
 
   it('takes orchestrations once it is stopped, and runs none', async () => {

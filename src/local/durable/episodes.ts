@@ -67,16 +67,18 @@ export function createEpisodes(state: HubState): Episodes {
       instance.pending.delete(event.TaskScheduledId);
     } else if (event.EventType === EventType.TimerFired) instance.pending.delete(event.TimerId);
     instance.inbox.push(event);
-    options.files.save(instance);
     wake(instance);
   };
 
   const wake = (instance: LiveInstance): void => {
-    if (instance.busy || instance.inbox.length === 0 || state.stopped) return;
-    instance.busy = true;
-    instance.episodeAt = Date.now();
+    if (isFinished(instance.status)) return;
+    const wakes = !instance.busy && instance.inbox.length > 0 && !state.stopped;
+    if (wakes) {
+      instance.busy = true;
+      instance.episodeAt = Date.now();
+    }
     options.files.save(instance);
-    setImmediate(() => void runEpisode(instance));
+    if (wakes) setImmediate(() => void runEpisode(instance));
   };
 
   /** Plays the orchestrator function once, over the whole history. */
@@ -95,7 +97,6 @@ export function createEpisodes(state: HubState): Episodes {
       } catch (error) {
         fail(instance, (error as Error).message);
       }
-      if (!isFinished(instance.status)) options.files.save(instance);
     }
     wake(instance);
   };

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { HistoryEvent } from './history';
 import type { Instance, LiveInstance, Pending } from './instances';
 
-/** An unfinished instance, in the form of its file. */
+/** An unfinished instance, in the form of its line. */
 interface Saved extends Instance {
   readonly inbox: readonly HistoryEvent[];
   readonly execution: number;
@@ -12,10 +11,10 @@ interface Saved extends Instance {
   readonly episodeAt: number | undefined;
 }
 
-/** The files of a hub's unfinished instances, with which the next host of its deployment continues. */
+/** The file of a hub's unfinished instances, with which the next host of its deployment continues. */
 export interface HubFiles {
   save(instance: LiveInstance): void;
-  /** Removes the file of an instance that has ended. */
+  /** Drops an instance that has ended. */
   remove(id: string): void;
   load(): LiveInstance[];
 }
@@ -23,22 +22,46 @@ export interface HubFiles {
 /** For a hub that ends with its process. */
 export const NO_FILES: HubFiles = { save: () => undefined, remove: () => undefined, load: () => [] };
 
-/** @param folder - created if it is missing; for one deployment, and one host at a time */
+/** A journal that has grown to this size, and to twice what is live, is written anew. */
+export const COMPACT_BYTES = 8 * 1024 * 1024;
+
+/**
+ * A journal: a line for each change, of which the last of an instance counts. Lines are appended because replacing a
+ * file by renaming waits for the disk on ext4, and blocks the host for as long.
+ *
+ * @param folder - created if it is missing; for one deployment, and one host at a time
+ */
 export function hubFiles(folder: string): HubFiles {
   fs.mkdirSync(folder, { recursive: true });
-  const fileOf = (id: string): string => path.join(folder, `${createHash('sha1').update(id).digest('hex')}.json`);
+  const file = path.join(folder, JOURNAL);
+  let journal: number | undefined;
+  let bytes = 0;
+  let compactAt = COMPACT_BYTES;
+
+  const compact = (): void => {
+    if (journal !== undefined) fs.closeSync(journal);
+    const live = lastLines(file);
+    // The process may be killed at any time, so the new journal must appear whole or not at all.
+    fs.writeFileSync(`${file}.new`, [...live.values()].join(''));
+    fs.renameSync(`${file}.new`, file);
+    journal = fs.openSync(file, 'a');
+    bytes = fs.fstatSync(journal).size;
+    compactAt = Math.max(COMPACT_BYTES, 2 * bytes);
+  };
+  const append = (id: string, json: string): void => {
+    if (journal === undefined || bytes >= compactAt) compact();
+    bytes += fs.writeSync(journal as number, `${encodeURIComponent(id)} ${json}\n`);
+  };
   return {
     save({ timers: _timers, busy: _busy, ...instance }) {
       const saved: Saved = { ...instance, pending: [...instance.pending] };
-      const file = fileOf(instance.id);
-      // The process may be killed at any time, so a file must appear whole or not at all.
-      fs.writeFileSync(`${file}.new`, JSON.stringify(saved));
-      fs.renameSync(`${file}.new`, file);
+      append(instance.id, JSON.stringify(saved));
     },
-    remove: (id) => fs.rmSync(fileOf(id), { force: true }),
+    remove(id) {
+      append(id, ENDED);
+    },
     load() {
-      const names = fs.readdirSync(folder).filter((name) => name.endsWith('.json'));
-      const saved = names.map((name) => JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8')) as Saved);
+      const saved = Array.from(lastLines(file).values(), (line) => JSON.parse(line.slice(line.indexOf(' '))) as Saved);
       return saved
         .toSorted((a, b) => a.createdAt - b.createdAt)
         .map(({ pending, inbox, history, ...rest }) => ({
@@ -51,6 +74,26 @@ export function hubFiles(folder: string): HubFiles {
         }));
     },
   };
+}
+
+const JOURNAL = 'instances.jsonl';
+/** In the place of an instance that has ended. */
+const ENDED = 'null';
+
+/** The last line of each instance that has not ended. The journal's end is left out if a kill has cut it off. */
+function lastLines(file: string): ReadonlyMap<string, string> {
+  const last = new Map<string, string>();
+  if (!fs.existsSync(file)) return last;
+  const text = fs.readFileSync(file, 'utf8');
+  let start = 0;
+  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+    const line = text.slice(start, end + 1);
+    const id = line.slice(0, line.indexOf(' '));
+    if (line.endsWith(` ${ENDED}\n`)) last.delete(id);
+    else last.set(id, line);
+    start = end + 1;
+  }
+  return last;
 }
 
 /** How long Durable hides a message that a host has taken, unless the host renews that. */

@@ -59,7 +59,6 @@ export function createHub(options: HubOptions): Hub {
       }
       const instance = newInstance(id, fn.name, input, undefined);
       instances.add(instance);
-      options.files.save(instance);
       episodes.wake(instance);
       return instance;
     },

@@ -11,6 +11,7 @@ import { checkInstanceId, newInstance } from './new-instance';
 export interface TaskEnds {
   /** Adds an event to an instance's inbox, unless that execution has been started over or terminated. */
   deliver(instance: LiveInstance, execution: number, event: HistoryEvent): void;
+  /** Saves an instance, and begins an episode if it has events that none has seen. */
   wake(instance: LiveInstance): void;
   fail(instance: LiveInstance, message: string): void;
 }
