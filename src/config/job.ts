@@ -130,6 +130,7 @@ function specOf(
     catchUp: settings.catchUp,
     catchUpWindowMs: settings.catchUpWindow,
     overlap: settings.overlap,
+    priority: settings.priority,
     timeoutMs: timeoutOf(settings),
     stallAfterMs: settings.stallAfter,
     graceMs: settings.grace,

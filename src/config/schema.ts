@@ -212,6 +212,15 @@ export const jobSchema = z
           'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.',
       })
       .prefault('skip'),
+    priority: z
+      .int()
+      .min(0)
+      .max(9)
+      .meta({
+        description:
+          'Which jobs go first where many are due together: 9 first, 0 last. It orders their claims, and does not change when they are due. The default lies in the middle, so that some jobs can be put first, or last, without a change to the others.',
+      })
+      .prefault(5),
     spread: duration(
       'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the nominal time.',
       {

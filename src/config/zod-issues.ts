@@ -26,6 +26,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   catchUp: 'write "latest", "all" or "none"',
   catchUpWindow: 'write a duration such as "1h"',
   overlap: 'write "skip", "queue" or "cancel"',
+  priority: 'write a whole number from 0 to 9: 9 goes first',
   spread: 'write a duration such as "5m"',
   timeout: 'write a duration such as "10m", or leave it out',
   stallAfter: 'write a duration such as "2m", or leave it out',

@@ -1,15 +1,22 @@
-/** Lets at most `limit` tasks run side by side; the others wait their turn. */
-export function createGate(limit: number): <T>(task: () => Promise<T>) => Promise<T> {
+import type { Rank } from '../core/ranked-queue';
+import { rankedQueue } from '../core/ranked-queue';
+
+export type Gate = <T>(task: () => Promise<T>, rank?: Rank) => Promise<T>;
+
+/** Lets at most `limit` tasks run side by side; the others wait by their ranks. */
+export function createGate(limit: number): Gate {
   let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (task) => {
-    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
-    running += 1;
+  const waiting = rankedQueue<() => void>();
+  return async (task, rank = []) => {
+    if (running < limit) running += 1;
+    else await new Promise<void>((resolve) => waiting.add(rank, resolve));
     try {
       return await task();
     } finally {
-      running -= 1;
-      waiting.shift()?.();
+      // The next task takes this one's place: a newcomer cannot slip in between.
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
     }
   };
 }

@@ -39,6 +39,8 @@ export interface JobSpec {
   readonly catchUp: 'latest' | 'all' | 'none';
   readonly catchUpWindowMs: Millis;
   readonly overlap: 'skip' | 'queue' | 'cancel';
+  /** 0 to 9; 9 goes first. It orders what is due together, and does not decide when a job is due. */
+  readonly priority: number;
   /** Undefined for `@always` without a timeout of its own. */
   readonly timeoutMs: Millis | undefined;
   readonly stallAfterMs: Millis | undefined;

@@ -35,6 +35,7 @@ function sentencesOf(settings: Settings): readonly string[] {
     `Its handler is "${handler}".`,
     ...(offsetMs === 0 ? [] : [`Every due time starts ${duration(offsetMs)} later, by "spread".`]),
     ...(settings.kind === 'timed' ? [catchUpOf(settings), OVERLAP[overlap]] : []),
+    `Its priority is ${String(settings.priority)}: of jobs that are due together, 9 goes first and 0 last.`,
     timeoutMs === null
       ? 'A run has no time limit.'
       : `An attempt may take ${duration(timeoutMs)}, and ${duration(graceMs)} more to stop.`,

@@ -38,9 +38,10 @@ export function showOneJob(entry: JobEntry, now: EpochMs): z.input<typeof OneJob
 }
 
 function settingsOf(spec: JobSpec): NonNullable<z.input<typeof OneJob>['settings']> {
-  const { kind, handler, catchUp, catchUpWindowMs, overlap, offsetMs, graceMs, leaseMs, keepMs, retry } = spec;
+  const { kind, handler, catchUp, catchUpWindowMs, overlap, priority, offsetMs, graceMs, leaseMs, keepMs, retry } =
+    spec;
   return {
-    ...{ kind, handler, catchUp, catchUpWindowMs, overlap, offsetMs, graceMs, leaseMs, keepMs, retry },
+    ...{ kind, handler, catchUp, catchUpWindowMs, overlap, priority, offsetMs, graceMs, leaseMs, keepMs, retry },
     timeoutMs: spec.timeoutMs ?? null,
     stallAfterMs: spec.stallAfterMs ?? null,
     alertAfterMs: spec.alertAfterMs ?? null,

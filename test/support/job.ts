@@ -23,6 +23,7 @@ export function jobSpec(name: string, schedule: string, settings: Partial<JobSpe
     catchUp: 'latest',
     catchUpWindowMs: 3_600_000,
     overlap: 'skip',
+    priority: 5,
     timeoutMs: kind === 'always' ? undefined : 600_000,
     stallAfterMs: undefined,
     graceMs: 5_000,

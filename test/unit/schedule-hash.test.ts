@@ -20,7 +20,18 @@ describe('the schedule hash', () => {
     [{ ...base, dst: {} }],
     [{ ...base, dst: { overlap: 'first', gap: 'forward' } }],
     [{ ...base, except: [], between: {}, spread: '0s', enabled: true }],
-    [{ ...base, timeout: '5m', retry: { attempts: 9 }, catchUp: 'all', handler: 'other', input: 1, description: 'x' }],
+    [
+      {
+        ...base,
+        timeout: '5m',
+        retry: { attempts: 9 },
+        catchUp: 'all',
+        priority: 9,
+        handler: 'other',
+        input: 1,
+        description: 'x',
+      },
+    ],
   ])('does not see how %j is written, nor what else it says', (settings) => {
     expect(hash(settings)).toBe(hash(base));
   });

@@ -1,6 +1,7 @@
 import type { EpochMs, LeaseId } from '../../core/brand';
 import type { Claim, Decision } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
+import { claimRank } from '../../core/priority';
 import { StoreError } from '../../lease/store';
 import type { RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
@@ -34,7 +35,7 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Look
   notes.next = { kind: 'acting' };
   state.actions.start(
     state
-      .gate(() => write(state, fire, job, looked))
+      .gate(() => write(state, fire, job, looked), claimRank(job.spec))
       .catch((error: unknown) => failed(state, fire, job, error))
       .then((won) => {
         if (won === true && looked.decision.kind === 'claim') fire.handedOver += 1;

@@ -8,8 +8,13 @@ import { clockCorrected, lookTime, newNotes } from './notes';
 export class Board {
   readonly #notes: ReadonlyMap<JobName, JobNotes>;
 
+  /** @param jobs in the order in which they are claimed */
   constructor(jobs: Iterable<JobName>) {
     this.#notes = new Map([...jobs].map((job) => [job, newNotes()]));
+  }
+
+  jobs(): readonly JobName[] {
+    return [...this.#notes.keys()];
   }
 
   notes(job: JobName): JobNotes {

@@ -1,5 +1,6 @@
 import type { JobName } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
+import type { Gate } from '../gate';
 import type { Actions } from './actions';
 import type { Board } from './board';
 import type { ClaimRate } from './claim-rate';
@@ -26,8 +27,8 @@ export interface TickState {
   readonly coordinator: Coordinator;
   readonly board: Board;
   readonly actions: Actions;
-  /** Limits how many storage calls of looks and claims run side by side. */
-  readonly gate: <T>(task: () => Promise<T>) => Promise<T>;
+  /** Limits how many storage calls of looks and claims run side by side. Others wait by the ranks of their jobs. */
+  readonly gate: Gate;
   readonly hubWatch: HubWatch;
   readonly overdue: OverdueWatch;
   readonly claimRate: ClaimRate;

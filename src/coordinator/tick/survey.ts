@@ -1,5 +1,6 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
+import { claimRank } from '../../core/priority';
 import { encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
 import type { Listing, ListOptions } from '../../lease/store';
@@ -106,10 +107,13 @@ export function createSurvey(state: TickState): Survey {
   async function lookAtEach(fire: Fire, names: readonly JobName[]): Promise<void> {
     await Promise.all(
       names.map((name) =>
-        gate(async () => {
-          const askedAt = clock.monotonic();
-          await decideOnAll(state, fire, { listing: await list({ job: name }), askedAt }, [name]);
-        }),
+        gate(
+          async () => {
+            const askedAt = clock.monotonic();
+            await decideOnAll(state, fire, { listing: await list({ job: name }), askedAt }, [name]);
+          },
+          claimRank(runnable(coordinator, name).spec),
+        ),
       ),
     );
   }
@@ -120,7 +124,7 @@ export function createSurvey(state: TickState): Survey {
     const { part, whole } = await rounds.next(board.nextLook() - serviceTime.now());
     if (isFirstPart) heedCordon(coordinator, part, fire.report);
     tellSlowListing(coordinator, rounds.slow ? part : undefined, fire.report);
-    const names = [...coordinator.jobs.keys()];
+    const names = board.jobs();
     const hasRow = (listing: Listing) => (name: JobName) => listing.jobs.get(name)?.row !== undefined;
     await decideOnAll(state, fire, { listing: part, askedAt }, names.filter(hasRow(part)));
     if (whole === undefined) return;

@@ -1,7 +1,9 @@
-import type { EpochMs, Millis } from '../../core/brand';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { sleep } from '../../core/clock';
 import type { Poked } from '../../core/poked';
+import { claimRank } from '../../core/priority';
+import { compareRanks } from '../../core/ranked-queue';
 import { backOff } from '../../lease/back-off';
 import { StoreError } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
@@ -66,7 +68,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   const { clock, serviceTime } = coordinator;
   const state: TickState = {
     coordinator,
-    board: new Board(coordinator.jobs.keys()),
+    board: new Board(inClaimOrder(coordinator)),
     actions: createActions(clock),
     gate: createGate(CLAIMS_AT_ONCE),
     hubWatch: hubWatch(coordinator),
@@ -180,6 +182,12 @@ export function createTicker(coordinator: Coordinator): Ticker {
   function newBackOff(): ReturnType<typeof backOff> {
     return backOff(coordinator.random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
   }
+}
+
+/** The jobs in the order in which they are looked at and claimed, if they are due together. */
+function inClaimOrder({ jobs }: Coordinator): readonly JobName[] {
+  const ranked = [...jobs.values()].map(({ spec }) => ({ name: spec.name, rank: claimRank(spec) }));
+  return ranked.sort((one, other) => compareRanks(one.rank, other.rank)).map(({ name }) => name);
 }
 
 /**

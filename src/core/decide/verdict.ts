@@ -169,6 +169,11 @@ export function onTimeMs({ catchUp, leaseMs }: Pick<JobSpec, 'catchUp' | 'leaseM
   return catchUp === 'none' ? Math.max(ON_TIME_MS, reclaimMs(leaseMs)) : ON_TIME_MS;
 }
 
+/** The age from which on a due time never runs that the schedule starts, or that was missed. */
+export function windowMs(job: Pick<JobSpec, 'catchUp' | 'catchUpWindowMs' | 'leaseMs'>): Millis {
+  return job.catchUp === 'none' ? Math.min(job.catchUpWindowMs, onTimeMs(job)) : job.catchUpWindowMs;
+}
+
 /** The longest time from a due time to the claim that follows a failed hand-over. */
 export function reclaimMs(leaseMs: Millis): Millis {
   return leaseMs + CLAIMED_AGAIN_MS;

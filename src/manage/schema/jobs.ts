@@ -143,6 +143,7 @@ const Settings = named(
     catchUp: z.enum(['latest', 'all', 'none']),
     catchUpWindowMs: Milliseconds,
     overlap: z.enum(['skip', 'queue', 'cancel']),
+    priority: z.int().min(0).max(9).describe('Of jobs that are due together, 9 goes first.'),
     offsetMs: Milliseconds.describe('The delay of every due time by `spread`.'),
     timeoutMs: Milliseconds.nullable(),
     stallAfterMs: Milliseconds.nullable(),

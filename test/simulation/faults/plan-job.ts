@@ -76,7 +76,7 @@ export function planJob(seed: number, index: number, theme: Theme): PlannedJob {
   const at = new Date(Date.UTC(2026, 0, 1) + random.whole(-60, 200) * 1000).toISOString();
   const schedule = drawn === '@at' ? `@at ${at}` : drawn;
   const name = `j${String(index)}`;
-  const settings = settingsOf(random, schedule, theme);
+  const settings = { ...settingsOf(random, schedule, theme), priority: priorityOf(seed, index) };
   const changed = schedule.startsWith('@every') && (random.chance(0.6) || theme.changing) ? '@every 15s' : schedule;
   // All that decides the due times is part of the row's hash, `enabled` too.
   const enabled = random.pick([
@@ -107,6 +107,11 @@ export function planJob(seed: number, index: number, theme: Theme): PlannedJob {
       final: random.pick([0, 0.03]),
     },
   };
+}
+
+/** Drawn apart, so that the other settings of a seed stay what they are. */
+function priorityOf(seed: number, index: number): number {
+  return seededBy(seed, 'priority', index).pick([0, 5, 5, 9]);
 }
 
 /** Drawn apart, so that the other jobs of a seed stay what they are. */
