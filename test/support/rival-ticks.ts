@@ -44,6 +44,8 @@ export interface SimulationOptions {
   readonly latencyMs?: number;
   /** The tick timer fires this long before its time. */
   readonly ticksEarlyMs?: number;
+  /** The random numbers of all instances. Default: 0.5 each time. */
+  readonly random?: () => number;
   /** Whether the tick timers of all instances are dead, so that only pokes tick. */
   readonly timersDead?: boolean;
 }
@@ -144,7 +146,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       store: storeOf(service.open(), life, counted, (delay) => sleep(instanceClock, delay), options.latencyMs ?? 0),
       clock: instanceClock,
       serviceTime: serviceTime(instanceClock),
-      random: () => 0.5,
+      random: options.random ?? (() => 0.5),
       newId: () => {
         ids += 1;
         return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;

@@ -1,12 +1,12 @@
-import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { claimRank } from '../../core/priority';
-import { encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
 import type { Listing, ListOptions } from '../../lease/store';
 import { moment } from '../../lease/trust';
-import { burstPlanner } from './plan-bursts';
 import { decideOnAll, runnable } from './decide-on';
+import { createFirstSight } from './first-sight';
+import { burstPlanner } from './plan-bursts';
 import { heedCordon } from './cordon';
 import type { Fire, TickState } from './fire';
 import { listingRounds } from './rounds';
@@ -43,6 +43,8 @@ interface StepOptions {
   readonly isFirst: boolean;
   /** Sweeps, however young the last sweep is. */
   readonly mustSweep: boolean;
+  /** The time until the tick should end. */
+  readonly leftMs: Millis;
 }
 
 export function createSurvey(state: TickState): Survey {
@@ -51,6 +53,7 @@ export function createSurvey(state: TickState): Survey {
   const rounds = listingRounds(clock, list);
   const clockWasSet = clockSteps(clock);
   const planBursts = burstPlanner(state);
+  const firstSight = createFirstSight(state);
   const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
   let prepared = false;
   let lastSweep: Millis | undefined;
@@ -65,7 +68,7 @@ export function createSurvey(state: TickState): Survey {
     step: (fire, options) => inTurn(() => stepOnce(fire, options)),
   };
 
-  async function stepOnce(fire: Fire, { isFirst, mustSweep }: StepOptions): Promise<Millis> {
+  async function stepOnce(fire: Fire, { isFirst, mustSweep, leftMs }: StepOptions): Promise<Millis> {
     if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
     prepared = true;
     if (clockWasSet()) {
@@ -80,8 +83,16 @@ export function createSurvey(state: TickState): Survey {
     // Due jobs do not wait for a long listing of all.
     if (!all || rounds.slow) await lookAtEach(fire, due);
     if (all) await lookAtAll(fire);
+    if (firstSight.going) await createRows(leftMs);
     planBursts();
+    if (firstSight.going) return 0;
     return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), sweepEveryMs - sinceSweep()));
+  }
+
+  /** Rows of new jobs come after looks at those that are known, and again between them. */
+  async function createRows(leftMs: Millis): Promise<void> {
+    const limitMs = Math.min(leftMs, board.nextLook() - serviceTime.now());
+    if (await firstSight.createSome(limitMs)) lastSweep = undefined;
   }
 
   function sinceSweep(): Millis {
@@ -128,31 +139,11 @@ export function createSurvey(state: TickState): Survey {
     const hasRow = (listing: Listing) => (name: JobName) => listing.jobs.get(name)?.row !== undefined;
     await decideOnAll(state, fire, { listing: part, askedAt }, names.filter(hasRow(part)));
     if (whole === undefined) return;
-    await begin(
-      fire,
-      names.filter((name) => !hasRow(whole)(name)),
-      whole.date,
-    );
+    firstSight.lacking(whole);
     lastSweep = askedAt;
     tellStrays(coordinator, whole, fire.report);
     const check = state.overdue.check(whole, fire.report);
     if (check !== undefined) state.actions.start(check);
-  }
-
-  /** Creates the rows of jobs that have none, and looks at these jobs. */
-  async function begin(fire: Fire, names: readonly JobName[], date: EpochMs): Promise<void> {
-    if (names.length === 0) return;
-    await Promise.all(names.map((name) => gate(() => createRow(name, date))));
-    if (isFew(names)) return lookAtEach(fire, names);
-    const askedAt = clock.monotonic();
-    await decideOnAll(state, fire, { listing: await list({}), askedAt }, names);
-  }
-
-  /** Creates the row of a new job. It owes nothing before now, but an `@at` job that is seen late is still due. */
-  async function createRow(name: JobName, date: EpochMs): Promise<void> {
-    const { spec } = runnable(coordinator, name);
-    const row = newRow(firstCursor(spec, date), coordinator.revision, spec.scheduleHash);
-    await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.createRow(name, encodeRow(row), { signal }));
   }
 }
 

@@ -138,15 +138,15 @@ export function createTicker(coordinator: Coordinator): Ticker {
         // Taken before the step: an action that ends during it may set an earlier look than the step returns.
         const actionOver = actions.nextEnd();
         proveHub(fire, left, stopped);
-        const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst });
+        const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst, leftMs: left() });
         end = 'looked';
         proveHub(fire, left, stopped);
         if (state.hubWatch.mayRace) announce(hub, report, { hubProven: true, isPoke });
         isFirst = false;
         storageAnswers(coordinator, 'storage', report);
         again = newBackOff();
-        // A poke does not stay for the next sweep.
-        const rest = isPoke ? board.nextLook() - serviceTime.now() : wait;
+        // A poke does not stay for the next sweep, but for the rows of new jobs.
+        const rest = isPoke && wait > 0 ? board.nextLook() - serviceTime.now() : wait;
         // While the hub is in doubt, the tick stays: a claim may be waiting for the proof.
         if (rest <= left() || !state.hubWatch.mayRace) {
           await sleep(clock, Math.max(0, Math.min(rest, left())), actionOver);

@@ -1,0 +1,142 @@
+import type { EpochMs, JobName, Millis } from '../../core/brand';
+import { claimTime } from '../../core/decide/verdict';
+import { nextDue } from '../../core/job';
+import { encodeRow, firstCursor, newRow } from '../../core/row';
+import { within } from '../../lease/deadline';
+import type { Listing } from '../../lease/store';
+import type { RunnableJob } from '../coordinator';
+import { runnable } from './decide-on';
+import type { TickState } from './fire';
+import { CLAIMS_AT_ONCE } from './fire';
+import type { NextLook } from './notes';
+import { SWEEP, upcomingAt } from './notes';
+
+const CREATE_LIMIT_MS: Millis = 10_000;
+/** How many rows are created side by side: half of the gate, so that claims never wait for all of it. */
+const AT_ONCE = CLAIMS_AT_ONCE / 2;
+/** After so many rows in a row that exist already, another instance is at work on this part of the list. */
+const MET_IN_ROW = 8;
+/** After so many other places without a missing row, a listing is cheaper than another try. */
+const LEAPS = 3;
+/** New jobs are created for so long before jobs that were seen before are looked at again. */
+const SLICE_MS: Millis = 1_000;
+const SLICE_AT_LEAST_MS: Millis = 50;
+
+/** The creation of rows for jobs that have none. One for each process; it continues from step to step. */
+export interface FirstSight {
+  /** Whether jobs are without a row, as far as this process knows. */
+  readonly going: boolean;
+  /** Notes the jobs that a whole listing lacks. */
+  lacking(listing: Listing): void;
+  /**
+   * Creates rows for at most `limitMs`, or a second.
+   *
+   * @returns whether rows of other instances remain to be seen: a listing shows them
+   * @throws StoreError
+   */
+  createSome(limitMs: Millis): Promise<boolean>;
+}
+
+interface Absent {
+  /** The Date of the first listing that lacked the job. Due times from then on are owed, however late its row comes. */
+  readonly since: EpochMs;
+  /** Whether people have asked for something already. */
+  readonly hasControl: boolean;
+}
+
+/**
+ * Several instances begin at the same time, each at another place of the list. An instance that meets the rows of another
+ * one leaps to another place, so that together they create each row about once.
+ */
+export function createFirstSight({ coordinator, board, gate }: TickState): FirstSight {
+  const { clock, serviceTime, random } = coordinator;
+  let absent = new Map<JobName, Absent>();
+  /** Those of them that this process has not tried to create, in the order in which it will. */
+  let untried: JobName[] = [];
+  /** Whether rows of others have been met since the last listing. */
+  let met = false;
+  let metInRow = 0;
+  let leaps = 0;
+
+  return {
+    get going() {
+      return untried.length > 0;
+    },
+    lacking({ jobs, date }) {
+      const before = absent;
+      absent = new Map();
+      for (const name of coordinator.jobs.keys()) {
+        const seen = jobs.get(name);
+        if (seen?.row !== undefined) continue;
+        absent.set(name, { since: before.get(name)?.since ?? date, hasControl: seen?.control !== undefined });
+      }
+      untried = [...absent.keys()];
+      if (untried.length > AT_ONCE) leap();
+      met = false;
+      metInRow = 0;
+      leaps = 0;
+    },
+    async createSome(limitMs) {
+      const end = clock.monotonic() + Math.max(SLICE_AT_LEAST_MS, Math.min(SLICE_MS, limitMs));
+      let failed = false;
+      const createInTurn = async (): Promise<void> => {
+        while (!failed && !coordinator.stopping && leaps <= LEAPS && clock.monotonic() < end) {
+          const name = untried.pop();
+          if (name === undefined) return;
+          try {
+            await gate(() => create(name));
+          } catch (error) {
+            failed = true;
+            untried.push(name);
+            throw error;
+          }
+        }
+      };
+      const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, createInTurn));
+      for (const one of ends) if (one.status === 'rejected') throw one.reason;
+      if (leaps > LEAPS) untried = [];
+      return met && untried.length === 0;
+    },
+  };
+
+  async function create(name: JobName): Promise<void> {
+    const job = runnable(coordinator, name);
+    const { since, hasControl } = absent.get(name) ?? { since: serviceTime.now(), hasControl: true };
+    const row = newRow(firstCursor(job.spec, since), coordinator.revision, job.spec.scheduleHash);
+    const metadata = encodeRow(row);
+    const answer = await within(clock, CREATE_LIMIT_MS, (signal) =>
+      coordinator.store.createRow(name, metadata, { signal }),
+    );
+    absent.delete(name);
+    if (answer === 'exists') {
+      met = true;
+      metInRow += 1;
+      if (metInRow >= MET_IN_ROW) leap();
+      return;
+    }
+    metInRow = 0;
+    leaps = 0;
+    const notes = board.notes(name);
+    notes.next = hasControl ? { kind: 'rest', at: serviceTime.now() } : firstLook(job, row.cursor);
+    notes.upcoming = upcomingAt(job.spec, dueAfter(job, row.cursor));
+  }
+
+  /** Continues at another place of the list. */
+  function leap(): void {
+    const at = Math.floor(random() * untried.length);
+    untried = [...untried.slice(at), ...untried.slice(0, at)];
+    metInRow = 0;
+    leaps += 1;
+  }
+
+  /** A look decides: until then the row is known, as this process has written it. */
+  function firstLook(job: RunnableJob, cursor: EpochMs): NextLook {
+    if (job.spec.kind === 'always') return { kind: 'rest', at: serviceTime.now() };
+    const due = dueAfter(job, cursor);
+    return due === undefined ? SWEEP : { kind: 'rest', at: claimTime(job.spec, due, coordinator.settings.lookAheadMs) };
+  }
+
+  function dueAfter({ spec }: RunnableJob, cursor: EpochMs): EpochMs | undefined {
+    return spec.enabled ? nextDue(spec, cursor, serviceTime.now()) : undefined;
+  }
+}
