@@ -2,7 +2,7 @@ import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
 import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { DATE_BEHIND_MS, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
@@ -85,6 +85,21 @@ export interface HeldRow {
   suspend(attempt: StartedAttempt | undefined, next: Parameters<typeof suspend>[2]): Promise<boolean>;
   /** Ends a decision that runs nothing: {@link finishDecided}. */
   finishDecided(): Promise<void>;
+}
+
+/** A machine that sleeps for longer loses its lease. */
+const SLEEPS_AT_MOST_MS = 60_000;
+
+/**
+ * The service's time while a row is held. This machine's clock may have been set since storage last answered, so the
+ * claim's Date and the monotonic clock bound it. The monotonic clock may stand still while the machine sleeps.
+ */
+export function timeOf({ coordinator, claimed }: Pick<HeldRow, 'coordinator' | 'claimed'>): EpochMs {
+  const { clock, serviceTime } = coordinator;
+  const sinceClaim = clock.monotonic() - claimed.monotonic;
+  const earliest = claimed.date + sinceClaim * (1 - CLOCK_RATE_ERROR);
+  const latest = claimed.date + DATE_BEHIND_MS + sinceClaim * (1 + CLOCK_RATE_ERROR) + SLEEPS_AT_MOST_MS;
+  return Math.round(Math.min(Math.max(serviceTime.now(), earliest), latest));
 }
 
 /** Receives the news of a lease from its renewals. */

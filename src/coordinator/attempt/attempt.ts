@@ -1,4 +1,4 @@
-import type { EpochMs, JobName } from '../../core/brand';
+import type { JobName } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
 import type { Trigger } from '../../core/fate';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
@@ -15,7 +15,7 @@ import type { Aborter } from '../bounded';
 import { createAborter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
 import { whileRunning } from '../drain';
-import { CLOCK_RATE_ERROR } from '../held';
+import { timeOf } from '../held';
 import type { HeldRow } from '../held';
 import type { AttemptInput, AttemptResult, ClaimInput } from '../message';
 import { packAttempts, packRow, unpackAttempts, unpackRow } from '../message';
@@ -169,13 +169,7 @@ function stepOf(
   if (handlerCall === undefined) {
     return { kind: 'ended', fate: end?.fate ?? 'failed', reason: end?.reason ?? 'holderLost' };
   }
-  return afterAttempt(held.job.spec, held.row, handlerCall.end, atLeast(held), held.coordinator.random());
-}
-
-/** The time, but not before the claim plus the time since then: the clock may have been set back meanwhile. */
-function atLeast({ coordinator: { clock, serviceTime }, claimed }: HeldRow): EpochMs {
-  const sinceClaim = (clock.monotonic() - claimed.monotonic) * (1 - CLOCK_RATE_ERROR);
-  return Math.max(serviceTime.now(), claimed.date + sinceClaim);
+  return afterAttempt(held.job.spec, held.row, handlerCall.end, timeOf(held), held.coordinator.random());
 }
 
 function isTakeOver(input: AttemptInput): boolean {
@@ -221,7 +215,7 @@ async function endRun(
   { fate, reason }: Extract<Step, { kind: 'ended' }>,
 ): Promise<AttemptResult> {
   const { handlerCall } = stage;
-  const at = handlerCall?.endedAt ?? held.coordinator.serviceTime.now();
+  const at = handlerCall?.endedAt ?? timeOf(held);
   const end: RunEnd = { fate, reason, at, result: handlerCall?.result, ...(await log.conclude()) };
   const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
   const attempts = fate === 'paused' ? history : withAttempt(held, history, handlerCall, fate);

@@ -1,5 +1,6 @@
 import type { RecordedError } from '../../core/record';
 import type { HeldRow } from '../held';
+import { timeOf } from '../held';
 import type { HandlerCall } from './run-handler';
 
 const ENDS = {
@@ -11,7 +12,7 @@ const ENDS = {
 } as const satisfies Readonly<Record<string, HandlerCall['end']>>;
 
 /** An attempt that ends because of its input, its items, or their pieces, without a call of the handler. */
-export function endedBy({ coordinator }: HeldRow, how: keyof typeof ENDS, error: RecordedError): HandlerCall {
-  const at = coordinator.serviceTime.now();
+export function endedBy(held: HeldRow, how: keyof typeof ENDS, error: RecordedError): HandlerCall {
+  const at = timeOf(held);
   return { end: ENDS[how], startedAt: at, endedAt: at, error };
 }

@@ -17,7 +17,7 @@ import type { Aborted, Aborter, Bounds } from '../bounded';
 import { callBounded, timeoutAfter } from '../bounded';
 import type { Handled } from '../bounded';
 import type { Report } from '../coordinator';
-import { handlerDue } from '../held';
+import { handlerDue, timeOf } from '../held';
 import type { HeldRow } from '../held';
 import type { AttemptLog } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
@@ -60,26 +60,26 @@ export async function runHandler(
   attempted: Attempted,
   call: (context: JobContext) => unknown,
 ): Promise<HandlerCall> {
-  const { clock, serviceTime } = held.coordinator;
+  const { clock } = held.coordinator;
   const { aborter } = attempted;
   const due = handlerDue(held.job.spec, held.row);
   const isPaused = await waitForDue(held, due, aborter.signal, attempted.onControl);
   // This process may have stood still since its claim: by now the run may be over, or a successor's.
   if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
   if (aborter.signal.aborted) {
-    return { end: await aborter.aborted, startedAt: undefined, endedAt: serviceTime.now(), error: null };
+    return { end: await aborter.aborted, startedAt: undefined, endedAt: timeOf(held), error: null };
   }
   if (isPaused) {
-    return { end: { kind: 'paused' }, startedAt: undefined, endedAt: serviceTime.now(), error: null };
+    return { end: { kind: 'paused' }, startedAt: undefined, endedAt: timeOf(held), error: null };
   }
 
-  const startedAt = serviceTime.now();
+  const startedAt = timeOf(held);
   reportStart(held, startedAt);
   const first = await callBounded(clock, aborter, boundsOf(held), (progress) => {
     const context = contextFor(held, attempted, startedAt, progress);
     return callHandler(held.job.spec.name, () => call(context));
   });
-  const endedAt = serviceTime.now();
+  const endedAt = timeOf(held);
   // Settling costs this process some work: handlers that are due at the same instant start first.
   await sleep(clock, 0);
   return { ...endOf(first, aborter), startedAt, endedAt };

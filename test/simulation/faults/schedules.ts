@@ -28,10 +28,20 @@ export function schedulesPlan(plan: Plan, random: Random): Plan {
     jobs: plan.jobs.map((job) => {
       const changing = rescheduled(job, () => drawSchedule(random));
       const [rival] = rivals ? rescheduled(job, () => drawSchedule(random)).specs : [];
-      return rival === undefined ? changing : { ...changing, rival };
+      return rival === undefined || mayShareKeys(rival, changing.specs[RIVAL_REVISION])
+        ? changing
+        : { ...changing, rival };
     }),
     disturbances: [...plan.disturbances, ...deploys].sort((a, b) => a.at - b.at),
   };
+}
+
+/**
+ * Whether one of two files with the same revision runs terms and the other due times. A term may then begin at the very
+ * second of a due time, and only one of the two records can exist; docs/upgrades.md states this.
+ */
+function mayShareKeys(rival: JobSpec, spec: JobSpec | undefined): boolean {
+  return (rival.kind === 'always') !== (spec?.kind === 'always');
 }
 
 function drawSchedule(random: Random): { readonly schedule: string; readonly settings: Partial<JobSpec> } {
