@@ -7,13 +7,16 @@ import { EXIT_CODES } from '../src/cli/output';
 import { createProgram } from '../src/cli/program';
 import { jobsJsonSchema } from '../src/config/json-schema';
 import { RUN_FATES, UNRUN_FATES } from '../src/core/fate';
+import { CALL_KINDS } from '../src/core/storage-call';
 import { ROLES } from '../src/manage/roles';
 import { ROUTES } from '../src/manage/routes';
 import { Problem } from '../src/manage/schema';
+import { COUNTED_CALLS } from '../src/operator/cost/counted-calls';
+import type { CountedSituation } from '../src/operator/cost/situation';
 
 /** The pages with tables that are generated from the sources. */
 export const REFERENCE_PAGES = [
-  ...['jobs-file', 'app-settings', 'outcomes', 'events', 'commands', 'exit-codes', 'http-api'],
+  ...['jobs-file', 'app-settings', 'outcomes', 'events', 'commands', 'exit-codes', 'http-api', 'storage-calls'],
 ].map((name) => `docs/reference/${name}.md`);
 
 const COMMON: ReadonlySet<string> = new Set(['--file', '--storage', '--container']);
@@ -82,6 +85,7 @@ function tablesOf(sources: string): Readonly<Record<string, string>> {
     outcomes: outcomeTable(documented(sources, 'Reason')),
     'attempt-reasons': named(reasonsOf(documented(sources, 'Reason'), 'attempt'), 'reason', 'meaning'),
     standings: standingTable(documented(sources, 'Standing'), documented(sources, 'StandingReason')),
+    'storage-calls': callTable(documented(sources, 'CountedSituation')),
     events: named(documented(sources, 'EventName'), 'event', 'meaning'),
     'event-members': members('CoordinatorEvent'),
     record: members('LedgerRecord'),
@@ -152,6 +156,20 @@ function standingTable(standings: readonly Documented[], reasons: readonly Docum
     ...reasonsOf(reasons, name).map((reason) => ['', code(reason.name), reason.text]),
   ]);
   return table(['state', 'reason', 'meaning'], rows);
+}
+
+/** A column for each kind of call that occurs. */
+function callTable(situations: readonly Documented[]): string {
+  const rows = situations.map(({ name, text }) => ({ name, text, ...COUNTED_CALLS[name as CountedSituation] }));
+  const kinds = CALL_KINDS.filter((kind) => rows.some(({ calls }) => calls[kind] !== undefined));
+  return table(
+    ['situation', 'meaning', ...kinds.map(code), 'in all'],
+    rows.map(({ name, text, calls }) => {
+      const counts = kinds.map((kind) => calls[kind] ?? 0);
+      const sum = counts.reduce((all, count) => all + count, 0);
+      return [code(name), text, ...counts.map((count) => (count === 0 ? '' : String(count))), String(sum)];
+    }),
+  );
 }
 
 function commandTable(): string {

@@ -9,7 +9,7 @@ export class CliError extends Error {
   override readonly name = 'CliError';
 
   constructor(
-    readonly code: 'NoStorage' | 'NoJobsFile' | 'NotConfirmed',
+    readonly code: 'NoStorage' | 'NoJobsFile' | 'NotConfirmed' | 'NoRevision' | 'NoPrices',
     message: string,
     options?: ErrorOptions,
   ) {

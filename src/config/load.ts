@@ -4,6 +4,7 @@ import type { DurationLimits } from './check-durations';
 import { ConfigError, type ConfigIssue } from './config-error';
 import { checkHandlers, type Registry } from './handlers';
 import { readJob } from './job';
+import type { ReadFile } from './read-file';
 import { readJsonFile } from './read-file';
 import { addIssues, type IssueReport, reportOn } from './report';
 import { isRecord, topSchema } from './schema';
@@ -12,6 +13,8 @@ import { countOf, toConfigIssues, valueAt } from './zod-issues';
 export interface LoadOptions {
   /** The folder of a relative path. Default: the current folder. */
   readonly baseFolder?: string;
+  /** Reads the files in place of the file system. */
+  readonly readFile?: ReadFile;
   /** host.json's functionTimeout, if known. An attempt and its grace must fit into it. */
   readonly functionTimeoutMs?: Millis | undefined;
   /** The lengths that the store's leases may have, if known. */
@@ -40,7 +43,9 @@ export interface LoadedJobs {
 export function loadJobs(source: string | object, options: LoadOptions = {}): LoadedJobs {
   const name = typeof source === 'string' ? source : 'the jobs object';
   const { value: file, duplicates } =
-    typeof source === 'string' ? readJsonFile(source, options.baseFolder ?? '') : { value: source, duplicates: [] };
+    typeof source === 'string'
+      ? readJsonFile(source, options.baseFolder ?? '', options.readFile)
+      : { value: source, duplicates: [] };
   const report = reportOn(file);
   addIssues(report.errors, duplicates.length, () => duplicates);
 

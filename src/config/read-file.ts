@@ -5,6 +5,9 @@ import { JsonError, parseJson } from './json';
 
 const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';
 
+/** Reads a file, from a file system or elsewhere. Its errors have the codes of `node:fs`. */
+export type ReadFile = (path: string) => Uint8Array;
+
 /**
  * Reads a JSON file: its value, and an issue for each duplicate member.
  * @throws ConfigError if the file does not exist, cannot be read, or is not JSON in UTF-8
@@ -12,8 +15,9 @@ const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';
 export function readJsonFile(
   file: string,
   baseFolder: string,
+  readFile: ReadFile = readFileSync,
 ): { readonly value: unknown; readonly duplicates: readonly ConfigIssue[] } {
-  const text = decode(readBytes(resolve(baseFolder, file), file), file);
+  const text = decode(readBytes(resolve(baseFolder, file), file, readFile), file);
   try {
     const { value, duplicates } = parseJson(text);
     return {
@@ -36,9 +40,9 @@ export function readJsonFile(
   }
 }
 
-function readBytes(path: string, file: string): Uint8Array {
+function readBytes(path: string, file: string, readFile: ReadFile): Uint8Array {
   try {
-    return readFileSync(path);
+    return readFile(path);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     switch (code) {

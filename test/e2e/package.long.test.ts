@@ -92,6 +92,12 @@ describe('the library, packed and installed', () => {
     );
   });
 
+  it('brings its prices', async () => {
+    const { out, code } = collect(cronlease('cost'));
+    expect(await code, out()).toBe(0);
+    expect(out()).toContain('a month for 1 job');
+  });
+
   it('runs the handler tests of the guide', () => {
     write('handler.test.mjs', snippet('docs/writing-handlers.md', 'js', 'runJob'));
     const out = execFileSync(process.execPath, ['--test', 'handler.test.mjs'], { cwd: app, encoding: 'utf8' });

@@ -13,6 +13,8 @@ export interface Durable {
   timer(at: Date): Promise<void>;
   /** Works on a lane, or on a part of one, instead of its own orchestration. */
   lane?(lane: Lane): Promise<unknown>;
+  /** Called with each call of an orchestrator: at its start, and with each answer. */
+  onTurn?(): void;
 }
 
 /** Plays a run's orchestration with the real orchestrators. Messages pass through JSON, as in Durable. */
@@ -51,10 +53,13 @@ async function play(
         return Promise.all(action.actions.map(perform));
     }
   };
+  durable.onTurn?.();
   let step = steps.next();
   while (step.done !== true) {
     try {
-      step = steps.next(await perform(step.value));
+      const answer = await perform(step.value);
+      durable.onTurn?.();
+      step = steps.next(answer);
     } catch (error) {
       step = steps.throw(error);
     }

@@ -10,6 +10,8 @@ import {
 } from '@azure/storage-blob';
 import type { Identity } from './caller';
 import { callerIn } from './caller';
+import type { CallKind } from '../../core/storage-call';
+import { callCounter } from './count-calls';
 import { unreadListings } from './unread-listing';
 
 /** Settings by name, from an app's environment. */
@@ -18,6 +20,8 @@ export type Settings = Readonly<Record<string, string | undefined>>;
 /** Options of a client's pipeline. `policies` see every call, so that tests can count calls and lose answers. */
 interface Sending extends StoragePipelineOptions {
   readonly policies?: readonly RequestPolicyFactory[];
+  /** Counts the calls: receives the kind of each before it is sent. Undefined: nothing is added to the pipeline. */
+  readonly onCall?: (kind: CallKind) => void;
 }
 
 export const DEFAULT_CONTAINER = 'cronlease';
@@ -89,10 +93,13 @@ export function connectContainer(
  *
  * @throws StorageSettingsError
  */
-export function connectService(settings: Settings, { policies = [], ...options }: Sending = {}): BlobServiceClient {
+export function connectService(
+  settings: Settings,
+  { policies = [], onCall, ...options }: Sending = {},
+): BlobServiceClient {
   const { url, credential } = resolve(settings);
   const pipeline = newPipeline(credential, { retryOptions: { maxTries: 1 }, ...options });
-  pipeline.factories.push(unreadListings, ...policies);
+  pipeline.factories.push(unreadListings, ...(onCall === undefined ? [] : [callCounter(onCall)]), ...policies);
   return new BlobServiceClient(url, pipeline);
 }
 

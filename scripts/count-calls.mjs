@@ -1,0 +1,39 @@
+// Counts the calls to storage of each situation on the emulator anew, and writes them: npm run calls
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { removeWithThisProcess } from './remove-with-process.mjs';
+
+const root = path.join(import.meta.dirname, '..');
+const scratch = path.join(root, '.tmp');
+mkdirSync(scratch, { recursive: true });
+const folder = mkdtempSync(path.join(scratch, 'calls-'));
+removeWithThisProcess(folder);
+const outfile = path.join(folder, 'calls.cjs');
+await build({
+  absWorkingDir: root,
+  stdin: {
+    contents: `
+      import { writeFileSync } from 'node:fs';
+      import { CALLS_FILE, callsText } from './scripts/calls';
+      import { startAzurite } from './test/support/azurite';
+      import { countSituations } from './test/support/count-situations';
+      void (async () => {
+        const azurite = await startAzurite();
+        writeFileSync(CALLS_FILE, await callsText(await countSituations(azurite.connectionString)));
+        // The deployment that was killed never ends by itself.
+        process.exit();
+      })();`,
+    resolveDir: root,
+  },
+  outfile,
+  bundle: true,
+  platform: 'node',
+  target: 'node22',
+  format: 'cjs',
+  packages: 'external',
+  logLevel: 'warning',
+});
+const { status } = spawnSync(process.execPath, [outfile], { cwd: root, stdio: 'inherit' });
+process.exitCode = status ?? 1;

@@ -1,0 +1,249 @@
+import type { EpochMs, Millis } from '../../core/brand';
+import type { JobSpec } from '../../core/job';
+import { TERM_RESERVE_MS } from '../../core/job';
+import type { CallCounts, CallKind } from '../../core/storage-call';
+import { CALL_KINDS } from '../../core/storage-call';
+import { COUNTED_CALLS as COUNTED } from './counted-calls';
+import type { Frequency } from './frequency';
+import { countDueTimes, MONTH_DAYS } from './frequency';
+import type { PriceName, Prices } from './prices';
+import { PRICE_NAMES } from './prices';
+
+const HOURS = MONTH_DAYS * 24;
+const MONTH_MS = HOURS * 3_600_000;
+const MONTH_SECONDS = HOURS * 3_600;
+/** An execution is billed as this long at least. */
+const BILLED_MS: Millis = 1_000;
+
+/** Of each deployment, an hour. The calls were measured on the real host with nothing due: docs/azure.md. */
+const AN_HOUR = {
+  ticks: 240,
+  sweeps: 60,
+  presences: 12,
+  durableCalls: 4_452,
+  hostCalls: 792,
+  /** The writes among Durable's calls: the partition table and the app lease. */
+  durableWrites: 504,
+  /** Five places each 15 minutes. */
+  availabilityTests: 20,
+};
+/** A line of a log, and how many lines there are. infra/README.md has the reasons. */
+const LINE_GB = 1e-6;
+const LINES = { ofExecution: 3, ofRun: 2, ofWrite: 1, hostWritesOfRun: 15 };
+/** A page of a listing holds this many blobs. */
+const ROWS_A_PAGE = 5_000;
+
+/** What a person says about the app, beside its jobs file. */
+export interface CostAssumptions {
+  /** Function apps with these jobs. */
+  readonly deployments: number;
+  readonly memoryGb: number;
+  /** Instances for each deployment. */
+  readonly alwaysReady: number;
+  /** How long a handler runs. */
+  readonly durationMs: Millis;
+  /** The number of items of the jobs that fan out, by job. */
+  readonly items: ReadonlyMap<string, number>;
+  readonly functionTimeoutMs: Millis;
+}
+
+type Quantities = Readonly<Partial<Record<PriceName, number>>>;
+
+/** One job's share, a month. */
+export interface JobCost {
+  readonly job: string;
+  readonly runs: number;
+  readonly storageCalls: number;
+  readonly executions: number;
+  readonly gbSeconds: number;
+  readonly logGb: number;
+  readonly cost: number;
+}
+
+/** A line of the bill that no job has to itself. A free grant has a negative cost. */
+export interface SharedCost {
+  readonly item: string;
+  readonly quantity: number;
+  readonly unit: string;
+  readonly cost: number;
+}
+
+export interface CostEstimate {
+  /** The worst first. */
+  readonly jobs: readonly JobCost[];
+  readonly shared: readonly SharedCost[];
+  readonly jobsCost: number;
+  readonly total: number;
+  /** Storage calls of all jobs and deployments. */
+  readonly storageCalls: number;
+  /** Jobs whose frequency was counted in part. */
+  readonly extrapolated: number;
+}
+
+/** Estimates the bill of a month of 30 days after an instant. */
+export function estimateCost(
+  specs: readonly JobSpec[],
+  assumed: CostAssumptions,
+  prices: Prices,
+  after: EpochMs,
+): CostEstimate {
+  const frequency = countDueTimes(specs, after);
+  const bills = specs.map((spec) => jobBill(spec, assumed, frequency));
+  const costs = bills.map(({ quantities, ...rest }): JobCost => ({ ...rest, cost: costOf(quantities, prices) }));
+  const shared = sharedBill(specs.length, assumed, frequency);
+  const lines = shared.map(({ quantities, ...line }): SharedCost => ({ ...line, cost: costOf(quantities, prices) }));
+  const grants = freeGrants([...bills, ...shared], prices);
+  const jobs = costs.toSorted((a, b) => b.cost - a.cost || (a.job < b.job ? -1 : 1));
+  const jobsCost = sum(jobs.map(({ cost }) => cost));
+  return {
+    jobs,
+    shared: [...lines, ...grants],
+    jobsCost,
+    total: jobsCost + sum([...lines, ...grants].map(({ cost }) => cost)),
+    storageCalls: sum([
+      ...jobs.map(({ storageCalls }) => storageCalls),
+      ...shared.filter(({ unit }) => unit === 'calls').map(({ quantity }) => quantity),
+    ]),
+    extrapolated: frequency.extrapolated,
+  };
+}
+
+type JobBill = Omit<JobCost, 'cost'> & { readonly quantities: Quantities };
+
+function jobBill(spec: JobSpec, assumed: CostAssumptions, { dueTimes }: Frequency): JobBill {
+  const { memoryGb, alwaysReady, deployments } = assumed;
+  const termMs = spec.timeoutMs ?? assumed.functionTimeoutMs - TERM_RESERVE_MS;
+  const isLeader = spec.kind === 'always' && spec.enabled;
+  const runs = isLeader ? MONTH_MS / termMs : (dueTimes.get(spec.name) ?? 0);
+  const durationMs = isLeader ? termMs : assumed.durationMs;
+  const items = assumed.items.get(spec.name);
+  const renewals = Math.floor(durationMs / (spec.leaseMs / 3));
+  const calls = [
+    ...(items === undefined
+      ? [COUNTED.won.calls, COUNTED.settled.calls, times(COUNTED.renewed.calls, renewals)]
+      : [COUNTED.fannedOut.calls, times(COUNTED.item.calls, items)]),
+    times(COUNTED.lost.calls, deployments - 1),
+  ].map((counts) => times(counts, runs));
+  const fan = items === undefined ? undefined : { ...COUNTED.fannedOut, items };
+  const turns = fan === undefined ? COUNTED.won.turns : fan.turns + fan.items * COUNTED.item.turns;
+  const brief = turns + (fan?.activities ?? 0);
+  const long = fan === undefined ? COUNTED.won.activities : fan.items * COUNTED.item.activities;
+  const executions = runs * (brief + long);
+  const gbSeconds = (runs * memoryGb * (brief * BILLED_MS + long * Math.max(BILLED_MS, durationMs))) / 1000;
+  const byPrice = pricedCalls(calls);
+  const lines =
+    executions * LINES.ofExecution +
+    runs * (LINES.ofRun + LINES.hostWritesOfRun) +
+    LINES.ofWrite * sum(calls.map((counts) => sum(CALL_KINDS.filter(isLogged).map((kind) => counts[kind] ?? 0))));
+  const logGb = lines * LINE_GB;
+  const work: Quantities =
+    alwaysReady > 0
+      ? { alwaysReadyExecutionGbSecond: gbSeconds, alwaysReadyExecution: executions }
+      : { onDemandGbSecond: gbSeconds, onDemandExecution: executions };
+  const storageCalls = sum(calls.map(totalOf));
+  const quantities = { ...byPrice, ...work, logGb };
+  return { job: spec.name, runs, storageCalls, executions, gbSeconds, logGb, quantities };
+}
+
+type SharedBill = Omit<SharedCost, 'cost'> & { readonly quantities: Quantities };
+
+function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Frequency): readonly SharedBill[] {
+  const { deployments, memoryGb, alwaysReady } = assumed;
+  const each = HOURS * deployments;
+  const baseline = alwaysReady * memoryGb * MONTH_SECONDS * deployments;
+  const ticks = AN_HOUR.ticks * each;
+  const tests = AN_HOUR.availabilityTests * each;
+  const pages = Math.max(1, Math.ceil(jobs / ROWS_A_PAGE));
+  const sweeps = Math.max(0, AN_HOUR.sweeps * HOURS - dueTicks) * deployments;
+  const coordination = [
+    times(COUNTED.sweep.calls, sweeps * pages),
+    times(COUNTED.dueTick.calls, dueTicks * deployments * pages),
+    times(COUNTED.presence.calls, AN_HOUR.presences * each),
+  ];
+  const onDemand = (executions: number): Quantities => ({
+    onDemandExecution: executions,
+    onDemandGbSecond: (executions * BILLED_MS * memoryGb) / 1000,
+  });
+  const durable = AN_HOUR.durableCalls * each;
+  const host = AN_HOUR.hostCalls * each;
+  const lines = (ticks + tests) * LINES.ofExecution + (AN_HOUR.durableWrites + AN_HOUR.hostCalls) * each;
+  const logGb = lines * LINE_GB;
+  return [
+    { item: 'always ready', quantity: baseline, unit: 'GB-s', quantities: { alwaysReadyGbSecond: baseline } },
+    { item: 'ticks', quantity: ticks, unit: 'executions', quantities: onDemand(ticks) },
+    { item: 'answers to availability tests', quantity: tests, unit: 'executions', quantities: onDemand(tests) },
+    { item: 'availability tests', quantity: tests, unit: 'tests', quantities: { availabilityTest: tests } },
+    {
+      ...{ item: 'looks, sweeps and presences', quantity: sum(coordination.map(totalOf)), unit: 'calls' },
+      quantities: pricedCalls(coordination),
+    },
+    { item: "Durable's own calls", quantity: durable, unit: 'calls', quantities: { queueOrTableCall: durable } },
+    { item: "the host's own calls", quantity: host, unit: 'calls', quantities: { hostBlobWrite: host } },
+    { item: 'logs of ticks and of the host', quantity: logGb, unit: 'GB', quantities: { logGb } },
+  ];
+}
+
+/** A subscription has each free grant once, however many deployments there are. */
+function freeGrants(bills: readonly { readonly quantities: Quantities }[], { prices }: Prices): readonly SharedCost[] {
+  return PRICE_NAMES.flatMap((name): readonly SharedCost[] => {
+    const { free, price, per } = prices[name];
+    const used = sum(bills.map(({ quantities }) => quantities[name] ?? 0));
+    const quantity = Math.min(free, used);
+    if (quantity === 0) return [];
+    return [{ item: `free: ${FREE_UNITS[name] ?? name}`, quantity, unit: '', cost: (-quantity * price) / per }];
+  });
+}
+
+const FREE_UNITS: Readonly<Partial<Record<PriceName, string>>> = {
+  onDemandGbSecond: 'GB-s on demand',
+  onDemandExecution: 'executions on demand',
+  logGb: 'GB of logs',
+};
+
+/** https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories: general-purpose v2 */
+const PRICE_OF_CALL: Readonly<Record<CallKind, PriceName | 'free'>> = {
+  listing: 'blobList',
+  container: 'blobList',
+  read: 'blobRead',
+  write: 'blobWrite',
+  append: 'blobWrite',
+  properties: 'blobOther',
+  metadata: 'blobOther',
+  acquire: 'blobOther',
+  renew: 'blobOther',
+  change: 'blobOther',
+  release: 'blobOther',
+  break: 'blobOther',
+  delete: 'free',
+};
+
+function pricedCalls(counts: readonly CallCounts[]): Quantities {
+  const quantities: Partial<Record<PriceName, number>> = {};
+  for (const kind of CALL_KINDS) {
+    const price = PRICE_OF_CALL[kind];
+    if (price === 'free') continue;
+    quantities[price] = (quantities[price] ?? 0) + sum(counts.map((count) => count[kind] ?? 0));
+  }
+  return quantities;
+}
+
+/** The coordination account logs its writes, leases included. */
+function isLogged(kind: CallKind): boolean {
+  return kind !== 'listing' && kind !== 'read' && kind !== 'properties';
+}
+
+function costOf(quantities: Quantities, { prices }: Prices): number {
+  return sum(PRICE_NAMES.map((name) => ((quantities[name] ?? 0) * prices[name].price) / prices[name].per));
+}
+
+function times(counts: CallCounts, factor: number): CallCounts {
+  return Object.fromEntries(CALL_KINDS.map((kind) => [kind, (counts[kind] ?? 0) * factor]));
+}
+
+function totalOf(counts: CallCounts): number {
+  return sum(CALL_KINDS.map((kind) => counts[kind] ?? 0));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, each) => all + each, 0);
+}

@@ -1,0 +1,37 @@
+import type { CallCounts } from '../../core/storage-call';
+
+/** A part of a deployment's work whose calls to storage are counted. */
+export type CountedSituation =
+  /** A tick with nothing due and nothing in flight, between two sweeps. */
+  | 'idleTick'
+  /** A sweep: a look at all rows, once a minute. */
+  | 'sweep'
+  /** The presence of a deployment, once in five minutes. */
+  | 'presence'
+  /** The looks of a tick at whose time something is due, for all jobs together. */
+  | 'dueTick'
+  /** A due time is won: from the race to the start of the handler. */
+  | 'won'
+  /** A due time is lost to another deployment that was faster by one call. */
+  | 'lost'
+  /** One renewal of the lease of a run, every third of the lease. */
+  | 'renewed'
+  /** A run is settled: from the end of the handler. */
+  | 'settled'
+  /** The run of a dead holder is taken over: until the second start of the handler. */
+  | 'takenOver'
+  /** A run that fans out, without its items: plan, gathering and settling. */
+  | 'fannedOut'
+  /** One item of a fan-out. */
+  | 'item';
+
+/** The work of one situation. */
+export interface Counted {
+  readonly calls: CallCounts;
+  /** Executions of the activity function. */
+  readonly activities: number;
+  /** Executions of the orchestrator. */
+  readonly turns: number;
+}
+
+export type CountedCalls = Readonly<Record<CountedSituation, Counted>>;

@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { changedText, costText } from '../../src/cli/cost-text';
+import type { JobSpec } from '../../src/core/job';
+import { COUNTED_CALLS } from '../../src/operator/cost/counted-calls';
+import type { CostAssumptions } from '../../src/operator/cost/estimate';
+import { estimateCost } from '../../src/operator/cost/estimate';
+import { countDueTimes } from '../../src/operator/cost/frequency';
+import { PRICE_NAMES, readPrices } from '../../src/operator/cost/prices';
+import { jobSpec } from '../support/job';
+
+const FROM = Date.UTC(2026, 1, 1);
+const FILE = path.join(__dirname, '../../prices.json');
+const given = JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, unknown>;
+const prices = readPrices(given, 'prices.json');
+const assumed: CostAssumptions = {
+  deployments: 1,
+  memoryGb: 2,
+  alwaysReady: 1,
+  durationMs: 1_000,
+  items: new Map(),
+  functionTimeoutMs: 1_800_000,
+};
+const estimate = (jobs: readonly JobSpec[], changes: Partial<CostAssumptions> = {}) =>
+  estimateCost(jobs, { ...assumed, ...changes }, prices, FROM);
+const minutely = jobSpec('minutely', '* * * * *');
+
+function lineOf(jobs: readonly JobSpec[], item: string, changes: Partial<CostAssumptions> = {}) {
+  const line = estimate(jobs, changes).shared.find((one) => one.item === item);
+  if (line === undefined) throw new Error(`no line "${item}"`);
+  return line;
+}
+
+describe('the frequency of due times', () => {
+  it.each([
+    ['* * * * *', 43_200],
+    ['0 3 * * *', 30],
+    ['@every 90s', 28_800],
+    // From Sunday 1 February to Monday 2 March.
+    ['0 9 * * MON-FRI', 21],
+    // Once a year: counted over 365 days.
+    ['0 0 1 7 *', 30 / 365],
+    ['@manual', undefined],
+  ])('%s is due %s times a month', (schedule, count) => {
+    expect(countDueTimes([jobSpec('a', schedule)], FROM).dueTimes.get('a')).toBe(count);
+  });
+
+  it('counts no disabled job, and an @at once', () => {
+    const once = jobSpec('once', '@at 2026-02-10T00:00:00Z');
+    const past = jobSpec('past', '@at 2026-01-10T00:00:00Z');
+    const off = { ...minutely, enabled: false };
+    const { dueTimes, dueTicks } = countDueTimes([once, past, off], FROM);
+    expect([...dueTimes]).toEqual([
+      ['once', 1],
+      ['past', 0],
+    ]);
+    expect(dueTicks).toBe(1);
+  });
+
+  it('counts a tick once for all jobs that are due at it', () => {
+    const at = (name: string, offsetMs: number): JobSpec => ({ ...minutely, name: name as JobSpec['name'], offsetMs });
+    expect(countDueTimes([at('a', 0), at('b', 0), at('c', 10_000)], FROM).dueTicks).toBe(43_200);
+    expect(countDueTimes([at('a', 0), at('b', 30_000)], FROM).dueTicks).toBe(86_400);
+  });
+
+  it('bounds its work for many frequent jobs, and says so', () => {
+    const jobs = Array.from({ length: 5_000 }, (_, index) => jobSpec(`job-${index}`, '* * * * *', { offsetMs: index }));
+    const { dueTimes, extrapolated, dueTicks } = countDueTimes(jobs, FROM);
+    expect(extrapolated).toBe(5_000);
+    expect(dueTimes.get('job-7')).toBe(43_200);
+    expect(dueTicks).toBe(43_200);
+  });
+});
+
+describe('the estimate', () => {
+  it('multiplies the counted calls of a run by its due times', () => {
+    const [job] = estimate([minutely]).jobs;
+    expect(job).toMatchObject({ runs: 43_200, storageCalls: 172_800, executions: 129_600, gbSeconds: 259_200 });
+    expect(COUNTED_CALLS.won.calls).toEqual({ metadata: 1, acquire: 1 });
+  });
+
+  it('adds a lost race for each further deployment, and shares nothing else of a run', () => {
+    const [one] = estimate([minutely], { deployments: 1 }).jobs;
+    const [three] = estimate([minutely], { deployments: 3 }).jobs;
+    expect((three?.storageCalls ?? 0) - (one?.storageCalls ?? 0)).toBe(2 * 43_200);
+    expect(three?.executions).toBe(one?.executions);
+    expect(lineOf([minutely], 'ticks', { deployments: 3 }).quantity).toBe(3 * 172_800);
+  });
+
+  it('adds renewals and GB-seconds for longer handlers', () => {
+    const [job] = estimate([minutely], { durationMs: 25_000 }).jobs;
+    // The lease of 30 s is renewed each 10 s: twice, with a read of control each.
+    expect(job?.storageCalls).toBe(43_200 * (4 + 2 * 2));
+    expect(job?.gbSeconds).toBe(43_200 * 2 * (25 + 2));
+  });
+
+  it('counts plan, gathering and each item of a fan-out', () => {
+    const daily = jobSpec('daily', '@daily');
+    const [job] = estimate([daily], { items: new Map([['daily', 50]]) }).jobs;
+    expect(job?.storageCalls).toBe(30 * (16 + 50 * 5));
+    expect(job?.executions).toBe(30 * (2 + 5 + 50 * 2));
+  });
+
+  it('takes a leader job for a run that never ends', () => {
+    const [job] = estimate([jobSpec('leader', '@always')]).jobs;
+    expect(job?.gbSeconds).toBeGreaterThanOrEqual(2 * 2_592_000);
+    expect(job?.gbSeconds).toBeLessThan(1.01 * 2 * 2_592_000);
+  });
+
+  it('looks once for a due time and once for its end, in place of the sweep of that minute', () => {
+    const presences = 8_640;
+    const quantity = (jobs: readonly JobSpec[]): number => lineOf(jobs, 'looks, sweeps and presences').quantity;
+    expect(quantity([])).toBe(43_200 + presences);
+    expect(quantity([minutely])).toBe(86_400 + presences);
+    expect(quantity([minutely, jobSpec('other', '* * * * *')])).toBe(86_400 + presences);
+  });
+
+  it('has what the idle hours of the real host were measured to be', () => {
+    expect(lineOf([], "Durable's own calls").quantity).toBe(4_452 * 720);
+    expect(lineOf([], "the host's own calls").quantity).toBe(792 * 720);
+  });
+
+  it('bills runs on demand where no instance is always ready', () => {
+    const [job] = estimate([minutely], { alwaysReady: 0 }).jobs;
+    const [ready] = estimate([minutely]).jobs;
+    expect(job?.cost).toBeGreaterThan(ready?.cost ?? Infinity);
+    expect(lineOf([minutely], 'always ready', { alwaysReady: 0 }).cost).toBe(0);
+  });
+
+  it('has each free grant once for the subscription, and never more than what is used', () => {
+    for (const deployments of [1, 2, 10]) {
+      expect(lineOf([minutely], 'free: GB-s on demand', { deployments }).quantity).toBe(100_000);
+    }
+    const { shared, total, jobsCost } = estimate([]);
+    const logs = lineOf([], 'logs of ticks and of the host').quantity;
+    expect(lineOf([], 'free: GB of logs').quantity).toBeCloseTo(logs);
+    expect(total).toBeCloseTo(shared.reduce((sum, { cost }) => sum + cost, jobsCost));
+  });
+
+  it('lists the worst job first', () => {
+    const jobs = [jobSpec('daily', '@daily'), minutely, jobSpec('hourly', '@hourly')];
+    expect(estimate(jobs).jobs.map(({ job }) => job)).toEqual(['minutely', 'hourly', 'daily']);
+  });
+});
+
+describe('the text', () => {
+  const basis = { assumed, prices };
+  const long = Array.from({ length: 30 }, (_, index) => jobSpec(`${'x'.repeat(60)}-${index + 10}`, '* * * * *'));
+
+  it('fits into 80 columns, however long the names are and however large the sums', () => {
+    const before = estimate([]);
+    for (const assumptions of [assumed, { ...assumed, deployments: 100, items: new Map([['x', 5]]), memoryGb: 4 }]) {
+      const after = estimateCost(long, assumptions, prices, FROM);
+      const lines = [
+        ...costText(after, { assumed: assumptions, prices }),
+        ...changedText(before, after, basis, 'origin/main'),
+      ];
+      expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    }
+    expect(costText(estimate(long), basis).join('\n')).toContain('and 10 more jobs for');
+  });
+
+  it('names its assumptions, and that the prices were not checked', () => {
+    const text = costText(estimate([minutely]), basis).join('\n');
+    for (const word of ['1 deployment of 2048 MB', 'no retries', 'no fan-out', 'NOT checked', prices.asOf]) {
+      expect(text).toContain(word);
+    }
+    expect(costText(estimate([]), { assumed, prices: { ...prices, checked: true } }).join('\n')).not.toContain('NOT');
+  });
+
+  it('shows what a change costs, and which jobs came and went', () => {
+    const every5 = jobSpec('minutely', '*/5 * * * *');
+    const text = changedText(estimate([minutely, jobSpec('gone', '@hourly')]), estimate([every5]), basis, 'main');
+    expect(text[0]).toMatch(/a month at main, .* now: -\$/);
+    expect(text.find((line) => line.startsWith('minutely'))).toMatch(/43,200 +8,640/);
+    expect(text.find((line) => line.startsWith('gone'))).toMatch(/none$/);
+    expect(changedText(estimate([]), estimate([]), basis, 'main').join('\n')).toContain('no change');
+  });
+});
+
+describe('the file of prices', () => {
+  it('names the source of each price, the day, and that nobody has checked it', () => {
+    expect(Object.keys(prices.prices)).toEqual([...PRICE_NAMES]);
+    for (const { source } of Object.values(prices.prices)) {
+      expect(source).toMatch(/^https:\/\/azure\.microsoft\.com\/pricing\/details\//);
+    }
+    expect(prices.checked).toBe(false);
+    expect(given['note']).toContain('NOT checked');
+  });
+
+  const listed = given['prices'] as Record<string, object>;
+  it.each([
+    [[], '$', 'is not an object'],
+    [{ ...given, prices: undefined }, 'prices', 'is missing'],
+    [{ ...given, prices: { ...listed, blobWrit: {} } }, 'prices.blobWrit', 'is not a price'],
+    [{ ...given, prices: { ...listed, blobWrite: undefined } }, 'prices.blobWrite', 'is missing'],
+    [{ ...given, prices: { ...listed, logGb: { ...listed['logGb'], price: '2' } } }, 'prices.logGb.price', '"2"'],
+    [{ ...given, prices: { ...listed, logGb: { ...listed['logGb'], price: -1 } } }, 'prices.logGb.price', '-1'],
+    [{ ...given, prices: { ...listed, logGb: { ...listed['logGb'], per: 0 } } }, 'prices.logGb.per', 'above 0'],
+    [{ ...given, prices: { ...listed, logGb: { ...listed['logGb'], free: 'x' } } }, 'prices.logGb.free', '"x"'],
+    [{ ...given, prices: { ...listed, logGb: { price: 1, per: 1 } } }, 'prices.logGb.source', 'is missing'],
+    [{ ...given, asOf: 'today' }, 'asOf', 'is not a date'],
+    [{ ...given, checked: 'no' }, 'checked', 'true or false'],
+    [{ ...given, currency: '' }, 'currency', 'is not text'],
+    [{ ...given, region: 3 }, 'region', 'is not text'],
+  ])('is refused with its place: %#', (value, place, problem) => {
+    expect(() => readPrices(value, 'mine.json')).toThrow(expect.objectContaining({ code: 'InvalidPrices' }) as Error);
+    expect(() => readPrices(value, 'mine.json')).toThrow(`mine.json: ${place}`);
+    expect(() => readPrices(value, 'mine.json')).toThrow(problem);
+  });
+});
