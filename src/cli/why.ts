@@ -1,9 +1,10 @@
 import { formatDuration } from '../core/duration';
-import { describe } from '../operator/describe';
+import { describe, waitedForSlot } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import type { Explanation } from '../operator/explain';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
 import { userFrames } from '../core/stack';
+import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
 import type { FileOptions } from './jobs-file';
 import { jobIn, loadFile } from './jobs-file';
@@ -53,12 +54,14 @@ function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): rea
   const at = (iso: string): string => show(Date.parse(iso));
   const started = record.startedAt === null ? '' : at(record.startedAt);
   const late = lateness(record);
+  const waited = waitedForSlot(record);
+  const forSlot = waited === undefined ? '' : `, ${showSpan(waited)} of it for a free slot`;
   const lines: (readonly [string, string])[] = [
     ['run', several === '' ? record.runId : ''],
     ['stretch', several === '' ? '' : `${at(record.scheduledFor)}, ${several}`],
     ['during', record.overlappedRunId ?? ''],
     ['trigger', record.trigger ?? ''],
-    ['started', late === '' ? started : `${started}, ${late} late`],
+    ['started', late === '' ? started : `${started}, ${late} late${forSlot}`],
     ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, took ${took(record) || '0 ms'}`],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
   ];

@@ -218,7 +218,7 @@ export const jobSchema = z
       .max(9)
       .meta({
         description:
-          'Which jobs go first where many are due together: 9 first, 0 last. It orders their claims, and does not change when they are due. The default lies in the middle, so that some jobs can be put first, or last, without a change to the others.',
+          'Which jobs go first where many are due together: 9 first, 0 last. It orders claims, and handlers that wait for a free slot (`CRONLEASE_MAX_CONCURRENT_RUNS`); it does not change when a job is due. The default lies in the middle, so that some jobs can be put first, or last, without a change to the others.',
       })
       .prefault(5),
     spread: duration(

@@ -11,6 +11,7 @@ import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
 import type { AttemptInput } from './message';
+import type { Slots } from './slots';
 
 /** A job as this process can run it. */
 export interface RunnableJob {
@@ -55,6 +56,8 @@ export interface Coordinator {
   /** The facts about itself that this process stores; undefined: it stores none. */
   readonly presence?: PresenceFacts;
   readonly health: Health;
+  /** The handlers that may run at once; undefined: as many as the host runs activities. */
+  readonly slots?: Slots;
   /** The attempts and items that run in this process. */
   readonly running: Set<RunningCall>;
   /** The ticks that run in this process. */

@@ -2,8 +2,8 @@ import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { Pause } from '../core/control';
 import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
-import type { AttemptOutcome, Stretch } from '../core/fate';
-import { extentOf, RUN_FATES } from '../core/fate';
+import type { AttemptOutcome, NotRunFate, Reason, Stretch } from '../core/fate';
+import { extentOf, isRunFate } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import { withGaps, withRun } from '../core/recent';
@@ -47,6 +47,13 @@ export interface RowWriter {
 }
 
 export type RunEnd = RecordedEnd;
+
+/** What the row keeps of a run's end. */
+interface RowEnd extends Pick<RunEnd, 'fate' | 'at'> {
+  readonly reason?: Reason;
+  /** The first call of its handler. */
+  readonly startedAt?: EpochMs | undefined;
+}
 
 export type MarkAnswer =
   | { readonly kind: 'marked' }
@@ -96,15 +103,22 @@ export async function settle(
   end: RunEnd,
   beforeRelease: () => Promise<void>,
 ): Promise<LedgerRecord | undefined> {
-  const rowIsOurs = await writeNews(writer, end);
+  const startedAt = firstCall(attempts);
+  const rowIsOurs = await writeNews(writer, { ...end, startedAt });
   const record = finalRecord(writer.job.spec, writer.row, attempts, end);
   const own = await writeFinal(writer, record);
   if (own === undefined) return undefined;
   if (rowIsOurs) await writeOwed(writer);
   await beforeRelease();
   if (rowIsOurs) await letGo(writer);
-  rememberEnd(writer, end);
+  rememberEnd(writer, { ...end, startedAt });
   return own;
+}
+
+/** The first call of the handler that is known to have happened. */
+function firstCall(attempts: readonly AttemptRecord[]): EpochMs | undefined {
+  const startedAt = attempts.find((attempt) => attempt.startedAt !== null)?.startedAt;
+  return startedAt == null ? undefined : Date.parse(startedAt);
 }
 
 /**
@@ -112,9 +126,9 @@ export async function settle(
  * may have been refused the row, and then it wrote neither news nor owed records.
  */
 export async function settleFound(writer: RowWriter, record: LedgerRecord): Promise<void> {
-  const fate = RUN_FATES.find((candidate) => candidate === record.outcome);
+  const fate = record.outcome;
   const at = Date.parse(record.endedAt ?? '');
-  if (fate !== undefined && !Number.isNaN(at) && !(await writeNews(writer, { fate, at }))) return;
+  if (isRunFate(fate) && !Number.isNaN(at) && !(await writeNews(writer, { fate, at }))) return;
   await writeOwed(writer);
   await letGo(writer);
 }
@@ -184,14 +198,14 @@ async function letGo(writer: RowWriter): Promise<void> {
 }
 
 /** The next claim of the job by this process notes the run's duration in the row, without a call. */
-function rememberEnd({ coordinator, job, row }: RowWriter, { fate, at }: Pick<RunEnd, 'fate' | 'at'>): void {
-  if (fate === 'paused') return;
-  const entry = runEntry(job.spec, row, { outcome: fate, at });
+function rememberEnd({ coordinator, job, row }: RowWriter, { fate, at, startedAt }: RowEnd): void {
+  if (!isRunFate(fate)) return;
+  const entry = runEntry(job.spec, row, { outcome: fate, at, startedAt });
   if (entry !== undefined) coordinator.ended.set(job.spec.name, entry);
 }
 
 /** Writes the row's news after a run, and pauses the job after too many failures. False: another holder has the row. */
-async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Promise<boolean> {
+async function writeNews(writer: RowWriter, end: RowEnd): Promise<boolean> {
   const news = newsOf(writer, end);
   if (news !== undefined && !(await writer.write(news))) return false;
   try {
@@ -205,34 +219,37 @@ async function writeNews(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): P
 }
 
 /** The row with the due times that passed during the run, and the count of failures; undefined when nothing changes. */
-function newsOf({ row, job }: RowWriter, { fate, at }: Pick<RunEnd, 'fate' | 'at'>): Row | undefined {
+function newsOf({ row, job }: RowWriter, { fate, at, reason, startedAt }: RowEnd): Row | undefined {
   const { spec } = job;
-  if (fate === 'paused') return { ...row, recent: withGaps(row.recent, pausedStretch(row)) };
   const count = failuresAfter(row, fate);
   const due = nextDue(spec, row.cursor, at);
   // The row follows another file's schedule: this instance cannot compute what passed.
   const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= at);
   // A leader job's next term counts its back-off from here.
   const waits = spec.kind === 'always' && count.failures > 0;
+  if (!isRunFate(fate)) {
+    const recent = withGaps(row.recent, notRunStretch(row, fate, reason));
+    return { ...row, ...count, ...(passed ? { busyUntil: at } : {}), recent };
+  }
   if (!passed && !waits && count.failures === row.failures) return undefined;
   return {
     ...row,
     ...count,
     ...(passed || waits ? { busyUntil: at } : {}),
     ...(fate === 'succeeded' ? { lastGoodAt: at } : {}),
-    recent: withRun(row.recent, runEntry(spec, row, { outcome: fate, at })),
+    recent: withRun(row.recent, runEntry(spec, row, { outcome: fate, at, startedAt })),
   };
 }
 
-/** The due time of a run that was claimed early, and not run because of a pause. */
-function pausedStretch({ run }: Row): readonly Stretch[] {
+/** The due time, or the request, of a run whose handler was not called. */
+function notRunStretch({ run }: Row, fate: NotRunFate, reason: Reason = 'paused'): readonly Stretch[] {
   if (run === undefined) return [];
   const at = run.scheduledFor;
-  return [{ fate: 'paused', reason: 'paused', from: at, through: at, count: 1 }];
+  return [{ fate, reason, from: at, through: at, count: 1 }];
 }
 
 /** A job that failed so many runs in a row pauses itself, with a note. */
-async function pauseAfterFailures(writer: RowWriter, end: Pick<RunEnd, 'fate' | 'at'>): Promise<void> {
+async function pauseAfterFailures(writer: RowWriter, end: RowEnd): Promise<void> {
   const { row, job } = writer;
   const { name, pauseAfterFailures: limit } = job.spec;
   if (limit === undefined || row.failures < limit || end.fate === 'cancelled') return;

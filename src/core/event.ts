@@ -75,6 +75,8 @@ export interface CoordinatorEvent {
   readonly count?: number;
   /** How late the handler started, for `started`. */
   readonly latenessMs?: number;
+  /** For how long the handler had waited for a free slot of its instance, for `started`. Absent where it had not. */
+  readonly waitedForSlotMs?: number;
   /** For how long the job has been without a success, for `overdue`. */
   readonly ageMs?: number;
   /** How far this machine's clock is ahead of the storage service's, for `clockSkew`. */

@@ -5,8 +5,10 @@ export const UNRUN_FATES = ['overlapped', 'collapsed', 'expired', 'paused', 'dis
 
 export type RunFate = (typeof RUN_FATES)[number];
 export type UnrunFate = (typeof UNRUN_FATES)[number];
-/** The outcomes of a due time that was claimed. `paused`: it was claimed early, and its handler was not called. */
-export type ClaimedFate = RunFate | 'paused';
+/** The outcomes of a due time that was claimed, and whose handler was not called. */
+export type NotRunFate = Extract<UnrunFate, 'paused' | 'expired'>;
+/** The outcomes of a due time that was claimed. */
+export type ClaimedFate = RunFate | NotRunFate;
 /** Every due time gets exactly one of these. */
 export type Fate = RunFate | UnrunFate;
 
@@ -63,12 +65,22 @@ export type Reason =
   | 'catchUpWindow'
   /** expired: It was missed, and `catchUp` is `none`. */
   | 'catchUpNone'
+  /**
+   * expired, attempt: Its instance ran as many handlers as it may (`CRONLEASE_MAX_CONCURRENT_RUNS`) until the due time was
+   * older than its window. As the end of an attempt: until the host's `functionTimeout` left no time for the handler, and
+   * the run continues with another attempt.
+   */
+  | 'noFreeSlot'
   /** paused: The job was paused. */
   | 'paused'
   /** disabled: The job was disabled in the jobs file. */
   | 'disabled'
   /** disabled: The schedule was replaced before the due time was decided, or was not yet this one. */
   | 'scheduleChanged';
+
+export function isRunFate(fate: Fate | null): fate is RunFate {
+  return RUN_FATES.some((one) => one === fate);
+}
 
 export const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
 

@@ -13,15 +13,21 @@ import type { Row } from './row';
 interface KnownEnd {
   readonly outcome: RunFate | undefined;
   readonly at?: EpochMs;
+  /** The first call of its handler, which may have waited for a free slot. */
+  readonly startedAt?: EpochMs | undefined;
 }
 
 /** The entry for a row's run; undefined if the row has none. */
-export function runEntry(job: Pick<JobSpec, 'offsetMs'>, row: Row, { outcome, at }: KnownEnd): RecentRun | undefined {
+export function runEntry(
+  job: Pick<JobSpec, 'offsetMs'>,
+  row: Row,
+  { outcome, at, startedAt }: KnownEnd,
+): RecentRun | undefined {
   const { run, past, started } = row;
   if (run === undefined) return undefined;
   const request = parseRecordKey(run.key)?.request;
   const due = request === undefined ? actualTime(job, run.scheduledFor) : run.scheduledFor;
-  const from = past.find(({ end }) => end !== undefined)?.start ?? started;
+  const from = past.find(({ end }) => end !== undefined)?.start ?? startedAt ?? started;
   return {
     kind: 'run',
     scheduledFor: run.scheduledFor,
@@ -48,7 +54,7 @@ export function settledRun(
   if (run === undefined) return undefined;
   const known = runWith(row.recent, run.key);
   if (known !== undefined) return known;
-  // It was claimed, and a pause came before its handler.
+  // It was claimed, and its handler was not called.
   if (row.recent.some((entry) => entry.kind === 'gap' && entry.scheduledFor === run.scheduledFor)) return undefined;
   const outcome = (): RunFate | undefined => {
     if (phase === 'idle' || lastFailedKey === run.key) return 'failed';

@@ -55,6 +55,7 @@ const GAP_CODES: readonly (readonly [code: string, outcome: UnrunFate, reason: R
   ['xw', 'expired', 'catchUpWindow'],
   ['xn', 'expired', 'catchUpNone'],
   ['xf', 'expired', 'failedOver'],
+  ['xs', 'expired', 'noFreeSlot'],
   ['p', 'paused', 'paused'],
   ['d', 'disabled', 'disabled'],
 ];

@@ -2,7 +2,6 @@ import type { EpochMs, JobName } from './brand';
 import type { AttemptOutcome, ClaimedFate, Fate, Reason, Stretch, Trigger } from './fate';
 import { extentOf } from './fate';
 import type { JobSpec } from './job';
-import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import type { LogEntry, Progress } from './log-entry';
 import { isLogEntry, isProgress } from './log-entry';
@@ -10,7 +9,7 @@ import { asciiJson, isInstant, isObject } from './metadata';
 import type { Origin } from './origin';
 import { readOrigin } from './origin';
 import type { PastAttempt, Row } from './row';
-import { lostAttempt } from './row';
+import { dueOf, lostAttempt } from './row';
 
 /** An error that a handler threw, as the ledger keeps it. */
 export interface RecordedError {
@@ -36,6 +35,11 @@ export interface AttemptRecord {
   readonly claimedAt?: string;
   /** `unknown` where its holder died. */
   readonly handlerStarted?: 'unknown';
+  /**
+   * How long its handler waited for a free slot of its instance (`CRONLEASE_MAX_CONCURRENT_RUNS`), in milliseconds. Absent
+   * where it did not, and for attempts that another instance made.
+   */
+  readonly waitedForSlotMs?: number;
   /** When it ended. Null where its holder died. */
   readonly endedAt: string | null;
   /**
@@ -201,7 +205,7 @@ function runRecord(
   const { run } = row;
   if (run === undefined) throw new Error(`the row of job "${job.name}" has no run to record`);
   const startedAt = attempts.find((attempt) => attempt.startedAt !== null)?.startedAt ?? null;
-  const due = run.trigger === 'manual' ? run.scheduledFor : actualTime(job, run.scheduledFor);
+  const due = dueOf(job, run);
   return {
     job: job.name,
     scheduledFor: iso(run.scheduledFor),
@@ -323,12 +327,13 @@ function isRecordLog(value: unknown): value is RecordLog {
 
 function isAttemptRecord(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const { attempt, token, deployment, startedAt, endedAt, outcome, error } = value;
+  const { attempt, token, deployment, startedAt, waitedForSlotMs, endedAt, outcome, error } = value;
   return (
     isNumber(attempt) &&
     isNumber(token) &&
     isText(deployment) &&
     isNullOr(startedAt, isTime) &&
+    isNullOr(waitedForSlotMs, isNumber) &&
     isNullOr(endedAt, isTime) &&
     isText(outcome) &&
     isNullOr(error, (thrown) => isObject(thrown) && isText(thrown['name']) && isText(thrown['message']))

@@ -2,6 +2,7 @@ import type { EpochMs, Millis, Token } from './brand';
 import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
 import { extentOf, TRIGGERS, UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
+import { actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 import type { Asked } from './origin';
@@ -107,6 +108,11 @@ export interface Row {
   readonly manualTaken: number;
   /** When an operator forgot the job. If the file has it again, the job counts as new. */
   readonly forgotten: EpochMs | undefined;
+}
+
+/** The instant from which the lateness of a run counts: its actual due time, or when it was asked for. */
+export function dueOf(job: Pick<JobSpec, 'offsetMs'>, run: Pick<RunRef, 'scheduledFor' | 'trigger'>): EpochMs {
+  return run.trigger === 'manual' ? run.scheduledFor : actualTime(job, run.scheduledFor);
 }
 
 /** An attempt whose holder died. */

@@ -1,5 +1,6 @@
 import type { EpochMs, Millis } from './brand';
-import type { AttemptOutcome, ClaimedFate, Reason, RunFate } from './fate';
+import type { AttemptOutcome, ClaimedFate, NotRunFate, Reason, RunFate } from './fate';
+import { isRunFate } from './fate';
 import type { JobSpec, Retry } from './job';
 import type { Row } from './row';
 
@@ -11,8 +12,10 @@ export type AttemptEnd =
   | { readonly kind: 'returned' }
   | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason }
   | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason }
-  /** The job was paused after the claim, so the handler was not called. */
-  | { readonly kind: 'paused' };
+  /** The handler was not called: the job was paused after the claim, or no slot was free in time. */
+  | { readonly kind: 'notRun'; readonly fate: NotRunFate; readonly reason: Reason }
+  /** No slot was free while the host leaves enough time for the handler: another attempt continues. */
+  | { readonly kind: 'crowded' };
 
 /** The next step of a run after one of its attempts. */
 export type RunStep =
@@ -20,6 +23,9 @@ export type RunStep =
   | { readonly kind: 'retry'; readonly outcome: AttemptOutcome; readonly reason: Reason; readonly notBefore: EpochMs }
   /** The lease is lost, so the new holder decides. */
   | { readonly kind: 'lost' };
+
+/** The wait before a run whose attempt found no free slot is tried again, perhaps on another instance. */
+const CROWDED_AGAIN_MS: Millis = 2_000;
 
 /**
  * The run's state machine: decides what follows an attempt.
@@ -33,8 +39,10 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
       return { kind: 'ended', fate: 'succeeded', reason: 'completed' };
     case 'threw':
       return again(job, row, { fate: 'failed', reason: end.reason, retryable: end.retryable }, now, random);
-    case 'paused':
-      return { kind: 'ended', fate: 'paused', reason: 'paused' };
+    case 'notRun':
+      return { kind: 'ended', fate: end.fate, reason: end.reason };
+    case 'crowded':
+      return { kind: 'retry', outcome: 'draining', reason: 'noFreeSlot', notBefore: now + CROWDED_AGAIN_MS };
     case 'aborted':
       break;
   }
@@ -86,7 +94,7 @@ export function failuresAfter(
 ): Pick<Row, 'failures' | 'lastFailedKey'> {
   if (fate === 'succeeded') return { failures: 0, lastFailedKey: undefined };
   const isCounted = lastFailedKey !== undefined && lastFailedKey === run?.key;
-  if (fate === 'cancelled' || fate === 'paused')
+  if (fate === 'cancelled' || !isRunFate(fate))
     return isCounted ? { failures: failures - 1, lastFailedKey: undefined } : { failures, lastFailedKey };
   return { failures: isCounted ? failures : failures + 1, lastFailedKey: run?.key };
 }

@@ -112,6 +112,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
 function Facts({ run }: { readonly run: OneRun }): JSX.Element {
   const { scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token, overlappedRunId } = run;
   const isOpen = run.outcome === 'running' || run.outcome === 'retrying';
+  const waitedMs = run.attempts.find((attempt) => attempt.startedAt !== null)?.waitedForSlotMs ?? 0;
   const spent = durationMs ?? (isOpen && startedAt !== null ? now.value - Date.parse(startedAt) : null);
   return (
     <dl class="facts panel">
@@ -126,7 +127,12 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
       {startedAt !== null && (
         <Fact name="Started">
           <Exact at={startedAt} />
-          {latenessMs !== null && latenessMs >= 1_000 && <span class="second warn">{duration(latenessMs)} late</span>}
+          {latenessMs !== null && latenessMs >= 1_000 && (
+            <span class="second warn">
+              {duration(latenessMs)} late
+              {waitedMs >= 1_000 && `, ${duration(waitedMs)} of it for a free slot`}
+            </span>
+          )}
         </Fact>
       )}
       {endedAt !== null && trigger !== null && (
@@ -200,7 +206,7 @@ function lookOf(outcome: AttemptOf['outcome']): Look {
 }
 
 function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
-  const { deployment, startedAt, endedAt, outcome, error, claimedAt } = attempt;
+  const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForSlotMs } = attempt;
   const start = startedAt ?? claimedAt;
   const took = startedAt !== null && endedAt !== null ? Date.parse(endedAt) - Date.parse(startedAt) : undefined;
   return (
@@ -215,6 +221,7 @@ function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
           {start !== undefined && ', '}
           {start !== undefined && <Exact at={start} />}
           {took !== undefined && `, took ${duration(took)}`}
+          {waitedForSlotMs !== undefined && `, after ${duration(waitedForSlotMs)} for a free slot`}
         </span>
       </p>
       {error !== null && <ErrorOf error={error} />}

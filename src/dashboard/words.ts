@@ -126,6 +126,7 @@ const REASONS: Readonly<Record<Reason, string>> = {
   overlapNewer: 'a newer due time came while it waited',
   catchUpLatest: 'it was missed, and only the latest missed due time runs',
   catchUpWindow: 'nothing could run it within its catch-up window',
+  noFreeSlot: 'no slot for its handler was free on its instance in time',
   catchUpNone: 'it was missed, and the job does not catch up',
   paused: 'the job was paused',
   disabled: 'the job was disabled in the jobs file',

@@ -29,6 +29,12 @@ interface AppSettings {
    */
   readonly CRONLEASE_LOOK_AHEAD?: string | undefined;
   /**
+   * How many handlers one instance runs at once, from 1: runs, and the items of those that fan out. Others that are due
+   * wait by the `priority` of their jobs, and then by due time. Leader jobs are not counted. Set it well below host.json's
+   * `maxConcurrentActivityFunctions`, since those that wait count there too. Default: no limit but that one.
+   */
+  readonly CRONLEASE_MAX_CONCURRENT_RUNS?: string | undefined;
+  /**
    * How old the last listing of the jobs may be, `1s` to `1h`: the time until requests, pauses and dead holders are
    * seen. Each listing is one storage call. Default: `60s`; `2s` under `cronlease dev`.
    */

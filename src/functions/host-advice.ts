@@ -71,6 +71,23 @@ export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
   return { errors, warnings };
 }
 
+/**
+ * Warns of a limit of handlers that the host's own limit makes useless: those that wait count among its activities.
+ *
+ * @param atOnce how many activities the host runs at once in one process
+ */
+export function limitAdvice(limit: number | undefined, atOnce: number): readonly ConfigIssue[] {
+  if (limit === undefined || limit < atOnce) return [];
+  return [
+    {
+      path: 'CRONLEASE_MAX_CONCURRENT_RUNS',
+      value: limit,
+      message: `has no effect: the host runs ${String(atOnce)} activities at once in one process`,
+      remedy: `write less than ${String(atOnce)}, or raise maxConcurrentActivityFunctions in host.json`,
+    },
+  ];
+}
+
 function settingOf(env: Environment, appFolder: string, member: string): string | undefined {
   const value =
     env[['AzureFunctionsJobHost', ...PROVIDER, member].join('__')] ?? hostMember(appFolder, ...PROVIDER, member);

@@ -11,6 +11,7 @@ import { Health } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { Handlers } from '../handler/handlers';
 import type { AttemptInput, AttemptResult } from '../coordinator/message';
+import { createSlots } from '../coordinator/slots';
 import type { Poke } from '../coordinator/tick/poke';
 import { onePokeAtOnce } from '../coordinator/tick/poke';
 import { createTicker } from '../coordinator/tick/tick';
@@ -22,7 +23,7 @@ import { STORE_LIMITS } from '../stores/limits';
 import { openStore } from '../stores/open';
 import { systemClock } from '../system-clock';
 import { healthCheck, readiness } from './health';
-import { hostAdvice } from './host-advice';
+import { hostAdvice, limitAdvice } from './host-advice';
 import { durableHub } from './hub';
 import { redactSetting } from './redact';
 import { manageHandler, METHODS } from './manage';
@@ -36,6 +37,7 @@ import {
   durationSetting,
   functionTimeout,
   hubAccount,
+  maxConcurrentRuns,
   tickSchedule,
 } from './settings';
 
@@ -127,7 +129,9 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     now: systemClock.now(),
     leaseMs: STORE_LIMITS.leaseMs,
   });
-  const advice = hostAdvice(env, appFolder).warnings;
+  const atOnce = attemptsAtOnce(env, appFolder);
+  const limit = maxConcurrentRuns(env);
+  const advice = [...hostAdvice(env, appFolder).warnings, ...limitAdvice(limit, atOnce)];
   for (const warning of [...warnings, ...advice]) console.warn(`Warning: ${formatIssue(warning)}`);
 
   const runnable = new Map<JobName, RunnableJob>();
@@ -149,10 +153,11 @@ function createCoordinator({ jobs, handlers }: CoordinatorOptions): Coordinator 
     settings: {
       lookAheadMs,
       longestLookAheadMs: lookAheadMs === 0 ? 0 : Math.max(lookAheadMs, longestWait(store.limits.leaseMs.most)),
-      attemptsAtOnce: attemptsAtOnce(env, appFolder),
+      attemptsAtOnce: atOnce,
       sweepIntervalMs: durationSetting(env, 'CRONLEASE_SWEEP_INTERVAL', 60_000, 1_000, 3_600_000),
       functionTimeoutMs,
     },
+    ...(limit === undefined ? {} : { slots: createSlots(systemClock, limit) }),
     ...(redact === undefined ? {} : { redact }),
     presence: { instance: randomUUID(), version: VERSION, hubAccount: hubAccount(env, appFolder, hostname()) },
     health: new Health(),

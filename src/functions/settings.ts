@@ -103,6 +103,17 @@ export function attemptsAtOnce(env: Environment, appFolder: string): number {
   return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
 }
 
+/** How many handlers may run at once in this process; undefined: no limit. Throws {@link SettingError}. */
+export function maxConcurrentRuns(env: Environment): number | undefined {
+  const name = 'CRONLEASE_MAX_CONCURRENT_RUNS';
+  const text = env[name];
+  if (text === undefined || text === '') return undefined;
+  if (!/^[1-9]\d{0,5}$/.test(text)) {
+    throw new SettingError(name, text, 'use a whole number from 1 to 999999, or leave it out for no limit');
+  }
+  return Number(text);
+}
+
 /** host.json's functionTimeout, as the host enforces it; 30 minutes if it is missing or unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');

@@ -136,10 +136,13 @@ function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
     durationMs: startedAt === null || endedAt === null ? null : Date.parse(endedAt) - Date.parse(startedAt),
     claimedAt: record.claimedAt ?? null,
     ...{ origin: record.origin ?? null, rerunOf: record.rerunOf ?? null },
-    attempts: record.attempts.map(({ attempt, token, deployment, claimedAt, outcome, error, ...times }) => ({
-      ...{ attempt, token, deployment, outcome, error, startedAt: times.startedAt, endedAt: times.endedAt },
-      ...(claimedAt === undefined ? {} : { claimedAt }),
-    })),
+    attempts: record.attempts.map(
+      ({ attempt, token, deployment, claimedAt, waitedForSlotMs, outcome, error, ...times }) => ({
+        ...{ attempt, token, deployment, outcome, error, startedAt: times.startedAt, endedAt: times.endedAt },
+        ...(claimedAt === undefined ? {} : { claimedAt }),
+        ...(waitedForSlotMs === undefined ? {} : { waitedForSlotMs }),
+      }),
+    ),
     ...(record.result === undefined ? {} : { result: record.result }),
     overlappedRunId: record.overlappedRunId ?? null,
   };

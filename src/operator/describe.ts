@@ -3,9 +3,11 @@ import type { Control } from '../core/control';
 import { currentPause, pauseAt } from '../core/control';
 import { formatDuration } from '../core/duration';
 import { actualTime } from '../core/job';
+import { showSpan } from '../core/show-time';
 import { runIdOf } from '../core/key';
 import { isDue } from '../core/why';
 import type { Explanation } from './explain';
+import type { ShownRecord } from './list-runs';
 
 /** Formats an instant for the reader. */
 export type ShowTime = (instant: EpochMs) => string;
@@ -20,10 +22,21 @@ export function describe(explanation: Explanation, show: ShowTime): string {
     case 'notDue':
       return describeOpen(explanation, show);
     default: {
-      const sentence = describeFate(explanation, show);
+      const sentence = describeFate(explanation, show) + slotSentence(explanation);
       return explanation.record === null ? `${sentence} The ledger does not have the record yet.` : sentence;
     }
   }
+}
+
+/** The sentence for a lateness that comes from the limit of handlers. */
+function slotSentence({ record }: Explanation): string {
+  const waitedMs = waitedForSlot(record);
+  return waitedMs === undefined ? '' : ` Its handler had waited ${showSpan(waitedMs)} for a free slot of its instance.`;
+}
+
+/** How long the first call of the handler waited for a free slot, where it did. */
+export function waitedForSlot(record: Pick<ShownRecord, 'attempts'> | null): number | undefined {
+  return record?.attempts.find(({ startedAt }) => startedAt !== null)?.waitedForSlotMs;
 }
 
 /** The sentence for an outcome that the ledger has, or will have. */
@@ -71,6 +84,8 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
       return `It was not run within "catchUpWindow" (${formatDuration(job.catchUpWindowMs)}).`;
     case 'catchUpNone':
       return 'It was missed, and "catchUp" is "none".';
+    case 'noFreeSlot':
+      return 'Its instance ran as many handlers as CRONLEASE_MAX_CONCURRENT_RUNS allows, until the due time was too old to run.';
     case 'paused': {
       const pause = pauseAt(state.control, actualTime(job, time));
       return pause === undefined ? 'The job was paused.' : `The job was paused by ${pause.by}: ${pause.note}.`;

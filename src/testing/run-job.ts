@@ -213,7 +213,7 @@ async function hold(
 }
 
 export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<HandlerCall> {
-  return runHandler(bench.held, { ...bench, onControl: () => undefined }, call);
+  return runHandler(bench.held, { ...bench, onControl: () => undefined, lastControl: () => undefined }, call);
 }
 
 /**
@@ -235,8 +235,9 @@ export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' 
       return { outcome: 'succeeded', reason: 'completed', result };
     case 'threw':
       return { outcome: 'failed', reason: end.reason, result: undefined };
-    case 'paused':
-      throw new Error('a tested job has no operators who could pause it');
+    case 'notRun':
+    case 'crowded':
+      throw new Error('a tested job has no operators who could pause it, and no limit of handlers');
     case 'aborted':
       return { outcome: end.code === 'leaseLost' ? 'lost' : end.code, reason: end.reason, result: undefined };
   }

@@ -66,6 +66,7 @@ const LEFT_OUT = new Map([
   ['CRONLEASE_ENVIRONMENT', 'is a name for people, which only they know'],
   ['CRONLEASE_ENVIRONMENT_COLOR', 'is chosen with that name'],
   ['CRONLEASE_DEV_SECRET', 'is for "cronlease dev", and keeps an app on Azure from starting'],
+  ['CRONLEASE_MAX_CONCURRENT_RUNS', 'is a limit that only the handlers of an app can ask for'],
   ['WEBSITE_AUTH_ENABLED', 'is set by Azure'],
   ['AZURE_FUNCTIONS_ENVIRONMENT', 'is set by the host'],
   ['WEBSITE_SITE_NAME', 'is set by Azure'],

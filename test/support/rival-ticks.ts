@@ -15,6 +15,7 @@ import { Health } from '../../src/coordinator/coordinator';
 import { drain } from '../../src/coordinator/drain';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
 import type { FanOutHandler } from '../../src/handler/define-fan-out';
+import { createSlots } from '../../src/coordinator/slots';
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
@@ -40,6 +41,8 @@ export interface SimulationOptions {
   readonly sweepIntervalMs?: number;
   /** Other settings of every instance. */
   readonly settings?: Partial<Settings>;
+  /** How many handlers each instance runs at once. */
+  readonly maxConcurrentRuns?: number | undefined;
   /** The duration of each call to storage. */
   readonly latencyMs?: number;
   /** The tick timer fires this long before its time. */
@@ -171,6 +174,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
         functionTimeoutMs: 30 * 60_000,
         ...options.settings,
       },
+      ...(options.maxConcurrentRuns !== undefined && { slots: createSlots(instanceClock, options.maxConcurrentRuns) }),
       health: new Health(),
       running: new Set(),
       ticks: new Set(),

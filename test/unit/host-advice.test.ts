@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { formatIssue } from '../../src/config/config-error';
-import { hostAdvice } from '../../src/functions/host-advice';
+import { hostAdvice, limitAdvice } from '../../src/functions/host-advice';
 
 const ROOT = path.join(__dirname, '../..');
 
@@ -60,5 +60,17 @@ describe('the advice on host.json', () => {
     expect(adviceOn({ type: 'azureManaged' })).toEqual(WELL);
     expect(adviceOn({ type: 'AzureStorage' }).warnings).toHaveLength(2);
     expect(hostAdvice({}, mkdtempSync(path.join(tmpdir(), 'cronlease-host-')))).toEqual(WELL);
+  });
+});
+
+describe('the advice on a limit of handlers', () => {
+  it('warns of one that the limit of the host makes useless', () => {
+    expect(limitAdvice(undefined, 20)).toEqual([]);
+    expect(limitAdvice(19, 20)).toEqual([]);
+    const [warning, ...others] = limitAdvice(20, 20).map(formatIssue);
+    expect(others).toEqual([]);
+    expect(warning).toContain('CRONLEASE_MAX_CONCURRENT_RUNS');
+    expect(warning).toContain('the host runs 20 activities at once in one process');
+    expect(warning).toContain('write less than 20');
   });
 });

@@ -7,6 +7,7 @@ import {
   deploymentName,
   durationSetting,
   functionTimeout,
+  maxConcurrentRuns,
   tickSchedule,
 } from '../../src/functions/settings';
 
@@ -34,6 +35,20 @@ describe('CRONLEASE_TICK', () => {
       expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .*six fields/s);
     },
   );
+});
+
+describe('CRONLEASE_MAX_CONCURRENT_RUNS', () => {
+  const limit = (text: string): number | undefined => maxConcurrentRuns({ CRONLEASE_MAX_CONCURRENT_RUNS: text });
+
+  it('is a whole number from 1, and no limit where it is not set', () => {
+    expect(maxConcurrentRuns({})).toBeUndefined();
+    expect([limit(''), limit('1'), limit('250')]).toEqual([undefined, 1, 250]);
+  });
+
+  it.each(['0', '-1', '2.5', 'many', '1e3', ' 4', '1000000'])('%j is refused, with what would be right', (text) => {
+    expect(() => limit(text)).toThrow(`App setting CRONLEASE_MAX_CONCURRENT_RUNS is ${JSON.stringify(text)}`);
+    expect(() => limit(text)).toThrow('from 1 to 999999');
+  });
 });
 
 describe('a duration', () => {

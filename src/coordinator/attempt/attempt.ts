@@ -1,6 +1,7 @@
 import type { JobName } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
 import type { Trigger } from '../../core/fate';
+import { isRunFate } from '../../core/fate';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
 import { attemptHistory } from '../../core/record';
 import type { AttemptRecord } from '../../core/record';
@@ -119,11 +120,7 @@ async function underLease(
     const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
     const stage: Stage = isOver
       ? { handlerCall: undefined, items: [] }
-      : await perform(
-          held,
-          { fence, aborter, trigger: triggerOf(held, input), log, onControl: cancels.onControl },
-          input,
-        );
+      : await perform(held, { fence, aborter, trigger: triggerOf(held, input), log, ...cancels }, input);
     cancels.stop();
     fence.close();
     if (!held.trust.holds) return lost(held, 'the lease was lost');
@@ -218,7 +215,7 @@ async function endRun(
   const at = handlerCall?.endedAt ?? timeOf(held);
   const end: RunEnd = { fate, reason, at, result: handlerCall?.result, ...(await log.conclude()) };
   const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
-  const attempts = fate === 'paused' ? history : withAttempt(held, history, handlerCall, fate);
+  const attempts = isRunFate(fate) ? withAttempt(held, history, handlerCall, fate) : history;
   const record = await held.settle(attempts, end, leftovers?.list);
   if (record === undefined) return lost(held, "a successor's record stands");
   await leftovers?.remove();
@@ -289,6 +286,7 @@ function attemptOf(
     token: row.token,
     deployment: coordinator.deployment,
     startedAt: new Date(handlerCall.startedAt).toISOString(),
+    ...(handlerCall.waitedForSlotMs === undefined ? {} : { waitedForSlotMs: handlerCall.waitedForSlotMs }),
     endedAt: new Date(handlerCall.endedAt).toISOString(),
     outcome,
     error: handlerCall.error,

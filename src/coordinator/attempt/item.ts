@@ -5,6 +5,7 @@ import { parseRecordKey, runIdOf } from '../../core/key';
 import { ITEM_LOG } from '../../core/log-buffer';
 import { ForeignMetadataError } from '../../core/metadata';
 import { ForeignRecordError } from '../../core/record';
+import { startRank } from '../../core/priority';
 import { backoff } from '../../core/run';
 import type { ItemContext } from '../../handler/define-fan-out';
 import { isFanOut } from '../../handler/handlers';
@@ -23,6 +24,8 @@ import { createAttemptLog, NO_LOG } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
 import { jobLog, reportProgress } from './run-handler';
 import { whileRunning } from '../drain';
+import type { Slot } from '../slots';
+import { patienceOf } from './wait-for-slot';
 import type { RunInput } from './request-input';
 import { inputOf } from './request-input';
 import type { WantedItem } from './item-check';
@@ -130,10 +133,12 @@ function logOf({ coordinator, report, trust, job: { spec }, input }: Item): Atte
   return createAttemptLog({ ...place, speaker: { attempt, item: index }, limits: ITEM_LOG });
 }
 
-async function afterCall(item: Item, end: Handled | Aborted, aborter: Aborter): Promise<ItemResult> {
+async function afterCall(item: Item, end: Handled | Aborted | 'notCalled', aborter: Aborter): Promise<ItemResult> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
+  // The call counts as no attempt.
+  if (end === 'notCalled') return again(item, SEND_AGAIN_MS);
   if (end.kind === 'aborted' && end.code === 'cancelled') return { kind: 'item', state: 'stopped' };
   if (end.kind === 'aborted' && end.code === 'draining') return again(item, SEND_AGAIN_MS);
   if (end.kind === 'returned') {
@@ -158,16 +163,23 @@ async function callItem(
   item: Item,
   { runInput, log }: { readonly runInput: unknown; readonly log: AttemptLog },
   aborter: Aborter,
-): Promise<Handled | Aborted> {
+): Promise<Handled | Aborted | 'notCalled'> {
   const { coordinator, report, job, handler, input, trust } = item;
-  const { clock, settings } = coordinator;
+  const { clock, settings, slots } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
   const fence = createFence(name, input.token as Token, trust);
   const stopWatching = keepChecking(item, trust, aborter);
   const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
+  const rank = startRank(job.spec, parseRecordKey(input.key)?.scheduledFor ?? 0);
+  const patience = { signal: aborter.signal, atMostMs: patienceOf(settings, limit + graceMs, 0) };
+  let slot: Slot | undefined;
   const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   try {
+    slot = await slots?.take(rank, patience);
+    if (aborter.signal.aborted) return await abortedBeforeCall(aborter);
+    // This process may have stood still while it waited.
+    if (slots !== undefined && (slot === undefined || !trust.holds)) return 'notCalled';
     return await callBounded(clock, aborter, bounds, (progress) => {
       const context = itemContext(
         name,
@@ -179,9 +191,16 @@ async function callItem(
       return callHandler(name, () => handler.each(context, planned as never, runInput as never));
     });
   } finally {
+    slot?.giveBack();
     stopWatching();
     fence.close();
   }
+}
+
+/** Only an item that is no longer wanted is over: any other one is sent again. */
+async function abortedBeforeCall(aborter: Aborter): Promise<Aborted | 'notCalled'> {
+  const aborted = await aborter.aborted;
+  return aborted.code === 'leaseLost' ? 'notCalled' : aborted;
 }
 
 /** The context of a call of `each`. */

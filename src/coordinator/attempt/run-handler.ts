@@ -9,6 +9,7 @@ import { runIdOf } from '../../core/key';
 import type { LogLevel } from '../../core/log-entry';
 import { SCHEDULED } from '../../core/origin';
 import type { RecordedError } from '../../core/record';
+import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import type { JobContext, JobLog } from '../../handler/handler';
 import { checkProgress } from '../../handler/handler';
@@ -23,6 +24,8 @@ import type { AttemptLog } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
 import { waitForDue } from './wait-for-due';
+import type { SeenControl, Waiter } from './wait-for-slot';
+import { PAUSED, waitForSlot } from './wait-for-slot';
 
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
@@ -36,7 +39,8 @@ export interface Attempted {
   readonly trigger: Trigger;
   readonly log: AttemptLog;
   /** Takes the job's control, where the attempt reads it again. */
-  readonly onControl: (control: Control) => void;
+  readonly onControl: Waiter['onControl'];
+  readonly lastControl: Waiter['lastControl'];
 }
 
 /** The handler's part of an attempt, once it is over. */
@@ -44,14 +48,16 @@ export interface HandlerCall {
   readonly end: AttemptEnd;
   /** When the handler started; undefined when it was not called. */
   readonly startedAt: EpochMs | undefined;
+  /** How long it waited for a free slot, if it did. */
+  readonly waitedForSlotMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
   readonly error: RecordedError | null;
 }
 
 /**
- * Waits until the due time, calls the handler, and waits until it returns or its signal is aborted. A handler
- * that ignores its signal gets no more time than the grace.
+ * Waits until the due time and for a free slot, calls the handler, and waits until it returns or its signal is aborted.
+ * A handler that ignores its signal gets no more time than the grace.
  *
  * @param call calls the handler
  */
@@ -60,29 +66,46 @@ export async function runHandler(
   attempted: Attempted,
   call: (context: JobContext) => unknown,
 ): Promise<HandlerCall> {
-  const { clock } = held.coordinator;
   const { aborter } = attempted;
   const due = handlerDue(held.job.spec, held.row);
   const isPaused = await waitForDue(held, due, aborter.signal, attempted.onControl);
-  // This process may have stood still since its claim: by now the run may be over, or a successor's.
-  if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
-  if (aborter.signal.aborted) {
-    return { end: await aborter.aborted, startedAt: undefined, endedAt: timeOf(held), error: null };
+  const { slot, end } = isPaused ? PAUSED : await waitForSlot(held, { ...attempted, signal: aborter.signal });
+  try {
+    // This process may have stood still since its claim: by now the run may be over, or a successor's.
+    if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
+    if (aborter.signal.aborted || end !== undefined) return await notCalled(held, aborter, end);
+    const ended = await callNow(held, attempted, slot?.waitedMs ?? 0, call);
+    slot?.giveBack();
+    // Settling costs this process some work: handlers that are due at the same instant start first.
+    await sleep(held.coordinator.clock, 0);
+    return ended;
+  } finally {
+    slot?.giveBack();
   }
-  if (isPaused) {
-    return { end: { kind: 'paused' }, startedAt: undefined, endedAt: timeOf(held), error: null };
-  }
+}
 
+/** The attempt ends without its handler. An abort counts before any other reason. */
+async function notCalled(held: HeldRow, aborter: Aborter, end: AttemptEnd | undefined): Promise<HandlerCall> {
+  const isAborted = aborter.signal.aborted || end === undefined;
+  const first = isAborted ? await aborter.aborted : end;
+  return { end: first, startedAt: undefined, endedAt: timeOf(held), error: null };
+}
+
+async function callNow(
+  held: HeldRow,
+  attempted: Attempted,
+  waitedMs: Millis,
+  call: (context: JobContext) => unknown,
+): Promise<HandlerCall> {
+  const { aborter } = attempted;
   const startedAt = timeOf(held);
-  reportStart(held, startedAt);
-  const first = await callBounded(clock, aborter, boundsOf(held), (progress) => {
+  const waited = waitedMs > 0 ? { waitedForSlotMs: waitedMs } : {};
+  reportStart(held, startedAt, waited);
+  const first = await callBounded(held.coordinator.clock, aborter, boundsOf(held), (progress) => {
     const context = contextFor(held, attempted, startedAt, progress);
     return callHandler(held.job.spec.name, () => call(context));
   });
-  const endedAt = timeOf(held);
-  // Settling costs this process some work: handlers that are due at the same instant start first.
-  await sleep(clock, 0);
-  return { ...endOf(first, aborter), startedAt, endedAt };
+  return { ...endOf(first, aborter), startedAt, endedAt: timeOf(held), ...waited };
 }
 
 function endOf(first: Handled | Aborted, aborter: Aborter): Pick<HandlerCall, 'end' | 'error' | 'result'> {
@@ -96,11 +119,10 @@ function endOf(first: Handled | Aborted, aborter: Aborter): Pick<HandlerCall, 'e
   }
 }
 
-function reportStart(held: HeldRow, startedAt: EpochMs): void {
+function reportStart(held: HeldRow, startedAt: EpochMs, waited: Pick<HandlerCall, 'waitedForSlotMs'>): void {
   const { run } = held.row;
   if (run === undefined) return;
-  const due = run.trigger === 'manual' ? run.scheduledFor : actualTime(held.job.spec, run.scheduledFor);
-  held.event('started', { at: startedAt, latenessMs: startedAt - due });
+  held.event('started', { at: startedAt, latenessMs: startedAt - dueOf(held.job.spec, run), ...waited });
 }
 
 /** A leader job's term ends before the host's functionTimeout would kill it, so that it can hand over. */
@@ -172,24 +194,24 @@ export function reportProgress(log: AttemptLog, alive: (note?: string) => void):
  * Aborts the attempt when an operator cancels its run, or when the next due time or request of a job with overlap
  * `cancel` comes.
  *
- * @returns `onControl` takes the control record that each renewal reads
+ * @returns `onControl` takes the control record that each renewal reads, and `lastControl` returns it
  */
 export function watchForCancel(
   held: HeldRow,
   aborter: Aborter,
-): { onControl: (control: Control) => void; stop: () => void } {
+): Pick<Waiter, 'onControl' | 'lastControl'> & { stop: () => void } {
   const { clock, serviceTime } = held.coordinator;
   const { spec } = held.job;
   const runId = runIdOf(spec.name, held.row.run?.key ?? '');
-  let control: Control | undefined;
+  let last: SeenControl | undefined;
   let disarm = (): void => undefined;
   const overlap = (what: string): void => {
     aborter.abort('cancelled', 'overlapCancel', `run ${runId} gives way to ${what}`);
   };
   /** A due time in a pause ends nothing. Before the first renewal the control record has not been read. */
   const onDue = async (due: EpochMs): Promise<void> => {
-    control ??= await currentControl(held);
-    if (pauseAt(control, actualTime(spec, due)) !== undefined) armFrom(due);
+    last ??= { control: await currentControl(held), at: clock.monotonic() };
+    if (pauseAt(last.control, actualTime(spec, due)) !== undefined) armFrom(due);
     else overlap(`the due time ${new Date(due).toISOString()}`);
   };
   const armFrom = (after: EpochMs): void => {
@@ -211,8 +233,9 @@ export function watchForCancel(
   };
   armFrom(waitingSince(spec, held.row));
   return {
+    lastControl: () => last,
     onControl: (seen) => {
-      control = seen;
+      last = { control: seen, at: clock.monotonic() };
       if (seen.cancel === runId)
         aborter.abort('cancelled', 'cancelRequested', `run ${runId} was cancelled by an operator`);
       // A leader job takes no requests: one from before it became one ends no term.

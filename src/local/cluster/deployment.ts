@@ -20,6 +20,7 @@ export interface ClusterEvent {
   readonly through?: string;
   readonly count?: number;
   readonly latenessMs?: number;
+  readonly waitedForSlotMs?: number;
   readonly ageMs?: number;
   readonly skewMs?: number;
 }

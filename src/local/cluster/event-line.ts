@@ -68,11 +68,13 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
     return `took ${showSpan(Date.parse(at) - since)}`;
   };
 
-  const lateness = ({ latenessMs, event, runId = '' }: ClusterEvent): string | undefined => {
+  const lateness = ({ latenessMs, waitedForSlotMs, event, runId = '' }: ClusterEvent): string | undefined => {
     if (latenessMs === undefined) return undefined;
     if (event === 'started' && planned.has(runId)) return 'gathers the results of its items';
-    return verbose || latenessMs >= LATE_MS ? `${showSpan(latenessMs)} late` : undefined;
+    return verbose || latenessMs >= LATE_MS ? `${showSpan(latenessMs)} late${forSlot(waitedForSlotMs)}` : undefined;
   };
+  const forSlot = (waitedMs: number | undefined): string =>
+    waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for a free slot`;
 
   const facts = (event: ClusterEvent): readonly (string | undefined)[] => [
     attempt(event),

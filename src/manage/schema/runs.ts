@@ -13,6 +13,9 @@ const Attempt = named(
     deployment: z.string(),
     startedAt: Instant.nullable().describe('The call of its handler. Null where its holder died.'),
     claimedAt: Instant.optional().describe('The claim, where its holder died.'),
+    waitedForSlotMs: Milliseconds.optional().describe(
+      'How long its handler waited for a free slot of its instance. Absent where it did not.',
+    ),
     endedAt: Instant.nullable(),
     outcome: z.enum([...RUN_FATES, 'holderLost', 'draining', 'planned', 'running']),
     error: ErrorOfHandler.nullable(),

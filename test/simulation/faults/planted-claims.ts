@@ -157,11 +157,11 @@ export const CLAIM_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/settle.ts',
         in: 'settle',
-        from: 'const rowIsOurs = await writeNews(writer, end);',
+        from: 'const rowIsOurs = await writeNews(writer, { ...end, startedAt });',
         to:
           'const early = await writeFinal(writer, finalRecord(writer.job.spec, writer.row, attempts, end));\n' +
           '  if (early === undefined) return undefined;\n' +
-          '  const rowIsOurs = await writeNews(writer, end);',
+          '  const rowIsOurs = await writeNews(writer, { ...end, startedAt });',
       },
       {
         file: 'coordinator/settle.ts',
