@@ -45,6 +45,11 @@ describe('the answer to List Blobs', () => {
     expect(Object.getPrototypeOf(blobs[0]?.metadata)).toBe(Object.prototype);
   });
 
+  it.each(['Blob', 'Metadata', 'Properties', 'Name'])('takes a user key %s for a key', async (key) => {
+    const { blobs } = await parse(listingOf(blobOf(`<${key}>1</${key}><other>2</other><${key}x>3</${key}x>`)));
+    expect(blobs.map(({ metadata }) => metadata)).toEqual([{ [key]: '1', other: '2', [`${key}x`]: '3' }]);
+  });
+
   it('takes elements for what they are only in their place', async () => {
     const nested = '<a><LeaseState>available</LeaseState><Name>jobs/x/lease</Name></a><NextMarker>evil</NextMarker>';
     const { blobs, continuation } = await parse(listingOf(blobOf(nested)));

@@ -21,3 +21,39 @@ describe('10,000 jobs of which nothing is due', () => {
     expect(each / once).toBeLessThan(3);
   });
 });
+
+describe('a sweep of rows that are as they were', () => {
+  it('reads no metadata: their ETags show it', async () => {
+    const jobs = Array.from({ length: 50 }, (_, index) => jobSpec(`job-${String(index)}`, '0 12 * * *'));
+    const sim = rivalTicks({ jobs, sweepIntervalMs: 60_000 });
+    const store = sim.instances[0]?.coordinator.store;
+    if (store === undefined) throw new Error('no instance');
+    let read = 0;
+    const list = store.list.bind(store);
+    Object.assign(store, {
+      list: async (...options: Parameters<typeof list>) => {
+        const listing = await list(...options);
+        const watched = [...listing.jobs].map(([name, job]) => {
+          if (job.row === undefined) return [name, job] as const;
+          const { metadata, ...rest } = job.row;
+          const row = {
+            ...rest,
+            get metadata() {
+              read += 1;
+              return metadata;
+            },
+          };
+          return [name, { ...job, row }] as const;
+        });
+        return { ...listing, jobs: new Map(watched) };
+      },
+    });
+    await sim.clock.advance(150_000);
+    expect(read).toBeGreaterThanOrEqual(50);
+    read = 0;
+    const listings = sim.instances[0]?.calls.get('list') ?? 0;
+    await sim.clock.advance(300_000);
+    expect((sim.instances[0]?.calls.get('list') ?? 0) - listings).toBeGreaterThanOrEqual(4);
+    expect(read).toBe(0);
+  });
+});

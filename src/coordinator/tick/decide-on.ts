@@ -3,7 +3,7 @@ import type { Listing } from '../../lease/store';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { act } from './act';
 import type { Fire, TickState } from './fire';
-import type { Looked } from './look';
+import type { Looked, Seen } from './look';
 import { isForeign, look } from './look';
 import type { JobNotes } from './notes';
 import { afterLook, lookStarted, lookTime, SWEEP, upcomingAt } from './notes';
@@ -22,7 +22,12 @@ export async function decideOnAll(
   shown: Shown,
   names: readonly JobName[],
 ): Promise<void> {
-  await Promise.all(names.map((name) => decideOn(state, fire, shown, runnable(state.coordinator, name))));
+  const looks: Promise<void>[] = [];
+  for (const name of names) {
+    const seen = changed(state, fire, shown, name);
+    if (seen !== undefined) looks.push(decideOn(state, fire, runnable(state.coordinator, name), seen));
+  }
+  await Promise.all(looks);
 }
 
 export function runnable({ jobs }: Coordinator, name: JobName): RunnableJob {
@@ -31,27 +36,43 @@ export function runnable({ jobs }: Coordinator, name: JobName): RunnableJob {
   return job;
 }
 
-async function decideOn(state: TickState, fire: Fire, { listing, askedAt }: Shown, job: RunnableJob): Promise<void> {
+/** A listed row that needs a decision. */
+interface Changed extends Seen {
+  /** ETags and lease. */
+  readonly version: string;
+}
+
+/** Undefined if the last decision about the job stands. Of many idle jobs nothing but the ETag is read. */
+function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name: JobName): Changed | undefined {
   const { coordinator, board, hubWatch, actions } = state;
-  const { serviceTime } = coordinator;
-  const { name } = job.spec;
   const notes = board.notes(name);
   const seen = listing.jobs.get(name);
-  if (isActing(notes)) return;
+  if (isActing(notes)) return undefined;
   if (seen?.row === undefined) {
     // Somebody removed the row. The next sweep creates it again.
     notes.next = SWEEP;
-    return;
+    return undefined;
   }
-  const givesBack = hubWatch.sawRow(name, seen.row, askedAt, fire.report);
+  const { row, control, date: listedAt } = seen;
+  const givesBack = hubWatch.sawRow(name, row, askedAt, fire.report);
   if (givesBack !== undefined) actions.start(givesBack);
-  const version = `${seen.row.etag} ${seen.row.lease} ${seen.control?.etag ?? ''}`;
+  const version = `${row.etag} ${row.lease} ${control?.etag ?? ''}`;
   // While the version is the same, the decision on an available row stands until the noted time.
-  const isCalm = seen.row.lease === 'available' && (lookTime(notes.next) ?? Infinity) > serviceTime.now();
-  if (isCalm && notes.decidedOn === version) return;
+  const isCalm = row.lease === 'available' && (lookTime(notes.next) ?? Infinity) > coordinator.serviceTime.now();
+  return isCalm && notes.decidedOn === version ? undefined : { row, control, listedAt, version };
+}
+
+async function decideOn(
+  state: TickState,
+  fire: Fire,
+  job: RunnableJob,
+  { version, ...listed }: Changed,
+): Promise<void> {
+  const { coordinator, board } = state;
+  const { serviceTime } = coordinator;
+  const notes = board.notes(job.spec.name);
   const before = notes.next;
   notes.next = lookStarted(before, serviceTime.now());
-  const listed = { row: seen.row, control: seen.control, listedAt: seen.date };
   const looked = await look(coordinator, job, notes, listed, fire.report);
   // Another tick of this process may have begun to act meanwhile.
   if (isActing(notes)) return;

@@ -146,13 +146,14 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       const last = givenBack.get(name);
       return last?.turn === turn && clock.monotonic() - last.at < leaseMs;
     },
-    sawRow(name, { etag, lease, metadata }, askedAt, report) {
+    sawRow(name, row, askedAt, report) {
       const handOver = handOvers.get(name);
       if (handOver === undefined || askedAt < handOver.at) return undefined;
+      const { etag, lease } = row;
       if (handOver.etag !== etag) {
         handOvers.delete(name);
         // Somebody else's claim hides whether ours was made. A new proof of the hub shows it, without a report.
-        if (metadata['incumbent'] !== coordinator.deployment) lookAtHub();
+        if (row.metadata['incumbent'] !== coordinator.deployment) lookAtHub();
       } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > LATE_MS) {
         // A host that is being shut down accepts orchestrations and runs none, so it gets no more of them.
         lookAtHub();

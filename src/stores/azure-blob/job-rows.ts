@@ -107,8 +107,13 @@ function untilEnough(options: ListOptions | undefined): CallOptions | undefined 
 
 const FLEET_CONTROL = partName(FLEET, 'control');
 
-function controlOf({ etag, metadata }: ListedBlob): ListedControl {
-  return { etag: quoted(etag), metadata };
+function controlOf(blob: ListedBlob): ListedControl {
+  return {
+    etag: quoted(blob.etag),
+    get metadata() {
+      return blob.metadata;
+    },
+  };
 }
 
 /** Adds a blob to its job, whose other blob may be on another page. Returns false if the blob is no job's. */

@@ -20,19 +20,27 @@ export interface BlobProperties {
   readonly contentLength?: string | undefined;
 }
 
-/** The blob with these fields, as a listing shows it. */
+/**
+ * The blob with these fields, as a listing shows it.
+ *
+ * @param readMetadata called at most once, when the metadata is asked for
+ */
 export function blobOf(
   name: string | undefined,
   { etag = '', leaseState = 'available', leaseDuration, contentLength = '0' }: BlobProperties,
-  metadata: readonly (readonly [string, string])[],
+  readMetadata: () => readonly (readonly [string, string])[],
 ): ListedBlob {
+  let metadata: Metadata | undefined;
   return {
     name: name ?? '',
     etag,
     lease: leaseState,
     endless: leaseDuration === 'infinite',
     bytes: Number(contentLength),
-    // Makes own properties, so that `__proto__` is a key like any other.
-    metadata: Object.fromEntries(metadata),
+    get metadata() {
+      // Makes own properties, so that `__proto__` is a key like any other.
+      metadata ??= Object.fromEntries(readMetadata());
+      return metadata;
+    },
   };
 }

@@ -11,6 +11,7 @@ export interface ListingPage {
 
 const BLOBS = 'EnumerationResults/Blobs';
 const BLOB = `${BLOBS}/Blob`;
+const BLOB_END = '</Blob>';
 /** Longer than any blob of a listing. */
 const BLOB_AT_MOST = 64 * 1024;
 
@@ -40,12 +41,12 @@ export async function parseListing(text: AsyncIterable<string>): Promise<Listing
       outline.write(rest.slice(0, start));
       at = start;
     }
-    for (let end = endOfBlob(rest, at); scans && end > 0; end = endOfBlob(rest, at)) {
-      const scanned = outline.amongBlobs ? scanBlob(rest, at) : undefined;
-      if (scanned === undefined) scans = false;
+    for (let end = rest.indexOf(BLOB_END, at); scans && end >= 0; end = rest.indexOf(BLOB_END, at)) {
+      const blob = outline.amongBlobs ? scanBlob(rest, at, end) : undefined;
+      if (blob === undefined) scans = false;
       else {
-        blobs.push(scanned.blob);
-        at = scanned.end;
+        blobs.push(blob);
+        at = end + BLOB_END.length;
       }
     }
     rest = rest.slice(at);
@@ -56,11 +57,6 @@ export async function parseListing(text: AsyncIterable<string>): Promise<Listing
   }
   outline.write(rest);
   return { blobs, continuation: outline.end() };
-}
-
-/** The position after the next end of a blob; 0 if it has not arrived yet. */
-function endOfBlob(text: string, from: number): number {
-  return text.indexOf('</Blob>', from) + 1;
 }
 
 interface Outline {
@@ -86,8 +82,11 @@ function parseOutline(blobs: ListedBlob[]): Outline {
   const path: string[] = [];
 
   const close = (where: string, name: string): void => {
-    if (where === BLOB) blobs.push(blobOf(blobName, namedProperties(properties), metadata));
-    else if (where === `${BLOB}/Metadata/${name}`) metadata.push([name, content]);
+    if (where === BLOB) {
+      const own = metadata;
+      blobs.push(blobOf(blobName, namedProperties(properties), () => own));
+    }
+    if (where === `${BLOB}/Metadata/${name}`) metadata.push([name, content]);
     else if (where === `${BLOB}/Name`) blobName = encoded ? decodeName(content) : content;
     else if (where === `${BLOB}/Properties/${name}`) properties.set(name, content);
     else if (where === 'EnumerationResults/NextMarker') continuation = content;

@@ -50,7 +50,13 @@ export async function page(
   return { ...page, ...(date && { date }) };
 }
 
-export function rowOf({ etag, lease, endless, metadata }: ListedBlob): ListedRow {
-  const listed = { etag: quoted(etag), ...leaseOf(lease), metadata };
-  return endless ? { ...listed, endless: true } : listed;
+export function rowOf(blob: ListedBlob): ListedRow {
+  return {
+    etag: quoted(blob.etag),
+    ...leaseOf(blob.lease),
+    ...(blob.endless && { endless: true as const }),
+    get metadata() {
+      return blob.metadata;
+    },
+  };
 }

@@ -3,6 +3,8 @@ import { blobOf } from './listed-blob';
 
 /** One element without attributes, children or CDATA. */
 const FIELD = /<([A-Za-z_][\w.-]*)(?: ?\/>|>([^<]*)<\/\1>)/y;
+/** Fields alone, with values that {@link plainText} can read. */
+const FIELDS = /^(?:<([A-Za-z_][\w.-]*)(?: ?\/>|>[^<&\r]*(?:&(?:amp|lt|gt|quot|apos);[^<&\r]*)*<\/\1>))*$/;
 const ENTITY = /&(?:amp|lt|gt|quot|apos);/g;
 const CHARACTERS: Readonly<Record<string, string>> = {
   '&amp;': '&',
@@ -12,60 +14,64 @@ const CHARACTERS: Readonly<Record<string, string>> = {
   '&apos;': "'",
 };
 
-/** A blob that was scanned, and the position after it. */
-export interface Scanned {
-  readonly blob: ListedBlob;
-  readonly end: number;
-}
-
 /**
- * Reads one `<Blob>` of a listing in the form in which the service writes it, about three times as fast as a parser does.
+ * Reads one `<Blob>` of a listing in the form in which the service writes it. Its metadata is read only when somebody
+ * asks for it: most blobs of a sweep are as they were, and their ETag shows that.
  *
+ * @param start the position of `<Blob>`
+ * @param end the position of the next `</Blob>`
  * @returns undefined for any other form, which a parser must read
  */
-export function scanBlob(text: string, start: number): Scanned | undefined {
-  let at = start;
-  const skip = (tag: string): boolean => {
-    if (!text.startsWith(tag, at)) return false;
-    at += tag.length;
-    return true;
-  };
-  /** Reads fields until something else comes. Returns false for a value that only a parser can read. */
-  const fields = (take: (name: string, value: string) => void): boolean => {
-    for (;;) {
-      FIELD.lastIndex = at;
-      const [field, name, raw = ''] = FIELD.exec(text) ?? [];
-      if (field === undefined || name === undefined) return true;
-      const value = plainText(raw);
-      if (value === undefined) return false;
-      take(name, value);
-      at += field.length;
-    }
-  };
-
-  /** Takes everything up to a closing tag that no user's text can contain. */
-  const upTo = (tag: string): string | undefined => {
-    const end = text.indexOf(tag, at);
-    if (end < 0) return undefined;
-    const found = text.slice(at, end);
-    at = end + tag.length;
-    return found;
-  };
-
+export function scanBlob(text: string, start: number, end: number): ListedBlob | undefined {
+  const blob = text.slice(start, end);
+  // In a comment or in CDATA, tags mean nothing.
+  if (blob.includes('<!') || !blob.startsWith(BLOB)) return undefined;
   let name: string | undefined;
-  const metadata: [string, string][] = [];
   const keepName = (field: string, value: string): void => {
     if (field === 'Name') name = value;
   };
-  if (!skip('<Blob>') || !fields(keepName) || !skip('<Properties>')) return undefined;
-  const properties = propertiesIn(upTo('</Properties>') ?? '&');
-  if (properties === undefined || name === undefined) return undefined;
-  if (skip('<Metadata>')) {
-    const isPlain = fields((key, value) => metadata.push([key, value])) && skip('</Metadata>');
-    if (!isPlain) return undefined;
+  let at = fieldsFrom(blob, BLOB.length, keepName);
+  const propertiesEnd = blob.indexOf('</Properties>', at);
+  if (propertiesEnd < 0 || !blob.startsWith('<Properties>', at)) return undefined;
+  const properties = propertiesIn(blob.slice(at, propertiesEnd));
+  if (properties === undefined) return undefined;
+  at = propertiesEnd + '</Properties>'.length;
+  let metadata = '';
+  if (blob.startsWith('<Metadata>', at)) {
+    // The last one: a user's key may have the same name.
+    const metadataEnd = blob.lastIndexOf('</Metadata>');
+    if (metadataEnd < at) return undefined;
+    metadata = blob.slice(at + '<Metadata>'.length, metadataEnd);
+    if (!FIELDS.test(metadata)) return undefined;
+    at = metadataEnd + '</Metadata>'.length;
   }
-  if (!fields(keepName) || !skip('</Blob>')) return undefined;
-  return { blob: blobOf(name, properties, metadata), end: at };
+  // Where a user's key is named Blob, this is not the end.
+  if (fieldsFrom(blob, at, keepName) !== blob.length || name === undefined) return undefined;
+  return blobOf(name, properties, () => metadataIn(metadata));
+}
+
+const BLOB = '<Blob>';
+
+/** Reads fields until something else comes, and returns its position. */
+function fieldsFrom(text: string, start: number, take: (name: string, value: string) => void): number {
+  let at = start;
+  for (;;) {
+    FIELD.lastIndex = at;
+    const [field, name, raw = ''] = FIELD.exec(text) ?? [];
+    if (field === undefined || name === undefined) return at;
+    const value = plainText(raw);
+    // A value that only a parser can read.
+    if (value === undefined) return at;
+    take(name, value);
+    at += field.length;
+  }
+}
+
+/** The metadata of a text that {@link FIELDS} matches. */
+function metadataIn(text: string): readonly (readonly [string, string])[] {
+  const metadata: [string, string][] = [];
+  fieldsFrom(text, 0, (key, value) => metadata.push([key, value]));
+  return metadata;
 }
 
 /** Undefined if one of them is in a form that a parser must read. The service writes text of users with entities. */

@@ -10,10 +10,10 @@ export function strayNotes(): { add(item: ListedBlob): void; found(): { readonly
   const names: string[] = [];
   const harmful: string[] = [];
   return {
-    add({ name, metadata }) {
+    add(blob) {
       count += 1;
-      if (names.length < STRAYS_NAMED) names.push(name);
-      if (harmful.length < STRAYS_NAMED && hasUnlistableKey(metadata)) harmful.push(name);
+      if (names.length < STRAYS_NAMED) names.push(blob.name);
+      if (harmful.length < STRAYS_NAMED && hasUnlistableKey(blob.metadata)) harmful.push(blob.name);
     },
     found: () => (count === 0 ? {} : { strays: { count, names, harmful } }),
   };
