@@ -40,9 +40,11 @@ export function startInstance(options: InstanceOptions): Instance {
       if (message.kind === 'ready') ready.resolve();
       else if (message.kind === 'failed') ready.reject(new Error(message.message));
       else if (message.kind === 'log') {
-        log.write(`${message.line.level} ${message.line.message}\n`);
-        const event = parseEvent(message.line.message, deployment, child.pid);
-        if (event !== undefined) options.onEvent(event);
+        for (const line of message.lines) {
+          log.write(`${line.level} ${line.message}\n`);
+          const event = parseEvent(line.message, deployment, child.pid);
+          if (event !== undefined) options.onEvent(event);
+        }
       }
     },
     onLine: (line) => log.write(`${line}\n`),

@@ -100,7 +100,8 @@ export function cronlease({ name, title, like, handOverDelayMs = 0 }: CronleaseO
         stop: { kind: 'stop' },
         isReady: (message) => (message.kind === 'failed' ? message.message : message.kind === 'ready'),
         onMessage(message) {
-          if (message.kind === 'log' && message.line.level !== 'information') onTrouble(message.line.message);
+          if (message.kind !== 'log') return;
+          for (const line of message.lines) if (line.level !== 'information') onTrouble(line.message);
         },
       });
     });

@@ -6,6 +6,7 @@ import inspector from 'node:inspector';
 import { AppLoadError } from '../host/app-folder';
 import { type Host, startHost } from '../host/host';
 import { PortInUseError } from '../host/http-server';
+import type { LogLine } from '../host/core-api';
 import type { HostedFunction } from '../host/functions';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
 
@@ -24,7 +25,22 @@ let stopping = false;
 /** Aborted when the cluster itself ends: then no other instance could continue the work of this host. */
 const hurry = new AbortController();
 
+/** The lines of this turn of the event loop, which one message carries. */
+let lines: LogLine[] = [];
+
+function log(line: LogLine): void {
+  if (lines.push(line) === 1) setImmediate(sendLines);
+}
+
+function sendLines(): void {
+  if (lines.length === 0) return;
+  const sent = lines;
+  lines = [];
+  send({ kind: 'log', lines: sent });
+}
+
 function send(message: FromHost, sent?: () => void): void {
+  sendLines();
   if (process.connected) process.send?.(message, undefined, undefined, () => sent?.());
   else sent?.();
 }
@@ -37,7 +53,7 @@ function exit(code: number): void {
 async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<void> {
   host = startHost({
     ...options,
-    log: (line) => send({ kind: 'log', line }),
+    log,
     onTimeout: () => exit(TIMED_OUT),
   });
   try {
@@ -78,6 +94,8 @@ function stopNow(): void {
 }
 
 process.on('message', (message: ToHost) => (message.kind === 'start' ? void start(message) : stopNow()));
+// An exception that nothing catches ends the process within the turn.
+process.on('exit', sendLines);
 process.on('disconnect', () => process.exit(PARENT_GONE));
 // Ctrl+C reaches the whole process group.
 process.on('SIGINT', stopNow);

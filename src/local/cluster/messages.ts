@@ -27,7 +27,7 @@ export type FromHost =
       readonly inspectorUrl: string | undefined;
       readonly functions: readonly FunctionSeen[];
     }
-  | { readonly kind: 'log'; readonly line: LogLine }
+  | { readonly kind: 'log'; readonly lines: readonly LogLine[] }
   /** The process could not start: the app does not load, the port is taken, or another error occurred. */
   | { readonly kind: 'failed'; readonly cause: 'load' | 'port' | 'other'; readonly message: string }
   /** The last message before it ends by itself. */
