@@ -5,6 +5,7 @@ import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { isUtc } from '../core/show-time';
+import { dueTimesAfter } from '../operator/plan/starts';
 import { UsageError } from './cli-error';
 import type { FileOptions } from './jobs-file';
 import { jobIn, jobsWithTag, loadFile, printWarnings } from './jobs-file';
@@ -35,7 +36,7 @@ export function next(job: string | undefined, options: NextOptions): number {
   const now = Date.now();
   const upcoming = specs.map((spec): Upcoming => {
     const after = from === undefined ? now : timeIn(from, spec.timeZone);
-    return { spec, occurrences: occurrencesOf(spec, after, options.count) };
+    return { spec, occurrences: dueTimesAfter(spec, after, options.count) };
   });
   if (options.json) {
     printJson(
@@ -55,16 +56,6 @@ export function next(job: string | undefined, options: NextOptions): number {
 function specsOf(loaded: LoadedJobs, job: string | undefined, options: NextOptions): readonly JobSpec[] {
   if (options.tag !== undefined) return jobsWithTag(loaded, options.tag, options);
   return job === undefined || job === ALL_JOBS ? loaded.jobsFile.jobs : [jobIn(loaded, job, options)];
-}
-
-function occurrencesOf({ timetable }: JobSpec, after: EpochMs, count: number): readonly EpochMs[] {
-  const occurrences: EpochMs[] = [];
-  let due = timetable.next(after);
-  while (due !== undefined && occurrences.length < count) {
-    occurrences.push(due);
-    due = timetable.next(due);
-  }
-  return occurrences;
 }
 
 function paragraph({ spec, occurrences }: Upcoming, show: ShowTime): string {

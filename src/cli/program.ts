@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { VERSION } from '../version';
 import type { Done } from './commands/command';
 import { addOffline } from './commands/offline';
+import { addPlanning } from './commands/planning';
 import { addHistory, addLogs, addStatus } from './commands/history';
 import { addAcknowledgements, addPauses, addRequests } from './commands/jobs';
 import { addFleet } from './commands/deployments';
@@ -47,6 +48,7 @@ export function createProgram(done: Done): Command {
     .addHelpText('after', MAIN_HELP)
     .exitOverride();
   addOffline(program, done);
+  addPlanning(program, done);
   addStatus(program, done);
   addHistory(program, done);
   addLogs(program, done);

@@ -36,6 +36,64 @@ interface Estimate {
   readonly jobs: readonly { readonly job: string; readonly runs: number }[];
 }
 
+describe.concurrent('cronlease plan', () => {
+  it('lists starts in a terminal', async () => {
+    const { code, stdout } = await folder.run(['plan', '--from', '2026-03-28', '--to', '2026-03-29', '--limit', '3']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('2026-03-28T00:00:00Z to 2026-03-29T00:00:00Z: 288 starts');
+    expect(stdout).toContain('The list ends at 2026-03-28T00:10:00Z; 285 later starts are left out');
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it('prints documents, and says on standard error what they leave out', async () => {
+    const args = ['plan', '--from', '2026-03-28', '--limit', '2'];
+    const json = await folder.run([...args, '--json']);
+    expect(JSON.parse(json.stdout)).toEqual([
+      expect.objectContaining({ job: 'often', scheduledFor: '2026-03-28T00:00:00.000Z', notes: [] }),
+      {
+        job: 'often',
+        scheduledFor: '2026-03-28T00:05:00.000Z',
+        runsAt: '2026-03-28T00:05:00.000Z',
+        local: '2026-03-28T00:05:00Z',
+        notes: [],
+      },
+    ]);
+    expect(json.stderr).toContain('286 later starts are left out');
+    const ics = await folder.run([...args, '--ics']);
+    expect(ics.stdout.match(/^DTSTART:\d{8}T\d{6}Z\r$/gm)).toHaveLength(2);
+    expect(ics.stderr).toContain('286 later starts are left out');
+  });
+
+  it('compares with a revision of git', async () => {
+    const { stdout } = await folder.run(['plan', '--against', 'main']);
+    expect(stdout).toContain('Since main: 1 added, 1 changed, 1 removed');
+    const { changes } = await folder.json<{ changes: readonly object[] }>(
+      folder.run(['plan', '--against', 'main', '--json']),
+    );
+    expect(changes).toEqual([
+      expect.objectContaining({ job: 'gone', change: 'removed', after: null }),
+      expect.objectContaining({ job: 'leader', change: 'added', before: null }),
+      expect.objectContaining({ job: 'often', change: 'changed', settings: ['schedule'] }),
+    ]);
+    const { stderr } = await folder.run(['plan', '--against', 'broken']);
+    expect(stderr).toContain('every job counts as added');
+  });
+
+  it.each([
+    [['--from', '2026-03-28', '--to', '2026-03-28'], '--to must be later'],
+    [['--from', '2026-03-28', '--to', '2036-03-28'], 'within 5 years'],
+    [['--against', 'main', '--to', '2036-03-28'], 'leave out --to'],
+    [['--against', 'main', '--ics'], 'leave out --ics'],
+    [['--json', '--ics'], 'cannot be used with'],
+    [['--limit', '0'], 'from 1 to 100000'],
+    [['--from', 'soon'], '--from "soon"'],
+  ])('refuses %j', async (args, problem) => {
+    const { code, stderr } = await folder.run(['plan', ...args]);
+    expect(stderr).toContain(problem);
+    expect(code).toBe(2);
+  });
+});
+
 describe.concurrent('cronlease cost', () => {
   const cost = (...args: readonly string[]) => folder.run(['cost', '--prices', PRICES, ...args]);
 

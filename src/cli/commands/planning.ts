@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { formatDuration, parseDuration } from '../../core/duration';
+import type { CostOptions } from '../cost';
+import type { PlanOptions } from '../plan';
+import type { Done } from './command';
+import { command, examples, timed, wholeNumber } from './command';
+
+const LONGEST_RUN_MS = 86_400_000;
+
+/** Commands that look ahead, or at a change of the file, and need no storage. */
+export function addPlanning(program: Command, done: Done): void {
+  timed(
+    program,
+    'plan',
+    '',
+    'list what would start when, or what a change of the file does',
+    'Lists the starts of all jobs in a span, with the fullest minutes and the changes of clocks that touch jobs. With --against: the jobs that appear, vanish or change, with their due times, and what a deployment would catch up or drop.',
+  )
+    .option('--from <TIME>', 'the start of the span, in UTC or as --local says (default: now)')
+    .option('--to <TIME>', 'the end of the span (default: 24 hours later)')
+    .option('--tag <TAG>', 'the jobs with this tag')
+    .option('--limit <N>', 'number of starts, or of changed jobs, to list, 1 to 100000', wholeNumber(1, 100_000), 200)
+    .option('--against <REF>', 'compare with the file at this git revision')
+    .addOption(new Option('--ics', 'print an iCalendar file').conflicts('json'))
+    .option('--json', 'print [{job, scheduledFor, runsAt, local, notes}]; with --against {against, changes, leftOut}')
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease plan',
+        'cronlease plan --from 2026-12-31 --to 2027-01-02 --limit 1000',
+        'cronlease plan --ics > plan.ics',
+        'cronlease plan --against main',
+      ),
+    )
+    .action(async (options: PlanOptions) => done((await import('../plan.js')).plan(options)));
+
+  command(
+    program,
+    'cost',
+    '',
+    'estimate what the jobs cost a month on Azure',
+    'Multiplies the due times of 30 days by the counted storage calls and executions of a run, adds what the jobs share, and prices it. The worst job comes first.',
+  )
+    .option('--against <REF>', 'print the difference to the file at this git revision')
+    .option('--deployments <N>', 'number of function apps with these jobs, 1 to 100', wholeNumber(1, 100), 1)
+    .option('--memory <MB>', 'memory of an instance, 512 to 4096', wholeNumber(512, 4096), 2048)
+    .option('--always-ready <N>', 'always-ready instances of each app, 0 to 100', wholeNumber(0, 100), 1)
+    .option('--duration <DURATION>', 'how long a handler runs (default: 1s)', duration)
+    .option('--items <JOB=N...>', 'this job fans out into N items')
+    .option('--prices <FILE>', 'prices instead of those of the package, which are not checked (its prices.json)')
+    .option(
+      '--json',
+      'print {prices, assumptions, total, storageCalls, jobsCost, jobs, shared}; with --against {before, after}',
+    )
+    .addHelpText(
+      'after',
+      examples('cronlease cost', 'cronlease cost --deployments 2 --memory 512', 'cronlease cost --against main'),
+    )
+    .action(async (options: CostOptions) => done((await import('../cost.js')).cost(options)));
+}
+
+function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms <= LONGEST_RUN_MS) return ms;
+  throw new InvalidArgumentError(`It must be a duration such as 30s or 5m, up to ${formatDuration(LONGEST_RUN_MS)}.`);
+}

@@ -1,0 +1,116 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { EpochMs, JobName } from '../../core/brand';
+import { formatDuration } from '../../core/duration';
+import type { JobsFile, JobSpec } from '../../core/job';
+import { actualTime } from '../../core/job';
+import type { ClockChange } from '../../core/schedule/clock-changes';
+import { clockChanges } from '../../core/schedule/clock-changes';
+import { dueTimesAfter } from './starts';
+
+const YEAR_MS = 365 * 86_400_000;
+const DUE_TIMES = 5;
+/** Due times up to this old never collapse or expire: `semantics` of catch-up. */
+const PROMPT_MS = 30_000;
+
+/** One side of a change. */
+export interface JobSide {
+  readonly spec: JobSpec;
+  /** The next due times, nominal. */
+  readonly dueTimes: readonly EpochMs[];
+}
+
+/** What becomes of one job when a jobs file is deployed. */
+export interface JobChange {
+  readonly job: JobName;
+  readonly change: 'added' | 'removed' | 'changed';
+  /** The settings that differ, by their names in the file. */
+  readonly settings: readonly string[];
+  readonly before: JobSide | undefined;
+  readonly after: JobSide | undefined;
+  /** Changes of clocks in the year after, that touch the job as it will be. */
+  readonly clocks: readonly ClockChange[];
+  /** What the deployment catches up or drops, as sentences. */
+  readonly deploy: string;
+}
+
+/** Which jobs a deployment at this instant adds, removes or changes, in the order of their names. */
+export function compareJobs(before: JobsFile, after: JobsFile, at: EpochMs): readonly JobChange[] {
+  const old = new Map(before.jobs.map((spec) => [spec.name, spec]));
+  const now = new Map(after.jobs.map((spec) => [spec.name, spec]));
+  const names = [...new Set([...old.keys(), ...now.keys()])].sort((a, b) => (a < b ? -1 : 1));
+  return names.flatMap((job): readonly JobChange[] => {
+    const [from, to] = [old.get(job), now.get(job)];
+    const settings = from === undefined || to === undefined ? [] : differences(from, to);
+    if (from !== undefined && to !== undefined && settings.length === 0) return [];
+    const change = from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
+    const clocks = to === undefined || !to.enabled ? [] : clockChanges(to, at, at + YEAR_MS);
+    const revised = { before: before.revision, after: after.revision };
+    const deploy = deployOf(from, to, revised, at);
+    return [{ job, change, settings, before: sideOf(from, at), after: sideOf(to, at), clocks, deploy }];
+  });
+}
+
+function sideOf(spec: JobSpec | undefined, at: EpochMs): JobSide | undefined {
+  return spec && { spec, dueTimes: dueTimesAfter(spec, at, DUE_TIMES) };
+}
+
+/** Members of a spec that follow from others, or that name the job. */
+const DERIVED: ReadonlySet<string> = new Set(['name', 'kind', 'at', 'timetable', 'scheduleHash']);
+
+function differences(from: JobSpec, to: JobSpec): readonly string[] {
+  const members = new Set([...Object.keys(from), ...Object.keys(to)]);
+  const [a, b] = [new Map(Object.entries(from)), new Map(Object.entries(to))];
+  const changed = [...members]
+    .filter((member) => !DERIVED.has(member) && !isDeepStrictEqual(a.get(member), b.get(member)))
+    .map((member) => (member === 'offsetMs' ? 'spread' : member.replace(/Ms$/, '')));
+  const explains = ['schedule', 'timeZone', 'spread', 'enabled'].some((name) => changed.includes(name));
+  // The spec has the due times that these make, and not the settings themselves.
+  if (from.scheduleHash !== to.scheduleHash && !explains) return [...changed, 'dst, between, except or spread'];
+  return changed;
+}
+
+interface Revisions {
+  readonly before: number;
+  readonly after: number;
+}
+
+function deployOf(from: JobSpec | undefined, to: JobSpec | undefined, revised: Revisions, at: EpochMs): string {
+  if (to === undefined) {
+    return `Nothing more of it runs, and no due time is recorded. "cronlease forget ${from?.name ?? ''}" removes what remains.`;
+  }
+  if (from === undefined) return firstSight(to, at);
+  if (from.scheduleHash === to.scheduleHash) return caughtUp(to);
+  const lower =
+    revised.after < revised.before
+      ? ` The file's revision is lower than before (${revised.after} < ${revised.before}): unless the package sets a higher one, the job is not claimed.`
+      : '';
+  const counts = 'The new schedule counts from the deployment.';
+  const dropped = 'Old due times that have not run by then are dropped: one record, disabled (scheduleChanged).';
+  return `${to.enabled ? counts : 'It is disabled: no due time runs.'} ${dropped}${lower}`;
+}
+
+function firstSight(spec: JobSpec, at: EpochMs): string {
+  if (!spec.enabled) return 'It is disabled: no due time runs.';
+  if (spec.kind === 'manual') return 'It runs on request only.';
+  if (spec.kind === 'always') return 'Its first term begins with the first tick.';
+  if (spec.at === undefined || actualTime(spec, spec.at) > at) return 'It owes nothing from before the deployment.';
+  const late = at - actualTime(spec, spec.at);
+  if (late > spec.catchUpWindowMs || (late > PROMPT_MS && spec.catchUp === 'none')) {
+    return 'Its time has passed, and is not caught up: it is recorded as expired.';
+  }
+  return 'Its time has passed, and is caught up: it runs at once.';
+}
+
+/** Due times that pass while the deployment is under way. */
+function caughtUp({ kind, enabled, catchUp, catchUpWindowMs }: JobSpec): string {
+  if (!enabled || kind !== 'timed') return 'Its due times stay as they are.';
+  const window = formatDuration(catchUpWindowMs);
+  switch (catchUp) {
+    case 'latest':
+      return `Its due times stay. Of those missed meanwhile the newest runs, if it is no older than ${window}.`;
+    case 'all':
+      return `Its due times stay. Those missed meanwhile run in turn, if they are no older than ${window}.`;
+    case 'none':
+      return 'Its due times stay. Those missed meanwhile by more than 30 s expire.';
+  }
+}

@@ -1,0 +1,123 @@
+import type { EpochMs, JobName } from '../../core/brand';
+import type { JobSpec } from '../../core/job';
+import type { ClockChange } from '../../core/schedule/clock-changes';
+import { clockChanges, clockNote } from '../../core/schedule/clock-changes';
+import type { Start } from './starts';
+import { startsIn } from './starts';
+
+const MINUTE_MS = 60_000;
+/** Starts that are counted, at most: some seconds of work. */
+const MOST_COUNTED = 1_000_000;
+/** A minute with this many jobs is named at each of its starts. */
+const MANY = 10;
+const BUSIEST = 5;
+
+export interface PlannedStart extends Start {
+  readonly notes: readonly string[];
+}
+
+/** A minute in which several jobs start. */
+export interface PileUp {
+  readonly minute: EpochMs;
+  readonly jobs: number;
+}
+
+/** A change of clocks, and the job that it touches. */
+export interface TouchedJob {
+  readonly spec: JobSpec;
+  readonly change: ClockChange;
+}
+
+export interface Plan {
+  /** The first starts of the span. */
+  readonly starts: readonly PlannedStart[];
+  /** How many starts were counted, listed ones included. */
+  readonly counted: number;
+  /** Everything before this was counted. It is the end of the span, unless there is too much. */
+  readonly countedTo: EpochMs;
+  /** The minutes with the most jobs, among those counted: the fullest first. */
+  readonly busiest: readonly PileUp[];
+  /** Changes of clocks in the span that touch jobs, also where nothing is due. */
+  readonly touched: readonly TouchedJob[];
+}
+
+/** The limits of a plan. */
+export interface PlanSpan {
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+  /** Starts to list. */
+  readonly limit: number;
+  /** Starts to count at most. */
+  readonly mostCounted?: number;
+}
+
+/** What would start in a span. Its memory is bounded by the jobs and the limit, and its work by a number of starts. */
+export function planOf(specs: readonly JobSpec[], span: PlanSpan): Plan {
+  const { from, to, limit, mostCounted = MOST_COUNTED } = span;
+  const touched = touchedIn(specs, from, to);
+  const notes = notesOf(touched);
+  const starts: PlannedStart[] = [];
+  const busiest = busiestMinutes();
+  let counted = 0;
+  let countedTo = to;
+  let minute = { at: -Infinity, first: 0, jobs: new Set<JobName>() };
+  const endMinute = (): void => {
+    const { at, first, jobs } = minute;
+    busiest.add({ minute: at, jobs: jobs.size });
+    if (jobs.size < MANY) return;
+    const note = `${jobs.size} jobs start in this minute`;
+    for (let index = first; index < starts.length; index += 1) {
+      const start = starts[index];
+      if (start !== undefined) starts[index] = { ...start, notes: [...start.notes, note] };
+    }
+  };
+  for (const start of startsIn(specs, from, to)) {
+    const at = Math.floor(start.runsAt / MINUTE_MS) * MINUTE_MS;
+    if (at !== minute.at) {
+      endMinute();
+      minute = { at, first: starts.length, jobs: new Set() };
+      if (counted >= mostCounted) {
+        countedTo = at;
+        break;
+      }
+    }
+    counted += 1;
+    minute.jobs.add(start.spec.name);
+    if (starts.length < limit) starts.push({ ...start, notes: notes(start) });
+  }
+  if (countedTo === to) endMinute();
+  return { starts, counted, countedTo, busiest: busiest.found(), touched };
+}
+
+/** The changes of clocks in a span that touch jobs, in their order. */
+function touchedIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs): readonly TouchedJob[] {
+  return specs
+    .filter(({ enabled }) => enabled)
+    .flatMap((spec) => clockChanges(spec, from, to).map((change): TouchedJob => ({ spec, change })))
+    .sort((a, b) => a.change.at - b.change.at);
+}
+
+function notesOf(touched: readonly TouchedJob[]): (start: Start) => readonly string[] {
+  const notes = new Map<string, string>();
+  for (const { spec, change } of touched) {
+    for (const due of change.due) notes.set(`${spec.name} ${due}`, clockNote(change));
+  }
+  return ({ spec, scheduledFor }) => {
+    const note = notes.get(`${spec.name} ${scheduledFor}`);
+    return note === undefined ? [] : [note];
+  };
+}
+
+/** Keeps the minutes with the most jobs, at least two; of equal ones the earliest. */
+function busiestMinutes() {
+  const kept: PileUp[] = [];
+  return {
+    add(pileUp: PileUp): void {
+      if (pileUp.jobs < 2 || (kept.length === BUSIEST && pileUp.jobs <= (kept.at(-1)?.jobs ?? 0))) return;
+      kept.push(pileUp);
+      kept.sort((a, b) => b.jobs - a.jobs || a.minute - b.minute);
+      if (kept.length > BUSIEST) kept.pop();
+    },
+    found: (): readonly PileUp[] => kept,
+  };
+}

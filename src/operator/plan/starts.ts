@@ -1,0 +1,78 @@
+import type { EpochMs, JobName } from '../../core/brand';
+import type { JobSpec } from '../../core/job';
+import { actualTime } from '../../core/job';
+
+/** One start that is planned. */
+export interface Start {
+  readonly spec: JobSpec;
+  readonly scheduledFor: EpochMs;
+  /** Later than `scheduledFor` by the job's offset. */
+  readonly runsAt: EpochMs;
+}
+
+interface Waiting {
+  readonly spec: JobSpec;
+  scheduledFor: EpochMs;
+  runsAt: EpochMs;
+}
+
+/** The due times after an instant, up to a number of them. */
+export function dueTimesAfter({ timetable }: JobSpec, after: EpochMs, count: number): readonly EpochMs[] {
+  const found: EpochMs[] = [];
+  let due = timetable.next(after);
+  while (due !== undefined && found.length < count) {
+    found.push(due);
+    due = timetable.next(due);
+  }
+  return found;
+}
+
+/**
+ * The starts of all enabled jobs in [from, to), in their order, and for one instant by name. It keeps one start of each
+ * job, however long the span is.
+ */
+export function* startsIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs): Generator<Start, void> {
+  const heap: Waiting[] = [];
+  for (const spec of specs) {
+    if (!spec.enabled || spec.kind !== 'timed') continue;
+    const due = spec.timetable.next(from - spec.offsetMs - 1);
+    if (due === undefined || actualTime(spec, due) >= to) continue;
+    heap.push({ spec, scheduledFor: due, runsAt: actualTime(spec, due) });
+  }
+  for (let at = (heap.length >> 1) - 1; at >= 0; at -= 1) siftDown(heap, at);
+  for (let first = heap[0]; first !== undefined; first = heap[0]) {
+    const { spec, scheduledFor, runsAt } = first;
+    yield { spec, scheduledFor, runsAt };
+    const due = spec.timetable.next(scheduledFor);
+    if (due !== undefined && actualTime(spec, due) < to) {
+      first.scheduledFor = due;
+      first.runsAt = actualTime(spec, due);
+    } else {
+      const last = heap.pop();
+      if (last !== undefined && last !== first) heap[0] = last;
+    }
+    siftDown(heap, 0);
+  }
+}
+
+function siftDown(heap: Waiting[], from: number): void {
+  for (let at = from; ;) {
+    let least = at;
+    for (const child of [2 * at + 1, 2 * at + 2]) if (isBefore(heap[child], heap[least])) least = child;
+    if (least === at) return;
+    const [upper, lower] = [heap[at], heap[least]];
+    if (upper === undefined || lower === undefined) return;
+    heap[at] = lower;
+    heap[least] = upper;
+    at = least;
+  }
+}
+
+function isBefore(a: Waiting | undefined, b: Waiting | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  return a.runsAt < b.runsAt || (a.runsAt === b.runsAt && order(a.spec.name, b.spec.name) < 0);
+}
+
+function order(a: JobName, b: JobName): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
