@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { type Coordinator, Health, type Hub, type Report } from '../../src/coordinator/coordinator';
+import type { AttemptInput } from '../../src/coordinator/message';
+import { createTicker } from '../../src/coordinator/tick/tick';
+import type { Clock } from '../../src/core/clock';
+import { sleep } from '../../src/core/clock';
+import type { JobSpec } from '../../src/core/job';
+import { serviceTime } from '../../src/lease/service-time';
+import type { LeaseStore } from '../../src/lease/store';
+import { playOrchestration } from '../../test/support/orchestrations';
+
+const FIRES_MS = 15_000;
+const FIRE_OFFSET_MS = 10_000;
+
+/** One instance of a deployment: the real tick and the real attempts, with a task hub that delivers at once. */
+export interface ScaleInstance {
+  /** One fire of the tick timer. */
+  tick(): Promise<void>;
+  /** A tick from outside: it begins with a listing of all jobs. */
+  sweep(): Promise<void>;
+  /** How many handlers it has called. */
+  readonly runs: number;
+}
+
+export interface ScaleOptions {
+  readonly deployment: string;
+  readonly jobs: readonly JobSpec[];
+  readonly store: LeaseStore;
+  readonly clock: Clock;
+  readonly sweepIntervalMs: number;
+}
+
+/** The next fire of the default tick schedule. */
+export function nextFire(after: number): number {
+  return Math.floor((after - FIRE_OFFSET_MS) / FIRES_MS + 1) * FIRES_MS + FIRE_OFFSET_MS;
+}
+
+export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs }: ScaleOptions): ScaleInstance {
+  let runs = 0;
+  const run = (): void => {
+    runs += 1;
+  };
+  const coordinator: Coordinator = {
+    ...{ store, clock, deployment, serviceTime: serviceTime(clock) },
+    random: Math.random,
+    newId: randomUUID,
+    revision: 0,
+    jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
+    settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
+    ...{ health: new Health(), running: new Set(), ticks: new Set(), handOvers: new Map(), ended: new Map() },
+    stopping: false,
+  };
+  const report: Report = {
+    event: () => undefined,
+    log: (level, ...message) => {
+      if (level === 'error' || level === 'warn') console.error(...message);
+    },
+  };
+  const started = new Set<string>();
+  const hub: Hub = {
+    async start(id, input) {
+      if (started.has(id)) return;
+      started.add(id);
+      void play(coordinator, input, report);
+    },
+    status: async () => 'completed',
+    purge: async () => undefined,
+  };
+  const ticker = createTicker(coordinator);
+  return {
+    tick: () => ticker.tick(hub, nextFire, report),
+    async sweep() {
+      await ticker.poke(hub, report);
+    },
+    get runs() {
+      return runs;
+    },
+  };
+}
+
+async function play(coordinator: Coordinator, input: AttemptInput, report: Report): Promise<unknown> {
+  const { clock } = coordinator;
+  return playOrchestration(
+    {
+      activity: (next) => runAttempt(coordinator, next, report),
+      timer: (at) => sleep(clock, at.getTime() - clock.now()),
+    },
+    input,
+  );
+}
