@@ -3,9 +3,13 @@ import { windowMs } from './decide/verdict';
 import type { JobSpec } from './job';
 import type { Rank } from './ranked-queue';
 
-/** Claims of what is due together: the higher priority first, then what would expire sooner. */
-export function claimRank(job: JobSpec): Rank {
-  return [-job.priority, windowMs(job)];
+/**
+ * Claims of what is due: the higher priority first, then what would expire sooner, then what has been due for longer.
+ *
+ * @param due 0 for what has no due time, such as a leader job's term
+ */
+export function claimRank(job: JobSpec, due: EpochMs = 0): Rank {
+  return [-job.priority, windowMs(job), due];
 }
 
 /** Handlers that wait for a free slot: the higher priority first, then what has been due for longer. */

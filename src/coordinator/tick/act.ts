@@ -33,15 +33,29 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Look
     return;
   }
   notes.next = { kind: 'acting' };
+  const lookedAt = state.coordinator.clock.monotonic();
   state.actions.start(
-    state
-      .gate(() => write(state, fire, job, looked), claimRank(job.spec))
-      .catch((error: unknown) => failed(state, fire, job, error))
-      .then((won) => {
-        if (won === true && looked.decision.kind === 'claim') fire.handedOver += 1;
-        over(state, fire, job, looked.decision, won);
-      }),
+    state.gate(async () => {
+      // While this waited, others were faster with another job, so they may have taken this one too.
+      if (state.lostAt > lookedAt) lookAgain(state, job);
+      else await writeOnce(state, fire, job, looked);
+    }, claimRank(job.spec, dueTime(looked.decision))),
   );
+}
+
+function lookAgain({ board, coordinator }: TickState, { spec }: RunnableJob): void {
+  const notes = board.notes(spec.name);
+  notes.decidedOn = undefined;
+  // It has held back for others already.
+  notes.next = { kind: 'holdBack', until: coordinator.serviceTime.now() };
+}
+
+async function writeOnce(state: TickState, fire: Fire, job: RunnableJob, looked: Due): Promise<void> {
+  const isClaim = looked.decision.kind === 'claim';
+  const won = await write(state, fire, job, looked).catch((error: unknown) => failed(state, fire, job, error));
+  if (won === true && isClaim) fire.handedOver += 1;
+  if (won === false && isClaim) state.lostAt = state.coordinator.clock.monotonic();
+  over(state, fire, job, looked.decision, won);
 }
 
 function isDue(looked: Looked): looked is Due {
@@ -110,6 +124,10 @@ async function write(
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
   return handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs });
+}
+
+function dueTime(decision: Due['decision']): EpochMs {
+  return decision.kind === 'claim' && decision.claim.run.kind === 'known' ? decision.claim.run.scheduledFor : 0;
 }
 
 function claimOf(decision: Due['decision']): Claim | undefined {

@@ -1,4 +1,4 @@
-import type { JobName } from '../../core/brand';
+import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../gate';
 import type { Actions } from './actions';
@@ -32,4 +32,6 @@ export interface TickState {
   readonly hubWatch: HubWatch;
   readonly overdue: OverdueWatch;
   readonly claimRate: ClaimRate;
+  /** When this process last acquired in vain, on the monotonic clock. What was seen before shows what others took. */
+  lostAt: Millis;
 }

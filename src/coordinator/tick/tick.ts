@@ -74,6 +74,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     hubWatch: hubWatch(coordinator),
     overdue: overdueWatch(coordinator),
     claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
+    lostAt: -Infinity,
   };
   const { board, actions } = state;
   const survey = createSurvey(state);
@@ -184,9 +185,12 @@ export function createTicker(coordinator: Coordinator): Ticker {
   }
 }
 
-/** The jobs in the order in which they are looked at and claimed, if they are due together. */
-function inClaimOrder({ jobs }: Coordinator): readonly JobName[] {
-  const ranked = [...jobs.values()].map(({ spec }) => ({ name: spec.name, rank: claimRank(spec) }));
+/**
+ * The jobs in the order in which they are looked at and claimed, if they are due together. Equal ones are in an order of
+ * this instance's own, so that instances that are late acquire different jobs first, and seldom the same in vain.
+ */
+function inClaimOrder({ jobs, random }: Coordinator): readonly JobName[] {
+  const ranked = [...jobs.values()].map(({ spec }) => ({ name: spec.name, rank: [...claimRank(spec), random()] }));
   return ranked.sort((one, other) => compareRanks(one.rank, other.rank)).map(({ name }) => name);
 }
 
