@@ -35,11 +35,14 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Look
   notes.next = { kind: 'acting' };
   const lookedAt = state.coordinator.clock.monotonic();
   state.actions.start(
-    state.gate(async () => {
-      // While this waited, others were faster with another job, so they may have taken this one too.
-      if (state.lostAt > lookedAt) lookAgain(state, job);
-      else await writeOnce(state, fire, job, looked);
-    }, claimRank(job.spec, dueTime(looked.decision))),
+    state.gate(
+      async () => {
+        // While this waited, others were faster with another job, so they may have taken this one too.
+        if (state.lostAt > lookedAt) lookAgain(state, job);
+        else await writeOnce(state, fire, job, looked);
+      },
+      claimRank(job.spec, dueTime(looked.decision)),
+    ),
   );
 }
 
