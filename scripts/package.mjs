@@ -47,23 +47,24 @@ function check(file) {
   const { formatIssue } = load('./config/config-error.js');
   const { functionTimeout } = load('./functions/settings.js');
   const { handlers } = load('./jobs/index.js');
-  const { jobsFile, warnings } = loadJobs(path.resolve(file), {
+  const { jobsFile, warnings, calendars } = loadJobs(path.resolve(file), {
     functionTimeoutMs: functionTimeout({}, root),
     handlers,
     now: Date.now(),
   });
   for (const warning of warnings) console.warn(`Warning: ${formatIssue(warning)}`);
-  return jobsFile;
+  return { ...jobsFile, calendars };
 }
 
 function read(file) {
   return readFileSync(path.join(root, file));
 }
 
-/** Every file of the app, by its name. */
-function contents(jobsFile, revision) {
+/** Every file of the app, by its name. The entries of iCalendar files are written into jobs.json. */
+function contents(jobsFile, revision, calendars) {
   const { name, version, main, engines } = JSON.parse(read('package.json'));
   const jobs = { ...JSON.parse(readFileSync(jobsFile, 'utf8').replace(/^\uFEFF/, '')), revision };
+  if (Object.keys(calendars).length > 0) jobs.calendars = calendars;
   const json = (value) => Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`);
   return {
     'host.json': read('host.json'),
@@ -106,7 +107,7 @@ function main() {
     console.log(`${jobs} and its handlers are valid: ${count}.`);
     return;
   }
-  const files = contents(jobs, revision);
+  const files = contents(jobs, revision, jobsFile.calendars);
   writePackage(files, folder, zip);
   const bytes = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   console.log(

@@ -26,6 +26,10 @@ interface Loaded {
   readonly jobsFile: JobsFile;
   /** The settings as written in the file. */
   readonly settings: Settings;
+  /** The calendars, which need no other file. */
+  readonly calendars: Settings;
+  /** The iCalendar files. */
+  readonly files: readonly string[];
 }
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -37,6 +41,10 @@ const CHECKS = { leaseMs: STORE_LIMITS.leaseMs };
 function jobsIn(file: string): Settings {
   const jobs = valueAt(readJsonFile(file, '').value, ['jobs']);
   return isRecord(jobs) ? jobs : {};
+}
+
+function hasCalendars(file: string): boolean {
+  return valueAt(readJsonFile(file, '').value, ['calendars']) !== undefined;
 }
 
 /**
@@ -61,12 +69,16 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
   const used = merged ?? (file === undefined ? undefined : own);
 
   const load = (): Loaded => {
-    const { jobsFile } = loadJobs(own, CHECKS);
+    const { jobsFile, ...rest } = loadJobs(own, CHECKS);
     const settings = jobsIn(own);
-    if (extra === undefined) return { jobsFile, settings };
-    // Where both files have the name, the app's own job counts.
+    if (extra === undefined) return { jobsFile, settings, calendars: rest.calendars, files: rest.files };
+    const added = hasCalendars(extra) ? loadJobs(extra, CHECKS) : undefined;
+    // Where both files have the name, the app's own job or calendar counts.
     const both = { ...jobsIn(extra), ...settings };
-    return { jobsFile: loadJobs({ revision: jobsFile.revision, jobs: both }, CHECKS).jobsFile, settings: both };
+    const calendars = { ...added?.calendars, ...rest.calendars };
+    const merged = loadJobs({ revision: jobsFile.revision, calendars, jobs: both }, CHECKS);
+    const files = [...rest.files, ...(added?.files ?? [])];
+    return { jobsFile: merged.jobsFile, settings: both, calendars, files };
   };
   let current: Loaded | undefined;
   try {
@@ -81,14 +93,18 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
     fs.mkdirSync(path.dirname(merged), { recursive: true });
     if (current === undefined) fs.copyFileSync(own, merged);
     else {
-      const { jobsFile, settings } = current;
-      fs.writeFileSync(merged, `${JSON.stringify({ revision: jobsFile.revision, jobs: settings }, undefined, 2)}\n`);
+      const { jobsFile, settings, calendars } = current;
+      const own = Object.keys(calendars).length === 0 ? {} : { calendars };
+      const content = { revision: jobsFile.revision, ...own, jobs: settings };
+      fs.writeFileSync(merged, `${JSON.stringify(content, undefined, 2)}\n`);
     }
   };
 
   return {
     file: used,
-    watched: [own, ...(extra === undefined ? [] : [extra])],
+    get watched() {
+      return [own, ...(extra === undefined ? [] : [extra]), ...(current?.files ?? [])];
+    },
     write,
     remove() {
       if (merged === undefined) return;
@@ -120,6 +136,7 @@ function changesOf(before: Loaded, after: Loaded): readonly string[] {
   const { revision } = after.jobsFile;
   return [
     ...changesBetween(before.settings, after.settings),
+    ...(JSON.stringify(before.calendars) === JSON.stringify(after.calendars) ? [] : ['changed calendars']),
     ...(before.jobsFile.revision === revision ? [] : [`revision ${revision}`]),
   ];
 }

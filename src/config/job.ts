@@ -2,10 +2,13 @@ import type { EpochMs, JobName, Millis } from '../core/brand';
 import { FLEET } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
+import { onNominalTimes } from '../core/schedule/exclusion';
 import { scheduleHash } from '../core/schedule/hash';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { spreadOffset } from '../core/schedule/spread';
 import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/window';
+import type { Calendar, Calendars } from './calendars';
+import { nearest } from './suggest';
 import { checkDurations, timeoutOf, type DurationLimits } from './check-durations';
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
@@ -19,6 +22,8 @@ import { countOf, toConfigIssues } from './zod-issues';
 export interface JobLimits extends DurationLimits {
   /** The current time, to warn of due times in the past. Undefined: unknown, and not checked. */
   readonly now?: EpochMs | undefined;
+  /** Undefined: they could not be read, which has been reported. */
+  readonly calendars: Calendars | undefined;
 }
 
 /** Checks one job and reports every error; undefined if there is one. */
@@ -46,15 +51,16 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   }
   const job = readSettings(path, raw, report);
   const offsetMs = isNamed ? offsetOf(name, job) : 0;
-  const compiled = compile(job, offsetMs);
+  const used = calendarsOf(job, limits.calendars);
+  const compiled = used && compile(job, offsetMs, used);
   if (compiled !== undefined) {
     warnOfGaps(job, compiled.timetable);
     if (limits.now !== undefined) warnOfPast(job, compiled, limits.now);
   }
   checkDurations(job, limits);
   warnOfNoEffect(job);
-  if (!isNamed || compiled === undefined || report.errors.count > errorsBefore) return undefined;
-  return specOf(name, job.settings, compiled, offsetMs);
+  if (!isNamed || compiled === undefined || used === undefined || report.errors.count > errorsBefore) return undefined;
+  return specOf(name, job.settings, { compiled, offsetMs, calendars: used.map(({ calendar }) => calendar) });
 }
 
 function asJobName(name: string): string {
@@ -78,8 +84,45 @@ function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report
   return { path, settings: jobRemainder.parse(Object.fromEntries(right)), given, wrong, report };
 }
 
+/** A calendar that a job uses, and its place among the exceptions. */
+interface UsedCalendar {
+  readonly calendar: Calendar;
+  readonly index: number;
+}
+
+/** The calendars that a job excepts; undefined if one is missing, or none could be read. */
+function calendarsOf(
+  { path, settings, wrong, report }: CheckedJob,
+  calendars: Calendars | undefined,
+): readonly UsedCalendar[] | undefined {
+  if (wrong.has('except')) return [];
+  let isRight = true;
+  const used = settings.except.flatMap((entry, index): readonly UsedCalendar[] => {
+    if (!('calendar' in entry)) return [];
+    const calendar = calendars?.get(entry.calendar);
+    if (calendar !== undefined) return [{ calendar, index }];
+    isRight = false;
+    if (calendars === undefined) return [];
+    const names = [...calendars.keys()];
+    const meant = nearest(entry.calendar, names);
+    const remedy =
+      meant !== undefined
+        ? `did you mean "${meant}"?`
+        : names.length > 0
+          ? `use one of ${names.slice(0, 10).join(', ')}`
+          : 'declare it in "calendars" of the file';
+    report.error([...path, 'except', index, 'calendar'], 'is no calendar of this file', remedy);
+    return [];
+  });
+  return isRight ? used : undefined;
+}
+
 /** The job's due times, if all settings that affect them are right. */
-function compile({ path, settings, wrong, report }: CheckedJob, offsetMs: Millis): CompiledSchedule | undefined {
+function compile(
+  { path, settings, wrong, report }: CheckedJob,
+  offsetMs: Millis,
+  calendars: readonly UsedCalendar[],
+): CompiledSchedule | undefined {
   const { schedule, timeZone, dst, between, except } = settings;
   let isRight = ['schedule', 'timeZone', 'dst', 'between', 'except'].every((key) => !wrong.has(key));
   const attempt = <Value>(at: Path, make: () => Value): Value | undefined => {
@@ -96,13 +139,19 @@ function compile({ path, settings, wrong, report }: CheckedJob, offsetMs: Millis
     wrong.has('timeZone') ? undefined : attempt(at, () => spanOf(window, timeZone));
 
   const allowed = between === undefined ? undefined : span(between, 'between');
-  const excepted = except.flatMap((window, index) => span(window, 'except', index) ?? []);
+  const excepted = except.flatMap((entry, index) => ('calendar' in entry ? [] : (span(entry, 'except', index) ?? [])));
+  const days = wrong.has('timeZone')
+    ? []
+    : calendars.flatMap(
+        ({ calendar, index }) => attempt(['except', index], () => calendar.exclusionsIn(timeZone)) ?? [],
+      );
   if (schedule?.kind === 'cron') {
     for (const { message, remedy } of schedule.warnings) report.warning([...path, 'schedule'], message, remedy);
   }
   if (!isRight || schedule === undefined) return undefined;
   const excluded = excludedSpans(allowed, excepted, offsetMs);
-  return attempt(['schedule'], () => compileSchedule(schedule, timeZone, dst, excluded));
+  const nominal = days.map((exclusion) => onNominalTimes(exclusion, offsetMs));
+  return attempt(['schedule'], () => compileSchedule(schedule, timeZone, dst, excluded, nominal));
 }
 
 /** From nominal to actual due times. */
@@ -111,13 +160,19 @@ function offsetOf(name: JobName, { settings: { schedule, spread }, wrong }: Chec
   return hasDueTimes && !wrong.has('spread') ? spreadOffset(name, spread) : 0;
 }
 
+interface Compiled {
+  readonly compiled: CompiledSchedule;
+  readonly offsetMs: Millis;
+  readonly calendars: readonly Calendar[];
+}
+
 function specOf(
   name: JobName,
   settings: JobSettings,
-  { kind, at, timetable }: CompiledSchedule,
-  offsetMs: Millis,
+  { compiled, offsetMs, calendars }: Compiled,
 ): JobSpec | undefined {
-  const { schedule, timeZone, dst, between, except, spread, enabled, retry } = settings;
+  const { schedule, timeZone, dst, between, spread, enabled, retry } = settings;
+  const { kind, at, timetable } = compiled;
   if (schedule === undefined) return undefined;
   return {
     name,
@@ -151,6 +206,13 @@ function specOf(
     description: settings.description,
     tags: settings.tags,
     enabled,
-    scheduleHash: scheduleHash({ schedule, timeZone: timeZone.name, dst, between, except, spread, enabled }),
+    scheduleHash: scheduleHash({
+      ...{ schedule, timeZone: timeZone.name, dst, between, spread, enabled },
+      except: [
+        ...settings.except.flatMap((entry) => ('calendar' in entry ? [] : [entry])),
+        ...calendars.flatMap(({ windows }) => windows),
+      ],
+      yearly: calendars.flatMap(({ yearly }) => yearly),
+    }),
   };
 }

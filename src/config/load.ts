@@ -1,5 +1,8 @@
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
+import { resolve } from 'node:path';
+import type { ReadCalendars } from './calendars';
+import { readCalendars } from './calendars';
 import type { DurationLimits } from './check-durations';
 import { ConfigError, type ConfigIssue } from './config-error';
 import { checkHandlers, type Registry } from './handlers';
@@ -31,6 +34,10 @@ export interface LoadedJobs {
   readonly warnings: readonly ConfigIssue[];
   /** By job: the input for its handler. Empty if `handlers` is undefined. */
   readonly inputs: ReadonlyMap<JobName, unknown>;
+  /** The calendars of the file, with the entries of iCalendar files in place of their names. */
+  readonly calendars: ReadCalendars['inlined'];
+  /** The iCalendar files that were read. */
+  readonly files: readonly string[];
 }
 
 /**
@@ -49,8 +56,15 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   const report = reportOn(file);
   addIssues(report.errors, duplicates.length, () => duplicates);
 
-  const { revision, jobs } = readTop(file, report);
-  const specs = Object.entries(jobs).flatMap(([job, settings]) => readJob(job, settings, report, options) ?? []);
+  const { revision, jobs, calendars } = readTop(file, report, (parsed) =>
+    readCalendars(parsed, calendarsIn(file), {
+      source: typeof source === 'string' ? resolve(options.baseFolder ?? '', source) : undefined,
+      readFile: options.readFile,
+      report,
+    }),
+  );
+  const limits = { ...options, calendars: calendars?.calendars };
+  const specs = Object.entries(jobs).flatMap(([job, settings]) => readJob(job, settings, report, limits) ?? []);
   const { inputs, errors } =
     options.handlers === undefined
       ? { inputs: new Map<JobName, unknown>(), errors: [] }
@@ -59,16 +73,37 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   const { first, count } = report.errors;
   if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing ever runs', 'add one');
-  return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs };
+  const { inlined = {}, files = [] } = calendars ?? {};
+  return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs, calendars: inlined, files };
+}
+
+type ParsedCalendars = Parameters<typeof readCalendars>[0];
+
+interface Top {
+  readonly revision: number;
+  readonly jobs: Readonly<Record<string, unknown>>;
+  /** Undefined if the top is wrong: jobs that use a calendar are then not compiled. */
+  readonly calendars: ReadCalendars | undefined;
 }
 
 /** The file's top. Its jobs are returned even if the top is wrong, so that they are checked too. */
-function readTop(file: unknown, report: IssueReport): { revision: number; jobs: Readonly<Record<string, unknown>> } {
+function readTop(file: unknown, report: IssueReport, read: (parsed: ParsedCalendars) => ReadCalendars): Top {
   const parsed = topSchema.safeParse(file);
   if (!parsed.success) {
     const { issues } = parsed.error;
     addIssues(report.errors, countOf(issues), () => toConfigIssues(issues, file, [], Object.keys(topSchema.shape)));
   }
   const jobs = valueAt(file, ['jobs']);
-  return { revision: parsed.data?.revision ?? 0, jobs: isRecord(jobs) ? jobs : {} };
+  return {
+    revision: parsed.data?.revision ?? 0,
+    jobs: isRecord(jobs) ? jobs : {},
+    calendars: parsed.data && read(parsed.data.calendars),
+  };
+}
+
+/** The calendars as they stand in a file whose top is right. */
+function calendarsIn(file: unknown): Readonly<Record<string, readonly unknown[]>> {
+  const calendars = valueAt(file, ['calendars']);
+  if (!isRecord(calendars)) return {};
+  return Object.fromEntries(Object.entries(calendars).map(([name, list]) => [name, Array.isArray(list) ? list : []]));
 }

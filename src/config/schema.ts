@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { DURATION_PATTERN, formatDuration, parseDuration } from '../core/duration';
 import type { JobName, Millis } from '../core/brand';
 import { dateWindow, spanOf, type Window } from '../core/schedule/window';
+import { dayOf } from '../core/schedule/calendar';
 import { parseMoment } from '../core/schedule/moment';
 import { parseSchedule } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';
@@ -101,6 +102,53 @@ const exceptedDate = z
     }),
   );
 
+const exceptedSpan = z
+  .strictObject({ from: moment('Nothing is due from this on'), to: moment('Due again from this on') })
+  .transform(reading(inOrder));
+
+const year = (description: string) => z.int().min(1970).max(9999).meta({ description }).optional();
+
+const exceptedYearly = z.strictObject({
+  yearly: z
+    .string()
+    .meta({
+      description: 'Month and day of a local day, each year',
+      pattern: String.raw`^\d\d-\d\d$`,
+      examples: ['12-25'],
+    })
+    .transform(
+      reading((text) => {
+        const [, month = 0, day = 0] = (/^(\d\d)-(\d\d)$/.exec(text) ?? []).map(Number);
+        // 2024 is a leap year.
+        if (dayOf(2024, month, day) !== undefined) return { month, day };
+        throw new ScheduleError('is not a day of a year', 'write month and day, such as "12-25"');
+      }),
+    ),
+  days: z.int().min(1).max(366).meta({ description: 'The number of days, this one included.' }).prefault(1),
+  since: year('The first year.'),
+  until: year('The last year.'),
+});
+
+/** The most entries of one calendar, and the most calendars. */
+export const CALENDAR_LIMITS = { entries: 5_000, calendars: 100 };
+
+const calendarEntry = z.union([
+  exceptedDate,
+  exceptedSpan,
+  exceptedYearly,
+  z.strictObject({
+    file: z
+      .string()
+      .min(1)
+      .meta({ description: 'An iCalendar file, relative to the jobs file.', examples: ['holidays.ics'] }),
+  }),
+]);
+
+export type CalendarEntry = z.output<typeof calendarEntry>;
+
+/** The entries of one calendar. */
+export const calendarSchema = z.array(calendarEntry).max(CALENDAR_LIMITS.entries);
+
 function knownZone(name: string): Zone {
   try {
     return zoneOf(name);
@@ -193,12 +241,16 @@ export const jobSchema = z
       .array(
         z.union([
           exceptedDate,
-          z
-            .strictObject({ from: moment('Nothing is due from this on'), to: moment('Due again from this on') })
-            .transform(reading(inOrder)),
+          exceptedSpan,
+          z.strictObject({
+            calendar: z.string().meta({ description: "The name of one of the file's `calendars`." }),
+          }),
         ]),
       )
-      .meta({ description: 'Dates, or periods with an exclusive `to`, in which nothing is due.' })
+      .meta({
+        description:
+          'Dates, periods with an exclusive `to`, or calendars of this file, as `{"calendar": "holidays"}`, in which nothing is due.',
+      })
       .prefault([]),
     catchUp: z
       .enum(['latest', 'all', 'none'])
@@ -302,6 +354,13 @@ const topShape = {
         'The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.',
     })
     .prefault(0),
+  calendars: z
+    .record(z.string().regex(JOB_NAME), calendarSchema)
+    .meta({
+      description:
+        'Calendars by name, for `except`: lists of dates, periods, days of each year as `{"yearly": "12-25"}`, and iCalendar files as `{"file": "holidays.ics"}`, which are read at the start. Days are those of the zone of each job.',
+    })
+    .prefault({}),
 };
 
 /** The whole file, for the JSON Schema. `loadJobs` checks it job by job, so that one bad job does not hide another. */

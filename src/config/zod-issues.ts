@@ -10,6 +10,17 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   Readonly<Partial<Record<string, string>>> = {
   $schema: 'write the path of the schema, such as "./schema/jobs.schema.json"',
   revision: 'write a whole number from 0, or leave it out',
+  calendars: 'write an object of lists by name: {"holidays": ["2026-12-25", {"yearly": "01-01"}]}',
+  'calendars.*': 'name it with 1 to 63 of a-z 0-9 -, and write a list of at most 5000 entries',
+  'calendars.*[]':
+    'write a date such as "2026-12-25", {"from": …, "to": …}, {"yearly": "12-25"}, or {"file": "holidays.ics"}',
+  'calendars.*[].from': 'write a date such as "2026-12-24"',
+  'calendars.*[].to': 'write a date such as "2026-12-24", the first day that is not excepted',
+  'calendars.*[].yearly': 'write month and day, such as "12-25"',
+  'calendars.*[].days': 'write a whole number from 1 to 366',
+  'calendars.*[].since': 'write a year from 1970, or leave it out',
+  'calendars.*[].until': 'write a year from 1970, or leave it out',
+  'calendars.*[].file': 'write the path of an iCalendar file, such as "holidays.ics"',
   jobs: 'write an object of jobs by name: {"nightly-report": {"schedule": "0 3 * * *"}}',
   schedule: 'write a cron expression such as "0 3 * * *", or @every 90s, @at 2026-12-31T23:00:00Z, @always, @manual',
   timeZone: 'write an IANA name such as "Europe/Lisbon"',
@@ -20,7 +31,9 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'between.from': 'write a date such as "2026-12-24"',
   'between.to': 'write a date such as "2026-12-24"',
   except: 'write a list of dates or spans: ["2026-12-25", {"from": "2026-08-01", "to": "2026-09-01"}]',
-  'except[]': 'write a date such as "2026-12-25", or {"from": "2026-08-01", "to": "2026-09-01"}',
+  'except[]':
+    'write a date such as "2026-12-25", {"from": "2026-08-01", "to": "2026-09-01"}, or {"calendar": "holidays"}',
+  'except[].calendar': "write the name of one of the file's calendars",
   'except[].from': 'write a date such as "2026-12-24"',
   'except[].to': 'write a date such as "2026-12-24", the first day that is not excepted',
   catchUp: 'write "latest", "all" or "none"',
@@ -83,7 +96,8 @@ export function toConfigIssues(
       const place = path
         .map((key) => (typeof key === 'number' ? '[]' : `.${key}`))
         .join('')
-        .slice(1);
+        .slice(1)
+        .replace(/^calendars\.[^[]*/, 'calendars.*');
       const value = valueAt(part, path);
       if (issue.code === 'unrecognized_keys') {
         const members = path.length === 0 ? known : membersOf(place);
@@ -119,10 +133,11 @@ export function valueAt(value: unknown, path: Path): unknown {
 function flatten(issue: z.core.$ZodIssue, at: Path): readonly Flat[] {
   const path = [...at, ...issue.path.filter((key) => typeof key !== 'symbol')];
   if (issue.code === 'invalid_union') {
-    // Report the branch that accepts this kind of value.
-    const meant = issue.errors.find((errors) =>
+    // Report the branch that accepts this kind of value, and its members if one does.
+    const kind = issue.errors.filter((errors) =>
       errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0),
     );
+    const meant = kind.find((errors) => errors.every(({ code }) => code !== 'unrecognized_keys')) ?? kind[0];
     if (meant !== undefined) return meant.flatMap((error) => flatten(error, path));
   }
   return [{ issue, path }];
@@ -148,7 +163,7 @@ function wordsFor(issue: z.core.$ZodIssue, value: unknown): { message: string; r
         ? { message: 'is not one of its values', remedy: insteadOf(value, issue.values.map(String)) }
         : { message: value === undefined ? 'is missing' : 'is not one of its values' };
     case 'invalid_union':
-      return { message: 'is neither a date nor a span' };
+      return { message: 'is neither a date nor an object' };
     case 'too_small':
       return { message: typeof value === 'string' ? 'is empty' : `is less than ${issue.minimum}` };
     case 'too_big':

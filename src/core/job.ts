@@ -58,7 +58,7 @@ export interface JobSpec {
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly enabled: boolean;
-  /** Hash of schedule, zone, dst, between, except, spread and enabled, compared with the row's. */
+  /** Hash of schedule, zone, dst, between, except with its calendars, spread and enabled, compared with the row's. */
   readonly scheduleHash: string;
 }
 

@@ -130,6 +130,23 @@ describe('npm run package', () => {
     expect((await pack('bad', ['--check', '--jobs', jobs])).code).toBe(1);
   });
 
+  it('holds the days of iCalendar files in its jobs file', async () => {
+    const event = 'BEGIN:VEVENT\nDTSTART:20261225\nEND:VEVENT\n';
+    writeFileSync(path.join(folder, 'days.ics'), `BEGIN:VCALENDAR\n${event}END:VCALENDAR\n`);
+    const input = { container: 'samples', olderThan: '1d' };
+    const jobs = jobsFile('calendars.json', {
+      calendars: { holidays: [{ yearly: '01-01' }, { file: 'days.ics' }] },
+      jobs: { 'purge-old-reports': { schedule: '@daily', input, except: [{ calendar: 'holidays' }] } },
+    });
+    const { code, errors } = await pack('calendars', ['--jobs', jobs]);
+    expect(code, errors).toBe(0);
+    const packed = JSON.parse(readFileSync(path.join(folder, 'calendars/app/jobs.json'), 'utf8')) as object;
+    expect(packed).toMatchObject({
+      calendars: { holidays: [{ yearly: '01-01' }, { from: '2026-12-25', to: '2026-12-26' }] },
+    });
+    expect(filesIn(path.join(folder, 'calendars/app'))).toEqual(FILES);
+  });
+
   it('refuses a revision that is lower than the file has', async () => {
     const jobs = jobsFile('later.json', { revision: 9_000_000_000_000, jobs: {} });
     const { code, errors } = await pack('later', ['--jobs', jobs]);

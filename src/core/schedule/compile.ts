@@ -1,5 +1,6 @@
 import type { EpochMs } from '../brand';
 import type { ScheduleKind, Timetable } from '../job';
+import { fixedExclusion, type Exclusion } from './exclusion';
 import type { Schedule } from './parse';
 import { ScheduleError } from './schedule-error';
 import { cronSource, ELAPSED, everySource, onceSource, type DstPolicy, type Source } from './source';
@@ -17,8 +18,13 @@ export interface CompiledSchedule {
 
 const EMPTY: Timetable = { next: () => undefined, previous: () => undefined };
 
+/** With yearly exclusions no later due time is looked for before a schedule is called never due. */
+const NEVER_BY: EpochMs = Date.UTC(2100, 0, 1);
+
 /**
  * Makes the due times of a schedule in its zone, without those in an excluded span.
+ *
+ * @param calendars further exclusions, on nominal times
  * @throws ScheduleError if no due time is left.
  */
 export function compileSchedule(
@@ -26,14 +32,16 @@ export function compileSchedule(
   zone: Zone,
   dst: DstPolicy,
   excluded: readonly Span[],
+  calendars: readonly Exclusion[] = [],
 ): CompiledSchedule {
   if (schedule.kind === 'always' || schedule.kind === 'manual') return { kind: schedule.kind, timetable: EMPTY };
   const source = sourceOf(schedule, zone, dst);
-  if (excluded.length > 0 && isNeverDue(source, excluded)) {
+  const exclusions = [...(excluded.length === 0 ? [] : [fixedExclusion(excluded)]), ...calendars];
+  if (exclusions.length > 0 && isNeverDue(source, exclusions, calendars.length === 0 ? undefined : NEVER_BY)) {
     throw new ScheduleError('is never due: "between" and "except" exclude all of its times', 'widen them');
   }
   const at = schedule.kind === 'at' ? { at: schedule.at } : {};
-  return { kind: 'timed', ...at, timetable: timetableOf(source, excluded) };
+  return { kind: 'timed', ...at, timetable: timetableOf(source, exclusions) };
 }
 
 function sourceOf(schedule: Schedule & { kind: 'cron' | 'every' | 'at' }, zone: Zone, dst: DstPolicy): Source {

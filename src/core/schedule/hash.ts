@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Millis } from '../brand';
+import type { Yearly } from './exclusion';
 import type { Moment } from './moment';
 import type { Schedule } from './parse';
 import type { DstPolicy } from './source';
@@ -11,7 +12,10 @@ interface ScheduleSettings {
   readonly timeZone: string;
   readonly dst: DstPolicy;
   readonly between: Window | undefined;
+  /** Those of calendars too. */
   readonly except: readonly Window[];
+  /** Of calendars. */
+  readonly yearly: readonly Yearly[];
   readonly spread: Millis;
   readonly enabled: boolean;
 }
@@ -24,7 +28,7 @@ interface ScheduleSettings {
  * since two releases of Node may have different rules for a zone.
  */
 export function scheduleHash(settings: ScheduleSettings): string {
-  const { schedule, timeZone, dst, between, except, spread, enabled } = settings;
+  const { schedule, timeZone, dst, between, except, yearly, spread, enabled } = settings;
   const canonical = [
     scheduleText(schedule),
     timeZone.toLowerCase(),
@@ -34,6 +38,8 @@ export function scheduleHash(settings: ScheduleSettings): string {
     [...new Set(except.map(windowText))].sort(),
     spread,
     enabled,
+    // Only where there are some, so that the rows of other jobs keep their hash.
+    ...(yearly.length === 0 ? [] : [[...new Set(yearly.map(yearlyText))].sort()]),
   ];
   return hash('sha256', JSON.stringify(canonical)).slice(0, 16);
 }
@@ -58,6 +64,10 @@ function scheduleText(schedule: Schedule): string {
 function windowText({ from, to }: Window): string {
   const open = from === undefined && to === undefined;
   return open ? '' : `${momentText(from)}/${momentText(to)}`;
+}
+
+function yearlyText({ month, day, days, since, until }: Yearly): string {
+  return `${month}-${day}+${days} ${since ?? ''}/${until ?? ''}`;
 }
 
 function momentText(moment: Moment | undefined): string {

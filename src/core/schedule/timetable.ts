@@ -1,15 +1,16 @@
 import type { EpochMs } from '../brand';
 import type { Timetable } from '../job';
 import type { Source } from './source';
-import { spanAt, type Span } from './window';
+import type { Exclusion } from './exclusion';
+import type { Span } from './window';
 
 /** 9999-12-31T23:59:59.999Z. Later instants have no RFC 3339 form. */
 const LAST_INSTANT = 253_402_300_799_999;
 /** The reach of a look-up, in calendar years. */
 const HORIZON_YEARS = 5;
 
-/** The due times of a source outside the excluded spans. A look-up reaches 5 years from its start. */
-export function timetableOf(source: Source, excluded: readonly Span[]): Timetable {
+/** The due times of a source outside the exclusions. A look-up reaches 5 years from its start. */
+export function timetableOf(source: Source, excluded: readonly Exclusion[]): Timetable {
   return {
     next(instant) {
       const limit = Math.min(yearsFrom(instant, HORIZON_YEARS), LAST_INSTANT);
@@ -22,31 +23,39 @@ export function timetableOf(source: Source, excluded: readonly Span[]): Timetabl
   };
 }
 
-/** Whether the excluded spans leave no due time from 1970 on. */
-export function isNeverDue(source: Source, excluded: readonly Span[]): boolean {
-  return firstDue(source, excluded, 0, LAST_INSTANT) === undefined;
+/** Whether the exclusions leave no due time from 1970 to `by`. */
+export function isNeverDue(source: Source, excluded: readonly Exclusion[], by: EpochMs = LAST_INSTANT): boolean {
+  return firstDue(source, excluded, 0, by) === undefined;
 }
 
-function firstDue(source: Source, excluded: readonly Span[], start: EpochMs, limit: EpochMs): EpochMs | undefined {
+function firstDue(source: Source, excluded: readonly Exclusion[], start: EpochMs, limit: EpochMs): EpochMs | undefined {
   let from = start;
   while (from <= limit) {
     const due = source.atOrAfter(from, limit);
     if (due === undefined) return undefined;
-    const span = spanAt(excluded, due);
+    const span = around(excluded, due);
     if (span === undefined) return due;
     from = span.to;
   }
   return undefined;
 }
 
-function lastDue(source: Source, excluded: readonly Span[], start: EpochMs, limit: EpochMs): EpochMs | undefined {
+function lastDue(source: Source, excluded: readonly Exclusion[], start: EpochMs, limit: EpochMs): EpochMs | undefined {
   let through = start;
   while (through >= limit) {
     const due = source.atOrBefore(through, limit);
     if (due === undefined) return undefined;
-    const span = spanAt(excluded, due);
+    const span = around(excluded, due);
     if (span === undefined) return due;
     through = span.from - 1;
+  }
+  return undefined;
+}
+
+function around(excluded: readonly Exclusion[], due: EpochMs): Span | undefined {
+  for (const exclusion of excluded) {
+    const span = exclusion.at(due);
+    if (span !== undefined) return span;
   }
   return undefined;
 }

@@ -20,11 +20,10 @@ export interface ReloadOptions {
 
 /** Watches the jobs, the code and the settings of an app, from before its instances have read them. */
 export function watchApp(app: string, jobs: DevJobs | undefined): FileWatch {
-  const jobsFiles = jobs?.watched ?? [];
   const settings = SETTINGS.map((file) => path.join(app, file));
   return watchFiles(() => {
     const code = codeFiles(app);
-    return code && [...jobsFiles, ...settings, ...code];
+    return code && [...(jobs?.watched ?? []), ...settings, ...code];
   });
 }
 
