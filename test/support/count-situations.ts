@@ -190,9 +190,9 @@ function isListing({ kind }: CountedCall): boolean {
   return kind === 'listing';
 }
 
-/** Listings belong to ticks, and presences to deployments. */
+/** Listings belong to ticks, presences to deployments, and the creation of the container to the start of a process. */
 function isOfRun(call: CountedCall): boolean {
-  return !isListing(call) && call.room !== 'deployments';
+  return !isListing(call) && call.kind !== 'container' && call.room !== 'deployments';
 }
 
 function tally(calls: readonly CountedCall[]): Counted {
