@@ -23,7 +23,7 @@ import type { HeldRow } from '../held';
 import type { AttemptLog } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
-import { waitForDue } from './wait-for-due';
+import { waitForDue, waitUntil } from './wait-for-due';
 import type { SeenControl, Waiter } from './wait-for-slot';
 import { PAUSED, waitForSlot } from './wait-for-slot';
 
@@ -71,6 +71,8 @@ export async function runHandler(
   const isPaused = await waitForDue(held, due, aborter.signal, attempted.onControl);
   const { slot, end } = isPaused ? PAUSED : await waitForSlot(held, { ...attempted, signal: aborter.signal });
   try {
+    // The time may have been corrected meanwhile.
+    if (slot !== undefined) await waitUntil(held, due, due, aborter.signal);
     // This process may have stood still since its claim: by now the run may be over, or a successor's.
     if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
     if (aborter.signal.aborted || end !== undefined) return await notCalled(held, aborter, end);

@@ -48,7 +48,7 @@ export async function waitForDue(
 }
 
 /** @param at the due time, or shortly before it */
-async function waitUntil(
+export async function waitUntil(
   { coordinator, claimed }: HeldRow,
   due: EpochMs,
   at: EpochMs,

@@ -59,6 +59,8 @@ export function backlogMs(world: World, quietFrom: number): number {
     for (; due !== undefined && due + spec.offsetMs < quietFrom; due = spec.timetable.next(due)) waiting += 1;
     return waiting * BACKLOG_RUN_MS;
   });
+  // Instances that run one handler at once work on all backlogs in turn.
+  if (world.plan.maxConcurrentRuns !== undefined) return backlogs.reduce((sum, ms) => sum + ms, 0);
   return Math.max(0, ...backlogs);
 }
 

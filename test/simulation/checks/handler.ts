@@ -1,5 +1,6 @@
 import { pauseAt } from '../../../src/core/control';
 import { checkNotAgain } from './failover';
+import { checkWaited } from './slots';
 import { trusts } from './trust';
 import type { Actor, ClaimFact, Execution, JobFacts, Report } from '../world/facts';
 import { keyText } from '../world/facts';
@@ -41,6 +42,7 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   if (isPausedSince(facts, actor, claim, now)) {
     report('startedPaused', name, `${what} started, and its job had been paused since the claim`);
   }
+  checkWaited(facts, execution, claim, now, report);
   if (before.phase === 'retrying' && before.notBefore !== undefined) {
     const off = beforeError + Math.abs(actor.error()) + EPSILON_MS;
     if (now + off < before.notBefore) report('retriedEarly', name, `${what} started before its not-before time`);

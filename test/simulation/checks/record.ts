@@ -2,6 +2,7 @@ import { parseRecord } from '../../../src/core/record';
 import type { LedgerRecord } from '../../../src/core/record';
 import type { StoredRecord } from '../../../src/lease/store';
 import { checkTimedOut } from './items';
+import { checkExpired } from './slots';
 import type { JobFacts, RecordFact, Report } from '../world/facts';
 import { isRequest, keyText } from '../world/facts';
 
@@ -23,7 +24,7 @@ export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord
     const what = `record ${keyText(key)} of token ${String(before.token)} was overwritten by ${String(record.token)}`;
     report('recordWentBack', name, what);
   }
-  if (record.state === 'final') checkFinal(facts, key, record, report);
+  if (record.state === 'final') checkFinal(facts, key, record, now, report);
   if (before === undefined) checkSpan(facts, key, fact, report);
   records.set(key, fact);
 }
@@ -41,7 +42,7 @@ function checkUnknown(
   report('writtenAgain', name, `record ${keyText(key)} was deleted, and written again as ${String(record.reason)}`);
 }
 
-function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: Report): void {
+function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, now: number, report: Report): void {
   const { name } = facts;
   if (record.outcome === null || record.reason === null) {
     report('noReason', name, `final record ${keyText(key)} says ${String(record.outcome)}, ${String(record.reason)}`);
@@ -54,6 +55,7 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, report: 
     return;
   }
   if (record.outcome === 'paused') checkNotRun(facts, key, report);
+  if (record.outcome === 'expired') checkExpired(facts, key, record, now, report);
   for (const { key: run, token } of facts.started.values()) {
     // `recover` ends an open record as it returned, and its later attempts are lost.
     if (run !== key || token <= (record.token ?? 0) || record.reason === 'failedOver') continue;

@@ -98,8 +98,24 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
 /** A history depends on these values alone. */
 export function planOf(seed: number, mix: MixName = 'plain'): Plan {
   const plan = withEarlyClaims(plainPlan(seed));
-  if (mix === 'plain') return plan;
-  return withinLimits({ ...MIXES[mix].change(plan, seededBy(seed, 'mix', mix)), mix });
+  if (mix === 'plain') return withSlots(plan);
+  const mixed: Plan = withinLimits({ ...MIXES[mix].change(plan, seededBy(seed, 'mix', mix)), mix });
+  return PUNCTUAL.includes(mix) ? mixed : withSlots(mixed);
+}
+
+/** In these mixes jobs must start on time, or soon, during the trouble. */
+const PUNCTUAL: readonly MixName[] = ['draining', 'slowHub', 'foreign'];
+
+/** In a third of the histories instances run one or two handlers at once, and jobs are paused while their runs wait. */
+function withSlots(plan: Plan): Plan {
+  const random = seededBy(plan.seed, 'slots');
+  const maxConcurrentRuns = random.pick([undefined, undefined, undefined, undefined, 1, 2]);
+  if (maxConcurrentRuns === undefined) return plan;
+  const longer = (job: PlannedJob): PlannedJob =>
+    random.chance(0.5) ? job : { ...job, behaviours: { ...job.behaviours, long: 1 } };
+  const pauses = draw(plan, random, ['pauseJob'], [0, 4]);
+  const disturbances = [...plan.disturbances, ...pauses].sort(byTime);
+  return { ...plan, maxConcurrentRuns, jobs: plan.jobs.map(longer), disturbances };
 }
 
 /** In half of the histories instances claim as early as before a burst of due times. */

@@ -37,6 +37,8 @@ export interface Plan {
   readonly dateJitterMs?: number;
   /** Instances believe that their claims are this slow, so they claim long before due times. */
   readonly claimsPerSecond?: number;
+  /** How many handlers each instance runs at once. */
+  readonly maxConcurrentRuns?: number;
   /** Operators' calls fail as others do, and their processes die. */
   readonly people?: boolean;
   /** Programs compete for an election, beside the jobs. */

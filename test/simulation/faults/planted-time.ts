@@ -10,8 +10,8 @@ export const TIME_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/tick/tick.ts',
         in: 'serve',
-        from: 'const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst });',
-        to: 'if (!state.hubWatch.mayRace) {\n          await sleep(clock, Math.max(0, Math.min(500, left())), stopped);\n          continue;\n        }\n        const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst });',
+        from: 'const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst, leftMs: left() });',
+        to: 'if (!state.hubWatch.mayRace) {\n          await sleep(clock, Math.max(0, Math.min(500, left())), stopped);\n          continue;\n        }\n        const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst, leftMs: left() });',
       },
     ],
   },

@@ -8,6 +8,7 @@ import { LOG_FAULTS } from './planted-logs';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
 import { PEOPLE_FAULTS } from './planted-people';
+import { SLOT_FAULTS } from './planted-slots';
 import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
 
@@ -44,6 +45,7 @@ export const PLANTED: readonly Planted[] = [
   ...PEOPLE_FAULTS,
   ...ELECTION_FAULTS,
   ...FAILOVER_FAULTS,
+  ...SLOT_FAULTS,
 ];
 
 export function plantedBy(name: string): Planted | undefined {

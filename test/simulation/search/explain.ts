@@ -99,6 +99,7 @@ function describePlan(plan: Plan): string[] {
       ];
       return `instance d${String(deployment)}.${String(index)}: ${clocks.join(', ') || 'clocks right'}`;
     }),
+    ...(plan.maxConcurrentRuns === undefined ? [] : [`instances run ${String(plan.maxConcurrentRuns)} at once`]),
     ...plan.disturbances.map(({ at, kind, ...rest }) => `at ${seconds(at)}: ${kind} ${JSON.stringify(rest)}`),
     ...faultsOf(plan).map(describeFault),
     `the faults end at ${seconds(plan.troubledMs)}`,
@@ -112,6 +113,7 @@ function describeSpec(spec: JobSpec, revision: number): string {
     ...(spec.enabled ? [] : ['disabled']),
     `lease ${seconds(spec.leaseMs)}`,
     `overlap ${spec.overlap}`,
+    `priority ${String(spec.priority)}`,
     `catchUp ${spec.catchUp} within ${seconds(spec.catchUpWindowMs)}`,
     `attempts ${String(spec.retry.attempts)}, backoff ${seconds(spec.retry.backoffMs)}`,
     ...(spec.timeoutMs === undefined ? [] : [`timeout ${seconds(spec.timeoutMs)}, grace ${seconds(spec.graceMs)}`]),

@@ -160,6 +160,8 @@ export interface JobFacts {
   readonly started: Map<string, { readonly key: string; readonly token: number; readonly at: number }>;
   /** Tokens whose handler returned. */
   readonly returned: Set<number>;
+  /** How long the handler of a token said that it had waited for a slot. */
+  readonly slotWaits: Map<number, number>;
   readonly executions: Set<Execution>;
   readonly items: Set<ItemExecution>;
   /** When each piece of a run that fans out was stored, by the run's key and the piece's name. */
@@ -203,6 +205,7 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     claimOf: new Map(),
     started: new Map(),
     returned: new Set(),
+    slotWaits: new Map(),
     executions: new Set(),
     items: new Set(),
     pieces: new Map(),

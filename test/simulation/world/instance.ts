@@ -3,6 +3,7 @@ import { runAttempt } from '../../../src/coordinator/attempt/attempt';
 import type { Coordinator, Hub, Report, RunnableJob } from '../../../src/coordinator/coordinator';
 import { Health } from '../../../src/coordinator/coordinator';
 import { drain } from '../../../src/coordinator/drain';
+import { createSlots } from '../../../src/coordinator/slots';
 import { createTicker } from '../../../src/coordinator/tick/tick';
 import type { JobName } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
@@ -51,6 +52,7 @@ export interface InstanceOptions {
   readonly random: Random;
   readonly trace: Trace | undefined;
   readonly claimsPerSecond: number | undefined;
+  readonly maxConcurrentRuns: number | undefined;
   /** The job's control could not be read again before its handler. */
   readonly controlUnread: (job: JobName) => void;
   readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
@@ -92,6 +94,7 @@ export function startInstance(options: InstanceOptions): Instance {
         longestLookAheadMs: longestWait(options.store.limits.leaseMs.most),
       }),
     },
+    ...(options.maxConcurrentRuns !== undefined && { slots: createSlots(process.clock, options.maxConcurrentRuns) }),
     health: new Health(),
     running: new Set(),
     ticks: new Set(),

@@ -12,6 +12,7 @@ import { recordWritten } from '../checks/record';
 import { saidOverdue } from '../checks/overdue';
 import { released, rowWritten } from '../checks/row';
 import { requestsWritten } from '../checks/requests';
+import { checkAtOnce } from '../checks/slots';
 import { checkTrust, trustLimit } from '../checks/trust';
 import { controlText, describeRow } from './describe';
 import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
@@ -53,7 +54,7 @@ export function createObserver(
   specs: ReadonlyMap<JobName, readonly JobSpec[]>,
   timeline: Timeline,
   start: number,
-  trace: Trace | undefined,
+  { trace, limit }: { readonly trace: Trace | undefined; readonly limit: number | undefined },
 ): Observer {
   const violations: Violation[] = [];
   const jobs = new Map([...specs].map(([name, revisions]) => [name, newFacts(name, revisions)]));
@@ -144,6 +145,7 @@ export function createObserver(
       const execution: Execution = { ...started, leaseId, running: true };
       handlerStarted(facts, execution, runKeyOf(started.context), now(), report);
       facts.executions.add(execution);
+      checkAtOnce(all, execution.process, limit, report);
       probe(facts, execution);
       return execution;
     },
@@ -156,6 +158,7 @@ export function createObserver(
     },
     itemStarted(item) {
       factsOf(item.context.job).items.add(item);
+      checkAtOnce(all, item.process, limit, report);
     },
     itemEnded(item) {
       factsOf(item.context.job).items.delete(item);
@@ -164,6 +167,8 @@ export function createObserver(
       if (event.event === 'overdue' && event.job !== undefined) {
         saidOverdue(factsOf(event.job), actor, event, now(), report);
       }
+      const { event: name, job, token, waitedForSlotMs } = event;
+      if (name === 'started' && job !== undefined) factsOf(job).slotWaits.set(token ?? 0, waitedForSlotMs ?? 0);
       if (event.event === 'unhealthy' && event.job !== undefined) factsOf(event.job).saidUnhealthyAt = now();
     },
     fencedWriteSent(job, token) {

@@ -20,6 +20,8 @@ export interface SimulatedProcess {
   pause(asleep: boolean): void;
   wake(): void;
   readonly paused: boolean;
+  /** When it was last woken, in true time since 1970; -Infinity: never. */
+  wokeAt(): number;
   /** Sets its machine's wall clock. */
   setSkew(skewMs: number): void;
   /** Runs now, or when the process wakes, or never. */
@@ -34,6 +36,7 @@ export function createProcess(id: string, timeline: Timeline, start: number, fau
   let waiting: (() => void)[] | undefined;
   let asleepSince: number | undefined;
   let slept = 0;
+  let wokeAt = -Infinity;
   const awake = (): number => (asleepSince ?? timeline.now()) - born - slept;
   const enter = (run: () => void): void => {
     if (dead) return;
@@ -79,7 +82,9 @@ export function createProcess(id: string, timeline: Timeline, start: number, fau
       waiting = [];
       if (asleep) asleepSince = timeline.now();
     },
+    wokeAt: () => wokeAt,
     wake: () => {
+      wokeAt = start + timeline.now();
       if (asleepSince !== undefined) slept += timeline.now() - asleepSince;
       asleepSince = undefined;
       const held = waiting ?? [];

@@ -84,7 +84,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     new Map(plan.jobs.map((job) => [firstSpec(job).name, [...job.specs, ...(job.rival ? [job.rival] : [])]])),
     timeline,
     START,
-    trace,
+    { trace, limit: plan.maxConcurrentRuns },
   );
   const service = memoryService({
     now: serviceDates(plan, timeline),
@@ -230,7 +230,7 @@ export function start(world: World, place: PlannedInstance): void {
     ),
     random: seededAt(seedOf(plan.seed, 'process', place.index), times),
     trace,
-    claimsPerSecond: plan.claimsPerSecond,
+    ...{ claimsPerSecond: plan.claimsPerSecond, maxConcurrentRuns: plan.maxConcurrentRuns },
     controlUnread: (job) => {
       actor.unread.add(job);
     },
