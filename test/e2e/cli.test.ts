@@ -76,6 +76,7 @@ describe.concurrent('the command line itself', () => {
     [['pause', 'minutely'], '--note'],
     [['pause', 'minutely', '--note', ' '], '--note is empty'],
     [['dev', '--instances', '0'], 'from 1 to 20'],
+    [['dev', '--instances', '6', '--same-app', '4'], 'these are 24 instances. Use 20 at most'],
     [['dev', '--duration', 'soon'], '--duration "soon"'],
     [['dev', '--samples', 'nowhere'], '--samples "nowhere": there is no such folder'],
     [['dev', '--samples', '.'], "the folder's name becomes the container's"],

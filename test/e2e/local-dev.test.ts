@@ -487,3 +487,16 @@ describe('the embedded host', () => {
     expect(await dev.exited()).toBe(0);
   });
 });
+
+describe('cronlease dev --same-app', () => {
+  it('runs several instances of one deployment, of which one fires the timer', async () => {
+    const app = appOf('basic');
+    const dev = startDev(main, { app, instances: 1, sameApp: 2, ...NO_STORAGE }, { TICK_SCHEDULE: '* * * * * *' });
+    const { instances } = await dev.ready();
+    expect(instances.map((one) => one.deployment)).toEqual(['local-1.1', 'local-1.2']);
+    const pids = (): number[] => dev.events.flatMap(({ event, pid }) => (event === 'ready' ? [] : [Number(pid)]));
+    await expect.poll(() => pids().length, { timeout: 20_000 }).toBeGreaterThanOrEqual(3);
+    expect(new Set(pids()).size).toBe(1);
+    expect(instances.map(({ pid }) => pid)).toContain(pids()[0]);
+  });
+});

@@ -163,6 +163,20 @@ describe('the banner', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   });
 
+  it.each([
+    [['local-1.1', 'local-1.2'], '2 instances of one deployment run the jobs of /app'],
+    [
+      ['local-1.1', 'local-1.2', 'local-2.1', 'local-2.2'],
+      '2 deployments, with 4 instances, race for the jobs of /app',
+    ],
+  ])('counts the instances %j by deployment', (names, title) => {
+    const { printer, lines } = printing();
+    const instances = names.map((deployment, index) => ({ ...instance(index + 1), deployment }));
+    const cluster = { storage: 'AccountName=x', azuritePid: undefined, instances: () => instances };
+    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, jobs });
+    expect(lines()[0]).toBe(title);
+  });
+
   it('begins with the address of the dashboard, if the app has one', () => {
     const { printer, lines } = printing();
     const one = instance(1);

@@ -136,6 +136,22 @@ describe("an app's folder", () => {
     },
   );
 
+  it('reads the times of the lock on timers, by default a minute each', () => {
+    write('host.json', { version: '2.0' });
+    expect(readHostJson(folder, 4).timerLock).toEqual({ periodMs: 60_000, recoveryMs: 60_000 });
+    const singleton = { listenerLockPeriod: '00:00:15', listenerLockRecoveryPollingInterval: '00:00:20' };
+    write('host.json', { version: '2.0', singleton });
+    expect(readHostJson(folder, 4).timerLock).toEqual({ periodMs: 15_000, recoveryMs: 20_000 });
+  });
+
+  it.each([{ listenerLockPeriod: '00:00:05' }, { listenerLockRecoveryPollingInterval: 15 }])(
+    'refuses the lock time %j',
+    (singleton) => {
+      write('host.json', { version: '2.0', singleton });
+      expect(() => readHostJson(folder, 4)).toThrow(/"singleton\.listenerLock.*from "00:00:15" to "00:01:00"/);
+    },
+  );
+
   it('reads local settings, if there are any', () => {
     expect(readLocalSettings(folder)).toEqual({});
     write('local.settings.json', { Values: { A: 'x', B: 7 } });

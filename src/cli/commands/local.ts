@@ -16,7 +16,12 @@ export function addDev(program: Command, done: Done): void {
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
     .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
     .option('--more-jobs <PATH>', 'run the jobs of this file too')
-    .option('--instances <N>', 'number of deployments, 1 to 20', wholeNumber(1, 20), 3)
+    .option('--instances <N>', 'number of deployments, 1 to 20 (default: 3, or 1 with --same-app)', wholeNumber(1, 20))
+    .option(
+      '--same-app <N>',
+      'run N instances of each deployment, of which one fires the timer, as on Azure',
+      wholeNumber(1, 20),
+    )
     .option(
       '--port <N>',
       'port of the first one, others count up; 0: any free ports (default: 7071, or the next free ones)',

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../core/brand';
 import { isUtc, showTimeOfDay } from '../../core/show-time';
-import type { Cluster } from './cluster';
+import { type Cluster, deploymentOf } from './cluster';
 import { withoutSecrets } from './secrets';
 
 export type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'instances'>;
@@ -31,10 +31,7 @@ const LABEL = 10;
 export function banner(cluster: Started, about: About, style: BannerStyle): string {
   const instances = cluster.instances();
   const { app, container, data } = about;
-  const title =
-    instances.length === 1
-      ? `One deployment runs the jobs of ${app}`
-      : `${instances.length} deployments race for the jobs of ${app}`;
+  const title = titleOf(instances, app);
   return [
     '',
     ...dashboardLines(instances, style),
@@ -52,6 +49,14 @@ export function banner(cluster: Started, about: About, style: BannerStyle): stri
     '',
     '',
   ].join('\n');
+}
+
+function titleOf(instances: readonly StartedInstance[], app: string): string {
+  const { size: deployments } = new Set(instances.map(({ deployment }) => deploymentOf(deployment)));
+  if (instances.length === 1) return `One deployment runs the jobs of ${app}`;
+  if (deployments === 1) return `${instances.length} instances of one deployment run the jobs of ${app}`;
+  const each = instances.length === deployments ? '' : `, with ${instances.length} instances,`;
+  return `${deployments} deployments${each} race for the jobs of ${app}`;
 }
 
 /** The address to open, if the app has a dashboard. */

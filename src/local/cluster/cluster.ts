@@ -8,12 +8,15 @@ import { describeExit } from './child';
 import { ClusterError } from './cluster-error';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
 import { startGuard } from './guard';
+import { createTimerLocks, type TimerLocks } from './timer-locks';
 
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
   readonly app: string;
-  /** The number of deployments, each with one instance. */
+  /** The number of deployments. */
   readonly instances: number;
+  /** The number of instances of each deployment. Default: 1. */
+  readonly sameApp?: number | undefined;
   /** The port of the first instance; the others count up from it. 0: any free ports. */
   readonly port: number;
   /** A connection string; undefined: the cluster starts Azurite. */
@@ -67,6 +70,30 @@ function nameOf(index: number): string {
   return `local-${index + 1}`;
 }
 
+/** The deployment of an instance, by the instance's name. */
+export function deploymentOf(instance: string): string {
+  return instance.replace(/\.\d+$/, '');
+}
+
+interface Place {
+  /** Of the instance: that of its deployment, with a number if there are several. */
+  readonly name: string;
+  readonly deployment: string;
+  readonly timerLocks: TimerLocks | undefined;
+}
+
+/** The returned function gives the place of an instance, by its number over all deployments. */
+function places(each: number): (index: number) => Place {
+  const locks = new Map<string, TimerLocks>();
+  return (index) => {
+    const deployment = nameOf(Math.floor(index / each));
+    if (each === 1) return { name: deployment, deployment, timerLocks: undefined };
+    const timerLocks = locks.get(deployment) ?? createTimerLocks(() => performance.now());
+    locks.set(deployment, timerLocks);
+    return { name: `${deployment}.${String((index % each) + 1)}`, deployment, timerLocks };
+  };
+}
+
 /** The settings that make each instance a deployment of its own, on the shared storage. */
 function settingsOf(name: string, storage: string, container: string): Record<string, string> {
   return {
@@ -114,8 +141,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const storage = options.storage ?? azurite?.connectionString ?? '';
   // With it, and from this machine alone, the HTTP API needs no login.
   const secret = randomBytes(32).toString('base64url');
-  const deployments = Array.from({ length: options.instances }, (_, index) => {
-    const name = nameOf(index);
+  const placeOf = places(options.sameApp ?? 1);
+  const deployments = Array.from({ length: options.instances * (options.sameApp ?? 1) }, (_, index) => {
+    const { name, deployment, timerLocks } = placeOf(index);
     const anyPort = options.port === 0;
     return createDeployment({
       name,
@@ -123,7 +151,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       port: anyPort ? 0 : options.port + index,
       inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
       settings: {
-        ...settingsOf(name, storage, options.container),
+        ...settingsOf(deployment, storage, options.container),
         CRONLEASE_DEV_SECRET: secret,
         ...options.settings,
       },
@@ -135,6 +163,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       },
       strict: options.strict,
       hubFolder: path.join(hubs, name),
+      timerLocks,
       restart: options.restart,
       guard,
       onEvent: options.onEvent,
@@ -150,7 +179,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     instances: () => deployments.flatMap((deployment) => deployment.answering() ?? []),
     failed,
     async start(name) {
-      const index = deployments.findIndex((_, position) => nameOf(position) === name);
+      const index = deployments.findIndex((_, position) => placeOf(position).name === name);
       await deployments[index]?.start();
     },
     async restart() {

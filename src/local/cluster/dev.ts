@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppLoadError, readLocalSettings, readPackage } from '../host/app-folder';
-import { type Cluster, type ClusterOptions, startCluster, SWEEP_INTERVAL } from './cluster';
+import { type Cluster, type ClusterOptions, deploymentOf, startCluster, SWEEP_INTERVAL } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
 import type { DevFile } from './dev-file';
@@ -18,8 +18,10 @@ import { humanPrinter, jsonPrinter, type Printer } from './print';
 export interface DevOptions {
   /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
   readonly app?: string;
-  /** Number of deployments, each with one instance. Default: 3. */
+  /** Number of deployments. Default: 3, or 1 with `sameApp`. */
   readonly instances?: number;
+  /** Number of instances of each deployment. Default: 1. */
+  readonly sameApp?: number;
   /** Port of the first one; the others count up. 0: any free ports. Default: 7071, or the next free ones. */
   readonly port?: number;
   /** `embedded` (Azurite, the default) or a connection string. */
@@ -72,7 +74,20 @@ const FORCED = 130;
 /** Signals closer together than this count as one: Ctrl+C arrives from the terminal, and again from npm. */
 const SAME_SIGNAL_MS = 500;
 
-function usageError({ instances = 3, port = FIRST_PORT, storage = 'embedded', data }: DevOptions): string | undefined {
+/** The number of deployments: one, where its instances are counted. */
+function deploymentsIn({ instances, sameApp }: Pick<DevOptions, 'instances' | 'sameApp'>): number {
+  return instances ?? (sameApp === undefined ? 3 : 1);
+}
+
+function processesIn(options: Pick<DevOptions, 'instances' | 'sameApp'>): number {
+  return deploymentsIn(options) * (options.sameApp ?? 1);
+}
+
+function usageError({ port = FIRST_PORT, storage = 'embedded', data, ...options }: DevOptions): string | undefined {
+  const instances = processesIn(options);
+  if (options.sameApp !== undefined && instances > 20) {
+    return `--same-app ${options.sameApp}: with ${deploymentsIn(options)} deployments these are ${instances} instances. Use 20 at most.`;
+  }
   if (!Number.isInteger(instances) || instances < 1 || instances > 20) {
     return `--instances ${instances}: it must be a whole number from 1 to 20.`;
   }
@@ -201,7 +216,7 @@ async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], en
   const names = cluster
     .instances()
     .filter(({ functions }) => functions.some(({ name }) => name === TICK))
-    .map(({ deployment }) => deployment);
+    .map(({ deployment }) => deploymentOf(deployment));
   const deadline = performance.now() + TICKS_WITHIN_MS;
   while (names.length > 0 && performance.now() < deadline && !ending.signal.aborted) {
     const found = await ticking();
@@ -256,16 +271,18 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     process.exit(FORCED);
   });
   process.on('exit', killAll);
-  const instances = options.instances ?? 3;
-  const reports = reportsTo(printer, instances > 1);
+  const { sameApp } = options;
+  const instances = deploymentsIn(options);
+  const processes = processesIn(options);
+  const reports = reportsTo(printer, processes > 1);
   const watch = watchApp(app, jobs);
   try {
     printer.note('Starting…');
-    const port = await choosePort(options, instances, printer);
+    const port = await choosePort(options, processes, printer);
     let opened: DevStorage | undefined;
     cluster = await startCluster({
       ...clusterOptions(options),
-      ...{ app, instances, container, data, port },
+      ...{ app, instances, sameApp, container, data, port },
       async prepare(connection) {
         jobs?.write();
         opened = options.openStorage?.(connection, container);

@@ -9,6 +9,7 @@ import { type Host, startHost } from '../host/host';
 import { PortInUseError } from '../host/http-server';
 import type { LogLine } from '../host/core-api';
 import type { HostedFunction } from '../host/functions';
+import type { TimerLock } from '../host/timer-lock';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
 
 /** Exit codes besides 0 (drained) and 1 (an exception that nothing caught). */
@@ -53,9 +54,30 @@ function exit(code: number): void {
   send({ kind: 'ending' }, () => process.exit(code));
 }
 
+const lockAnswers = new Map<number, (held: boolean) => void>();
+let lockRequests = 0;
+
+/** The cluster's process has the locks that the instances of one app share. */
+const timerLock: TimerLock = {
+  take(functionName, periodMs) {
+    const id = (lockRequests += 1);
+    return new Promise((resolve) => {
+      lockAnswers.set(id, resolve);
+      send({ kind: 'takeTimerLock', id, functionName, periodMs });
+    });
+  },
+  release: (functionName) => send({ kind: 'releaseTimerLock', functionName }),
+};
+
+function lockAnswered({ id, held }: Extract<ToHost, { kind: 'timerLock' }>): void {
+  lockAnswers.get(id)?.(held);
+  lockAnswers.delete(id);
+}
+
 async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<void> {
   host = startHost({
     ...options,
+    timerLock: options.sharesTimers === true ? timerLock : undefined,
     log,
     onTimeout: () => exit(TIMED_OUT),
   });
@@ -98,7 +120,11 @@ function stopNow(): void {
   void stop();
 }
 
-process.on('message', (message: ToHost) => (message.kind === 'start' ? void start(message) : stopNow()));
+process.on('message', (message: ToHost) => {
+  if (message.kind === 'start') void start(message);
+  else if (message.kind === 'timerLock') lockAnswered(message);
+  else stopNow();
+});
 // An exception that nothing catches ends the process within the turn.
 process.on('exit', sendLines);
 process.on('disconnect', () => process.exit(PARENT_GONE));

@@ -2,6 +2,7 @@ import type { LogLine } from '../host/core-api';
 import { type Child, describeExit, type Exit, startChild } from './child';
 import { ClusterError } from './cluster-error';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
+import type { TimerLocks } from './timer-locks';
 
 export interface InstanceOptions {
   /** Name of its deployment. */
@@ -13,6 +14,8 @@ export interface InstanceOptions {
   readonly strict: boolean;
   /** The folder in which its task hub keeps unfinished work. */
   readonly hubFolder: string;
+  /** The locks on timers, if its deployment has several instances. */
+  readonly timerLocks?: TimerLocks | undefined;
   /** Port for a debugger (0: any free one); undefined: none. */
   readonly inspectPort: number | undefined;
   /** Called for each line that the app wrote, by whatever means. */
@@ -81,7 +84,11 @@ export function startInstance(options: InstanceOptions): RunningInstance {
       if (message.kind === 'ready') {
         const { port, inspectorUrl, functions } = message;
         ready.resolve({ port, inspectorUrl, functions });
-      } else if (message.kind === 'log') for (const line of message.lines) options.onLog(line);
+      } else if (message.kind === 'takeTimerLock') {
+        const held = options.timerLocks?.take(message.functionName, child.pid, message.periodMs) ?? true;
+        child.send({ kind: 'timerLock', id: message.id, held });
+      } else if (message.kind === 'releaseTimerLock') options.timerLocks?.release(message.functionName, child.pid);
+      else if (message.kind === 'log') for (const line of message.lines) options.onLog(line);
       else if (message.kind === 'failed') ready.reject(new ClusterError(message.message));
     },
     onLine(message, stream) {
@@ -97,6 +104,7 @@ export function startInstance(options: InstanceOptions): RunningInstance {
       defaults: options.defaults,
       strict: options.strict,
       hubFolder: options.hubFolder,
+      sharesTimers: options.timerLocks !== undefined,
     },
   });
   void child.exited.then((exit) => {

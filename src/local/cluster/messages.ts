@@ -15,9 +15,14 @@ export type ToHost =
       readonly options: Pick<
         HostOptions,
         'app' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder' | 'handOverDelayMs'
-      >;
+      > & {
+        /** Whether other instances of the app share its timers. */
+        readonly sharesTimers?: boolean;
+      };
     }
-  | { readonly kind: 'stop' };
+  | { readonly kind: 'stop' }
+  /** The answer to a request for a timer's lock. */
+  | { readonly kind: 'timerLock'; readonly id: number; readonly held: boolean };
 
 /** From a host process to the cluster. */
 export type FromHost =
@@ -30,6 +35,9 @@ export type FromHost =
   | { readonly kind: 'log'; readonly lines: readonly LogLine[] }
   /** The process could not start: the app does not load, the port is taken, or another error occurred. */
   | { readonly kind: 'failed'; readonly cause: 'load' | 'port' | 'other'; readonly message: string }
+  /** Takes or renews the lock on a timer function. */
+  | { readonly kind: 'takeTimerLock'; readonly id: number; readonly functionName: string; readonly periodMs: number }
+  | { readonly kind: 'releaseTimerLock'; readonly functionName: string }
   /** The last message before it ends by itself. */
   | { readonly kind: 'ending' };
 

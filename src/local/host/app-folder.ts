@@ -3,6 +3,7 @@ import JSON5 from 'json5';
 import path from 'node:path';
 import type { Visibility } from '../durable/hub-files';
 import { isUnlimited, parseTimeSpan } from '../../core/duration';
+import type { LockTimes } from './timer-lock';
 
 /** The app cannot be loaded: its files are wrong, or its code threw. The message names the place and the reason. */
 export class AppLoadError extends Error {
@@ -27,6 +28,8 @@ export interface HostSettings {
   readonly routePrefix: string;
   readonly hubName: string;
   readonly maxConcurrentActivities: number;
+  /** `singleton` of the file. */
+  readonly timerLock: LockTimes;
   readonly visibility: Visibility;
 }
 
@@ -153,11 +156,31 @@ export function readHostJson(app: string, cores: number): HostSettings {
     hubName:
       typeof hub === 'string' ? resolveSettings(hub, `"extensions.durableTask.hubName" of ${file}`) : 'TestHubName',
     maxConcurrentActivities: limit,
+    timerLock: {
+      periodMs: lockTime(json, 'listenerLockPeriod', file),
+      recoveryMs: lockTime(json, 'listenerLockRecoveryPollingInterval', file),
+    },
     visibility: {
       workItemMs: visibility(provider, 'workItemQueueVisibilityTimeout', 1, file),
       controlMs: visibility(provider, 'controlQueueVisibilityTimeout', CONTROL_AT_LEAST_MS, file),
     },
   };
+}
+
+/** The defaults of the real host, and the least and the most of a lease. */
+const DEFAULT_LOCK_MS = 60_000;
+const LOCK_AT_LEAST_MS = 15_000;
+
+function lockTime(json: unknown, name: string, file: string): number {
+  const value = member(json, 'singleton', name);
+  if (value === undefined) return DEFAULT_LOCK_MS;
+  const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
+  if (parsed === undefined || parsed < LOCK_AT_LEAST_MS || parsed > DEFAULT_LOCK_MS) {
+    throw new AppLoadError(
+      `"singleton.${name}" in ${file} is ${JSON.stringify(value)}. Write it as hh:mm:ss, from "00:00:15" to "00:01:00".`,
+    );
+  }
+  return parsed;
 }
 
 /** With less than a minute, or more than an hour, the real host does not start. */

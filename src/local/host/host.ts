@@ -13,6 +13,7 @@ import { listen, type RequestHandler, serveFunctions } from './http-server';
 import { countInvocations } from './invocations';
 import { createInvoke } from './invoke';
 import { startTimer } from './timer';
+import { startLocked, type TimerLock } from './timer-lock';
 
 export interface HostOptions {
   /** Absolute path of the app's folder. It becomes the process's working directory, as in the real worker. */
@@ -27,6 +28,8 @@ export interface HostOptions {
   readonly strict: boolean;
   /** The folder of the task hub's unfinished instances, for the deployment's next host; undefined: none. */
   readonly hubFolder: string | undefined;
+  /** The lock on timers that the instances of one app share; undefined: this is the app's only instance. */
+  readonly timerLock?: TimerLock | undefined;
   /** For measurements: how long each activity's message takes to arrive, in ms. Default: 0. */
   readonly handOverDelayMs?: number;
   readonly log: (line: LogLine) => void;
@@ -218,23 +221,28 @@ export async function startHost(options: HostOptions): Promise<Host> {
   );
   const timers = functions
     .filter((fn) => fn.kind === 'timer')
-    .map((fn) =>
-      startTimer(fn, async (info) => {
-        try {
-          await invoke(fn, { trigger: { json: JSON.stringify(info) } });
-        } catch (error) {
-          reportError(fn.name, error);
-        }
-      }),
-    );
+    .map((fn) => {
+      const start = (): (() => void) =>
+        startTimer(fn, async (info) => {
+          try {
+            await invoke(fn, { trigger: { json: JSON.stringify(info) } });
+          } catch (error) {
+            reportError(fn.name, error);
+          }
+        });
+      const { timerLock } = options;
+      if (timerLock === undefined) return { stop: start(), release: () => undefined };
+      return startLocked(timerLock, fn.name, settings.timerLock, start);
+    });
 
   return {
     port,
     functions,
     async stop(hurry) {
-      for (const stopTimer of timers) stopTimer();
+      for (const timer of timers) timer.stop();
       hub.stop();
       await Promise.race([atMost(IDLE_MS, idle()), aborted(hurry)]);
+      for (const timer of timers) timer.release();
       const shared = { hookData: registry.appLevelHookData, appHookData: registry.appHookData };
       try {
         const ended = await atMost(TERMINATE_MS, runHooks(registry, 'appTerminate', shared));
