@@ -3,7 +3,6 @@
  * never outlives the cluster's process, however that one ends.
  */
 import inspector from 'node:inspector';
-import module from 'node:module';
 import { AppLoadError } from '../host/app-folder';
 import { type Host, startHost } from '../host/host';
 import { PortInUseError } from '../host/http-server';
@@ -19,8 +18,6 @@ const PARENT_GONE = 5;
 /** A route with all of these is listed without them. */
 const ALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-// The next start of this app then takes a third less CPU.
-module.enableCompileCache();
 // Stack traces then show the original sources, even if the build is one file.
 process.setSourceMapsEnabled(true);
 
@@ -83,8 +80,6 @@ async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<v
   });
   try {
     const { port, functions } = await host;
-    // A killed process would not write it. Node 22 before 22.10 writes it at its end alone.
-    module.flushCompileCache?.();
     send({ kind: 'ready', port, inspectorUrl: inspector.url(), functions: functions.map(seen) });
   } catch (error) {
     const cause = error instanceof AppLoadError ? 'load' : error instanceof PortInUseError ? 'port' : 'other';
