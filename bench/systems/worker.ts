@@ -8,8 +8,8 @@ function send(message: FromWorker, sent?: () => void): void {
 }
 
 /**
- * Makes this process a worker: it starts when the benchmark sends the options, and ends when the benchmark says so or
- * is gone.
+ * Makes this process a worker: it starts when the benchmark sends the options, and ends when the benchmark asks for it
+ * or has ended itself.
  * @param start - resolves once the schedules are set
  */
 export function work(start: (options: WorkerOptions) => Promise<void> | void): void {

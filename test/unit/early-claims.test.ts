@@ -96,6 +96,26 @@ describe('before a burst of due times', () => {
     expect(sim.calls).toHaveLength(JOBS);
   });
 
+  it('an acquisition without an answer is repeated under its id, with the length that it had', async () => {
+    const sim = burst();
+    const [on] = sim.instances;
+    if (on === undefined) throw new Error('no instance');
+    const asked: { readonly leaseId: string; readonly leaseMs: number }[] = [];
+    interceptStore(on, 'acquire', (acquire) => async (job, lease, options) => {
+      if (job === name(0)) {
+        asked.push(lease);
+        // It may take effect later, after the repeated one.
+        if (asked.length < 3) throw new StoreUnavailableError('no answer');
+      }
+      return acquire(job, lease, options);
+    });
+    await sim.clock.advanceTo(DUE + 5 * SECOND);
+    expect(asked.length).toBeGreaterThan(2);
+    expect(new Set(asked.slice(0, 3).map(({ leaseId, leaseMs }) => `${leaseId} ${String(leaseMs)}`)).size).toBe(1);
+    expect(asked[0]?.leaseMs).toBeGreaterThan(15_000);
+    expect(sim.calls).toHaveLength(JOBS);
+  });
+
   it('a run that was cancelled since its claim ends without its handler', async () => {
     const sim = burst();
     await claimedEarly(sim);

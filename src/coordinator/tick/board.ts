@@ -25,7 +25,10 @@ export class Board {
 
   /** The jobs whose next look is due. */
   due(now: EpochMs): JobName[] {
-    return [...this.#notes].flatMap(([job, { next }]) => ((lookTime(next) ?? Infinity) <= now ? [job] : []));
+    const due: JobName[] = [];
+    // After each claim of a burst, so nothing is allocated for a job that is not due.
+    for (const [job, { next }] of this.#notes) if ((lookTime(next) ?? Infinity) <= now) due.push(job);
+    return due;
   }
 
   nextLook(): EpochMs {

@@ -5,7 +5,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
   {
     name: 'planned-end-missed',
     what: 'nobody looks at a job at the planned end of its pause',
-    mix: 'people',
+    mix: 'plain',
     edits: [
       {
         file: 'core/decide/verdict.ts',

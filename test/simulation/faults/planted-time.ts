@@ -66,6 +66,13 @@ export const TIME_FAULTS: readonly Planted[] = [
         from: 'return Math.min(until, firstSeenAt + 1000 + longest);',
         to: 'return Math.max(until, Math.min(until, firstSeenAt + 1000 + longest));',
       },
+      // Otherwise no row of this build has such a time; older builds have written them.
+      {
+        file: 'coordinator/held.ts',
+        in: 'timeOf',
+        from: 'Math.min(Math.max(serviceTime.now(), earliest), latest)',
+        to: 'Math.max(serviceTime.now(), Math.min(earliest, latest))',
+      },
     ],
   },
   {

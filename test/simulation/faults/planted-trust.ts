@@ -34,19 +34,6 @@ export const TRUST_FAULTS: readonly Planted[] = [
     ],
   },
   {
-    name: 'repeat-with-other-length',
-    what: 'an acquisition without an answer is repeated with the length that fits by then',
-    mix: 'loss',
-    edits: [
-      {
-        file: 'coordinator/tick/act.ts',
-        in: 'write',
-        from: 'const { leaseId, leaseMs } = notes.unanswered;',
-        to: 'const { leaseId } = notes.unanswered; const leaseMs = leaseFor(coordinator, job.spec, claimOf(decision));',
-      },
-    ],
-  },
-  {
     name: 'no-margin',
     what: 'no margin at the end of a lease',
     edits: [{ file: 'core/job.ts', in: 'marginOf', from: 'return Math.max(2000, leaseMs / 10);', to: 'return 0;' }],
