@@ -101,18 +101,21 @@ describe('before a burst of due times', () => {
     const [on] = sim.instances;
     if (on === undefined) throw new Error('no instance');
     const asked: { readonly leaseId: string; readonly leaseMs: number }[] = [];
+    let firstAt: number | undefined;
     interceptStore(on, 'acquire', (acquire) => async (job, lease, options) => {
       if (job === name(0)) {
         asked.push(lease);
-        // It may take effect later, after the repeated one.
-        if (asked.length < 3) throw new StoreUnavailableError('no answer');
+        firstAt ??= sim.clock.now();
+        // The first may take effect later, after a repeated one, which comes in other looks too.
+        if (sim.clock.now() - firstAt < 9 * SECOND) throw new StoreUnavailableError('no answer');
       }
       return acquire(job, lease, options);
     });
     await sim.clock.advanceTo(DUE + 5 * SECOND);
-    expect(asked.length).toBeGreaterThan(2);
-    expect(new Set(asked.slice(0, 3).map(({ leaseId, leaseMs }) => `${leaseId} ${String(leaseMs)}`)).size).toBe(1);
-    expect(asked[0]?.leaseMs).toBeGreaterThan(15_000);
+    const [first] = asked;
+    expect(first?.leaseMs).toBeGreaterThan(15_000);
+    for (const { leaseId, leaseMs } of asked) if (leaseId === first?.leaseId) expect(leaseMs).toBe(first.leaseMs);
+    expect(asked.filter(({ leaseId }) => leaseId === first?.leaseId).length).toBeGreaterThan(2);
     expect(sim.calls).toHaveLength(JOBS);
   });
 
