@@ -130,6 +130,9 @@ function caveats({ results }: Sitting): string[] {
       '- Peers have settings in their favour: leases of 15 s, the shortest of blob storage; Redis without ' +
         'persistence; concurrency above what is due at once, except for graphile-worker, whose idle polling grows ' +
         'with it.',
+      '- At 100 jobs each second, cronlease and the emulator use most of two cores. A job that has fallen behind, as at ' +
+        'the start, catches up slowly: each of its last due times still runs, and one that passes during a run is ' +
+        'recorded as overlapped. These are the p99 and the missed due times of cronlease there.',
       '- `croner` gives each job to one worker for good. It shows the floor: nothing takes over when that worker dies.',
     ].join('\n'),
   ];
