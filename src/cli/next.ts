@@ -11,7 +11,7 @@ import type { FileOptions } from './jobs-file';
 import { jobIn, jobsWithTag, loadFile, printWarnings } from './jobs-file';
 import { OK, print, printJson, style } from './output';
 import type { ShowTime, TimeOptions } from './time';
-import { parseTime, timeIn, timesOf, wallClock } from './time';
+import { noDueTimes, parseTime, timeIn, timesOf, wallClock } from './time';
 
 export interface NextOptions extends FileOptions, TimeOptions {
   readonly tag?: string | undefined;
@@ -66,7 +66,7 @@ function paragraph({ spec, occurrences }: Upcoming, show: ShowTime): string {
   ];
   const title = `${style('bold', spec.name)}  ${spec.schedule}  ${spec.timeZone}`;
   const head = notes.length === 0 ? title : `${title}  (${notes.join('; ')})`;
-  if (occurrences.length === 0) return `${head}\n  ${nothing(spec)}`;
+  if (occurrences.length === 0) return `${head}\n  ${noDueTimes(spec)}`;
   return [head, ...occurrences.map((occurrence) => `  ${row(spec, occurrence, show)}`)].join('\n');
 }
 
@@ -75,15 +75,4 @@ function row(spec: JobSpec, occurrence: EpochMs, show: ShowTime): string {
   const { timeZone, offsetMs } = spec;
   const zone = isUtc(timeZone) ? '' : `  ${wallClock(occurrence, timeZone)}`;
   return show(occurrence) + zone + (offsetMs === 0 ? '' : `  starts ${show(actualTime(spec, occurrence))}`);
-}
-
-function nothing({ kind }: JobSpec): string {
-  switch (kind) {
-    case 'always':
-      return 'no due times: a leader job runs all the time';
-    case 'manual':
-      return 'no due times: it runs on request only';
-    case 'timed':
-      return 'never due within the next 5 years';
-  }
 }

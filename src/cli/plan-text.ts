@@ -9,7 +9,7 @@ import type { Column } from './fit';
 import { fittedTable } from './fit';
 import { style } from './output';
 import type { ShowTime } from './time';
-import { wallClock } from './time';
+import { noDueTimes, wallClock } from './time';
 
 const WIDTH = 80;
 /** Changes of clocks that are listed. */
@@ -132,18 +132,7 @@ function sideText(name: string, side: JobSide | undefined, show: ShowTime): read
     const at = actualTime(spec, due);
     return `          ${show(at)}${isUtc(spec.timeZone) ? '' : `  ${wallClock(at, spec.timeZone)}`}`;
   });
-  return [...folded(head, 10), ...(times.length === 0 ? [`          ${none(spec)}`] : times)];
-}
-
-function none({ kind }: JobSpec): string {
-  switch (kind) {
-    case 'always':
-      return 'no due times: a leader job runs all the time';
-    case 'manual':
-      return 'no due times: it runs on request only';
-    case 'timed':
-      return 'never due within the next 5 years';
-  }
+  return [...folded(head, 10), ...(times.length === 0 ? [`          ${noDueTimes(spec)}`] : times)];
 }
 
 /** A text in lines of at most 80 columns; those after the first are indented. */

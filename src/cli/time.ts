@@ -1,3 +1,4 @@
+import type { JobSpec } from '../core/job';
 import type { EpochMs } from '../core/brand';
 import { parseDuration } from '../core/duration';
 import { instantOf, parseMoment } from '../core/schedule/moment';
@@ -93,4 +94,16 @@ export function wallClock(instant: EpochMs, timeZone: string): string {
   const [day = '', rest = ''] = showTime(instant, timeZone).split('T');
   const weekday = new Intl.DateTimeFormat('en-US', { weekday: 'short', timeZone }).format(instant);
   return `${weekday} ${day} ${rest.slice(0, 8)} ${rest.slice(8)}`;
+}
+
+/** Why a job has no next due time, in words. */
+export function noDueTimes({ kind }: Pick<JobSpec, 'kind'>): string {
+  switch (kind) {
+    case 'always':
+      return 'no due times: a leader job runs all the time';
+    case 'manual':
+      return 'no due times: it runs on request only';
+    case 'timed':
+      return 'never due within the next 5 years';
+  }
 }
