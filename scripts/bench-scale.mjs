@@ -1,17 +1,13 @@
 // Measures how the cost of jobs grows with their number: npm run bench:scale -- --help.
-import { mkdirSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
-import { removeWithThisProcess } from './remove-with-process.mjs';
+import { scratchFolder } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const scale = path.join(root, 'bench/scale');
 // Inside bench, where programs find the project's packages.
-const scratch = path.join(root, 'bench/.tmp');
-mkdirSync(scratch, { recursive: true });
-const folder = mkdtempSync(path.join(scratch, 'scale-'));
-removeWithThisProcess(folder);
+const folder = scratchFolder(path.join(root, 'bench/.tmp'), 'scale-');
 
 await build({
   absWorkingDir: root,

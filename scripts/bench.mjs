@@ -1,10 +1,10 @@
 // Measures cronlease beside what people would use instead: npm run bench -- --help.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
-import { removeWithThisProcess } from './remove-with-process.mjs';
+import { scratchFolder } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const bench = path.join(root, 'bench');
@@ -23,10 +23,7 @@ function installPeers() {
 
 installPeers();
 // Inside bench, where programs find the peers' packages and the project's.
-const scratch = path.join(bench, '.tmp');
-mkdirSync(scratch, { recursive: true });
-const folder = mkdtempSync(path.join(scratch, 'build-'));
-removeWithThisProcess(folder);
+const folder = scratchFolder(path.join(bench, '.tmp'), 'build-');
 
 const common = {
   absWorkingDir: root,

@@ -1,17 +1,14 @@
 // Plays faults against real processes: npm run chaos -- --help.
-import { cpSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { buildOther, OtherBuildError } from './other-build.mjs';
-import { removeWithThisProcess } from './remove-with-process.mjs';
+import { scratchFolder } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
-const scratch = path.join(root, '.tmp');
-mkdirSync(scratch, { recursive: true });
-const folder = mkdtempSync(path.join(scratch, 'chaos-build-'));
-removeWithThisProcess(folder);
+const folder = scratchFolder(path.join(root, '.tmp'), 'chaos-build-');
 const chaos = path.join(root, 'test/chaos');
 const cluster = path.join(root, 'src/local/cluster');
 

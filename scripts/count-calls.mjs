@@ -1,15 +1,11 @@
 // Counts the calls to storage of each situation on the emulator anew, and writes them: npm run calls
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
-import { removeWithThisProcess } from './remove-with-process.mjs';
+import { scratchFolder } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
-const scratch = path.join(root, '.tmp');
-mkdirSync(scratch, { recursive: true });
-const folder = mkdtempSync(path.join(scratch, 'calls-'));
-removeWithThisProcess(folder);
+const folder = scratchFolder(path.join(root, '.tmp'), 'calls-');
 const outfile = path.join(folder, 'calls.cjs');
 await build({
   absWorkingDir: root,

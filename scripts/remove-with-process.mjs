@@ -1,6 +1,7 @@
 // Removes temporary folders once the process that created them has ended, also after kill -9.
 import { spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import path from 'node:path';
 
 function removeAll(folders) {
   // The dead process's children may still write for a moment, so a folder that fills again is retried for 5 s.
@@ -21,6 +22,14 @@ export function removeWithThisProcess(...folders) {
   watcher.unref();
   // This process writes nothing: the pipe closes when it ends.
   watcher.stdin.unref();
+}
+
+/** A new folder in `scratch`, which is removed with this process, also after `kill -9`. */
+export function scratchFolder(scratch, prefix) {
+  mkdirSync(scratch, { recursive: true });
+  const folder = mkdtempSync(path.join(scratch, prefix));
+  removeWithThisProcess(folder);
+  return folder;
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,15 +1,11 @@
 // Runs histories of the simulator on all cores until one fails: npm run soak -- --help
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
-import { removeWithThisProcess } from './remove-with-process.mjs';
+import { scratchFolder } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
-const scratch = path.join(root, '.tmp');
-mkdirSync(scratch, { recursive: true });
-const folder = mkdtempSync(path.join(scratch, 'soak-'));
-removeWithThisProcess(folder);
+const folder = scratchFolder(path.join(root, '.tmp'), 'soak-');
 const outfile = path.join(folder, 'soak.cjs');
 await build({
   absWorkingDir: root,

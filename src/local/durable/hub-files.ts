@@ -38,19 +38,20 @@ export function hubFiles(folder: string): HubFiles {
   let bytes = 0;
   let compactAt = COMPACT_BYTES;
 
-  const compact = (): void => {
+  const compact = (): number => {
     if (journal !== undefined) fs.closeSync(journal);
     const live = lastLines(file);
     // The process may be killed at any time, so the new journal must appear whole or not at all.
     fs.writeFileSync(`${file}.new`, [...live.values()].join(''));
     fs.renameSync(`${file}.new`, file);
-    journal = fs.openSync(file, 'a');
-    bytes = fs.fstatSync(journal).size;
+    const anew = fs.openSync(file, 'a');
+    bytes = fs.fstatSync(anew).size;
     compactAt = Math.max(COMPACT_BYTES, 2 * bytes);
+    return anew;
   };
   const append = (id: string, json: string): void => {
-    if (journal === undefined || bytes >= compactAt) compact();
-    bytes += fs.writeSync(journal as number, `${encodeURIComponent(id)} ${json}\n`);
+    if (journal === undefined || bytes >= compactAt) journal = compact();
+    bytes += fs.writeSync(journal, `${encodeURIComponent(id)} ${json}\n`);
   };
   return {
     save({ timers: _timers, busy: _busy, ...instance }) {
