@@ -8,7 +8,8 @@ import { buildOther, OtherBuildError } from './other-build.mjs';
 import { scratchFolder } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
-const folder = scratchFolder(path.join(root, '.tmp'), 'chaos-build-');
+const scratch = path.join(root, '.tmp');
+const folder = scratchFolder(scratch, 'chaos-build-');
 const chaos = path.join(root, 'test/chaos');
 const cluster = path.join(root, 'src/local/cluster');
 
