@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Sitting } from './kept';
+import { joined } from './kept';
 import { describeMachine } from './machine';
 import { type Options, readOptions, UsageError } from './options';
 import { readSitting, writeReport, writeResults } from './report/publish';
@@ -31,19 +32,32 @@ export async function main(args: readonly string[], root: string): Promise<numbe
 }
 
 async function profile(options: Options, root: string): Promise<number> {
-  const folder = path.resolve(root, options.out ?? path.join('.tmp/bench', 'profile'));
+  const folder = path.resolve(root, '.tmp/bench/profile');
   rmSync(folder, { recursive: true, force: true });
   const result = await inRoom(root, (room) => profileOnce(options, room, folder));
   if (result === 'interrupted') return 130;
-  console.log(`${plainTable(profileTable(folder, result))}\n${figuresLine(result)}`);
+  const table = profileTable(folder, result);
+  console.log(`${plainTable(table)}\n${figuresLine(result)}`);
   console.error(`The profile is in ${path.relative(process.cwd(), folder)}: Chromium's developer tools show it.`);
+  if (options.add) {
+    const nothing = { leftOut: [], results: [], kills: [], idles: [], failures: [] };
+    await publish({ machine: describeMachine(root), ...nothing, profile: table }, options, root);
+  }
   return 0;
+}
+
+/** @param kept where the results are already, if not in a page of their own */
+async function publish(sitting: Sitting, { add, whole, out }: Options, root: string, kept = 'docs'): Promise<void> {
+  const folder = path.resolve(root, out ?? (add || whole ? 'docs' : kept));
+  const all = add ? joined(readSitting(folder), sitting) : sitting;
+  writeResults(all, folder);
+  await writeReport(all, folder);
+  console.error(`The page is ${path.relative(process.cwd(), path.join(folder, 'performance.md'))}.`);
 }
 
 async function measure(options: Options, root: string): Promise<number> {
   const machine = describeMachine(root);
   const kept = path.join('.tmp/bench', machine.at.replaceAll(':', '-'));
-  const out = path.resolve(root, options.out ?? (options.whole ? 'docs' : kept));
   // An interrupted sitting keeps what it has, and replaces nothing.
   const keep = (sitting: Sitting): void => writeResults(sitting, path.resolve(root, kept));
   const sitting = await inRoom(root, (room) => sit(options, room, machine, keep));
@@ -53,9 +67,7 @@ async function measure(options: Options, root: string): Promise<number> {
     );
     return 130;
   }
-  writeResults(sitting, out);
-  await writeReport(sitting, out);
   console.log(plainTables(sitting));
-  console.error(`The page is ${path.relative(process.cwd(), path.join(out, 'performance.md'))}.`);
+  await publish(sitting, options, root, kept);
   return sitting.failures.length === 0 ? 0 : 1;
 }

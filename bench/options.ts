@@ -20,8 +20,10 @@ or into .tmp/bench if options leave something out.
   --idle N,…            so many jobs that are not due (1,1000)
   --idle-seconds N      for so long (300)
   --out FOLDER          write page, plots and results there
+  --add                 keep the tables of the page there which this run does not measure; each names its commit
   --render FOLDER       measure nothing: write the page and the plots there anew from its results
-  --profile             measure nothing else: the CPU of one cronlease worker by part, at the first of the loads
+  --profile             measure nothing else: the CPU of one cronlease worker by part, at the first of the loads;
+                        with --add, the page gets the table
   --list                print the names of all systems
   --help                print this
 `;
@@ -50,6 +52,8 @@ export interface Options {
   /** Whether nothing is left out that a whole run has. */
   readonly whole: boolean;
   readonly out: string | undefined;
+  /** Whether tables that are not measured stay. */
+  readonly add: boolean;
   readonly render: string | undefined;
   readonly profile: boolean;
 }
@@ -76,6 +80,7 @@ export function readOptions(args: readonly string[]): Options | string {
     idleSeconds: whole('--idle-seconds', values['idle-seconds'], 300, 1, 36_000),
     whole: !NARROWING.some((name) => name in values),
     out: values.out,
+    add: values.add === true,
     render: values.render,
     profile: values.profile === true,
   };
@@ -92,7 +97,7 @@ function parse(args: readonly string[]) {
     return parseArgs({
       args: [...args],
       options: {
-        ...{ quick: flag, profile: flag, list: flag, help: flag },
+        ...{ quick: flag, profile: flag, add: flag, list: flag, help: flag },
         ...{ systems: text, parts: text, loads: text, repetitions: text, seconds: text, bursts: text, skew: text },
         ...{ idle: text, 'idle-seconds': text, out: text, render: text },
       },

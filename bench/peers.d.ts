@@ -8,13 +8,6 @@ declare module 'croner' {
   }
 }
 
-declare module 'ioredis' {
-  export default class Redis {
-    constructor(port: number, host: string);
-    disconnect(): void;
-  }
-}
-
 declare module 'redlock' {
   import type Redis from 'ioredis';
 

@@ -79,6 +79,22 @@ param viewerGroups string[] = []
 @description('The identities that pipelines deploy packages with. They may read the coordination container.')
 param deployers packageDeployer[] = []
 
+@description('The URI of a secret in a key vault with the receivers of notices, as in CRONLEASE_RECEIVERS. Empty: none.')
+param receiversUri string = ''
+
+@description('The URI of a secret in a key vault with the addresses that jobs ping, as in CRONLEASE_PINGS. Empty: none.')
+param pingsUri string = ''
+
+@description('The hosts to which notices and pings may go, as in CRONLEASE_NOTIFY_HOSTS.')
+param notifyHosts string[] = []
+
+@description('The address of the dashboard as people reach it, for links in notices. Empty: no links.')
+param publicUrl string = ''
+
+@description('Whether metrics and traces of the jobs go to Application Insights (auto), or none (off).')
+@allowed(['auto', 'off'])
+param telemetry string = 'auto'
+
 @description('Regular expressions for secrets in what the jobs log. What they match is not stored in the logs of runs.')
 param redact string[] = []
 
@@ -204,7 +220,12 @@ module deployed 'modules/deployment.bicep' = [
       instanceMemoryMB: instanceMemoryMB
       zoneRedundant: zoneRedundant
       maximumInstanceCount: maximumInstanceCount
+      telemetry: telemetry
       redact: redact
+      receiversUri: receiversUri
+      pingsUri: pingsUri
+      notifyHosts: notifyHosts
+      publicUrl: publicUrl
       authClientId: authClientId
       authTenantId: authTenantId
       apiKeys: apiKeys

@@ -54,7 +54,7 @@ await build({
   minify: !process.argv.includes('--profile'),
   keepNames: true,
   // As in a deployed app, the host provides the first. The files of the dashboard exist in a build alone.
-  external: ['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],
+  external: ['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js', 'pg-native', 'pg-cloudflare'],
 });
 cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
 const { main } = createRequire(import.meta.url)(path.join(folder, 'main.js'));

@@ -21,6 +21,43 @@ execFileSync(process.execPath, [typescript, '-p', project, '--outDir', path.join
 const dashboard = path.join(fresh, 'lib/dashboard/files.js');
 mkdirSync(path.dirname(dashboard));
 writeFileSync(dashboard, moduleOf(await buildDashboard()));
+/** Marks a module as a file of its own, beside the one that loads it. */
+const apart = (filter, file) => ({
+  name: file,
+  setup: ({ onResolve }) => onResolve({ filter }, () => ({ path: file, external: true })),
+});
+// What exports metrics and traces is a file of its own, which an app without them never reads.
+await build({
+  absWorkingDir: root,
+  entryPoints: ['src/telemetry/opentelemetry.ts'],
+  outfile: path.join(fresh, 'telemetry.js'),
+  bundle: true,
+  minify: true,
+  keepNames: true,
+  platform: 'node',
+  // As ES modules, the packages leave out what is not used: half of their size.
+  mainFields: ['module', 'main'],
+  target: 'node22',
+  format: 'cjs',
+  logLevel: 'warning',
+});
+// So is each store beside blobs, with its client.
+for (const store of ['postgres', 'redis']) {
+  await build({
+    absWorkingDir: root,
+    entryPoints: [`src/stores/${store}/store.ts`],
+    outfile: path.join(fresh, `${store}.js`),
+    bundle: true,
+    minify: true,
+    keepNames: true,
+    platform: 'node',
+    target: 'node22',
+    format: 'cjs',
+    // Bindings that have to be compiled, and a socket of another platform: pg uses neither unless they are asked for.
+    external: ['pg-native', 'pg-cloudflare'],
+    logLevel: 'warning',
+  });
+}
 await build({
   absWorkingDir: root,
   entryPoints: ['src/app.ts'],
@@ -41,6 +78,9 @@ await build({
       name: 'dashboard',
       setup: ({ onResolve }) => onResolve({ filter: /\/dashboard\/files\.js$/ }, () => ({ path: dashboard })),
     },
+    apart(/^\.\/opentelemetry\.js$/, './telemetry.js'),
+    apart(/^\.\/postgres\/store\.js$/, './postgres.js'),
+    apart(/^\.\/redis\/store\.js$/, './redis.js'),
   ],
   logLevel: 'warning',
 });

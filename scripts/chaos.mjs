@@ -22,7 +22,7 @@ const common = {
   logLevel: 'warning',
   // The Functions host provides the first; the storage SDK never needs the second here.
   // The files of the dashboard exist in a build alone.
-  external: ['@azure/functions-core', 'apache-arrow', 'azurite', '*/dashboard/files.js'],
+  external: ['@azure/functions-core', 'apache-arrow', 'azurite', '*/dashboard/files.js', 'pg-native', 'pg-cloudflare'],
 };
 try {
   await build({

@@ -94,7 +94,7 @@ function operationOf(route: Route): Json {
       [String(status)]: {
         description: 'Done.',
         ...(follow === true ? { headers: followHeaders() } : {}),
-        content: { 'application/json': { schema: schemaOf(route.answer) } },
+        content: { [route.contentType ?? 'application/json']: { schema: schemaOf(route.answer) } },
       },
       ...(follow === true ? { '304': { description: 'Nothing has changed.', headers: followHeaders() } } : {}),
       default: { $ref: '#/components/responses/Problem' },

@@ -15,12 +15,19 @@ package/cronlease.zip, the same as one file.
   --built        use the output of the last "npm run build"
   --jobs FILE    the jobs file (default: jobs.json)
   --out FOLDER   where to write app and cronlease.zip (default: package)
+  --store NAME    add the client of a store beside blobs: postgres, redis
   --revision N   the revision to set (default: the time of the build in whole seconds since 1970)`;
 
 /** Every file in the zip has this time: the same content gives the same zip, in any time zone. */
 const MTIME = new Date(2000, 0, 1);
 const UNIX = 3;
 const READABLE_FILE = 0o100644 << 16;
+
+/** What a store beside blobs adds: its adapter with its client. */
+const STORES = { postgres: 'dist/postgres.js', redis: 'dist/redis.js' };
+
+/** Loaded only where metrics and traces are exported. */
+const TELEMETRY = 'dist/telemetry.js';
 
 const root = path.join(import.meta.dirname, '..');
 const load = createRequire(path.join(root, 'dist/lib/index.js'));
@@ -32,13 +39,16 @@ function options() {
       check: { type: 'boolean', default: false },
       jobs: { type: 'string', default: path.join(root, 'jobs.json') },
       out: { type: 'string', default: path.join(root, 'package') },
+      store: { type: 'string', multiple: true, default: [] },
       revision: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
       help: { type: 'boolean', default: false },
     },
   });
   const revision = Number(values.revision);
   if (!Number.isSafeInteger(revision) || revision < 0) throw new Error(`--revision ${values.revision}: a whole number`);
-  return { ...values, revision };
+  const unknown = values.store.find((name) => !Object.hasOwn(STORES, name));
+  if (unknown !== undefined) throw new Error(`--store ${unknown}: use ${Object.keys(STORES).join(', ')}`);
+  return { ...values, revision, stores: [...new Set(values.store)].map((name) => STORES[name]) };
 }
 
 /** Checks the jobs file as an app with these handlers and this host.json would at its start. */
@@ -61,7 +71,7 @@ function read(file) {
 }
 
 /** Every file of the app, by its name. The entries of iCalendar files are written into jobs.json. */
-function contents(jobsFile, revision, calendars) {
+function contents(jobsFile, { revision, stores }, calendars) {
   const { name, version, main, engines } = JSON.parse(read('package.json'));
   const jobs = { ...JSON.parse(readFileSync(jobsFile, 'utf8').replace(/^\uFEFF/, '')), revision };
   if (Object.keys(calendars).length > 0) jobs.calendars = calendars;
@@ -71,6 +81,8 @@ function contents(jobsFile, revision, calendars) {
     'jobs.json': json(jobs),
     'package.json': json({ name, version, private: true, type: 'commonjs', main, engines }),
     [main]: read(main),
+    [TELEMETRY]: read(TELEMETRY),
+    ...Object.fromEntries(stores.map((file) => [file, read(file)])),
   };
 }
 
@@ -84,7 +96,8 @@ function writePackage(files, folder, zip) {
 }
 
 function main() {
-  const { built, check: onlyCheck, help, jobs, out, revision } = options();
+  const chosen = options();
+  const { built, check: onlyCheck, help, jobs, out, revision } = chosen;
   if (help) {
     console.log(USAGE);
     return;
@@ -107,7 +120,7 @@ function main() {
     console.log(`${jobs} and its handlers are valid: ${count}.`);
     return;
   }
-  const files = contents(jobs, revision, jobsFile.calendars);
+  const files = contents(jobs, chosen, jobsFile.calendars);
   writePackage(files, folder, zip);
   const bytes = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   console.log(

@@ -11,12 +11,23 @@ import { CALL_KINDS } from '../src/core/storage-call';
 import { ROLES } from '../src/manage/roles';
 import { ROUTES } from '../src/manage/routes';
 import { Problem } from '../src/manage/schema';
+import { ATTRIBUTES, INSTRUMENTS } from '../src/telemetry/instruments';
 import { COUNTED_CALLS } from '../src/operator/cost/counted-calls';
 import type { CountedSituation } from '../src/operator/cost/situation';
 
 /** The pages with tables that are generated from the sources. */
 export const REFERENCE_PAGES = [
-  ...['jobs-file', 'app-settings', 'outcomes', 'events', 'commands', 'exit-codes', 'http-api', 'storage-calls'],
+  ...[
+    'jobs-file',
+    'app-settings',
+    'outcomes',
+    'events',
+    'commands',
+    'exit-codes',
+    'http-api',
+    'storage-calls',
+    'metrics',
+  ],
 ].map((name) => `docs/reference/${name}.md`);
 
 const COMMON: ReadonlySet<string> = new Set(['--file', '--storage', '--container']);
@@ -91,6 +102,11 @@ function tablesOf(sources: string): Readonly<Record<string, string>> {
     record: members('LedgerRecord'),
     attempt: members('AttemptRecord'),
     error: members('RecordedError'),
+    metrics: metricTable(),
+    attributes: table(
+      ['attribute', 'meaning'],
+      Object.entries(ATTRIBUTES).map(([name, meaning]) => [code(name), meaning]),
+    ),
     commands: commandTable(),
     'common-options': commonOptions(),
     options: optionTables(),
@@ -105,6 +121,15 @@ function tablesOf(sources: string): Readonly<Record<string, string>> {
       EXIT_CODES.map(({ code: number, meaning }) => [code(String(number)), meaning]),
     ),
   };
+}
+
+function metricTable(): string {
+  return table(
+    ['metric', 'kind', 'unit', 'attributes', 'meaning', 'from'],
+    Object.values(INSTRUMENTS).map(({ name, kind, unit, attributes, description, source }) => [
+      ...[code(name), kind, code(unit), attributes.map(code).join(', '), description, source],
+    ]),
+  );
 }
 
 /** The settings of the file or of a job; a setting in a nested object is named by its path. */

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 export { registerCoordinator } from './functions/register';
-export type { CoordinatorOptions } from './functions/register';
+export type { CoordinatorOptions } from './functions/coordinators';
 export { defineJob, NonRetryableError, AttemptAbortedError, InvalidProgressError } from './handler/handler';
 export { defineFanOut, InvalidFanOutError } from './handler/define-fan-out';
 export type { FanOutHandler, FanOutOptions, ItemContext, ItemOutcome } from './handler/define-fan-out';
@@ -16,7 +16,8 @@ export { ElectionStoppedError } from './election/elector';
 export { LeadershipEndedError, TaskNotEndedError } from './election/leadership';
 export type { Leader, Leadership, TermEnd } from './election/leadership';
 export { ElectionOptionsError } from './election/options';
-export type { Duration, LeaderElectionOptions } from './election/options';
+export type { CampaignOptions, Duration, LeaderElectionOptions } from './election/options';
+export type { ElectionPlace } from './election/place';
 export { BlobChangedError, FenceConflictError, StaleLeaderError } from './lease/fence';
 export type { Fence, FencedBlob, FencedWriteOptions } from './lease/fence';
 export type { AttemptRecord, LedgerRecord, RecordedError, RecordLog } from './core/record';

@@ -1,5 +1,5 @@
 import type { Backend, BackendOptions } from './backend';
-import { findProgram, freePort, startServer } from './server';
+import { findProgram, freePort, startServer } from '../../src/local/cluster/server';
 
 /** One member of etcd. */
 export async function etcdBackend(options: BackendOptions): Promise<Backend> {

@@ -3,7 +3,7 @@ import { type Backend, type BackendName, type BackendOptions, NO_BACKEND } from 
 import { etcdBackend } from './etcd';
 import { postgresBackend } from './postgres';
 import { redisBackend } from './redis';
-import { findProgram } from './server';
+import { findProgram } from '../../src/local/cluster/server';
 
 interface Server {
   /** The program that has to be installed, and the Debian package that has it. */

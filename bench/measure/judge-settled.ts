@@ -3,7 +3,7 @@ import { type Expected, type Figures, judge } from '../figures/judge';
 import type { World } from './world';
 
 const RECORDS_MS = 30_000;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** Judges the starts, and gives a system with records of its own some time to write those of what did not run. */
 export async function judgeSettled(
@@ -16,6 +16,6 @@ export async function judgeSettled(
     const figures = judge(starts.read(), expected, await running.recorded?.());
     const isOver = figures.unrecorded === 0 || running.recorded === undefined || performance.now() > deadline;
     if (isOver) return figures;
-    await pause(LOOK_MS, signal);
+    await pause(POLL_MS, signal);
   }
 }

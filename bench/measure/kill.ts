@@ -34,7 +34,7 @@ const HELD_MS = 3_000;
 const WAIT_MS = 90_000;
 /** The newest due times may still be on their way. */
 const RECENT_MS = 3_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 function killJobs({ minutesOnly = false }: System, longAt: number): BenchJob[] {
   const quick = Array.from({ length: QUICK_JOBS }, (_, index): BenchJob => ({
@@ -80,7 +80,7 @@ async function watch(world: World, jobs: readonly BenchJob[], killedAt: number, 
   while (trueNow() < killedAt + WAIT_MS) {
     const { allAgainMs, secondAttemptMs } = after(world.starts.read(), jobs, killedAt);
     if (allAgainMs !== undefined && secondAttemptMs !== undefined) return pause(RECENT_MS, signal);
-    await pause(LOOK_MS, signal);
+    await pause(POLL_MS, signal);
   }
 }
 

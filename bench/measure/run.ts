@@ -29,8 +29,8 @@ const MINUTE_MS = 60_000;
 /** A run that comes later than this after all others is a miss. */
 const SILENCE_MS = 5_000;
 const DRAIN_MS = 90_000;
-const LOOK_MS = 100;
-const DRAIN_LOOK_MS = 1_000;
+const POLL_MS = 100;
+const DRAIN_POLL_MS = 1_000;
 
 /** What was to be run, what ran, and what it used. */
 interface Measured {
@@ -93,7 +93,7 @@ async function waitForEach(world: World, count: number, signal: AbortSignal): Pr
   const deadline = performance.now() + FIRST_RUNS_MS;
   while (performance.now() < deadline) {
     if (new Set(world.starts.read().map(({ job }) => job)).size >= count) return;
-    await pause(LOOK_MS, signal);
+    await pause(POLL_MS, signal);
   }
 }
 
@@ -105,7 +105,7 @@ async function drain(world: World, { jobs, dues }: Expected, signal: AbortSignal
   let newsAt = performance.now();
   while (performance.now() < Math.min(deadline, newsAt + SILENCE_MS)) {
     // Seldom, since the workers need the processor now. Handlers that have just started run to their ends meanwhile.
-    await pause(DRAIN_LOOK_MS, signal);
+    await pause(DRAIN_POLL_MS, signal);
     const starts = world.starts.read().filter(({ due }) => wanted.has(due));
     const started = new Set(starts.map(({ job, due }) => `${job} ${String(due)}`));
     const isComplete = started.size === jobs.length * dues.length;

@@ -4,7 +4,8 @@ import type { Result } from '../measure/result';
 import { runOnce } from '../measure/run';
 import type { Options } from '../options';
 import { perRun, share } from '../report/numbers';
-import { loadTitle, type Table } from '../report/tables';
+import type { Table } from '../kept';
+import { loadTitle } from '../report/tables';
 import type { Room } from '../sitting';
 import { type Bundles, type CpuProfile, cpuByPart, modulesOf } from './cpu-profile';
 

@@ -1,3 +1,4 @@
+import type { Millis } from '../../src/core/brand';
 import { milliseconds } from './numbers';
 
 /** One row of a plot: from the median to the 99th percentile, and on to the maximum. */
@@ -20,19 +21,29 @@ const BOTTOM = 40;
 const OWN = '#0969da';
 const PEER = '#8b949e';
 const TEXT = '#7d8590';
-/** Below it, differences are of no interest, and a logarithm has no place for 0. */
-const LEAST_MS = 1;
 
-/** Latenesses of several systems on a logarithmic scale, as SVG. */
-export function plotRanges(title: string, ranges: readonly Range[]): string {
+/** What is plotted, if it is not lateness. */
+export interface Plotted {
+  readonly caption: string;
+  /** Below it, differences are of no interest, and a logarithm has no place for 0. */
+  readonly leastMs: Millis;
+}
+
+const LATENESS: Plotted = {
+  caption: "lateness of the handler's start: dot p50, bar to p99, line to the maximum",
+  leastMs: 1,
+};
+
+/** Times of several systems on a logarithmic scale, as SVG. */
+export function plotRanges(title: string, ranges: readonly Range[], { caption, leastMs } = LATENESS): string {
   const shown = ranges.filter(({ p50 }) => Number.isFinite(p50));
-  const decades = Math.max(1, Math.ceil(Math.log10(Math.max(LEAST_MS * 10, ...shown.map(({ max }) => max)))));
+  const decades = Math.max(1, Math.ceil(Math.log10(Math.max(...shown.map(({ max }) => max), leastMs) / leastMs)));
   const x = (ms: number): number => {
-    const share = Math.log10(Math.max(LEAST_MS, ms) / LEAST_MS) / decades;
+    const share = Math.log10(Math.max(leastMs, ms) / leastMs) / decades;
     return round(LEFT + share * (WIDTH - LEFT - RIGHT));
   };
   const height = TOP + shown.length * ROW + BOTTOM;
-  const ticks = Array.from({ length: decades + 1 }, (_, decade) => LEAST_MS * 10 ** decade);
+  const ticks = Array.from({ length: decades + 1 }, (_, decade) => leastMs * 10 ** decade);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${String(WIDTH)} ${String(height)}" ` +
       `font-family="sans-serif" font-size="13" fill="${TEXT}" role="img">`,
@@ -40,8 +51,7 @@ export function plotRanges(title: string, ranges: readonly Range[]): string {
     `<text x="8" y="20" font-size="15" font-weight="bold">${escaped(title)}</text>`,
     ...ticks.map((ms) => gridLine(x(ms), height - BOTTOM, ms)),
     ...shown.map((range, index) => rangeRow(range, TOP + index * ROW + ROW / 2, x)),
-    `<text x="8" y="${String(height - 8)}" font-size="11">` +
-      `lateness of the handler's start: dot p50, bar to p99, line to the maximum</text>`,
+    `<text x="8" y="${String(height - 8)}" font-size="11">${escaped(caption)}</text>`,
     '</svg>',
     '',
   ].join('\n');

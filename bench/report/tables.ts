@@ -1,14 +1,8 @@
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
 import type { Result } from '../measure/result';
-import type { Sitting } from '../kept';
+import type { Sitting, Table } from '../kept';
 import { median, milliseconds, perRun, seconds, share, totalCalls } from './numbers';
-
-export interface Table {
-  readonly title: string;
-  readonly header: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-}
 
 interface Column {
   readonly header: string;

@@ -1,7 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { decodeRow } from '../../src/core/row';
 import { startGuard } from '../../src/local/cluster/guard';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { azureBlobStore } from '../../src/stores/azure-blob/store';
+import { systemClock } from '../../src/system-clock';
 import type { Backend } from '../backends/backend';
 import { azuriteBackend } from '../backends/azurite';
 import { difference } from '../measure/usage';
@@ -23,7 +27,9 @@ export async function azuriteCase(jobs: number, instances: number): Promise<Scal
         ask(one, { kind: 'start', deployment: `d${String(index + 1)}`, connectionString, jobs }),
       ),
     );
+    const startedAt = Date.now();
     const firstSight = await measure(azurite, () => tickUntilCreated(processes, jobs));
+    const owedFromMs = (await latestCursor(connectionString, jobs)) - startedAt;
     // The sweep that finds the rows of others, and decides about them.
     await Promise.all(processes.map((one) => ask(one, { kind: 'sweep' })));
     const sweeps = await measure(azurite, async () => {
@@ -36,12 +42,29 @@ export async function azuriteCase(jobs: number, instances: number): Promise<Scal
     });
     const each = Object.fromEntries(Object.entries(sweeps.calls).map(([kind, count]) => [kind, count / SWEEPS]));
     const idleMinute = { ...sweeps, cpuMs: sweeps.cpuMs / SWEEPS, wallMs: sweeps.wallMs / SWEEPS, calls: each };
-    return { store: 'azurite', jobs, instances, costs: { firstSight, idleMinute }, onePercent: 0, heapMbEach: 0 };
+    return {
+      store: 'azurite',
+      jobs,
+      instances,
+      costs: { firstSight, idleMinute },
+      onePercent: 0,
+      heapMbEach: 0,
+      owedFromMs,
+    };
   } finally {
     for (const one of processes) one.disconnect();
     await azurite.stop();
     await guard.end();
   }
+}
+
+/** @throws Error if a job has no row */
+async function latestCursor(connectionString: string, jobs: number): Promise<number> {
+  const container = connectContainer({ CRONLEASE_STORAGE: connectionString });
+  const listing = await azureBlobStore({ container, clock: systemClock }).list();
+  const rows = [...listing.jobs.values()].flatMap(({ row }) => (row === undefined ? [] : [decodeRow(row.metadata)]));
+  if (rows.length !== jobs) throw new Error(`${String(rows.length)} of ${String(jobs)} jobs have a row`);
+  return rows.reduce((latest, { cursor }) => Math.max(latest, cursor), 0);
 }
 
 async function ask(one: ChildProcess, message: ToInstance): Promise<FromInstance> {

@@ -22,6 +22,31 @@ export interface ScaleResult {
   readonly onePercent: number;
   /** The heap of the process after a collection, less what it was before the instances began, by instance. */
   readonly heapMbEach: number;
+  /**
+   * How long after the start the latest cursor of a new row is: due times from then on are owed for every job, however
+   * late its row was created. Measured on the emulator.
+   */
+  readonly owedFromMs?: number;
+}
+
+/** The tables of the page, which can be measured one by one. */
+export const TABLES = ['memory', 'emulator', 'listings'] as const;
+
+export type Table = (typeof TABLES)[number];
+
+export interface ListingCost {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly calls: number;
+}
+
+/** Listings of so many jobs on a service that answers each page after 100 ms. */
+export interface ListingResult {
+  readonly jobs: number;
+  /** The first listing of a process, page after page. */
+  readonly first: ListingCost;
+  /** Each later one. */
+  readonly later: ListingCost;
 }
 
 export function totalCalls({ calls }: Cost): number {

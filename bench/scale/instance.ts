@@ -3,6 +3,7 @@ import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import { type Coordinator, Health, type Hub, type Report } from '../../src/coordinator/coordinator';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
+import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { Clock } from '../../src/core/clock';
 import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
@@ -48,7 +49,7 @@ export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs 
     revision: 0,
     jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
     settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
-    ...{ health: new Health(), running: new Set(), ticks: new Set(), handOvers: new Map(), ended: new Map() },
+    ...{ health: new Health(), running: new Set(), ticks: new Set(), handOvers: new HandOvers(), ended: new Map() },
     stopping: false,
   };
   const report: Report = {

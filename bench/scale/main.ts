@@ -6,16 +6,19 @@ import { parseArgs } from 'node:util';
 import { format } from 'prettier';
 import { describeMachine } from '../machine';
 import { azuriteCase } from './azurite-case';
-import type { ScaleResult } from './figures';
-import { type ScaleSitting, scalePage } from './page';
+import { type ListingResult, type ScaleResult, type Table, TABLES } from './figures';
+import { listingCase } from './listing-case';
+import { type Measured, type ScaleSitting, scalePage } from './page';
 
 const USAGE = `Usage: npm run bench:scale -- [options]
 
 Measures how time, CPU, storage calls and memory grow with the number of jobs and of instances: the first sight, an idle
 minute, a minute in which 1 % of the jobs are due, and one in which all are. On the memory store in simulated time, and
-on the storage emulator in real time. Writes docs/scale.md and docs/performance/scale.json.
+on the storage emulator in real time. Then listings alone, on a server that answers each page after 100 ms. Writes
+docs/scale.md and docs/performance/scale.json.
 
   --quick         up to 10,000 jobs and 3 instances in memory, up to 1,000 jobs on the emulator: two minutes
+  --only TABLE    measure this table alone, and keep the other results: memory, emulator or listings
   --out FOLDER    write page and results there
   --render        measure nothing: write the page anew from the results
   --help          print this
@@ -30,6 +33,9 @@ const AZURITE = {
   whole: [cases(100, 1, 3), cases(1_000, 1, 3), cases(10_000, 1, 3)],
 };
 
+const LISTED = [5_000, 10_000, 30_000, 100_000];
+
+type Extent = 'quick' | 'whole';
 type Case = readonly [jobs: number, instances: number];
 
 function cases(jobs: number, ...instances: number[]): Case[] {
@@ -39,7 +45,7 @@ function cases(jobs: number, ...instances: number[]): Case[] {
 /** @param root the repository's folder */
 export async function main(args: readonly string[], root: string): Promise<number> {
   const flag = { type: 'boolean' } as const;
-  const options = { quick: flag, render: flag, help: flag, out: { type: 'string' } } as const;
+  const options = { quick: flag, render: flag, help: flag, only: { type: 'string' }, out: { type: 'string' } } as const;
   const { values } = parseArgs({ args: [...args], options });
   if (values.help === true) {
     console.log(USAGE);
@@ -49,11 +55,14 @@ export async function main(args: readonly string[], root: string): Promise<numbe
   const out = path.resolve(root, values.out ?? (quick ? '.tmp/bench/scale' : 'docs'));
   const results = path.join(out, 'performance/scale.json');
   if (values.render !== true) {
-    const sitting = { machine: describeMachine(root), results: await measureAll(quick ? 'quick' : 'whole') };
-    mkdirSync(path.dirname(results), { recursive: true });
-    const lines = sitting.results.map((one) => JSON.stringify(one, rounded));
-    const machine = JSON.stringify(sitting.machine);
-    writeFileSync(results, `{\n"machine": ${machine},\n"results": [\n${lines.join(',\n')}\n]\n}\n`);
+    const only = tableOf(values.only);
+    const last = only === undefined ? undefined : (JSON.parse(readFileSync(results, 'utf8')) as ScaleSitting);
+    const extent = quick ? 'quick' : 'whole';
+    keep(results, {
+      memory: await measured(root, 'memory', { only, last }, () => measureMemory(extent)),
+      emulator: await measured(root, 'emulator', { only, last }, () => measureEmulator(extent)),
+      listings: await measured(root, 'listings', { only, last }, measureListings),
+    });
   }
   const page = scalePage(JSON.parse(readFileSync(results, 'utf8')) as ScaleSitting);
   const file = path.join(out, 'scale.md');
@@ -62,15 +71,63 @@ export async function main(args: readonly string[], root: string): Promise<numbe
   return 0;
 }
 
-async function measureAll(extent: 'quick' | 'whole'): Promise<ScaleResult[]> {
+/** @throws Error if there is no such table */
+function tableOf(name: string | undefined): Table | undefined {
+  if (name === undefined) return undefined;
+  const table = TABLES.find((one) => one === name);
+  if (table === undefined) throw new Error(`--only ${name}: use ${TABLES.join(', ')}.`);
+  return table;
+}
+
+interface Kept {
+  /** The table that is measured anew; undefined: all. */
+  readonly only: Table | undefined;
+  readonly last: ScaleSitting | undefined;
+}
+
+async function measured<Name extends Table>(
+  root: string,
+  name: Name,
+  { only, last }: Kept,
+  measure: () => Promise<ScaleSitting[Name]['results']>,
+): Promise<Measured<ScaleSitting[Name]['results'][number]>> {
+  if (last !== undefined && only !== name) return last[name];
+  return { machine: describeMachine(root), results: await measure() };
+}
+
+function keep(file: string, sitting: ScaleSitting): void {
+  const tables = TABLES.map((name) => {
+    const { machine, results } = sitting[name];
+    const lines = results.map((one) => JSON.stringify(one, rounded)).join(',\n');
+    return `"${name}": {\n"machine": ${JSON.stringify(machine)},\n"results": [\n${lines}\n]\n}`;
+  });
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, `{\n${tables.join(',\n')}\n}\n`);
+}
+
+async function measureMemory(extent: Extent): Promise<ScaleResult[]> {
   const results: ScaleResult[] = [];
   for (const [jobs, instances] of MEMORY[extent].flat()) {
     console.error(`memory, ${String(jobs)} jobs, ${String(instances)} instances …`);
     results.push(await inProcess(jobs, instances));
   }
+  return results;
+}
+
+async function measureEmulator(extent: Extent): Promise<ScaleResult[]> {
+  const results: ScaleResult[] = [];
   for (const [jobs, instances] of AZURITE[extent].flat()) {
     console.error(`azurite, ${String(jobs)} jobs, ${String(instances)} instances …`);
     results.push(await azuriteCase(jobs, instances));
+  }
+  return results;
+}
+
+async function measureListings(): Promise<ListingResult[]> {
+  const results: ListingResult[] = [];
+  for (const jobs of LISTED) {
+    console.error(`listings of ${String(jobs)} jobs …`);
+    results.push(await listingCase(jobs));
   }
   return results;
 }

@@ -1,10 +1,17 @@
 import type { Machine } from '../machine';
-import type { Cost, Part, ScaleResult } from './figures';
+import type { Cost, ListingCost, ListingResult, Part, ScaleResult, Table } from './figures';
 import { totalCalls } from './figures';
 
-export interface ScaleSitting {
+/** The results of one table, and where they were measured. */
+export interface Measured<Result> {
   readonly machine: Machine;
-  readonly results: readonly ScaleResult[];
+  readonly results: readonly Result[];
+}
+
+export interface ScaleSitting {
+  readonly memory: Measured<ScaleResult>;
+  readonly emulator: Measured<ScaleResult>;
+  readonly listings: Measured<ListingResult>;
 }
 
 const HEADER = `# How it grows
@@ -21,24 +28,25 @@ const CEILING = `
 | --- | --- |
 | 20,000 requests a second for an account, 40,000 in some regions | a due time takes 4 calls and a share of a listing, 5 at most: 20,000 / 5 = 4,000 due times a second, or 240,000 in a minute |
 | 500 requests a second for one blob | each job has blobs of its own, and a due time makes 3 calls to one of them: 500 / 3 = 160 due times of one job a second, where the shortest schedule has one |
-| 5,000 blobs on one page of a listing | a sweep of 100,000 jobs takes 20 calls, and 40 if all of them have a control |
+| 5,000 blobs on one page of a listing | a sweep of 100,000 jobs takes 21 calls, and 41 if all of them have a control; 8 of them are made at the same time |
 | one partition for names that sort close to each other, until the service has split it | a burst that grows in seconds may be throttled (503): the tick tries again, and a due time may be late, but is not lost |
 
 An instance reaches a limit of its own long before the account does: compare the CPU for each run above, to which the storage SDK and the task hub add theirs ([performance](performance.md)). The look-ahead spreads the claims of a burst over up to 34 s.
 
+Two accounts have twice the ceiling, and each makes half of the listings: [several storage accounts](shards.md). A due time makes the same calls as before, all of them to its own account. An idle hour makes one sweep a minute in each account: with 10,000 jobs, 3 pages a minute in one account, and 1 page a minute in each of two.
+
 Source of the limits: [scalability targets for storage accounts](https://learn.microsoft.com/azure/storage/common/scalability-targets-standard-account) and [for Blob Storage](https://learn.microsoft.com/azure/storage/blobs/scalability-targets). No measurement here has come near them.
 `;
 
-export function scalePage({ machine, results }: ScaleSitting): string {
-  const memory = results.filter(({ store }) => store === 'memory');
-  const azurite = results.filter(({ store }) => store === 'azurite');
+export function scalePage({ memory, emulator, listings }: ScaleSitting): string {
+  const { machine } = memory;
   return [
     HEADER,
     '## The coordinator alone',
     'On the memory store, in simulated time: the store costs next to nothing, so this is the CPU of the coordinator. CPU and calls are those of all instances together.',
     table(
       ['jobs', 'instances', 'first sight', 'idle minute', '1 % due', 'all due', 'heap'],
-      memory.map((result) => [
+      memory.results.map((result) => [
         ...sizes(result),
         cell(result, 'firstSight', ({ cpuMs }) => `${ms(cpuMs)}, ${perJob(result, 'firstSight')} calls a job`),
         cell(result, 'idleMinute', (cost) => `${ms(cost.cpuMs)}, ${whole(totalCalls(cost))} calls`),
@@ -47,32 +55,51 @@ export function scalePage({ machine, results }: ScaleSitting): string {
         `${result.heapMbEach.toFixed(1)} MB`,
       ]),
     ),
-    '“Due” covers two minutes around the due time, with two sweeps in each instance: CPU in all, CPU for each run, calls for each run. “Heap” is what one instance keeps in memory for its jobs, the jobs of the file not included.',
+    '“Due” covers two minutes around the due time, with two sweeps in each instance: CPU in all, CPU for each run, calls for each run. “Heap” is what one instance keeps in memory for its jobs, the jobs of the file not included. ' +
+      whence('memory', memory),
     '## With the storage emulator',
-    'In real time, a process for each instance, Azurite in memory beside them. A sweep is what an idle minute costs an instance on Azure. The emulator gets pages of 500 blobs, Azure Storage pages of 5,000: a sweep of 10,000 jobs takes 2 calls there.',
+    'In real time, a process for each instance, Azurite in memory beside them. A sweep is what an idle minute costs an instance on Azure. The emulator gets pages of 500 blobs, Azure Storage pages of 5,000: a sweep of 10,000 jobs takes 3 calls there.',
     table(
       [
         'jobs',
         'instances',
         'first sight',
+        'owed from',
         'calls for each row',
         'CPU of all instances',
         'a sweep: CPU of an instance',
         'calls',
       ],
-      azurite.map((result) => [
+      emulator.results.map((result) => [
         ...sizes(result),
         cell(result, 'firstSight', ({ wallMs }) => `${(wallMs / 1000).toFixed(1)} s`),
+        result.owedFromMs === undefined ? '' : `${(Math.max(0, result.owedFromMs) / 1000).toFixed(1)} s`,
         cell(result, 'firstSight', ({ calls }) => ((calls['put jobs'] ?? 0) / result.jobs).toFixed(2)),
         cell(result, 'firstSight', ({ cpuMs }) => ms(cpuMs)),
         cell(result, 'idleMinute', ({ cpuMs }) => ms(cpuMs / result.instances)),
         cell(result, 'idleMinute', (cost) => whole((cost.calls['list'] ?? 0) / result.instances)),
       ]),
     ),
+    `“First sight” is the time until each job has a row. No due time is lost meanwhile: rows that come later have the Date of the first listing that lacked them, and “owed from” is the latest of these after the start. Due times from then on run, or get a record. An empty cell was not measured. The time depends on the processor that is left over, since the emulator takes most of it: 10,000 jobs and three instances took 27.6 s at a load average of 4, with 10,648 creations, and 137 s at one of 15, with 10,601, each a single run on the two cores of this machine on 2026-11-23. ${whence('emulator', emulator)}`,
+    '## Listings of more than one page',
+    'A server that answers each page after 100 ms stands in for Azure Storage, with pages of 5,000 blobs. The first listing of a process reads page after page. It shows where the pages end; from then on, up to 8 pages are requested at the same time, each from a name on, and the ranges of names follow the jobs as they come and go. One page more may be needed, since a range ends only where a name beyond it is seen. The emulator answers one request at a time, so it would gain nothing (10,000 jobs took 1.2 to 2.1 s there, in 20 calls one after another as well as in 21 by eight), and other calls would wait behind the pages: on it, listings are not split.',
+    table(
+      ['jobs', 'first listing', 'calls', 'CPU', 'later listings', 'calls', 'CPU'],
+      listings.results.map(({ jobs, first, later }) => [whole(jobs), ...listingCells(first), ...listingCells(later)]),
+    ),
+    `The medians of 5 listings each, in turn. ${whence('listings', listings)}`,
     CEILING,
     '## Machine',
-    `${machine.cpu}, ${String(machine.cores)} cores, ${String(machine.memoryGb)} GB, ${machine.system}, Node ${machine.node}; commit \`${machine.commit}\`${machine.changed ? ' with changes' : ''}, ${machine.at}. The machine may have had other work: compare figures within a table. To repeat: \`npm ci\`, then \`npm run bench:scale\`.`,
+    `${machine.cpu}, ${String(machine.cores)} cores, ${String(machine.memoryGb)} GB, ${machine.system}, Node ${machine.node}. The machine had other work, differently much for each table: compare figures within a table. To repeat: \`npm ci\`, then \`npm run bench:scale\`.`,
   ].join('\n\n');
+}
+
+function whence(table: Table, { machine: { commit, changed, at } }: Measured<unknown>): string {
+  return `Commit \`${commit}\`${changed ? ' with changes' : ''}, ${at}. To repeat this table alone: \`npm run bench:scale -- --only ${table}\`.`;
+}
+
+function listingCells({ wallMs, cpuMs, calls }: ListingCost): string[] {
+  return [`${whole(wallMs)} ms`, whole(calls), ms(cpuMs)];
 }
 
 function sizes({ jobs, instances }: ScaleResult): string[] {

@@ -69,4 +69,14 @@ export const systems: readonly System[] = [
     like: 'dev',
     handOverDelayMs: 1_000,
   }),
+  cronlease({
+    name: 'cronlease-postgres',
+    title: 'cronlease on PostgreSQL',
+    ...{ like: 'dev', backend: 'postgres' },
+  }),
+  cronlease({
+    name: 'cronlease-redis',
+    title: 'cronlease on Redis',
+    ...{ like: 'dev', backend: 'redis' },
+  }),
 ];

@@ -21,7 +21,7 @@ param containerName string
 @description('Further containers, which the jobs write to.')
 param jobContainers string[]
 
-@description('The number of days for which ledger records, logs and the audit trail are kept.')
+@description('The number of days for which ledger records, logs, notices and the audit trail are kept.')
 param keepDays int
 
 @description('Turns public access off.')
@@ -112,7 +112,7 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
               // Logs are append blobs, for which the service offers this action alone.
               blobTypes: ['blockBlob', 'appendBlob']
               // Never jobs/: a job whose row was deleted starts anew.
-              prefixMatch: ['${containerName}/runs/', '${containerName}/requests/', '${containerName}/logs/', '${containerName}/audit/']
+              prefixMatch: ['${containerName}/runs/', '${containerName}/requests/', '${containerName}/logs/', '${containerName}/audit/', '${containerName}/notices/']
             }
             actions: {
               baseBlob: {

@@ -38,8 +38,23 @@ param zoneRedundant bool
 @description('The most instances that the app may have.')
 param maximumInstanceCount int
 
+@description('Whether metrics and traces of the jobs are sent, as in CRONLEASE_TELEMETRY.')
+param telemetry string
+
 @description('Regular expressions for secrets in what the jobs log.')
 param redact string[]
+
+@description('The URI of a secret in a key vault with the receivers of notices, as in CRONLEASE_RECEIVERS. Empty: none.')
+param receiversUri string
+
+@description('The URI of a secret in a key vault with the addresses that jobs ping, as in CRONLEASE_PINGS. Empty: none.')
+param pingsUri string
+
+@description('The hosts to which notices and pings may go.')
+param notifyHosts string[]
+
+@description('The address of the dashboard as people reach it.')
+param publicUrl string
 
 @description('Client id of the Entra application for the API. Empty: closed to everybody.')
 param authClientId string
@@ -291,7 +306,12 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
         { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
         { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
         { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
+        { name: 'CRONLEASE_TELEMETRY', value: telemetry }
         { name: 'CRONLEASE_REDACT', value: string(redact) }
+        { name: 'CRONLEASE_RECEIVERS', value: empty(receiversUri) ? '' : '@Microsoft.KeyVault(SecretUri=${receiversUri})' }
+        { name: 'CRONLEASE_PINGS', value: empty(pingsUri) ? '' : '@Microsoft.KeyVault(SecretUri=${pingsUri})' }
+        { name: 'CRONLEASE_NOTIFY_HOSTS', value: join(notifyHosts, ',') }
+        { name: 'CRONLEASE_PUBLIC_URL', value: publicUrl }
         { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
         { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }
         { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }

@@ -1,6 +1,6 @@
 import { acknowledge, unacknowledge } from '../operator/acknowledge';
 import { listedAcknowledgement } from '../operator/job-status';
-import type { OperateOptions } from './operate';
+import type { OperateOptions, ReasonedOptions } from './operate';
 import { targetOf } from './operate';
 import { OK, print, printJson } from './output';
 import { userName } from './person';
@@ -43,10 +43,10 @@ export async function ack(job: string, options: AckOptions): Promise<number> {
 }
 
 /** `cronlease unack`: removes the acknowledgement. */
-export async function unack(job: string, options: OperateOptions): Promise<number> {
+export async function unack(job: string, options: ReasonedOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
   const { name } = subject;
-  const removed = await recordedChange(store, { action: 'unack', target: name }, async () => {
+  const removed = await recordedChange(store, { action: 'unack', target: name, reason: options.note }, async () => {
     const result = listedAcknowledgement(await unacknowledge(store, subject));
     return { result, before: result, after: null };
   });

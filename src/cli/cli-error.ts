@@ -9,7 +9,16 @@ export class CliError extends Error {
   override readonly name = 'CliError';
 
   constructor(
-    readonly code: 'NoStorage' | 'NoJobsFile' | 'NotConfirmed' | 'NoRevision' | 'NoPrices',
+    readonly code:
+      | 'NoStorage'
+      | 'NoJobsFile'
+      | 'NotConfirmed'
+      | 'NoRevision'
+      | 'NoPrices'
+      | 'NoReceiver'
+      | 'NoSource'
+      | 'NothingImported'
+      | 'FileExists',
     message: string,
     options?: ErrorOptions,
   ) {

@@ -24,11 +24,21 @@ export async function confirmYes(question: string, yes: boolean, terminal: Termi
   throw new CliError('NotConfirmed', 'nothing was done: it was not confirmed with "yes"');
 }
 
-/** The answer; empty where the input ends. */
+/** The answer to a question; undefined if there is no terminal to ask on. */
+export async function askYes(question: string, terminal: Terminal = TERMINAL): Promise<boolean | undefined> {
+  if (terminal.input.isTTY !== true) return undefined;
+  return /^y(?:es)?$/i.test(await answerTo(question, terminal));
+}
+
 async function ask(question: string, terminal: Terminal): Promise<string> {
   if (terminal.input.isTTY !== true) {
     throw new CliError('NotConfirmed', 'nothing was done: this is no terminal to confirm on. Add --yes to go ahead');
   }
+  return answerTo(question, terminal);
+}
+
+/** The answer; empty where the input ends. */
+async function answerTo(question: string, terminal: Terminal): Promise<string> {
   const lines = createInterface({ input: terminal.input, output: terminal.output });
   try {
     const ended = new Promise<string>((resolve) => {

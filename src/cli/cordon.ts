@@ -11,6 +11,7 @@ import type { TimeOptions } from './time';
 import { timesOf } from './time';
 
 export interface UncordonOptions extends StorageOptions, TimeOptions {
+  readonly note?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
@@ -48,7 +49,7 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
 /** `cronlease uncordon`: lets a deployment claim again. */
 export async function uncordon(deployment: string, options: UncordonOptions): Promise<number> {
   const store = openStore(options);
-  const what = { action: 'uncordon', target: deployment } as const;
+  const what = { action: 'uncordon', target: deployment, reason: options.note } as const;
   const { by, note, since } = await recordedChange(store, what, async () => {
     const result = await uncordonDeployment(store, deployment);
     return { result, before: shown(result), after: null };

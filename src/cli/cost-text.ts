@@ -121,7 +121,7 @@ function sharedTable(shared: readonly SharedCost[], money: Money): readonly stri
   );
 }
 
-function assumptions({ extrapolated }: CostEstimate, { assumed, prices }: Basis): readonly string[] {
+function assumptions({ extrapolated, callsPerNotice }: CostEstimate, { assumed, prices }: Basis): readonly string[] {
   const { deployments, memoryGb, alwaysReady, durationMs, items } = assumed;
   const apps = deployments === 1 ? '1 deployment' : `${deployments} deployments`;
   const fanOut =
@@ -129,7 +129,9 @@ function assumptions({ extrapolated }: CostEstimate, { assumed, prices }: Basis)
   const checked = prices.checked ? '' : ', NOT checked: see --prices';
   return [
     `Assumed: ${apps} of ${memoryGb * 1024} MB, ${alwaysReady} always ready each, handlers of ${formatDuration(durationMs)},`,
-    `no retries, ${fanOut}. Alerts, network and stored bytes are left out.`,
+    `no retries, ${fanOut}${callsPerNotice === undefined ? '' : `, no notices (each: ${callsPerNotice} calls)`}.`,
+    'Calls to storage are priced as calls to blobs.',
+    'Alerts, network and stored bytes are left out.',
     `Prices: ${prices.currency}, ${prices.region}, of ${prices.asOf}${checked}.`,
     ...(extrapolated === 0 ? [] : [`Due times of ${whole(extrapolated)} jobs were counted for a part of the month.`]),
   ];

@@ -103,7 +103,7 @@ function itemsOf(texts: readonly string[], jobs: readonly JobSpec[]): ReadonlyMa
 }
 
 function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object {
-  const { jobs, shared, jobsCost, total, storageCalls, extrapolated } = estimate;
+  const { jobs, shared, jobsCost, total, storageCalls, callsPerNotice = null, extrapolated } = estimate;
   const { currency, region, asOf, checked } = prices;
   return {
     month: { days: 30 },
@@ -114,11 +114,11 @@ function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object 
       alwaysReady: assumed.alwaysReady,
       duration: formatDuration(assumed.durationMs),
       items: Object.fromEntries(assumed.items),
-      retries: 0,
+      ...{ retries: 0, notices: 0 },
       jobsCountedInPart: extrapolated,
     },
     total,
-    storageCalls,
+    ...{ storageCalls, callsPerNotice },
     jobsCost,
     jobs,
     shared,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ConfigError } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import { readJsonFile } from '../config/read-file';
-import { isRecord } from '../config/schema';
+import { isRecord } from '../config/readers';
 import { valueAt } from '../config/zod-issues';
 import type { JobsFile } from '../core/job';
 import { actualTime } from '../core/job';

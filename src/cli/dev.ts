@@ -8,6 +8,7 @@ import { UsageError } from './cli-error';
 import { devJobs } from './dev-jobs';
 import { putSamples, readSamples } from './samples';
 import type { Samples } from './samples';
+import { isStoreUrl } from '../stores/open';
 import { openStore } from './storage';
 import type { TimeOptions } from './time';
 
@@ -30,6 +31,12 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   const durationMs = duration === undefined ? undefined : parseDuration(duration);
   if (duration !== undefined && (durationMs === undefined || durationMs === 0)) {
     throw new UsageError(`--duration ${JSON.stringify(duration)} is not a duration: write it as 30s, 10m or 1h30m`);
+  }
+  if (
+    samples !== undefined &&
+    (['postgres', 'redis'].includes(options.storage ?? '') || isStoreUrl(options.storage ?? ''))
+  ) {
+    throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');
   }
   const found = samples === undefined ? undefined : readSamples(samples, moreJobs);
   const jobs = devJobs({ app: path.resolve(options.app ?? '.'), file, more: moreJobs });

@@ -145,6 +145,17 @@ export function wrapped(groups: readonly (readonly Span[])[], width: number): re
   return lines.map((line) => paint(fitLine(line, width)));
 }
 
+/** A text in lines of whole words, those after the first one indented. A word that is too long has a line of its own. */
+export function wordLines(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const longer = lines.length === 0 ? word : `${lines.at(-1) ?? ''} ${word}`;
+    if (widthOf(longer) <= width) lines.splice(-1, 1, longer);
+    else lines.push(`  ${word}`);
+  }
+  return lines;
+}
+
 export function paint(parts: readonly Span[]): string {
   return parts.map(({ text, format }) => (format === undefined ? text : style(format, text))).join('');
 }

@@ -37,19 +37,32 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
   }
   const request = { job: name, revision: file.jobsFile.revision, endRun: options.endRun === true };
   const what = { action: 'forget', target: job } as const;
-  const { forgottenAt, already, endedRun } = await recordedChange(desk.store, what, async () => {
+  const { forgottenAt, already, endedRun, dropped } = await recordedChange(desk.store, what, async () => {
     const result = await forgetJob(desk, request);
-    const after = { forgottenAt: new Date(result.forgottenAt).toISOString(), endedRun: result.endedRun ?? null };
+    const after = {
+      forgottenAt: new Date(result.forgottenAt).toISOString(),
+      endedRun: result.endedRun ?? null,
+      droppedNotices: result.dropped,
+    };
     return { result, after };
   });
   await warnOfOthers(desk.store, file, job);
   if (options.json) {
-    printJson({ job, forgottenAt: new Date(forgottenAt).toISOString(), already, endedRun: endedRun ?? null });
+    const droppedNotices = dropped;
+    printJson({
+      ...{ job, forgottenAt: new Date(forgottenAt).toISOString(), already, endedRun: endedRun ?? null, droppedNotices },
+    });
     return OK;
   }
   const ended = endedRun === undefined ? '' : ` Run ${endedRun} is recorded as cancelled.`;
   const since = already ? `was forgotten at ${timesOf(options)(forgottenAt)} already` : 'is forgotten';
-  print(`${job} ${since}. Its ledger and its token stay. If a file has the job again, it counts as a new one.${ended}`);
+  const unsent = dropped.map(
+    ({ change, runId }) =>
+      ` The notice "${change}" of run ${runId} is dropped: its holder died before it, and no file names its receivers now.`,
+  );
+  print(
+    `${job} ${since}. Its ledger and its token stay. If a file has the job again, it counts as a new one.${ended}${unsent.join('')}`,
+  );
   return OK;
 }
 

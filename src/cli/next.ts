@@ -1,9 +1,10 @@
 import type { LoadedJobs } from '../config/load';
-import { ALL_JOBS } from '../config/schema';
+import { ALL_JOBS } from '../config/readers';
 import type { EpochMs } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
+import { waitsFor } from '../core/requires';
 import { isUtc } from '../core/show-time';
 import { dueTimesAfter } from '../operator/plan/starts';
 import { UsageError } from './cli-error';
@@ -59,9 +60,11 @@ function specsOf(loaded: LoadedJobs, job: string | undefined, options: NextOptio
 }
 
 function paragraph({ spec, occurrences }: Upcoming, show: ShowTime): string {
+  const words = waitsFor(spec);
   const notes = [
     ...(spec.tags.length === 0 ? [] : [`tags ${spec.tags.join(', ')}`]),
     ...(spec.enabled ? [] : ['disabled in the file: none of these will run']),
+    ...(words === undefined ? [] : [`each ${words}`]),
     ...(spec.offsetMs === 0 ? [] : [`each starts ${formatDuration(spec.offsetMs)} later, by "spread"`]),
   ];
   const title = `${style('bold', spec.name)}  ${spec.schedule}  ${spec.timeZone}`;

@@ -15,10 +15,15 @@ export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions
   readonly json?: boolean | undefined;
 }
 
+/** Options of a command whose change may have a reason. */
+export interface ReasonedOptions extends OperateOptions {
+  readonly note?: string | undefined;
+}
+
 /** `cronlease cancel`: asks for the end of the run that is in progress. */
-export async function cancel(job: string, options: OperateOptions): Promise<number> {
+export async function cancel(job: string, options: ReasonedOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
-  const what = { action: 'cancel', target: subject.name } as const;
+  const what = { action: 'cancel', target: subject.name, reason: options.note } as const;
   const { runId, requestedAt, endedBy } = await recordedChange(store, what, async () => {
     const result = await cancelRun(store, subject);
     return { result, before: { runId: result.runId }, after: { cancelling: result.runId } };

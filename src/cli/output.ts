@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { styleText } from 'node:util';
 import { oneLine, printable, printableJson } from '../core/text';
@@ -20,7 +21,13 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
 ];
 
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */
-export const OWN = path.join(__dirname, '../../..');
+export const OWN = packageAbove(__dirname);
+
+/** The nearest folder above with a package.json. A build may lie at any depth below it. */
+function packageAbove(folder: string): string {
+  const parent = path.dirname(folder);
+  return existsSync(path.join(folder, 'package.json')) || parent === folder ? folder : packageAbove(parent);
+}
 
 export type Style = Parameters<typeof styleText>[0];
 

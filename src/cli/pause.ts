@@ -22,6 +22,10 @@ export interface PauseOptions extends ManyOptions {
   readonly until?: string | undefined;
 }
 
+export interface ResumeOptions extends ManyOptions {
+  readonly note?: string | undefined;
+}
+
 /** `cronlease pause`: starts nothing new from now on. */
 export async function pause(jobs: readonly string[], options: PauseOptions): Promise<number> {
   const note = options.note.trim();
@@ -74,14 +78,15 @@ function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): r
 }
 
 /** `cronlease resume`: ends the pause. */
-export function resume(jobs: readonly string[], options: ManyOptions): Promise<number> {
+export function resume(jobs: readonly string[], options: ResumeOptions): Promise<number> {
   return actOnJobs(jobs, options, {
     verb: 'Resume',
     isDone: (control, now) => currentPause(control, now) === undefined,
     done: { code: 'NotPaused', state: 'not paused' },
     async act({ store, subject }) {
       const { name } = subject;
-      const { by, note, since, until } = await recordedChange(store, { action: 'resume', target: name }, async () => {
+      const what = { action: 'resume', target: name, reason: options.note } as const;
+      const { by, note, since, until } = await recordedChange(store, what, async () => {
         const result = await resumeJob(store, subject);
         return { result, before: shown({ ...result, until: undefined }), after: shown(result) };
       });

@@ -7,6 +7,7 @@ import type { JobChange, JobSide } from '../operator/plan/compare';
 import type { Plan } from '../operator/plan/plan';
 import type { Column } from './fit';
 import { fittedTable } from './fit';
+import { folded } from './fold';
 import { style } from './output';
 import type { ShowTime } from './time';
 import { noDueTimes, wallClock } from './time';
@@ -33,11 +34,18 @@ export function planText(plan: Plan, { from, to, specs }: Shown, show: ShowTime)
     ...(starts.length === 0 ? [] : ['', ...startTable(starts, show)]),
     ...left.flatMap((line) => folded(line)),
     ...(busiest.length === 0 ? [] : ['', style('bold', 'Fullest minutes')]),
-    ...busiest.map(({ minute, jobs }) => `${show(minute)}  ${number(jobs)} jobs start`),
+    ...busiest.flatMap((pileUp) => folded(pileUpText(pileUp, show))),
     ...(clocks.length === 0 ? [] : ['', style('bold', 'Changes of clocks')]),
     ...clocks.flatMap(({ spec, change }) => folded(`${change.wall.slice(0, 10)}  ${spec.name}: ${clockNote(change)}`)),
     ...(touched.length > clocks.length ? [`and ${number(touched.length - clocks.length)} more`] : []),
   ];
+}
+
+function pileUpText({ minute, jobs, groups }: Plan['busiest'][number], show: ShowTime): string {
+  const parts = groups.map(
+    ({ name, jobs: count, maxParallel }) => `${number(count)} of group "${name}", which run ${maxParallel} at a time`,
+  );
+  return [`${show(minute)}  ${number(jobs)} jobs start`, ...parts].join('; ');
 }
 
 /** What the list does not hold, as sentences. */
@@ -78,11 +86,14 @@ function startTable(starts: Plan['starts'], show: ShowTime): readonly string[] {
       column('JOB', ({ spec }) => spec.name),
       column('BY ITS CLOCKS', ({ spec, runsAt }) => (isUtc(spec.timeZone) ? '' : wallClock(runsAt, spec.timeZone))),
       column('DUE', ({ scheduledFor, runsAt }) => (scheduledFor === runsAt ? '' : show(scheduledFor))),
+      column('AFTER', ({ spec }) => spec.requires.join(', ')),
     ],
     [
+      ['AFTER', 12],
       ['JOB', 20],
       ['DUE', 0],
       ['BY ITS CLOCKS', 0],
+      ['AFTER', 0],
       ['JOB', 10],
     ],
     WIDTH,
@@ -133,21 +144,6 @@ function sideText(name: string, side: JobSide | undefined, show: ShowTime): read
     return `          ${show(at)}${isUtc(spec.timeZone) ? '' : `  ${wallClock(at, spec.timeZone)}`}`;
   });
   return [...folded(head, 10), ...(times.length === 0 ? [`          ${noDueTimes(spec)}`] : times)];
-}
-
-/** A text in lines of at most 80 columns; those after the first are indented. */
-function folded(text: string, indent = 2): readonly string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/(?<=\S) (?=\S)/)) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (line === '' || longer.length <= WIDTH) line = longer;
-    else {
-      lines.push(line);
-      line = ' '.repeat(indent) + word;
-    }
-  }
-  return [...lines, line];
 }
 
 function number(count: number): string {

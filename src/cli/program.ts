@@ -4,10 +4,12 @@ import type { Done } from './commands/command';
 import { addOffline } from './commands/offline';
 import { addPlanning } from './commands/planning';
 import { addHistory, addLogs, addStatus } from './commands/history';
+import { addBackfill } from './commands/backfill';
 import { addAcknowledgements, addPauses, addRequests } from './commands/jobs';
 import { addFleet } from './commands/deployments';
-import { addMending, addRecover } from './commands/mending';
-import { addCompletion, addDev, addDrill } from './commands/local';
+import { addMending, addMigrate, addRecover, addShards } from './commands/mending';
+import { addCompletion, addDev, addDrill, addImport, addInit } from './commands/local';
+import { addNotices } from './commands/notices';
 import { EXIT_CODES } from './output';
 
 const MAIN_HELP = `
@@ -20,8 +22,8 @@ Examples:
 
 Storage, the first of these that is set:
   1. --storage: a connection string, or https://ACCOUNT.blob.core.windows.net
-     if you are signed in with "az login"
-  2. CRONLEASE_STORAGE (a connection string) or
+     if you are signed in with "az login", or postgres://USER@HOST/DATABASE
+  2. CRONLEASE_STORAGE (a connection string, postgres://… or rediss://…) or
      CRONLEASE_STORAGE__blobServiceUri (a URL, for an identity)
   3. the storage of "cronlease dev", while it runs in the current folder
 Container: --container, or else CRONLEASE_CONTAINER, or else "cronlease".
@@ -53,13 +55,19 @@ export function createProgram(done: Done): Command {
   addHistory(program, done);
   addLogs(program, done);
   addRequests(program, done);
+  addBackfill(program, done);
   addPauses(program, done);
   addAcknowledgements(program, done);
   addFleet(program, done);
   addMending(program, done);
   addRecover(program, done);
+  addShards(program, done);
+  addMigrate(program, done);
+  addNotices(program, done);
   addDev(program, done);
   addDrill(program, done);
+  addInit(program, done);
+  addImport(program, done);
   addCompletion(program, done);
   return program;
 }

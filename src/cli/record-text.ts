@@ -52,6 +52,13 @@ export function deployment({ attempts }: ShownRecord): string {
   return oneLine(attempts.at(-1)?.deployment ?? '');
 }
 
+/** Who asked for the run, from where and why, on one line. Undefined: nobody did. */
+export function askedBy({ origin }: ShownRecord): string | undefined {
+  if (origin === undefined) return undefined;
+  const why = origin.reason === undefined ? '' : `: ${origin.reason}`;
+  return oneLine(`by ${origin.actor} (${origin.channel})${why}`);
+}
+
 /** The error of the last attempt, on one line. */
 export function lastError({ attempts }: ShownRecord): string | undefined {
   const error = attempts.at(-1)?.error;

@@ -85,7 +85,7 @@ function text({ jobs, elections, until, applied, refused }: Report, show: ShowTi
 
 function lines(job: JobRecovery, show: ShowTime): readonly string[] {
   if (job.kind === 'refused') return [`${style('bold', job.job)}  ${style('red', 'not done')}: ${job.problem}`];
-  const { token, cursor, run, stretches, abandoned, inFile, isNew } = job;
+  const { token, cursor, run, stretches, abandoned, notices, inFile, isNew } = job;
   const moved = cursor.from === cursor.to ? show(cursor.to) : `${show(cursor.from)} -> ${show(cursor.to)}`;
   return [
     `${style('bold', job.job)}  token ${token.from} -> ${token.to}, cursor ${moved}`,
@@ -96,6 +96,7 @@ function lines(job: JobRecovery, show: ShowTime): readonly string[] {
     ...(run === undefined ? [] : [`  run ${run.runId} ${becomes(run)}`]),
     ...stretches.map((stretch) => `  ${stretchText(stretch, show)}`),
     ...abandoned.map((runId) => `  run ${runId} had begun, and its end is lost: failed (failedOver)`),
+    ...notices.map((notice) => `  ${noticeText(notice)}`),
   ];
 }
 
@@ -131,10 +132,17 @@ function stretchText({ fate, reason, from, through, count, request }: Stretch, s
   return `${what}: ${fate} (${reason})`;
 }
 
+function noticeText({ change, runId, to }: Recovered['notices'][number]): string {
+  const what = `the notice "${change}" of run ${runId}`;
+  return to.length === 0
+    ? `${what} is dropped: the jobs file names no receivers for this job`
+    : `${what} was not created: the first deployment that ticks sends it to ${to.join(', ')}`;
+}
+
 /** The JSON of one job. */
 function shape(job: JobRecovery): object {
   if (job.kind === 'refused') return { job: job.job, error: { code: job.code, message: job.problem } };
-  const { inFile, isNew, token, cursor, run, stretches, abandoned } = job;
+  const { inFile, isNew, token, cursor, run, stretches, abandoned, notices } = job;
   return {
     job: job.job,
     ...{ inFile, isNew, token },
@@ -143,6 +151,7 @@ function shape(job: JobRecovery): object {
     dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
     requests: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
     abandoned,
+    notices: notices.map((notice) => ({ ...notice, dropped: notice.to.length === 0 })),
   };
 }
 

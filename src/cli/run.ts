@@ -3,6 +3,7 @@ import type { EpochMs } from '../core/brand';
 import { sleep } from '../core/clock';
 import type { JobSpec } from '../core/job';
 import { recordKey } from '../core/key';
+import type { Origin } from '../core/origin';
 import type { LeaseStore } from '../lease/store';
 import { StoreUnavailableError } from '../lease/store';
 import { explainRequest } from '../operator/explain';
@@ -14,7 +15,7 @@ import { systemClock } from '../system-clock';
 import { UsageError } from './cli-error';
 import { jobIn, loadFile } from './jobs-file';
 import { followLog } from './logs';
-import type { OperateOptions } from './operate';
+import type { ReasonedOptions } from './operate';
 import { OK, print, printJson, UNSUCCESSFUL, warn } from './output';
 import { userName } from './person';
 import { recordedChange } from './recorded';
@@ -22,7 +23,7 @@ import { lastError, paintOutcome, took } from './record-text';
 import { openStore, withinSweep } from './storage';
 import { parseTime, timeIn, timesOf } from './time';
 
-export interface RunOptions extends OperateOptions {
+export interface RunOptions extends ReasonedOptions {
   readonly input?: string | undefined;
   readonly wait?: boolean | undefined;
   readonly follow?: boolean | undefined;
@@ -32,7 +33,7 @@ export interface RunOptions extends OperateOptions {
 export async function run(job: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   return request(job, 'run', options, (store, { spec }, id) =>
-    requestRun(store, spec, { id, origin: origin(), input }),
+    requestRun(store, spec, { id, origin: origin(options), input }),
   );
 }
 
@@ -42,12 +43,12 @@ export async function rerun(job: string, text: string, options: RunOptions): Pro
   const moment = parseTime(text, 'TIME');
   return request(job, 'rerun', options, (store, { spec, revision }, id) => {
     const time = timeIn(moment, spec.timeZone);
-    return requestRerun(store, spec, revision, { time, id, origin: origin(), input });
+    return requestRerun(store, spec, revision, { time, id, origin: origin(options), input });
   });
 }
 
-function origin(): { readonly actor: string; readonly channel: string } {
-  return { actor: userName(), channel: 'shell' };
+function origin({ note }: RunOptions): Origin {
+  return { actor: userName(), channel: 'shell', ...(note === undefined ? {} : { reason: note }) };
 }
 
 function readInput(text: string | undefined): unknown {
@@ -76,10 +77,14 @@ async function request(
   const wanted: Wanted = { spec: jobIn(file, job, options), revision: file.jobsFile.revision };
   const store = openStore(options);
   const id = shortId();
-  const requested = await recordedChange(store, { action, target: wanted.spec.name }, async () => {
-    const result = await ask(store, wanted, id);
-    return { result, after: { runId: result.runId } };
-  });
+  const requested = await recordedChange(
+    store,
+    { action, target: wanted.spec.name, reason: options.note },
+    async () => {
+      const result = await ask(store, wanted, id);
+      return { result, after: { runId: result.runId } };
+    },
+  );
   const { runId, requestedAt, seen } = requested;
   if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
   const waits = options.wait === true || options.follow === true;

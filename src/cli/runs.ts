@@ -19,7 +19,7 @@ import { fitLine, fittedTable, paint } from './fit';
 import type { FileOptions } from './jobs-file';
 import { atHand, jobsWithTag, loadFile, loadFileIfAny } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
-import { attemptsMade, colourOf, deployment, lastError, lateness, stretch, took } from './record-text';
+import { askedBy, attemptsMade, colourOf, deployment, lastError, lateness, stretch, took } from './record-text';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
 import type { ShowTime, TimeOptions } from './time';
@@ -33,6 +33,7 @@ export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly trigger?: string | undefined;
   readonly actor?: string | undefined;
   readonly channel?: string | undefined;
+  readonly note?: string | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
   readonly cursor?: string | undefined;
@@ -59,6 +60,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     since: since?.(listing.date, zone),
     until: until?.(listing.date, zone),
     ...{ trigger: options.trigger, actor: options.actor, channel: options.channel },
+    note: options.note,
   };
   const page = await pageOfRuns(store, paged, filter, { limit: options.limit, start });
   const { records, problems } = await recordsOf(store, page.runs, listing);
@@ -81,8 +83,10 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
 }
 
 function isFiltered({ failed, outcome, since, until, cursor, tag, ...options }: RunsOptions): boolean {
-  const { trigger, actor, channel } = options;
-  return [failed, outcome, since, until, cursor, tag, trigger, actor, channel].some((option) => option !== undefined);
+  const { trigger, actor, channel, note } = options;
+  return [failed, outcome, since, until, cursor, tag, trigger, actor, channel, note].some(
+    (option) => option !== undefined,
+  );
 }
 
 function nothing(job: string | undefined, cursor: string | null, filtered: boolean): string {
@@ -115,7 +119,7 @@ function readCursor(text: string): PageStart {
 }
 
 function withoutRow(name: JobName): PagedJob {
-  return { name, spec: undefined, row: undefined, isRunning: false, isUnreadable: false };
+  return { name, spec: undefined, row: undefined, current: undefined, isUnreadable: false };
 }
 
 function isIn(specs: readonly JobSpec[] | undefined): (job: JobName) => boolean {
@@ -164,24 +168,25 @@ function runsTable(records: readonly ShownRecord[], show: ShowTime, width: numbe
     CONCESSIONS,
     width,
   );
-  return [heading, ...records.flatMap((record, index) => [lines[index] ?? '', ...errorLines(record, width)])].join(
+  return [heading, ...records.flatMap((record, index) => [lines[index] ?? '', ...detailLines(record, width)])].join(
     '\n',
   );
 }
 
-function errorLines(record: ShownRecord, width: number): readonly string[] {
+/** Who asked for the run, and its error. */
+function detailLines(record: ShownRecord, width: number): readonly string[] {
   const error = record.outcome === 'succeeded' ? undefined : lastError(record);
-  return error === undefined ? [] : [paint(fitLine([{ text: `    ${error}` }], width))];
+  const details = [askedBy(record), error].filter((text) => text !== undefined);
+  return details.map((text) => paint(fitLine([{ text: `    ${text}` }], width)));
 }
 
 /** Anything unusual about the run. */
 function notes(record: ShownRecord, show: ShowTime): string {
-  const { reason, trigger, origin, overlappedRunId } = record;
+  const { reason, trigger, overlappedRunId } = record;
   const attempts = attemptsMade(record);
   return [
     reason === null || reason === 'completed' ? '' : reason,
     trigger === null || trigger === 'schedule' ? '' : trigger,
-    origin === undefined ? '' : `by ${oneLine(origin.actor)} (${oneLine(origin.channel)})`,
     attempts > 1 ? `attempt ${attempts}` : '',
     stretch(record, show),
     overlappedRunId === undefined ? '' : `during ${overlappedRunId}`,

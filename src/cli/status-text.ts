@@ -6,7 +6,7 @@ import { JOB_STATES } from '../operator/job-status';
 import type { DeploymentStatus, Overview } from '../operator/overview';
 import { isAcknowledged, isFailing, needsAttention } from '../operator/overview';
 import type { Column, Concession, Span } from './fit';
-import { fitLine, fittedTable, paint, wrapped } from './fit';
+import { fitLine, fittedTable, paint, wordLines, wrapped } from './fit';
 import type { Style } from './output';
 import type { ShowTime } from './time';
 
@@ -100,7 +100,7 @@ export function statusLines(overview: Overview, view: StatusView): readonly stri
   const head = [
     ...wrapped([...summary(overview, view), timeGroup(view)], view.width),
     ...overview.problems.map((text) => fit([{ text: `warning: ${text}`, format: 'yellow' }], view)),
-    ...overview.maintenance.map((one) => fit([{ text: maintenanceText(one, view), format: 'yellow' }], view)),
+    ...overview.maintenance.flatMap((one) => maintenanceLines(one, view)),
     '',
   ];
   const below = [...deploymentLines(overview, view), ...legendLines(overview, view), ...hintLines(overview, view)];
@@ -135,9 +135,17 @@ function timeGroup({ now, show, note = '' }: StatusView): readonly Span[] {
   return [{ text: `${show(Math.floor(now / 1000) * 1000)}${note}`, format: 'dim' }];
 }
 
-function maintenanceText({ by, note, since, until, jobs }: Overview['maintenance'][number], view: StatusView): string {
+/** Everybody should read the whole reason. */
+function maintenanceLines(
+  { by, note, since, until, jobs }: Overview['maintenance'][number],
+  view: StatusView,
+): readonly string[] {
   const end = until === null ? '' : ` until ${view.show(Date.parse(until))}`;
-  return `Maintenance of ${jobs} since ${view.show(Date.parse(since))}${end}, by ${by}: ${note}`;
+  const lines = [
+    ...wordLines(oneLine(`Maintenance of ${jobs}, by ${by}: ${note}`), view.width),
+    `  since ${view.show(Date.parse(since))}${end}`,
+  ];
+  return lines.map((text) => fit([{ text, format: 'yellow' }], view));
 }
 
 interface JobLines {
@@ -180,7 +188,8 @@ function spanText(ms: number | null): string {
   return ms === null ? '-' : shortSpan(Math.max(0, ms));
 }
 
-function stateText({ state, currentRun }: JobStatus, { now }: StatusView): string {
+function stateText({ state, currentRun, dueSince }: JobStatus, { now }: StatusView): string {
+  if (state === 'waiting' && dueSince !== null) return `${state} ${showAge(now - Date.parse(dueSince))}`;
   const startedAt = currentRun?.startedAt ?? null;
   if (state !== 'running' || startedAt === null) return state;
   return `${state} ${showAge(now - Date.parse(startedAt))}`;
@@ -209,8 +218,7 @@ function lastRunCell({ lastRun }: JobStatus, { now }: StatusView): readonly Span
   return [{ text: lastRun.outcome ?? 'ended', format: MARKS[outcome]?.format }, { text: ` ${ago}` }];
 }
 
-function nextCell({ dueSince, nextDueAt }: JobStatus, { now }: StatusView): readonly Span[] {
-  if (dueSince !== null) return [{ text: `due ${showAge(now - Date.parse(dueSince))}`, format: 'yellow' }];
+function nextCell({ nextDueAt }: JobStatus, { now }: StatusView): readonly Span[] {
   return [{ text: nextDueAt === null ? '-' : `in ${showAge(Date.parse(nextDueAt) - now)}` }];
 }
 
@@ -226,13 +234,17 @@ function detailOf(job: JobStatus, view: StatusView): string {
 }
 
 function stateDetail(job: JobStatus, view: StatusView): string {
-  const { state, detail, pause, overdueSince, currentRun, failures } = job;
+  const { state, detail, pause, overdueSince, dueSince, currentRun, failures } = job;
   const row = failures > 1 ? [`${failures} failures in a row`] : [];
   switch (state) {
     case 'quarantined':
       return oneLine(detail ?? '');
     case 'overdue':
-      return [...(overdueSince === null ? [] : [`overdue for ${span(overdueSince, view)}`]), ...row].join(', ');
+      return [
+        ...(overdueSince === null ? [] : [`overdue for ${span(overdueSince, view)}`]),
+        ...(dueSince === null ? [] : [`due for ${span(dueSince, view)} and not claimed`]),
+        ...row,
+      ].join(', ');
     case 'paused':
       return pause === null ? '' : oneLine(pauseText(pause, view));
     case 'retrying': {
@@ -250,7 +262,7 @@ function stateDetail(job: JobStatus, view: StatusView): string {
             ...(currentRun.holder === null ? [] : [`on ${currentRun.holder}`]),
             ...row,
           ].join(', ')
-        : row.join(', ');
+        : [...(detail === null ? [] : [detail]), ...row].join(', ');
     case 'idle':
       return [...(view.hasFile && detail !== null ? [detail] : []), ...row].join(', ');
     case 'disabled':

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { formatDuration } from '../core/duration';
 import type { DevFile } from '../local/cluster/dev-file';
 import { readDevFile } from '../local/cluster/dev-file';
+import { shardNames } from '../functions/settings';
+import { dealtStore } from '../lease/dealt-store';
 import type { ElectionStore, LeaseStore } from '../lease/store';
-import type { Trial } from '../lease/trial';
+import type { TriedAccount } from '../operator/doctor/diagnose';
 import type { Desk } from '../operator/take-lease';
 import type { Connection, Settings } from '../stores/open';
 import * as stores from '../stores/open';
@@ -13,7 +15,7 @@ import { CliError, UsageError } from './cli-error';
 import { warn } from './output';
 
 export interface StorageOptions {
-  /** A connection string, or the URL of a blob service for a signed-in user. */
+  /** A connection string, the URL of a blob service for a signed-in user, or the URL of another store. */
   readonly storage?: string | undefined;
   readonly container?: string | undefined;
 }
@@ -30,33 +32,75 @@ const SERVICE_URI = `${SETTING}__blobServiceUri`;
  * of `cronlease dev` that runs in the current folder. Makes no call.
  */
 export function openStore(options: StorageOptions): LeaseStore {
-  return opened(options, stores.openStore);
+  const names = shardsIn(options);
+  return names === undefined ? opened(options, stores.openStore) : dealtStore(openAccounts(options, names));
 }
 
-/** Tries out the caller's rights on the storage. */
-export function tryStorage(options: StorageOptions): Promise<Trial> {
-  return opened(options, (connection) => stores.tryStorage(connection, randomUUID()));
+/** A store for each of these connections, which the environment holds. */
+export function openAccounts(options: StorageOptions, names: readonly string[]): readonly LeaseStore[] {
+  return opened(options, (connection) => stores.openShards(connection, names));
+}
+
+/**
+ * The store whose connection a setting of the environment holds, or the settings that begin with its name.
+ *
+ * @throws StorageSettingsError
+ */
+export function openSetting(name: string, container: string | undefined): LeaseStore {
+  const place = container ?? (process.env['CRONLEASE_CONTAINER'] || stores.DEFAULT_CONTAINER);
+  const [store] = stores.openShards(timed({ settings: process.env, container: place }), [name]);
+  if (store === undefined) throw new CliError('NoStorage', `${name} names no store`);
+  return store;
+}
+
+/** The connections over which the jobs are dealt; undefined: the command line names a storage, or there is only one. */
+export function shardsIn({ storage }: StorageOptions): readonly string[] | undefined {
+  return storage === undefined ? shardNames(process.env, undefined) : undefined;
+}
+
+/** Tries out the caller's rights on the storage, in each account. */
+export async function tryStorage(options: StorageOptions): Promise<readonly TriedAccount[]> {
+  const names = shardsIn(options);
+  if (names === undefined) {
+    const trial = await opened(options, (connection) => stores.tryStorage(connection, randomUUID()));
+    return [{ location: openStore(options).location, trial }];
+  }
+  const locations = openAccounts(options, names).map(({ location }) => location);
+  return opened(options, (connection) =>
+    Promise.all(
+      names.map(async (name, index) => ({
+        location: locations[index] ?? name,
+        trial: await stores.tryStorage(stores.connectionOf(connection, name), randomUUID()),
+      })),
+    ),
+  );
 }
 
 /** For commands that take leases. */
 export function openDesk(options: StorageOptions): Desk {
+  return deskOf(openStore(options));
+}
+
+export function deskOf(store: LeaseStore): Desk {
   const waiting: Desk['waiting'] = (why, ms) => warn(`${why}: waits for ${formatDuration(ms)}`);
-  return { store: openStore(options), clock: systemClock, newId: randomUUID, waiting };
+  return { store, clock: systemClock, newId: randomUUID, waiting };
 }
 
 /** As {@link openDesk}, for the elections in the same container. */
 export function openElections(options: StorageOptions): Desk<ElectionStore> {
-  return { ...openDesk(options), store: opened(options, stores.openElectionStore) };
+  const [first] = shardsIn(options) ?? [];
+  const open = (connection: TimedConnection): ElectionStore =>
+    stores.openElectionStore(first === undefined ? connection : stores.connectionOf(connection, first));
+  return { ...openDesk(options), store: opened(options, open) };
 }
 
 type TimedConnection = Connection & { readonly callTimeoutMs: number };
 
 /** Calls `open` with the storage that the command line names; its errors name the option. */
 function opened<T>(options: StorageOptions, open: (connection: TimedConnection) => T): T {
-  const { settings, container } = whichStorage(options);
-  const callTimeoutMs = settings[SERVICE_URI] ? IDENTITY_TIMEOUT_MS : CALL_TIMEOUT_MS;
+  const connection = timed(whichStorage(options));
   try {
-    return open({ settings, container, clock: systemClock, callTimeoutMs });
+    return open(connection);
   } catch (error) {
     if (!(error instanceof stores.StorageSettingsError)) throw error;
     if (error.code === 'ContainerNameInvalid' && options.container !== undefined) {
@@ -69,13 +113,22 @@ function opened<T>(options: StorageOptions, open: (connection: TimedConnection) 
   }
 }
 
+function timed({ settings, container }: Pick<Connection, 'settings' | 'container'>): TimedConnection {
+  const isIdentity = Object.entries(settings).some(
+    ([name, value]) => name.endsWith('__blobServiceUri') && Boolean(value),
+  );
+  const callTimeoutMs = isIdentity ? IDENTITY_TIMEOUT_MS : CALL_TIMEOUT_MS;
+  return { settings, container, clock: systemClock, callTimeoutMs };
+}
+
 /** The settings for `--storage`. An app's identity settings in the environment do not apply to a person. */
 function named(storage: string): Settings {
+  if (stores.isStoreUrl(storage)) return { [SETTING]: storage };
   if (!/=|^https?:\/\//i.test(storage.trim())) {
     // The message does not repeat the value, which may be a key.
     throw new UsageError(
-      '--storage: this is neither a connection string, such as "UseDevelopmentStorage=true", nor the URL of a blob ' +
-        'service, such as https://ACCOUNT.blob.core.windows.net',
+      '--storage: this is no connection string, such as "UseDevelopmentStorage=true", and no URL of a store, such as ' +
+        'https://ACCOUNT.blob.core.windows.net or postgres://USER@HOST/DATABASE',
     );
   }
   if (!/^https?:\/\//i.test(storage.trim())) return { [SETTING]: storage };
@@ -102,7 +155,8 @@ export function withinSweep(options: StorageOptions): string {
 
 function isSet(env: NodeJS.ProcessEnv): boolean {
   return Object.entries(env).some(
-    ([name, value]) => (name === SETTING || name.startsWith(`${SETTING}__`)) && Boolean(value),
+    ([name, value]) =>
+      (name === SETTING || name === 'CRONLEASE_SHARDS' || name.startsWith(`${SETTING}__`)) && Boolean(value),
   );
 }
 
@@ -119,7 +173,7 @@ function whichStorage(options: StorageOptions): { readonly settings: Settings; r
     'NoStorage',
     'no storage is named. Name it in one of three ways: --storage with a connection string, or with the URL of a ' +
       'blob service if you are signed in to Azure; the environment variable ' +
-      `${SETTING} (a connection string) or ${SETTING}__blobServiceUri (a URL, for an identity); or run "cronlease dev" ` +
+      `${SETTING} (a connection string or postgres://…) or ${SETTING}__blobServiceUri (a URL, for an identity); or run "cronlease dev" ` +
       'in this folder, and its storage is used.',
   );
 }

@@ -55,7 +55,8 @@ export function timeIn(moment: Moment, timeZone: string): EpochMs {
 export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
   if (text === undefined) return () => undefined;
   const duration = parseDuration(text.trim());
-  if (duration !== undefined) return () => now + duration;
+  // A whole second, as people write times.
+  if (duration !== undefined) return () => Math.ceil((now + duration) / 1_000) * 1_000;
   const moment = parseTime(text, '--until');
   return (timeZone) => timeIn(moment, timeZone);
 }

@@ -1,5 +1,6 @@
 import { formatDuration } from '../core/duration';
-import { describe, waitedForSlot } from '../operator/describe';
+import { backfilledRuns } from '../operator/backfilled';
+import { describe, firstWaits } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import type { Explanation } from '../operator/explain';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
@@ -7,9 +8,10 @@ import { userFrames } from '../core/stack';
 import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
 import type { FileOptions } from './jobs-file';
+import { folded } from './fold';
 import { jobIn, loadFile } from './jobs-file';
 import { OK, OWN, print, printJson, style, warn } from './output';
-import { lateness, paintOutcome, stretch, took } from './record-text';
+import { askedBy, attemptsMade, deployment, lastError, lateness, paintOutcome, stretch, took } from './record-text';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
 import type { ShowTime, TimeOptions } from './time';
@@ -27,12 +29,15 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
   const spec = jobIn(loaded, job, options);
   const store = openStore(options);
   const explanation = await explainTime(store, spec, loaded.jobsFile.revision, timeIn(moment, spec.timeZone));
+  const backfills = await backfilledRuns(store, explanation);
   for (const warning of explanation.warnings) warn(warning);
   if (options.json) {
     const { due, fate, reason, record } = explanation;
-    printJson({ job, time: new Date(explanation.time).toISOString(), due, outcome: fate, reason, record });
+    const at = new Date(explanation.time).toISOString();
+    printJson({ job, time: at, due, outcome: fate, reason, record, backfills });
   } else {
-    print(text(explanation, timesOf(options), options.verbose === true));
+    const show = timesOf(options);
+    print([text(explanation, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));
   }
   return OK;
 }
@@ -49,19 +54,44 @@ function text(explanation: Explanation, show: ShowTime, verbose: boolean): strin
   ].join('\n');
 }
 
+/** The runs of the due time in back-fills, in at most 80 columns. */
+export function backfillText(backfills: readonly ShownRecord[], show: ShowTime): readonly string[] {
+  return backfills.flatMap((record) => {
+    const { outcome, reason, runId, startedAt, endedAt } = record;
+    const why = reason === null ? '' : ` (${reason})`;
+    const facts: (readonly [string, string])[] = [
+      ['run', runId],
+      ['asked', askedBy(record) ?? ''],
+      ['started', startedAt === null ? '' : show(Date.parse(startedAt))],
+      ['ended', endedAt === null ? '' : `${show(Date.parse(endedAt))}, took ${took(record) || '0 ms'}`],
+      ['attempts', `${String(attemptsMade(record))}, the last on ${deployment(record)}`],
+      ['error', lastError(record) ?? ''],
+    ];
+    const lines = facts
+      .filter(([name, value]) => value !== '' && (name !== 'attempts' || record.attempts.length > 0))
+      .flatMap(([name, value]) => folded(`  ${name.padEnd(8)} ${value}`, 11));
+    return ['', `Back-filled: ${paintOutcome(outcome)}${why}`, ...lines];
+  });
+}
+
+function waitFor(waitedMs: number | undefined, what: string): string {
+  return waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
+}
+
 function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): readonly string[] {
   const several = stretch(record, show);
   const at = (iso: string): string => show(Date.parse(iso));
   const started = record.startedAt === null ? '' : at(record.startedAt);
   const late = lateness(record);
-  const waited = waitedForSlot(record);
-  const forSlot = waited === undefined ? '' : `, ${showSpan(waited)} of it for a free slot`;
+  const { waitedForGroupMs, waitedForSlotMs } = firstWaits(record);
+  const waits = waitFor(waitedForGroupMs, 'a place in its group') + waitFor(waitedForSlotMs, 'a free slot');
   const lines: (readonly [string, string])[] = [
     ['run', several === '' ? record.runId : ''],
     ['stretch', several === '' ? '' : `${at(record.scheduledFor)}, ${several}`],
     ['during', record.overlappedRunId ?? ''],
     ['trigger', record.trigger ?? ''],
-    ['started', late === '' ? started : `${started}, ${late} late${forSlot}`],
+    ['asked', askedBy(record) ?? ''],
+    ['started', late === '' ? started : `${started}, ${late} late${waits}`],
     ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, took ${took(record) || '0 ms'}`],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
   ];

@@ -8,6 +8,7 @@ import { createTransport } from './transport';
 import type {
   Acknowledged,
   Audit,
+  BackfillPlan,
   Calendar,
   Cancelled,
   Cordoned,
@@ -19,6 +20,7 @@ import type {
   Json,
   Lanes,
   Me,
+  OneBackfill,
   OneJob,
   OneRun,
   Paused,
@@ -29,6 +31,8 @@ import type {
   RunLog,
   RunOutcome,
   Runs,
+  StartedBackfill,
+  StoppedBackfill,
   Trigger,
   Version,
   Why,
@@ -52,6 +56,8 @@ export interface RunsQuery {
   readonly actor?: string | undefined;
   /** From where the run was asked for. */
   readonly channel?: 'schedule' | 'shell' | 'browser' | 'key' | 'app' | undefined;
+  /** A text in the reason with which the run was asked for. */
+  readonly note?: string | undefined;
   readonly since?: Time | undefined;
   readonly until?: Time | undefined;
   readonly limit?: number | undefined;
@@ -106,12 +112,32 @@ export interface PlannedEnd {
   readonly until?: string | undefined;
 }
 
+/** The planned work that a resume ends. */
+export interface EndedMaintenance {
+  /** Its `jobs`, as lists show them. Default: those of the choice. */
+  readonly maintenance?: string | undefined;
+}
+
 /** The options of an acknowledgement. */
 export interface AcknowledgeOptions extends ChangeOptions {
   /** What you do about it, for everybody to read. */
   readonly note?: string | undefined;
   /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: with the next success. */
   readonly until?: string | undefined;
+}
+
+/** Past due times to run again. */
+export interface BackfillSpan {
+  /** The oldest due time, or an instant before it. */
+  readonly from: Time;
+  /** The newest due time, or an instant after it. Default: now. */
+  readonly to?: Time | undefined;
+  /** The due times that run first. Default: `oldest`. */
+  readonly order?: 'oldest' | 'newest' | undefined;
+  /** How many run at most: the first ones in the order. */
+  readonly limit?: number | undefined;
+  /** Those that have succeeded run too. */
+  readonly includeSucceeded?: true | undefined;
 }
 
 /** The options of a change with a reason. */
@@ -145,6 +171,14 @@ export interface Client {
   runJob(job: string, options?: RunOptions): Promise<Requested>;
   /** Runs an earlier due time again. Without an input, the run gets the one that it had. */
   rerun(runId: string, options?: RunOptions): Promise<Requested>;
+  /** Lists the due times of a back-fill, without starting it. */
+  planBackfill(job: string, span: BackfillSpan, options?: CallOptions): Promise<BackfillPlan>;
+  /** Runs past due times again, one after another. Those that have succeeded are passed over. */
+  startBackfill(job: string, span: BackfillSpan, options?: ReasonOptions): Promise<StartedBackfill>;
+  /** How far the last back-fill of a job is. */
+  getBackfill(job: string, options?: CallOptions): Promise<OneBackfill>;
+  /** Stops a back-fill. Its run in progress continues. */
+  stopBackfill(job: string, options?: ChangeOptions): Promise<StoppedBackfill>;
   cancelRun(runId: string, options?: ReasonOptions): Promise<Cancelled>;
   pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<Paused>;
   resumeJob(job: string, options?: ReasonOptions): Promise<Resumed>;
@@ -153,7 +187,7 @@ export interface Client {
   unacknowledge(job: string, options?: ChangeOptions): Promise<Acknowledged>;
   /** Pauses several jobs. One that cannot be paused does not keep the others from it. */
   pauseJobs(jobs: JobChoice, note: string, options?: CallOptions & PlannedEnd): Promise<PausedMany>;
-  resumeJobs(jobs: JobChoice, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<PausedMany>;
+  resumeJobs(jobs: JobChoice, options?: Omit<ReasonOptions, 'ifVersion'> & EndedMaintenance): Promise<PausedMany>;
   cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
   uncordonDeployment(deployment: string, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<Cordoned>;
   /** Starts a tick of the deployment that answers, as a second clock. */
@@ -185,6 +219,18 @@ export function createClient(clientOptions: ClientOptions): Client {
     listDeployments: (options) => get('deployments', {}, options),
     runJob: (job, options) => post(`jobs/${part(job)}/runs`, request(options)),
     rerun: (runId, options) => post(`runs/${part(runId)}/rerun`, request(options)),
+    planBackfill: (job, span, options) => get(`jobs/${part(job)}/backfill/plan`, { ...span }, options),
+    startBackfill: (job, { from, to, ...span }, { reason, ...options } = {}) =>
+      post(`jobs/${part(job)}/backfill`, {
+        ...options,
+        body: {
+          ...{ ...span, from: new Date(from).toISOString() },
+          ...(to === undefined ? {} : { to: new Date(to).toISOString() }),
+          ...(reason === undefined ? {} : { reason }),
+        },
+      }),
+    getBackfill: (job, options) => get(`jobs/${part(job)}/backfill`, {}, options),
+    stopBackfill: (job, options = {}) => remove(`jobs/${part(job)}/backfill`, options),
     cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, request(options)),
     pauseJob: (job, note, { until, ...options } = {}) =>
       post(`jobs/${part(job)}/pause`, { ...options, body: { note, ...(until === undefined ? {} : { until }) } }),
@@ -197,8 +243,15 @@ export function createClient(clientOptions: ClientOptions): Client {
     resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, request(options)),
     pauseJobs: (jobs, note, { until, ...options } = {}) =>
       post('pause', { ...options, body: { ...jobs, note, ...(until === undefined ? {} : { until }) } }),
-    resumeJobs: (jobs, { reason, ...options } = {}) =>
-      post('resume', { ...options, body: { ...jobs, ...(reason === undefined ? {} : { reason }) } }),
+    resumeJobs: (jobs, { reason, maintenance, ...options } = {}) =>
+      post('resume', {
+        ...options,
+        body: {
+          ...jobs,
+          ...(reason === undefined ? {} : { reason }),
+          ...(maintenance === undefined ? {} : { maintenance }),
+        },
+      }),
     cordonDeployment: (name, note, options) => post(`deployments/${part(name)}/cordon`, { ...options, body: { note } }),
     uncordonDeployment: (name, options) => post(`deployments/${part(name)}/uncordon`, request(options)),
     poke: (options = {}) => post('poke', options),

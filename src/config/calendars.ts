@@ -9,8 +9,8 @@ import type { RawEntry } from './ical';
 import { IcalError, parseIcal } from './ical';
 import type { ReadFile } from './read-file';
 import type { IssueReport } from './report';
-import type { CalendarEntry } from './schema';
-import { CALENDAR_LIMITS, calendarSchema } from './schema';
+import type { CalendarEntry } from './dates';
+import { CALENDAR_LIMITS, calendarSchema } from './dates';
 
 /** A larger file is no list of holidays. */
 const MOST_BYTES = 1024 * 1024;

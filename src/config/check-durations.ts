@@ -25,6 +25,15 @@ export function timeoutOf({ timeout, schedule }: JobSettings): Millis | undefine
   return timeout ?? (schedule?.kind === 'always' ? undefined : DEFAULT_TIMEOUT);
 }
 
+/** Of the window, this share is left for the claim of a due time whose required jobs were late. */
+const REQUIRE_SHARE = 0.9;
+
+/** How long a due time waits for the jobs that it requires; 0: it requires none. */
+export function requireWithinOf({ requires, requireWithin, catchUpWindow }: JobSettings): Millis {
+  if (requires.length === 0) return 0;
+  return requireWithin ?? Math.floor(catchUpWindow * REQUIRE_SHARE);
+}
+
 /** Checks durations against each other. */
 export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   const hasLease = checkLeaseLength(job, limits.leaseMs);
@@ -47,6 +56,23 @@ export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
       `is so short that one failed hand-over lets a due time expire: the next tick claims it only after the lease of ${formatDuration(settings.lease)}`,
       `write ${formatDuration(reclaim)} or more, or a shorter lease`,
     );
+  }
+  if (hasLease) checkRequireWithin(job, reclaim);
+}
+
+/** A due time that waited for other jobs must still be young enough to be claimed. */
+function checkRequireWithin({ path, settings, wrong, report }: CheckedJob, reclaim: Millis): void {
+  const { requireWithin, catchUpWindow } = settings;
+  if (requireWithin === undefined || wrong.has('requireWithin') || wrong.has('catchUpWindow')) return;
+  const place = [...path, 'requireWithin'];
+  const window = formatDuration(catchUpWindow);
+  const remedy = `write a catchUpWindow of ${formatDuration(requireWithin + reclaim)} or more, or less here`;
+  if (requireWithin >= catchUpWindow) {
+    const effect = `has no effect: a due time expires by catchUpWindow (${window}) first, whatever it waits for`;
+    report.warning(place, effect, remedy);
+  } else if (requireWithin + reclaim > catchUpWindow) {
+    const effect = `leaves little of catchUpWindow (${window}) to claim a due time whose required jobs were late`;
+    report.warning(place, effect, remedy);
   }
 }
 

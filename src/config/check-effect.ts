@@ -4,7 +4,11 @@ import type { JobSettings } from './schema';
 type Schedule = NonNullable<JobSettings['schedule']>;
 
 /** Warns of settings that have no effect with this kind of schedule. */
-export function warnOfNoEffect({ path, settings: { schedule }, given, report }: CheckedJob): void {
+export function warnOfNoEffect({ path, settings, given, wrong, report }: CheckedJob): void {
+  const { schedule, requires } = settings;
+  if (given.has('requireWithin') && requires.length === 0 && !wrong.has('requires')) {
+    report.warning([...path, 'requireWithin'], 'has no effect: the job requires no other', 'leave it out');
+  }
   if (schedule === undefined) return;
   for (const setting of withoutEffect(schedule)) {
     if (!given.has(setting)) continue;

@@ -1,6 +1,7 @@
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import { FLEET } from '../core/fleet';
-import type { JobSpec } from '../core/job';
+import { LAYOUT } from '../core/layout';
+import type { JobGroup, JobSpec } from '../core/job';
 import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
 import { onNominalTimes } from '../core/schedule/exclusion';
 import { scheduleHash } from '../core/schedule/hash';
@@ -9,14 +10,16 @@ import { spreadOffset } from '../core/schedule/spread';
 import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/window';
 import type { Calendar, Calendars } from './calendars';
 import { nearest } from './suggest';
-import { checkDurations, timeoutOf, type DurationLimits } from './check-durations';
+import { checkDurations, requireWithinOf, timeoutOf, type DurationLimits } from './check-durations';
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
 import { warnOfPast } from './check-past';
 import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
+import { notifyOf } from './notify';
 import { addIssues, type IssueReport } from './report';
-import { ALL_JOBS, isJobName, isRecord, jobRemainder, jobSchema, type JobSettings } from './schema';
+import { ALL_JOBS, isJobName, isRecord } from './readers';
+import { jobRemainder, jobSchema, type FileGroups, type FileNotify, type JobSettings } from './schema';
 import { countOf, toConfigIssues } from './zod-issues';
 
 export interface JobLimits extends DurationLimits {
@@ -24,6 +27,9 @@ export interface JobLimits extends DurationLimits {
   readonly now?: EpochMs | undefined;
   /** Undefined: they could not be read, which has been reported. */
   readonly calendars: Calendars | undefined;
+  /** The file's `notify`. */
+  readonly notify: FileNotify;
+  readonly groups: FileGroups;
 }
 
 /** Checks one job and reports every error; undefined if there is one. */
@@ -45,6 +51,12 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
       'has a name that is reserved: cronlease keeps the commands for deployments under it',
       'give it another name, such as "fleet"',
     );
+  if (name === LAYOUT)
+    report.error(
+      path,
+      'has a name that is reserved: cronlease keeps the list of storage accounts under it',
+      'give it another name, such as "layout"',
+    );
   if (!isRecord(raw)) {
     report.error(path, 'is not an object', 'write an object of settings: {"schedule": "0 3 * * *"}');
     return undefined;
@@ -60,7 +72,14 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   checkDurations(job, limits);
   warnOfNoEffect(job);
   if (!isNamed || compiled === undefined || used === undefined || report.errors.count > errorsBefore) return undefined;
-  return specOf(name, job.settings, { compiled, offsetMs, calendars: used.map(({ calendar }) => calendar) });
+  const { notify, groups } = limits;
+  return specOf(name, job.settings, {
+    compiled,
+    offsetMs,
+    notify,
+    groups,
+    calendars: used.map(({ calendar }) => calendar),
+  });
 }
 
 function asJobName(name: string): string {
@@ -164,12 +183,14 @@ interface Compiled {
   readonly compiled: CompiledSchedule;
   readonly offsetMs: Millis;
   readonly calendars: readonly Calendar[];
+  readonly notify: FileNotify;
+  readonly groups: FileGroups;
 }
 
 function specOf(
   name: JobName,
   settings: JobSettings,
-  { compiled, offsetMs, calendars }: Compiled,
+  { compiled, offsetMs, calendars, notify, groups }: Compiled,
 ): JobSpec | undefined {
   const { schedule, timeZone, dst, between, spread, enabled, retry } = settings;
   const { kind, at, timetable } = compiled;
@@ -185,6 +206,9 @@ function specOf(
     catchUp: settings.catchUp,
     catchUpWindowMs: settings.catchUpWindow,
     overlap: settings.overlap,
+    requires: settings.requires.filter(isJobName),
+    requireWithinMs: requireWithinOf(settings),
+    group: groupOf(settings.group, groups),
     priority: settings.priority,
     timeoutMs: timeoutOf(settings),
     stallAfterMs: settings.stallAfter,
@@ -199,6 +223,8 @@ function specOf(
     leaseMs: settings.lease,
     pauseAfterFailures: settings.pauseAfterFailures,
     alertAfterMs: settings.alertAfter,
+    notify: notifyOf(settings.notify, notify),
+    ping: settings.ping,
     keepMs: settings.keep,
     logs: settings.logs,
     input: settings.input,
@@ -215,4 +241,9 @@ function specOf(
       yearly: calendars.flatMap(({ yearly }) => yearly),
     }),
   };
+}
+
+function groupOf(name: string | undefined, groups: FileGroups): JobGroup | undefined {
+  const group = name !== undefined && Object.hasOwn(groups, name) ? groups[name] : undefined;
+  return name === undefined || group === undefined ? undefined : { name, maxParallel: group.maxParallel };
 }

@@ -5,12 +5,15 @@ import type { ReadCalendars } from './calendars';
 import { readCalendars } from './calendars';
 import type { DurationLimits } from './check-durations';
 import { ConfigError, type ConfigIssue } from './config-error';
+import { checkGroups } from './check-groups';
+import { checkRequires, warnOfRareRequired } from './check-requires';
 import { checkHandlers, type Registry } from './handlers';
 import { readJob } from './job';
 import type { ReadFile } from './read-file';
 import { readJsonFile } from './read-file';
 import { addIssues, type IssueReport, reportOn } from './report';
-import { isRecord, topSchema } from './schema';
+import { isRecord } from './readers';
+import { type FileGroups, type FileNotify, topSchema } from './schema';
 import { countOf, toConfigIssues, valueAt } from './zod-issues';
 
 export interface LoadOptions {
@@ -56,15 +59,18 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   const report = reportOn(file);
   addIssues(report.errors, duplicates.length, () => duplicates);
 
-  const { revision, jobs, calendars } = readTop(file, report, (parsed) =>
+  const { revision, jobs, calendars, notify, groups } = readTop(file, report, (parsed) =>
     readCalendars(parsed, calendarsIn(file), {
       source: typeof source === 'string' ? resolve(options.baseFolder ?? '', source) : undefined,
       readFile: options.readFile,
       report,
     }),
   );
-  const limits = { ...options, calendars: calendars?.calendars };
+  const limits = { ...options, calendars: calendars?.calendars, notify, groups: groups ?? {} };
   const specs = Object.entries(jobs).flatMap(([job, settings]) => readJob(job, settings, report, limits) ?? []);
+  checkRequires(jobs, report);
+  if (groups !== undefined) checkGroups(jobs, groups, report);
+  warnOfRareRequired(specs, report, options.now);
   const { inputs, errors } =
     options.handlers === undefined
       ? { inputs: new Map<JobName, unknown>(), errors: [] }
@@ -84,6 +90,9 @@ interface Top {
   readonly jobs: Readonly<Record<string, unknown>>;
   /** Undefined if the top is wrong: jobs that use a calendar are then not compiled. */
   readonly calendars: ReadCalendars | undefined;
+  readonly notify: FileNotify;
+  /** Undefined if the top is wrong. */
+  readonly groups: FileGroups | undefined;
 }
 
 /** The file's top. Its jobs are returned even if the top is wrong, so that they are checked too. */
@@ -98,6 +107,8 @@ function readTop(file: unknown, report: IssueReport, read: (parsed: ParsedCalend
     revision: parsed.data?.revision ?? 0,
     jobs: isRecord(jobs) ? jobs : {},
     calendars: parsed.data && read(parsed.data.calendars),
+    notify: parsed.data?.notify ?? {},
+    groups: parsed.data?.groups,
   };
 }
 

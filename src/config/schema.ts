@@ -1,153 +1,11 @@
 import * as z from 'zod';
-import { DURATION_PATTERN, formatDuration, parseDuration } from '../core/duration';
-import type { JobName, Millis } from '../core/brand';
-import { dateWindow, spanOf, type Window } from '../core/schedule/window';
-import { dayOf } from '../core/schedule/calendar';
-import { parseMoment } from '../core/schedule/moment';
+import { NOTICE_TOPICS } from '../core/notify';
 import { parseSchedule } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf, type Zone } from '../core/schedule/zone';
 import { nearest } from './suggest';
-
-const JOB_NAME = /^[a-z0-9-]{1,63}$/;
-
-/** The command line's word for all jobs. */
-export const ALL_JOBS = 'all';
-
-export function isJobName(name: string): name is JobName {
-  return JOB_NAME.test(name);
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-type Context = z.core.$RefinementCtx;
-
-// Patterns are for editors: they catch obvious mistakes while typing. The readers below decide.
-const DAY = String.raw`\d{4}-\d\d-\d\d`;
-const ZONED = String.raw`${DAY}[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)`;
-const MOMENT = String.raw`^(${DAY}(T\d\d:\d\d(:\d\d)?)?|${ZONED})$`;
-const SCHEDULE = String.raw`^\s*(@(hourly|daily|weekly|monthly|yearly|always|manual)|@every\s+[\ddhms]+|@at\s+${ZONED}|[^@\s]\S*(\s+\S+){4,5})\s*$`;
-
-/** Adds an issue with its own remedy; `zod-issues.ts` reads it. */
-function refuse(context: Context, message: string, remedy: string): never {
-  context.issues.push({ code: 'custom', message, input: context.value, params: { remedy } });
-  return z.NEVER;
-}
-
-/** Turns a reader that throws {@link ScheduleError} into one that reports an issue. */
-function reading<Raw, Value>(read: (raw: Raw) => Value): (raw: Raw, context: Context) => Value {
-  return (raw, context) => {
-    try {
-      return read(raw);
-    } catch (error) {
-      if (!(error instanceof ScheduleError)) throw error;
-      return refuse(context, error.message, error.remedy);
-    }
-  };
-}
-
-const DURATION_REMEDY = 'write whole numbers with the units d, h, m, s in that order, such as 45s, 10m, 1h30m or 7d';
-
-function duration(
-  description: string,
-  options: { readonly least?: Millis; readonly most?: Millis; readonly examples?: readonly string[] } = {},
-) {
-  const { least = 1000, most = Infinity, examples = ['45s', '10m', '1h30m', '7d'] } = options;
-  const remedy =
-    most === Infinity
-      ? `write ${formatDuration(least)} or more`
-      : `write ${formatDuration(least)} to ${formatDuration(most)}`;
-  return z
-    .string()
-    .meta({ description, pattern: DURATION_PATTERN.source, examples: [...examples] })
-    .transform((text, context): Millis => {
-      const ms = parseDuration(text);
-      if (ms === undefined) return refuse(context, 'is not a duration', DURATION_REMEDY);
-      if (ms < least) return refuse(context, `is shorter than ${formatDuration(least)}`, remedy);
-      if (ms > most) return refuse(context, `is longer than ${formatDuration(most)}`, remedy);
-      return ms;
-    });
-}
-
-const MOMENT_WORDS = "a date (its start), a local date and time in the job's zone, or RFC 3339 with Z or an offset";
-const MOMENT_EXAMPLES = ['2026-12-24', '2026-12-24T18:00', '2026-12-24T18:00:00Z'];
-
-function moment(description: string) {
-  return z
-    .string()
-    .meta({ description: `${description}: ${MOMENT_WORDS}.`, pattern: MOMENT, examples: MOMENT_EXAMPLES })
-    .transform(reading(parseMoment));
-}
-
-/**
- * Returns the window unchanged. If both borders are local, or both are instants, it rejects a window that runs
- * backwards here, since that needs no zone and is reported even if the job's zone is wrong.
- */
-function inOrder<Borders extends Window>(window: Borders): Borders {
-  const { from, to } = window;
-  if ((from?.kind === 'instant') === (to?.kind === 'instant')) spanOf(window, zoneOf('UTC'));
-  return window;
-}
-
-const exceptedDate = z
-  .string()
-  .meta({ description: 'A whole local day', pattern: `^${DAY}$`, examples: ['2026-12-25'] })
-  .transform(
-    reading((text) => {
-      const date = parseMoment(text);
-      if (date.kind === 'date') return dateWindow(date);
-      throw new ScheduleError('is a time, not a date', 'write a date such as "2026-12-25", or {"from": …, "to": …}');
-    }),
-  );
-
-const exceptedSpan = z
-  .strictObject({ from: moment('Nothing is due from this on'), to: moment('Due again from this on') })
-  .transform(reading(inOrder));
-
-const year = (description: string) => z.int().min(1970).max(9999).meta({ description }).optional();
-
-const exceptedYearly = z.strictObject({
-  yearly: z
-    .string()
-    .meta({
-      description: 'Month and day of a local day, each year',
-      pattern: String.raw`^\d\d-\d\d$`,
-      examples: ['12-25'],
-    })
-    .transform(
-      reading((text) => {
-        const [, month = 0, day = 0] = (/^(\d\d)-(\d\d)$/.exec(text) ?? []).map(Number);
-        // 2024 is a leap year.
-        if (dayOf(2024, month, day) !== undefined) return { month, day };
-        throw new ScheduleError('is not a day of a year', 'write month and day, such as "12-25"');
-      }),
-    ),
-  days: z.int().min(1).max(366).meta({ description: 'The number of days, this one included.' }).prefault(1),
-  since: year('The first year.'),
-  until: year('The last year.'),
-});
-
-/** The most entries of one calendar, and the most calendars. */
-export const CALENDAR_LIMITS = { entries: 5_000, calendars: 100 };
-
-const calendarEntry = z.union([
-  exceptedDate,
-  exceptedSpan,
-  exceptedYearly,
-  z.strictObject({
-    file: z
-      .string()
-      .min(1)
-      .meta({ description: 'An iCalendar file, relative to the jobs file.', examples: ['holidays.ics'] }),
-  }),
-]);
-
-export type CalendarEntry = z.output<typeof calendarEntry>;
-
-/** The entries of one calendar. */
-export const calendarSchema = z.array(calendarEntry).max(CALENDAR_LIMITS.entries);
+import { calendarSchema, exceptedDate, exceptedSpan, inOrder } from './dates';
+import { duration, JOB_NAME, json, moment, reading, SCHEDULE } from './readers';
 
 function knownZone(name: string): Zone {
   try {
@@ -195,6 +53,42 @@ const retry = z
       .prefault('full'),
   })
   .meta({ description: 'How an attempt that failed, timed out or stalled is retried.' });
+
+/** Each required job costs a storage call for a due time. */
+const REQUIRES_AT_MOST = 16;
+/** More runs at once need no limit. */
+const MAX_PARALLEL = 1_000;
+const receiver = z.string().regex(JOB_NAME);
+
+const notifyShape = {
+  to: z
+    .array(receiver)
+    .min(1)
+    .meta({ description: 'The receivers by name. Their addresses are in the app setting `CRONLEASE_RECEIVERS`.' })
+    .optional(),
+  on: z
+    .array(z.enum(NOTICE_TOPICS))
+    .min(1)
+    .meta({
+      description:
+        'What is notified: a `failure`, once for each episode; the `recovery` from it; that the job is `overdue`, and no longer; its `quarantine`, and the end of that; its `pause` after `pauseAfterFailures`. Default: all of them.',
+    })
+    .optional(),
+  after: z
+    .int()
+    .min(1)
+    .meta({ description: 'How many runs in a row must have failed. Attempts never count. Default: 1.' })
+    .optional(),
+  remind: duration(
+    'How often the notice of a failure, or of an overdue job, is repeated while it lasts and nobody has acknowledged it. Default: never.',
+    {
+      least: 60_000,
+      examples: ['1h', '4h', '1d'],
+    },
+  ).optional(),
+};
+
+const notify = z.strictObject(notifyShape);
 
 /** One job: its form in the file, its defaults and its parsed form. */
 export const jobSchema = z
@@ -264,13 +158,34 @@ export const jobSchema = z
           'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.',
       })
       .prefault('skip'),
+    requires: z
+      .array(z.string())
+      .max(REQUIRES_AT_MOST)
+      .meta({
+        description:
+          'Jobs of this file. A due time waits until each of them has succeeded since the previous due time of this job: by a run whose own due time is later than that one, or by a request made after it. Runs by hand do not wait.',
+        examples: [['extract']],
+      })
+      .prefault([]),
+    requireWithin: duration(
+      'How long a due time waits for the jobs that it `requires`. After that it expires. Default: nine tenths of `catchUpWindow`.',
+    ).optional(),
+    group: z
+      .string()
+      .regex(JOB_NAME)
+      .meta({
+        description:
+          "One of the file's `groups`. A run of the job starts only while fewer than `maxParallel` runs of its group are at work, on whatever instances; others wait, by `priority` and then in the order in which they came. Default: none.",
+        examples: ['db'],
+      })
+      .optional(),
     priority: z
       .int()
       .min(0)
       .max(9)
       .meta({
         description:
-          'Which jobs go first where many are due together: 9 first, 0 last. It orders claims, and handlers that wait for a free slot (`CRONLEASE_MAX_CONCURRENT_RUNS`); it does not change when a job is due. The default lies in the middle, so that some jobs can be put first, or last, without a change to the others.',
+          'Which jobs go first where many are due together: 9 first, 0 last. It orders claims, runs that wait for a place in their `group`, and handlers that wait for a free slot (`CRONLEASE_MAX_CONCURRENT_RUNS`); it does not change when a job is due. The default lies in the middle, so that some jobs can be put first, or last, without a change to the others.',
       })
       .prefault(5),
     spread: duration(
@@ -307,6 +222,21 @@ export const jobSchema = z
     alertAfter: duration(
       'A job without a success for this long is overdue, which is logged at each sweep, unless the job is paused or disabled. Default: off.',
     ).optional(),
+    notify: z
+      .union([notify, z.literal(false)])
+      .meta({
+        description:
+          "The receivers of notices about the job's troubles. Its members replace those of the file's `notify`; `false`: none. Default: the file's.",
+      })
+      .optional(),
+    ping: z
+      .string()
+      .regex(JOB_NAME)
+      .meta({
+        description:
+          'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`): somebody else then watches the job. Default: none.',
+      })
+      .optional(),
     keep: duration(
       'How long ledger records and logs are kept. A lifecycle rule deletes them after the longest `keep` of all jobs.',
     ).prefault('90d'),
@@ -354,6 +284,25 @@ const topShape = {
         'The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.',
     })
     .prefault(0),
+  notify: notify
+    .meta({ description: 'The receivers of notices about the troubles of all jobs. Without `to`, nobody is notified.' })
+    .prefault({}),
+  groups: z
+    .record(
+      z.string().regex(JOB_NAME),
+      z.strictObject({
+        maxParallel: z
+          .int()
+          .min(1)
+          .max(MAX_PARALLEL)
+          .meta({ description: 'How many runs of the group are at work at once.' }),
+      }),
+    )
+    .meta({
+      description:
+        'Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that bears three jobs at once. A job that fans out counts once.',
+    })
+    .prefault({}),
   calendars: z
     .record(z.string().regex(JOB_NAME), calendarSchema)
     .meta({
@@ -382,25 +331,10 @@ export const jobRemainder = jobSchema.partial({ schedule: true });
 /** A job as the file has it. */
 export type JobInFile = z.input<typeof jobSchema>;
 
+/** The `notify` of the whole file. */
+export type FileNotify = z.output<typeof notify>;
+
+/** The groups of the file. */
+export type FileGroups = z.output<typeof topSchema>['groups'];
+
 export type JobSettings = z.output<typeof jobRemainder>;
-
-function json(context: { readonly value: unknown; readonly issues: z.core.$ZodRawIssue[] }): void {
-  if (isJson(context.value, 0)) return;
-  context.issues.push({
-    code: 'custom',
-    message: 'is not JSON',
-    input: context.value,
-    params: { remedy: 'use null, true, false, finite numbers, text, lists and plain objects, at most 200 deep' },
-  });
-}
-
-function isJson(value: unknown, depth: number): boolean {
-  if (depth > 200) return false;
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object') return false;
-  if (Array.isArray(value)) return value.every((item) => isJson(item, depth + 1));
-  const prototype: unknown = Object.getPrototypeOf(value);
-  const plain = prototype === null || prototype === Object.prototype;
-  return plain && Object.values(value).every((member) => member === undefined || isJson(member, depth + 1));
-}

@@ -21,6 +21,16 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'calendars.*[].since': 'write a year from 1970, or leave it out',
   'calendars.*[].until': 'write a year from 1970, or leave it out',
   'calendars.*[].file': 'write the path of an iCalendar file, such as "holidays.ics"',
+  groups: 'write an object of groups by name: {"db": {"maxParallel": 3}}',
+  'groups.*': 'name it with 1 to 63 of a-z 0-9 -, and write {"maxParallel": 3}',
+  'groups.*.maxParallel': 'write a whole number from 1 to 1000',
+  notify: 'write {"to": ["ops"], "after": 3, "remind": "4h"}, or some of it; for a job also false',
+  'notify.to': 'write a list of names of receivers, such as ["ops"]',
+  'notify.to[]': 'write 1 to 63 of a-z 0-9 -, such as "ops"',
+  'notify.on': 'write a list of "failure", "recovery", "overdue", "quarantine" and "pause", or leave it out for all',
+  'notify.on[]': 'write "failure", "recovery", "overdue", "quarantine" or "pause"',
+  'notify.after': 'write a whole number from 1',
+  'notify.remind': 'write a duration such as "4h", or leave it out',
   jobs: 'write an object of jobs by name: {"nightly-report": {"schedule": "0 3 * * *"}}',
   schedule: 'write a cron expression such as "0 3 * * *", or @every 90s, @at 2026-12-31T23:00:00Z, @always, @manual',
   timeZone: 'write an IANA name such as "Europe/Lisbon"',
@@ -39,6 +49,10 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   catchUp: 'write "latest", "all" or "none"',
   catchUpWindow: 'write a duration such as "1h"',
   overlap: 'write "skip", "queue" or "cancel"',
+  requires: 'write a list of at most 16 names of jobs, such as ["extract"]',
+  'requires[]': 'write the name of a job of this file',
+  requireWithin: 'write a duration such as "30m", or leave it out',
+  group: 'write the name of one of the file\'s groups, such as "db", or leave it out',
   priority: 'write a whole number from 0 to 9: 9 goes first',
   spread: 'write a duration such as "5m"',
   timeout: 'write a duration such as "10m", or leave it out',
@@ -52,6 +66,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   lease: 'write a duration such as "30s"',
   pauseAfterFailures: 'write a whole number from 1, or leave it out',
   alertAfter: 'write a duration such as "1d", or leave it out',
+  ping: 'write a name of an address in CRONLEASE_PINGS, such as "nightly", or leave it out',
   keep: 'write a duration such as "90d"',
   logs: 'write "keep" or "none"',
   input: 'write any JSON that the handler accepts',
@@ -97,7 +112,8 @@ export function toConfigIssues(
         .map((key) => (typeof key === 'number' ? '[]' : `.${key}`))
         .join('')
         .slice(1)
-        .replace(/^calendars\.[^[]*/, 'calendars.*');
+        .replace(/^calendars\.[^[]*/, 'calendars.*')
+        .replace(/^groups\.[^.]*/, 'groups.*');
       const value = valueAt(part, path);
       if (issue.code === 'unrecognized_keys') {
         const members = path.length === 0 ? known : membersOf(place);

@@ -1,17 +1,23 @@
-import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import type { Observer } from '../core/event';
 import type { Cordon } from '../core/fleet';
 import type { JobSpec } from '../core/job';
+import type { Allowance } from '../core/layout';
 import type { Redact } from '../core/redact';
+import type { Place } from '../core/shards';
 import type { RecentRun } from '../core/recent';
 import type { FanOutHandler } from '../handler/define-fan-out';
 import type { JobHandler } from '../handler/handler';
 import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
+import type { HandOvers } from './hand-overs';
 import type { AttemptInput } from './message';
+import type { Outlet } from './outlet';
 import type { Slots } from './slots';
+import type { Telemetry } from './telemetry';
+
+export type { Report, Speaker } from './report';
 
 /** A job as this process can run it. */
 export interface RunnableJob {
@@ -36,7 +42,7 @@ export interface Settings {
   readonly functionTimeoutMs: Millis;
 }
 
-/** The state that ticks and attempts share: one for each process. */
+/** The state that ticks and attempts share: one for each process and storage account. */
 export interface Coordinator {
   readonly store: LeaseStore;
   readonly clock: Clock;
@@ -55,6 +61,10 @@ export interface Coordinator {
   readonly redact?: Redact;
   /** The facts about itself that this process stores; undefined: it stores none. */
   readonly presence?: PresenceFacts;
+  /** Sends notices and pings; undefined: other deployments send them. */
+  readonly outlet?: Outlet;
+  /** The notices that are being sent. */
+  readonly sends?: Set<Promise<void>>;
   readonly health: Health;
   /** The handlers that may run at once; undefined: as many as the host runs activities. */
   readonly slots?: Slots;
@@ -62,30 +72,21 @@ export interface Coordinator {
   readonly running: Set<RunningCall>;
   /** The ticks that run in this process. */
   readonly ticks: Set<RunningTick>;
-  /** Leases that this process has handed over, by job, until it sees their claim. */
-  readonly handOvers: Map<JobName, HandOver>;
+  readonly handOvers: HandOvers;
   /** The last run of each job that ended in this process. */
   readonly ended: Map<JobName, RecentRun>;
   /** Keeps this deployment from new claims, as the last sweep read it. */
   cordon?: Cordon | undefined;
+  /** The accounts over which the jobs are dealt, and which of them this one is; undefined: the store is the only one. */
+  readonly place?: Place;
+  /** What the account's layout allows this deployment, as the last sweep read it. */
+  allowance?: Allowance;
+  /** Receives metrics and spans; undefined: nobody wants them, or they cannot be received yet. */
+  telemetry?: Telemetry | undefined;
   /** Set for good once a shutdown has begun: this process claims nothing more. */
   stopping: boolean;
   /** Monotonic: when a tick last ran in this process. */
   tickedAt?: Millis;
-}
-
-/** A lease that was handed to an orchestration, under which nobody has been seen to claim yet. */
-export interface HandOver {
-  readonly leaseId: LeaseId;
-  /** Of the row before its claim. */
-  readonly etag: ETag;
-  /** The row's lease before it was acquired. Only an available row may be released as it is. */
-  readonly lease: 'available' | 'expired';
-  /** The name of the run that the claim is for: {@link turnOf}. */
-  readonly turn: string;
-  /** When the hub had taken it, on the monotonic clock. */
-  readonly at: Millis;
-  readonly isLate: boolean;
 }
 
 /** A tick, as a shutdown sees it. */
@@ -113,12 +114,6 @@ export interface Hub {
   status(orchestration: string): Promise<'pending' | 'completed' | 'failed' | 'unknown'>;
   /** Deletes the histories of finished orchestrations that were created in this span. */
   purge(span: { readonly from: Date; readonly to: Date }): Promise<void>;
-}
-
-/** The log and the events of one invocation. */
-export interface Report {
-  readonly event: Observer;
-  readonly log: (level: 'debug' | 'info' | 'warn' | 'error', ...message: unknown[]) => void;
 }
 
 /** One cause for which this instance is not well. */

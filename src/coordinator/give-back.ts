@@ -1,10 +1,9 @@
-import type { ETag, JobName, Millis } from '../core/brand';
+import type { ETag, JobName } from '../core/brand';
 import type { Claim } from '../core/decide/situation';
 import { untilAnswered } from '../lease/deadline';
-import type { Coordinator, HandOver } from './coordinator';
+import type { Coordinator } from './coordinator';
+import type { HandOver } from './hand-overs';
 
-/** Most hand-overs are claimed within two polls of the hub's queues. */
-export const LATE_MS: Millis = 4_000;
 /** The time limit of a release. */
 const GIVE_BACK_LIMIT_MS = 2_000;
 

@@ -10,13 +10,22 @@ import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
 import { keepAlive } from '../lease/keep-alive';
-import type { ControlStore, LeaseStore, LedgerStore, LogStore, PieceStore, RequestStore } from '../lease/store';
+import type {
+  ControlStore,
+  GroupStore,
+  LeaseStore,
+  LedgerStore,
+  LogStore,
+  PieceStore,
+  RequestStore,
+} from '../lease/store';
 import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
-import type { Ask, MarkAnswer, RowWriter, RunEnd, StartedAttempt } from './settle';
+import type { Ask, RowWriter } from './row-writer';
+import type { MarkAnswer, RunEnd, StartedAttempt } from './settle';
 import { finishDecided, runKey, settle, settleFound, suspend, writeMark } from './settle';
 
 /** A monotonic clock may run this much too fast. */
@@ -44,7 +53,8 @@ export type AnytimeStore = Pick<ControlStore, 'readControl'> &
   Pick<LedgerStore, 'readRecord' | 'listRecords'> &
   Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'> &
   Pick<PieceStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'> &
-  Pick<RequestStore, 'readRequest'>;
+  Pick<RequestStore, 'readRequest'> &
+  GroupStore;
 
 /**
  * A row that this process has written under its lease. A release before the records would make the run look settled,

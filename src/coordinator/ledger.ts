@@ -3,7 +3,7 @@ import { parseRecordKey } from '../core/key';
 import type { Mentions } from '../core/overdue';
 import { mentionOf } from '../core/overdue';
 import type { LedgerRecord } from '../core/record';
-import { parseRecord } from '../core/record';
+import { ForeignRecordError, parseRecord } from '../core/record';
 import type { CallOptions, LedgerStore } from '../lease/store';
 
 /** Reads one ledger record. Throws `ForeignRecordError` when cronlease did not write it. */
@@ -17,13 +17,62 @@ export async function readRecord(
   return found === undefined ? undefined : { record: parseRecord(job, key, found.body), etag: found.etag };
 }
 
+/** As {@link readRecord}, with a value for a record that cronlease did not write. */
+export async function readUnlessForeign(
+  store: Pick<LedgerStore, 'readRecord'>,
+  job: JobName,
+  key: string,
+  signal?: AbortSignal,
+): Promise<Awaited<ReturnType<typeof readRecord>> | 'foreign'> {
+  try {
+    return await readRecord(store, job, key, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (error instanceof ForeignRecordError) return 'foreign';
+    throw error;
+  }
+}
+
 const SUMMARIES_A_PAGE = 500;
+/** 10,000 records: the runs of a whole day, one each 9 s. */
+const PAGES_BACK = 20;
 
 /**
- * Looks for the newest success in the summaries alone. One page holds those of 500 records, which is mostly enough.
+ * The newest due time of a job that succeeded, if it is later than `since`. A run that repeats an earlier one counts for
+ * the due time of that one.
+ *
+ * @param ask makes one storage call within a time limit of its own
+ */
+export async function newestSucceeded(
+  store: Pick<LedgerStore, 'listRecords'>,
+  job: JobName,
+  since: EpochMs,
+  ask: <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<EpochMs | undefined> {
+  let newest = since;
+  let continuation: string | undefined;
+  for (let pages = 0; pages < PAGES_BACK; pages += 1) {
+    const request = { limit: SUMMARIES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
+    for (const { key, summary } of page.records) {
+      const { scheduledFor } = parseRecordKey(key) ?? {};
+      if (scheduledFor === undefined) continue;
+      // No older record is of a newer due time.
+      if (scheduledFor <= newest) return newest > since ? newest : undefined;
+      if (summary['outcome'] !== 'succeeded') continue;
+      const repeated = Date.parse(summary['rerunof'] ?? '');
+      newest = Math.max(newest, Number.isNaN(repeated) ? scheduledFor : Math.min(repeated, scheduledFor));
+    }
+    continuation = page.continuation;
+    if (continuation === undefined) break;
+  }
+  return newest > since ? newest : undefined;
+}
+
+/**
+ * Finds the newest success in the summaries alone. One page holds those of 500 records, which is mostly enough.
  *
  * @param pages the most pages to read
- * @param since the time of a success that the caller has already: older records need no look
+ * @param since the time of a success that the caller has already: older records need not be read
  * @param ask makes one storage call within a time limit of its own
  */
 export async function lastSuccess(

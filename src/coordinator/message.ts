@@ -6,6 +6,7 @@ import type { AttemptRecord, LedgerRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { decodeRow, encodeRow } from '../core/row';
 import type { Metadata } from '../lease/store';
+import type { SentAt } from './telemetry';
 
 /**
  * The message through Durable from a tick to an attempt, and from an attempt to the next. It holds instants as numbers,
@@ -30,6 +31,8 @@ export type AttemptInput =
       readonly isSilent?: true;
       /** The attempt ends the run with this fate and does not call the handler. */
       readonly end: { readonly fate: RunFate; readonly reason: Reason } | null;
+      /** Absent where the tick's deployment exports nothing, or is of an older build. */
+      readonly sent?: SentAt;
     }
   /** The run's orchestration continues after its not-before time: the attempt acquires the lease itself. */
   | {
@@ -57,6 +60,8 @@ export interface Lane {
   readonly until: number;
   /** What the run's request has besides its time: the items' handlers see it too. */
   readonly asked?: Pick<Asked, 'rerunOf' | 'hasInput'>;
+  /** Items of a back-filled run wait for those of all others. */
+  readonly isBackfilled?: true;
   /** How often one item is tried. */
   readonly attempts: number;
   readonly items: readonly PlannedItem[];

@@ -8,6 +8,7 @@ const TICKS_WITHIN_MS = 180_000;
 
 /** The kinds of storage trouble, and the message when each is over. */
 const ANSWERS = {
+  retention: 'old records are deleted again',
   storage: 'storage answers again',
   writing: 'storage takes writes again',
 } as const;
@@ -17,7 +18,7 @@ const SWEEP_SHARE = 0.9;
 
 /** Reports a trouble once for each reason. It lasts until {@link Health.over}: {@link sayTroublesAgain} repeats it. */
 export function troubled(
-  { health, clock, serviceTime }: Coordinator,
+  { health, clock, serviceTime }: Pick<Coordinator, 'health' | 'clock' | 'serviceTime'>,
   what: string,
   trouble: Trouble,
   report: Report,
@@ -45,9 +46,17 @@ export function storageTroubled(
 }
 
 export function storageAnswers(coordinator: Coordinator, what: keyof typeof ANSWERS, report: Report): void {
-  if (coordinator.health.over(what)) {
-    report.event({ event: 'healthy', at: coordinator.serviceTime.now(), reason: ANSWERS[what] });
-  }
+  troubleOver(coordinator, what, ANSWERS[what], report);
+}
+
+/** Reports the end of a trouble, if there was one. */
+export function troubleOver(
+  { health, serviceTime }: Pick<Coordinator, 'health' | 'serviceTime'>,
+  what: string,
+  reason: string,
+  report: Report,
+): void {
+  if (health.over(what)) report.event({ event: 'healthy', at: serviceTime.now(), reason });
 }
 
 /** Reports that a renewal failed again: once for all leases of this process. */

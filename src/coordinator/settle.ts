@@ -1,50 +1,24 @@
-import type { EpochMs, ETag, JobName } from '../core/brand';
+import type { EpochMs, ETag } from '../core/brand';
 import type { Pause } from '../core/control';
 import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
-import type { CoordinatorEvent } from '../core/event';
 import type { AttemptOutcome, NotRunFate, Reason, Stretch } from '../core/fate';
 import { extentOf, isRunFate } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
+import { beforeEnd, noticesOfEnd } from '../core/notice';
+import { sameOwed } from '../core/owed-notice';
 import { withGaps, withRun } from '../core/recent';
 import { runEntry } from '../core/recent-run';
 import type { AttemptRecord, LedgerRecord, RecordedEnd } from '../core/record';
-import { ForeignRecordError, finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord } from '../core/record';
+import { finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { isOutcomeUnknown, PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
-import type { LeaseStore, StoredRecord } from '../lease/store';
+import type { StoredRecord } from '../lease/store';
 import { StoreError, StoreUnavailableError } from '../lease/store';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
-import { readRecord } from './ledger';
-
-/**
- * Asks storage until there is an answer, for as long as the lease is trusted.
- *
- * @throws StoreError when there is no answer in that time, or storage refuses the caller
- */
-export type Ask<Store = LeaseStore> = <T>(call: (store: Store, signal: AbortSignal) => Promise<T>) => Promise<T>;
-
-/**
- * A row under its lease, with the calls that are safe in one order alone. Only `holdRow` makes one, and only the
- * functions of this file receive it.
- */
-export interface RowWriter {
-  readonly coordinator: Coordinator;
-  readonly report: Report;
-  readonly job: RunnableJob;
-  /** As it was written last. */
-  readonly row: Row;
-  /** The ETag of the open record that this claim wrote before its handler was called, if it had to. */
-  mark: ETag | undefined;
-  readonly ask: Ask;
-  /** Reports an event of the row's run, as of now. */
-  event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
-  /** Returns false when another holder has the lease, or the row has changed. */
-  write(row: Row): Promise<boolean>;
-  /** @throws StoreError when storage does not answer: the lease expires */
-  release(): Promise<void>;
-}
+import { readRecord, readUnlessForeign } from './ledger';
+import type { RowWriter } from './row-writer';
+import { ownNotices, tellCarried, tellOwed } from './tell-owed';
 
 export type RunEnd = RecordedEnd;
 
@@ -64,7 +38,7 @@ export type MarkAnswer =
 
 /**
  * Writes the open record of a claim that may not be the first for its occurrence. Without it, a leader that was paused
- * after its handler could write its record between a successor's look and the successor's handler.
+ * after its handler could write its record between a successor's check and the successor's handler.
  */
 export async function writeMark(writer: RowWriter, attempts: readonly AttemptRecord[]): Promise<MarkAnswer> {
   const { row, job } = writer;
@@ -90,9 +64,9 @@ export async function writeMark(writer: RowWriter, attempts: readonly AttemptRec
 }
 
 /**
- * Ends a run while its lease is still renewed: the row's news, the run's own record, the owed records, release. A crash
- * before the own record is a holder's death; after it, the next holder finishes the rest without the handler. If
- * another holder has the row by now, only the own record is written: the lease is not ours to release.
+ * Ends a run while its lease is still renewed: the row's news, the run's own record, the owed records and notices,
+ * release. A crash before the own record is a holder's death; after it, the next holder finishes the rest without the
+ * handler. If another holder has the row by now, only the own record is written: the lease is not ours to release.
  *
  * @param beforeRelease uses the lease once more, after the records
  * @returns the run's record; undefined where a successor's record stands
@@ -104,11 +78,15 @@ export async function settle(
   beforeRelease: () => Promise<void>,
 ): Promise<LedgerRecord | undefined> {
   const startedAt = firstCall(attempts);
+  await tellCarried(writer);
   const rowIsOurs = await writeNews(writer, { ...end, startedAt });
   const record = finalRecord(writer.job.spec, writer.row, attempts, end);
   const own = await writeFinal(writer, record);
   if (own === undefined) return undefined;
-  if (rowIsOurs) await writeOwed(writer);
+  if (rowIsOurs) {
+    await writeOwed(writer);
+    await tellOwed(writer, ownNotices(writer.row), own);
+  }
   await beforeRelease();
   if (rowIsOurs) await letGo(writer);
   rememberEnd(writer, { ...end, startedAt });
@@ -122,14 +100,16 @@ function firstCall(attempts: readonly AttemptRecord[]): EpochMs | undefined {
 }
 
 /**
- * Ends a claim that found its run's final record: the row's news, the owed records, release. The writer of that record
- * may have been refused the row, and then it wrote neither news nor owed records.
+ * Ends a claim that found its run's final record: the row's news, the owed records and notices, release. The writer of
+ * that record may have been refused the row, and then it wrote none of them.
  */
 export async function settleFound(writer: RowWriter, record: LedgerRecord): Promise<void> {
   const fate = record.outcome;
   const at = Date.parse(record.endedAt ?? '');
+  await tellCarried(writer);
   if (isRunFate(fate) && !Number.isNaN(at) && !(await writeNews(writer, { fate, at }))) return;
   await writeOwed(writer);
+  await tellOwed(writer, ownNotices(writer.row), record);
   await letGo(writer);
 }
 
@@ -154,6 +134,7 @@ export async function suspend(
   };
   if (!(await writer.write(waiting))) return false;
   await writeOwed(writer);
+  await tellCarried(writer);
   await letGo(writer);
   return true;
 }
@@ -167,6 +148,7 @@ export async function suspend(
 export async function finishDecided(writer: RowWriter): Promise<void> {
   if (isOutcomeUnknown(writer.row)) await writeOutcomeUnknown(writer);
   await writeOwed(writer);
+  await tellOwed(writer, writer.row.telling, undefined);
   await writer.release();
 }
 
@@ -221,7 +203,8 @@ async function writeNews(writer: RowWriter, end: RowEnd): Promise<boolean> {
 /** The row with the due times that passed during the run, and the count of failures; undefined when nothing changes. */
 function newsOf({ row, job }: RowWriter, { fate, at, reason, startedAt }: RowEnd): Row | undefined {
   const { spec } = job;
-  const count = failuresAfter(row, fate);
+  const count = failuresAfter(beforeEnd(row), fate);
+  const telling = noticesOfEnd(spec, row, { fate, at });
   const due = nextDue(spec, row.cursor, at);
   // The row follows another file's schedule: this instance cannot compute what passed.
   const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= at);
@@ -229,12 +212,14 @@ function newsOf({ row, job }: RowWriter, { fate, at, reason, startedAt }: RowEnd
   const waits = spec.kind === 'always' && count.failures > 0;
   if (!isRunFate(fate)) {
     const recent = withGaps(row.recent, notRunStretch(row, fate, reason));
-    return { ...row, ...count, ...(passed ? { busyUntil: at } : {}), recent };
+    return { ...row, ...count, ...(passed ? { busyUntil: at } : {}), telling, recent };
   }
-  if (!passed && !waits && count.failures === row.failures) return undefined;
+  const isTold = sameOwed(ownNotices(row), telling);
+  if (!passed && !waits && count.failures === row.failures && isTold) return undefined;
   return {
     ...row,
     ...count,
+    telling,
     ...(passed || waits ? { busyUntil: at } : {}),
     ...(fate === 'succeeded' ? { lastGoodAt: at } : {}),
     recent: withRun(row.recent, runEntry(spec, row, { outcome: fate, at, startedAt })),
@@ -297,6 +282,9 @@ async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
   const created = await writer.ask((store, signal) => store.createRecord(spec.name, key, record, { signal }));
   if (created.kind === 'exists' && (await endsOtherwise(writer, key, record))) return;
   writer.event('failed', { reason: 'outcomeUnknown' });
+  const { trigger = 'schedule', since = 0 } = row.run ?? {};
+  const end = { fate: 'failed', reason: 'outcomeUnknown', trigger, since, attempts: row.attempt } as const;
+  writer.coordinator.telemetry?.ended({ job: spec, key }, end);
 }
 
 /**
@@ -312,20 +300,6 @@ async function endsOtherwise({ job, ask }: RowWriter, key: string, record: Store
     const { etag } = found;
     const answer = await ask((store, signal) => store.replaceRecord(name, key, record, etag, { signal }));
     if (answer.kind === 'replaced') return false;
-  }
-}
-
-async function readUnlessForeign(
-  store: LeaseStore,
-  job: JobName,
-  key: string,
-  signal: AbortSignal,
-): Promise<Awaited<ReturnType<typeof readRecord>> | 'foreign'> {
-  try {
-    return await readRecord(store, job, key, { signal });
-  } catch (error) {
-    if (error instanceof ForeignRecordError) return 'foreign';
-    throw error;
   }
 }
 

@@ -6,7 +6,19 @@ import { boundedOrigin, readOrigin } from './origin';
 
 /** What people change, by the words of the command line. */
 export type Action =
-  'run' | 'rerun' | 'cancel' | 'pause' | 'resume' | 'ack' | 'unack' | 'cordon' | 'uncordon' | 'unlock' | 'forget';
+  | 'run'
+  | 'rerun'
+  | 'backfill'
+  | 'cancel'
+  | 'pause'
+  | 'resume'
+  | 'ack'
+  | 'unack'
+  | 'cordon'
+  | 'uncordon'
+  | 'unlock'
+  | 'forget'
+  | 'shards';
 
 /** One change, or an attempt at one. */
 export interface AuditEntry {

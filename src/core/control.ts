@@ -1,3 +1,5 @@
+import type { Backfill } from './backfill';
+import { readBackfill, storeBackfill } from './backfill';
 import type { EpochMs } from './brand';
 import type { Acknowledgement } from './episode';
 import { readAcknowledgement } from './episode';
@@ -25,6 +27,8 @@ export interface ManualRequest extends Asked {
   readonly id: string;
   /** When the person asked: the run's `scheduledFor`. */
   readonly time: EpochMs;
+  /** The row has taken it. It is kept for a while only because a failover may lose its record. */
+  readonly taken?: true;
 }
 
 /** What operators asked of a job: the metadata of `jobs/<job>/control`. */
@@ -35,9 +39,17 @@ export interface Control {
   readonly requests: readonly ManualRequest[];
   /** It counts only while it is in force. An older build that writes the control drops it. */
   readonly acknowledgement: Acknowledgement | undefined;
+  /** The last back-fill. An older build that writes the control drops it. */
+  readonly backfill: Backfill | undefined;
 }
 
-export const NO_CONTROL: Control = { pauses: [], cancel: undefined, requests: [], acknowledgement: undefined };
+export const NO_CONTROL: Control = {
+  pauses: [],
+  cancel: undefined,
+  requests: [],
+  acknowledgement: undefined,
+  backfill: undefined,
+};
 
 export function encodeControl(control: Control): Readonly<Record<string, string>> {
   return writeMetadata({
@@ -46,6 +58,7 @@ export function encodeControl(control: Control): Readonly<Record<string, string>
     cancel: control.cancel,
     requests: control.requests,
     acknowledged: control.acknowledgement === undefined ? undefined : [control.acknowledgement],
+    backfill: storeBackfill(control.backfill),
   });
 }
 
@@ -63,12 +76,13 @@ export function decodeControl(metadata: Readonly<Record<string, string>>): Contr
         : undefined,
     ),
     cancel: read.optionalText('cancel'),
-    requests: read.list('requests', ({ number, id, time, ...asked }) =>
+    requests: read.list('requests', ({ number, id, time, taken, ...asked }) =>
       Number.isSafeInteger(number) && typeof number === 'number' && isRequestId(id) && isInstant(time)
-        ? { number, id, time, ...readAsked(asked) }
+        ? { number, id, time, ...(taken === true ? { taken } : {}), ...readAsked(asked) }
         : undefined,
     ),
     acknowledgement: readAcknowledgement(metadata['acknowledged']),
+    backfill: readBackfill(metadata['backfill']),
   };
 }
 
@@ -89,5 +103,17 @@ export function currentPause(control: Control, now: EpochMs): Pause | undefined 
 
 /** Requests not yet taken, oldest first. */
 export function pendingRequests(control: Control, manualTaken: number): readonly ManualRequest[] {
-  return control.requests.filter((request) => request.number > manualTaken).sort((a, b) => a.number - b.number);
+  return control.requests
+    .filter(({ number, taken }) => number > manualTaken && taken !== true)
+    .sort((a, b) => a.number - b.number);
+}
+
+/** The other requests that the control still has. */
+export function takenRequests(control: Control, manualTaken: number): readonly ManualRequest[] {
+  return control.requests.filter(({ number, taken }) => number <= manualTaken || taken === true);
+}
+
+/** Whether the end of this run has paused the job. It may have been paused before, or the control had no room. */
+export function isPausedFor({ pauses }: Pick<Control, 'pauses'>, runId: string): boolean {
+  return pauses.some(({ by, note }) => by === 'cronlease' && note.endsWith(runId));
 }

@@ -1,4 +1,5 @@
 import type { EpochMs, JobName } from './brand';
+import type { Trigger } from './fate';
 import { brief } from './text';
 
 /**
@@ -49,6 +50,12 @@ export type EventName =
   | 'unhealthy'
   /** This deployment claims again. */
   | 'healthy'
+  /** A notice was created, and is being sent; `reason` is the change that it reports. */
+  | 'noticed'
+  /** A notice has reached a receiver, which `reason` names. */
+  | 'noticeSent'
+  /** A notice did not reach a receiver, and is not tried again, or a receiver was switched off; `reason` has the cause. */
+  | 'noticeLost'
   /** Something needs attention, and does not keep jobs from running. */
   | 'warning';
 
@@ -77,6 +84,14 @@ export interface CoordinatorEvent {
   readonly latenessMs?: number;
   /** For how long the handler had waited for a free slot of its instance, for `started`. Absent where it had not. */
   readonly waitedForSlotMs?: number;
+  /** For how long it had waited for a place in the group of its job, for `started`. Absent where it had not. */
+  readonly waitedForGroupMs?: number;
+  /** From the first call of the handler to the end of the run, where the event is that end. */
+  readonly durationMs?: number;
+  /** What started the run, where the event is its end. */
+  readonly trigger?: Trigger;
+  /** The id of the run's trace, where the app exports traces. */
+  readonly traceId?: string;
   /** For how long the job has been without a success, for `overdue`. */
   readonly ageMs?: number;
   /** How far this machine's clock is ahead of the storage service's, for `clockSkew`. */

@@ -1,17 +1,20 @@
 import type { EpochMs, Token } from './brand';
 import type { Control, ManualRequest } from './control';
-import { pendingRequests } from './control';
+import { pendingRequests, takenRequests } from './control';
 import type { Reason, RunFate, Stretch, UnrunFate } from './fate';
 import type { JobSpec } from './job';
 import { recordKey } from './key';
-import type { PastAttempt, Row } from './row';
+import { beforeEnd } from './notice';
+import type { OwedNotice } from './owed-notice';
+import type { PastAttempt } from './past-attempt';
+import type { Row } from './row';
 import { lostAttempt, PAST_ATTEMPTS } from './row';
 
 /** The assumed `keep` of a job that is not in the jobs file. */
 const KEEP_MS = 90 * 24 * 3_600_000;
 
 /** How far before `until` lost records are looked for. */
-const LOOK_BACK_MS = 7 * 24 * 3_600_000;
+const SEARCH_BACK_MS = 7 * 24 * 3_600_000;
 
 /** A ledger record as a listing shows it. */
 export interface RecordView {
@@ -60,7 +63,7 @@ export type RunRecovery =
   | { readonly kind: 'ends'; readonly fate: RunFate; readonly reason: Reason };
 
 export interface Recovery {
-  /** The recovered row; `owed` is empty. */
+  /** The recovered row; `owed` is empty, and `telling` has the notices that must exist before the release. */
   readonly row: Row;
   readonly run: RunRecovery | undefined;
   /** Due times and requests whose outcome is unknown, oldest first. */
@@ -88,12 +91,14 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const requests = spec === undefined ? { taken: row.manualTaken, stretches: [] } : lostRequests(wreck, choices.until);
   return {
     row: {
-      ...runAfter(row, run, choices),
+      ...runAfter(isOver(run) ? row : beforeEnd(row), run, choices),
+      telling: tellingAfter(row, run),
       token,
       cursor: due.cursor,
       owed: [],
       execution: undefined,
       manualTaken: requests.taken,
+      backfill: endedBackfill(wreck),
     },
     run,
     stretches: [...requests.stretches, ...due.stretches],
@@ -103,7 +108,7 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
 
 /** The instant after which all records of a job are needed. A run may have been recorded long after its due time. */
 export function listedFrom({ cursor }: Pick<Row, 'cursor'>, until: EpochMs): EpochMs {
-  return Math.min(cursor, until - LOOK_BACK_MS);
+  return Math.min(cursor, until - SEARCH_BACK_MS);
 }
 
 /**
@@ -114,7 +119,7 @@ function decidedSince(wreck: Wreck, until: EpochMs): EpochMs {
   const { spec, row } = wreck;
   const { cursor, scheduleSince = cursor } = row;
   if (spec?.scheduleHash !== row.scheduleHash) return cursor;
-  return Math.min(cursor, Math.max(scheduleSince, keptSince(wreck), until - LOOK_BACK_MS));
+  return Math.min(cursor, Math.max(scheduleSince, keptSince(wreck), until - SEARCH_BACK_MS));
 }
 
 /** Retention deletes no record of a later time. The file's `keep` may have changed since the row's last claim. */
@@ -140,6 +145,17 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   const usedUp =
     row.phase === 'running' && spec !== undefined && row.attempt - row.uncountedAttempts >= spec.retry.attempts;
   return usedUp ? { kind: 'ends', fate: 'failed', reason: 'holderLost' } : { kind: 'goesOn' };
+}
+
+/** Whether the run ended before the failover. */
+function isOver(run: RunRecovery | undefined): boolean {
+  return run === undefined || run.kind === 'settled';
+}
+
+/** A run that continues decides its notices anew. If it ends here, it has failed, and the job has not recovered. */
+function tellingAfter({ run: own, telling }: Row, run: RunRecovery | undefined): readonly OwedNotice[] {
+  if (isOver(run)) return telling;
+  return telling.filter(({ of, change }) => of !== own?.key || (run?.kind === 'ends' && change !== 'recovered'));
 }
 
 /** The row with its run recovered. A run that continues waits for any tick, so that the lease can be released. */
@@ -237,6 +253,13 @@ function fateOf({ row }: Wreck, spec: JobSpec): readonly [UnrunFate, Reason] {
   return ['expired', 'failedOver'];
 }
 
+/** Nobody knows what a back-fill has run, so it ends: a person may start another one. */
+function endedBackfill({ control: { backfill } }: Wreck): Row['backfill'] {
+  if (backfill === undefined) return undefined;
+  const { id, order, from, through } = backfill;
+  return { id, at: order === 'oldest' ? through : from, ran: 0, passedOver: 0, aside: undefined };
+}
+
 interface LostRequests {
   readonly taken: number;
   readonly stretches: readonly Stretch[];
@@ -249,13 +272,14 @@ interface LostRequests {
 function lostRequests(wreck: Wreck, until: EpochMs): LostRequests {
   const { row, control, recordedRequests } = wreck;
   const old = pendingRequests(control, row.manualTaken).filter(({ time }) => time <= until);
-  const taken = control.requests.filter(({ number, time }) => number <= row.manualTaken && time > keptSince(wreck));
+  const known = takenRequests(control, row.manualTaken);
+  const taken = known.filter(({ time }) => time > keptSince(wreck));
   const hasNone = ({ id, time }: ManualRequest): boolean =>
     !recordedRequests.has(id) &&
     row.run?.key !== recordKey(time, id) &&
     !row.owed.some(({ request }) => request === id);
   return {
-    taken: Math.max(row.manualTaken, ...old.map(({ number }) => number)),
+    taken: Math.max(row.manualTaken, ...[...known, ...old].map(({ number }) => number)),
     stretches: [...taken, ...old].filter(hasNone).map(requestStretch),
   };
 }

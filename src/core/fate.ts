@@ -34,7 +34,7 @@ export type Reason =
   /** failed: The attempts were used up by instances that died or lost their lease. */
   | 'holderLost'
   /**
-   * failed, expired: The storage account failed over. A run in progress is `failed`, since its end is lost; a due time
+   * failed, expired: The storage failed over. A run in progress is `failed`, since its end is lost; a due time
    * that may have run is `expired`.
    */
   | 'failedOver'
@@ -59,18 +59,29 @@ export type Reason =
   | 'overlapSkip'
   /** overlapped: A newer due time came during the same run and runs instead: `overlap` is `queue` or `cancel`. */
   | 'overlapNewer'
-  /** collapsed: It was missed, a newer due time has passed, and `catchUp` is `latest`. */
+  /**
+   * collapsed: It was missed, or had waited by `requires` or for a back-filled run, and a newer due time may run. Missed
+   * due times collapse only where `catchUp` is `latest`, those that waited also where it is `none`.
+   */
   | 'catchUpLatest'
   /** expired: It is older than `catchUpWindow`. */
   | 'catchUpWindow'
   /** expired: It was missed, and `catchUp` is `none`. */
   | 'catchUpNone'
+  /** expired: A job that it requires had not succeeded by the end of `requireWithin`. */
+  | 'requirementNotMet'
   /**
    * expired, attempt: Its instance ran as many handlers as it may (`CRONLEASE_MAX_CONCURRENT_RUNS`) until the due time was
    * older than its window. As the end of an attempt: until the host's `functionTimeout` left no time for the handler, and
    * the run continues with another attempt.
    */
   | 'noFreeSlot'
+  /**
+   * expired, attempt: Other runs of the job's `group`, as many as its `maxParallel`, were at work until the due time was
+   * older than its window. As the end of an attempt: until the host's `functionTimeout` left no time for the handler, and the run
+   * continues with another attempt.
+   */
+  | 'groupFull'
   /** paused: The job was paused. */
   | 'paused'
   /** disabled: The job was disabled in the jobs file. */

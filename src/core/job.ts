@@ -1,4 +1,5 @@
 import type { EpochMs, JobName, Millis } from './brand';
+import type { NotifySettings } from './notify';
 
 /** The due times of one schedule: nominal instants in order, without beginning or end. */
 export interface Timetable {
@@ -13,6 +14,13 @@ export interface Timetable {
  * `manual`: none, the job runs on request.
  */
 export type ScheduleKind = 'timed' | 'always' | 'manual';
+
+/** A group of jobs, as the jobs file has it. */
+export interface JobGroup {
+  readonly name: string;
+  /** How many runs of the group may be at work at once. */
+  readonly maxParallel: number;
+}
 
 export interface Retry {
   /** Attempts in all, the first included. */
@@ -39,6 +47,12 @@ export interface JobSpec {
   readonly catchUp: 'latest' | 'all' | 'none';
   readonly catchUpWindowMs: Millis;
   readonly overlap: 'skip' | 'queue' | 'cancel';
+  /** A due time waits until each of these has succeeded since this job's previous due time. */
+  readonly requires: readonly JobName[];
+  /** How long it waits for them, from its actual time on; 0: it requires none. */
+  readonly requireWithinMs: Millis;
+  /** Undefined: it may run beside any others. */
+  readonly group: JobGroup | undefined;
   /** 0 to 9; 9 goes first. It orders what is due together, and does not decide when a job is due. */
   readonly priority: number;
   /** Undefined for `@always` without a timeout of its own. */
@@ -49,6 +63,10 @@ export interface JobSpec {
   readonly leaseMs: Millis;
   readonly pauseAfterFailures: number | undefined;
   readonly alertAfterMs: Millis | undefined;
+  /** Undefined: nobody is told of the job. */
+  readonly notify: NotifySettings | undefined;
+  /** The name of the address that is called when the job starts, succeeds and fails. */
+  readonly ping: string | undefined;
   readonly keepMs: Millis;
   readonly logs: 'keep' | 'none';
   /** The file's value, before the handler's own schema reads it. */
@@ -70,16 +88,16 @@ export interface JobsFile {
 }
 
 /** Less than the 5 years that a timetable looks ahead. */
-const LOOK_UP_MS = 4 * 365 * 86_400_000;
+const SEARCH_MS = 4 * 365 * 86_400_000;
 
 /**
  * The job's first due time after an instant that may lie years back. Repeats the timetable's look-up until it reaches
  * `by`.
  */
 export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochMs, by: EpochMs): EpochMs | undefined {
-  for (let from = after; ; from += LOOK_UP_MS) {
+  for (let from = after; ; from += SEARCH_MS) {
     const due = timetable.next(from);
-    if (due !== undefined || from + LOOK_UP_MS > by) return due;
+    if (due !== undefined || from + SEARCH_MS > by) return due;
   }
 }
 

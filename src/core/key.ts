@@ -5,7 +5,8 @@ import { isoOf } from './iso';
 const KEY_BASE = 1e13;
 
 /**
- * The key of a run's ledger record: 13 digits, then `-s` for a due time or `-m-<request id>` for a manual request.
+ * The key of a run's ledger record: 13 digits, then `-s` for a due time or `-m-<id>` for a manual request. A back-filled
+ * due time has its own 13 digits and the id of the back-fill: older builds take it for a request.
  * The key is the run's identity.
  */
 export function recordKey(scheduledFor: EpochMs, request?: string): string {
@@ -15,6 +16,11 @@ export function recordKey(scheduledFor: EpochMs, request?: string): string {
 /** 10^13 − ms, as 13 digits. */
 export function invertedTime(instant: EpochMs): string {
   return String(KEY_BASE - instant).padStart(13, '0');
+}
+
+/** The reverse of {@link invertedTime}. */
+export function timeOfInverted(inverted: string): EpochMs {
+  return KEY_BASE - Number(inverted);
 }
 
 export interface KeyParts {
@@ -31,7 +37,7 @@ export function isRequestId(id: unknown): id is string {
 export function parseRecordKey(key: string): KeyParts | undefined {
   const match = /^(\d{13})-(?:s|m-([0-9a-z]+))$/.exec(key);
   if (match === null) return undefined;
-  return { scheduledFor: KEY_BASE - Number(match[1]), request: match[2] };
+  return { scheduledFor: timeOfInverted(match[1] ?? ''), request: match[2] };
 }
 
 /** A run's readable id: the job, the time, and for a manual request the request's id. */

@@ -24,6 +24,8 @@ export interface Presence {
   readonly tickedAt: EpochMs;
   /** Whether its task hub has shown that it runs orchestrations. Undefined: an older version wrote this. */
   readonly hubProven: boolean | undefined;
+  /** Over how many storage accounts it deals its jobs. Left out: it has one. */
+  readonly accounts?: number;
   /** What its version can do that older ones cannot: {@link ABILITIES}. */
   readonly abilities: readonly string[];
   /** How far the machine's clock is ahead of the service's; 0 below 2 s. */
@@ -32,8 +34,11 @@ export interface Presence {
   readonly rival: Rival | undefined;
 }
 
-/** `requests`: it runs requests that carry an input or the time of an earlier run. */
-export const ABILITIES: readonly string[] = ['requests'];
+/**
+ * `requests`: it runs requests that carry an input or the time of an earlier run. `backfill`: it runs back-fills. `shards`: it obeys the layouts of
+ * accounts.
+ */
+export const ABILITIES: readonly string[] = ['requests', 'backfill', 'shards'];
 
 export interface Rival {
   readonly instance: string;
@@ -52,6 +57,7 @@ export function encodePresence(presence: Presence): Readonly<Record<string, stri
     skew: presence.skewMs,
     proven: presence.hubProven === undefined ? undefined : String(presence.hubProven),
     abilities: presence.abilities.length === 0 ? undefined : presence.abilities.join(' '),
+    accounts: presence.accounts,
     rival: presence.rival?.instance,
     rivalhub: presence.rival?.hub,
   });
@@ -62,6 +68,7 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
   const read = new MetadataReader(metadata);
   read.oneOf('format', ['1']);
   const rival = read.optionalText('rival');
+  const accounts = read.optionalWhole('accounts');
   const skew = read.text('skew');
   if (!/^-?\d{1,15}$/.test(skew)) throw new ForeignMetadataError('skew', skew, 'milliseconds');
   return {
@@ -74,6 +81,7 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
     skewMs: Number(skew),
     hubProven: provenOf(read.optionalText('proven')),
     abilities: read.optionalText('abilities')?.split(' ') ?? [],
+    ...(accounts !== undefined && { accounts }),
     rival: rival === undefined ? undefined : { instance: rival, hub: read.optionalText('rivalhub') },
   };
 }

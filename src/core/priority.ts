@@ -5,14 +5,18 @@ import type { Rank } from './ranked-queue';
 
 /**
  * Claims of what is due: the higher priority first, then what would expire sooner, then what has been due for longer.
+ * Back-fills come last.
  *
  * @param due 0 for what has no due time, such as a leader job's term
  */
-export function claimRank(job: JobSpec, due: EpochMs = 0): Rank {
-  return [-job.priority, windowMs(job), due];
+export function claimRank(job: JobSpec, due: EpochMs = 0, isBackfilled = false): Rank {
+  return [isBackfilled ? 1 : 0, -job.priority, windowMs(job), due];
 }
 
-/** Handlers that wait for a free slot: the higher priority first, then what has been due for longer. */
-export function startRank({ priority }: Pick<JobSpec, 'priority'>, due: EpochMs): Rank {
-  return [-priority, due];
+/**
+ * Handlers that wait for a free slot: the higher priority first, then what has been due for longer. Back-fills come
+ * last.
+ */
+export function startRank({ priority }: Pick<JobSpec, 'priority'>, due: EpochMs, isBackfilled: boolean): Rank {
+  return [isBackfilled ? 1 : 0, -priority, due];
 }

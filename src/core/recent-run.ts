@@ -17,14 +17,14 @@ interface KnownEnd {
   readonly startedAt?: EpochMs | undefined;
 }
 
-/** The entry for a row's run; undefined if the row has none. */
+/** The entry for a row's run; undefined if the row has none, or a back-filled one: lists show what was due lately. */
 export function runEntry(
   job: Pick<JobSpec, 'offsetMs'>,
   row: Row,
   { outcome, at, startedAt }: KnownEnd,
 ): RecentRun | undefined {
   const { run, past, started } = row;
-  if (run === undefined) return undefined;
+  if (run === undefined || run.trigger === 'backfill') return undefined;
   const request = parseRecordKey(run.key)?.request;
   const due = request === undefined ? actualTime(job, run.scheduledFor) : run.scheduledFor;
   const from = past.find(({ end }) => end !== undefined)?.start ?? startedAt ?? started;

@@ -56,6 +56,8 @@ const GAP_CODES: readonly (readonly [code: string, outcome: UnrunFate, reason: R
   ['xn', 'expired', 'catchUpNone'],
   ['xf', 'expired', 'failedOver'],
   ['xs', 'expired', 'noFreeSlot'],
+  ['xg', 'expired', 'groupFull'],
+  ['xr', 'expired', 'requirementNotMet'],
   ['p', 'paused', 'paused'],
   ['d', 'disabled', 'disabled'],
 ];

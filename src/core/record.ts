@@ -8,7 +8,8 @@ import { isLogEntry, isProgress } from './log-entry';
 import { asciiJson, isInstant, isObject } from './metadata';
 import type { Origin } from './origin';
 import { readOrigin } from './origin';
-import type { PastAttempt, Row } from './row';
+import type { PastAttempt } from './past-attempt';
+import type { Row } from './row';
 import { dueOf, lostAttempt } from './row';
 
 /** An error that a handler threw, as the ledger keeps it. */
@@ -40,6 +41,8 @@ export interface AttemptRecord {
    * where it did not, and for attempts that another instance made.
    */
   readonly waitedForSlotMs?: number;
+  /** How long it waited, before that, for a place in its job's `group`, in milliseconds. Absent as above. */
+  readonly waitedForGroupMs?: number;
   /** When it ended. Null where its holder died. */
   readonly endedAt: string | null;
   /**
@@ -65,7 +68,7 @@ export interface LedgerRecord {
   readonly outcome: Fate | null;
   /** The reason for the outcome. */
   readonly reason: Reason | null;
-  /** The start of the run: `schedule`, `catchUp` or `manual`. Null where nothing ran. */
+  /** The start of the run: `schedule`, `catchUp`, `manual` or `backfill`. Null where nothing ran. */
   readonly trigger: Trigger | null;
   /** Who asked for the run, from where and why. Absent where the schedule started it. */
   readonly origin?: Origin;
@@ -83,7 +86,7 @@ export interface LedgerRecord {
   readonly startedAt: string | null;
   /** When the run ended. */
   readonly endedAt: string | null;
-  /** How long after the actual due time that call was. */
+  /** How long after the actual due time that call was; for a back-filled run: after its first claim. */
   readonly latenessMs: number | null;
   /** The attempts, in order. */
   readonly attempts: readonly AttemptRecord[];
@@ -327,13 +330,14 @@ function isRecordLog(value: unknown): value is RecordLog {
 
 function isAttemptRecord(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const { attempt, token, deployment, startedAt, waitedForSlotMs, endedAt, outcome, error } = value;
+  const { attempt, token, deployment, startedAt, waitedForSlotMs, waitedForGroupMs, endedAt, outcome, error } = value;
   return (
     isNumber(attempt) &&
     isNumber(token) &&
     isText(deployment) &&
     isNullOr(startedAt, isTime) &&
     isNullOr(waitedForSlotMs, isNumber) &&
+    isNullOr(waitedForGroupMs, isNumber) &&
     isNullOr(endedAt, isTime) &&
     isText(outcome) &&
     isNullOr(error, (thrown) => isObject(thrown) && isText(thrown['name']) && isText(thrown['message']))

@@ -1,5 +1,7 @@
 import type { EpochMs, Millis, Token } from './brand';
-import type { AttemptOutcome, Reason, Stretch, Trigger } from './fate';
+import type { BackfillProgress } from './backfill';
+import { readProgress, storeProgress } from './backfill';
+import type { Reason, Stretch, Trigger } from './fate';
 import { extentOf, TRIGGERS, UNRUN_FATES } from './fate';
 import type { JobSpec } from './job';
 import { actualTime } from './job';
@@ -7,21 +9,14 @@ import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 import type { Asked } from './origin';
 import { askedOf, readAsked } from './origin';
+import type { OwedNotice } from './owed-notice';
+import { readOwedNotices, storeOwed } from './owed-notice';
+import type { PastAttempt } from './past-attempt';
+import { readPast, storePast } from './past-attempt';
 import type { Recent } from './recent';
 import { decodeRecent, encodeRecent } from './recent';
 
 const PHASES = ['idle', 'running', 'retrying', 'fanning'] as const;
-const ATTEMPT_OUTCOMES = [
-  'succeeded',
-  'failed',
-  'timedOut',
-  'stalled',
-  'cancelled',
-  'holderLost',
-  'draining',
-  'planned',
-] as const satisfies readonly AttemptOutcome[];
-
 /** How many past attempts of a run its row remembers. */
 export const PAST_ATTEMPTS = 10;
 /** How many stretches a row may owe. A blob's metadata is limited to 8 KB. */
@@ -44,16 +39,6 @@ export interface RunRef extends Asked {
   readonly since: EpochMs;
 }
 
-/** An attempt that is over, as the row holds it. If its holder died, `end` is undefined and `start` is the claim. */
-export interface PastAttempt {
-  readonly attempt: number;
-  readonly token: number;
-  readonly deployment: string;
-  readonly start: EpochMs;
-  readonly end: EpochMs | undefined;
-  readonly outcome: AttemptOutcome;
-}
-
 /** A job's row: the metadata of `jobs/<job>/lease`, which only the lease holder writes. */
 export interface Row {
   readonly token: Token;
@@ -61,6 +46,8 @@ export interface Row {
   readonly cursor: EpochMs;
   /** Ledger records still to be written. On an available row they are already written. */
   readonly owed: readonly Stretch[];
+  /** Notices still to be created. On an available row they exist. */
+  readonly telling: readonly OwedNotice[];
   readonly run: RunRef | undefined;
   /** When the last run ended, if due times passed during it. */
   readonly busyUntil: EpochMs | undefined;
@@ -106,12 +93,21 @@ export interface Row {
   readonly scheduleSince: EpochMs | undefined;
   /** Number of the last manual request that was taken. */
   readonly manualTaken: number;
+  /** How far the last back-fill is. An older build that writes the row drops it. */
+  readonly backfill: BackfillProgress | undefined;
   /** When an operator forgot the job. If the file has it again, the job counts as new. */
   readonly forgotten: EpochMs | undefined;
 }
 
-/** The instant from which the lateness of a run counts: its actual due time, or when it was asked for. */
-export function dueOf(job: Pick<JobSpec, 'offsetMs'>, run: Pick<RunRef, 'scheduledFor' | 'trigger'>): EpochMs {
+/**
+ * The instant from which the lateness of a run counts: its actual due time, or when it was asked for. A back-filled run
+ * is due when its turn comes.
+ */
+export function dueOf(
+  job: Pick<JobSpec, 'offsetMs'>,
+  run: Pick<RunRef, 'scheduledFor' | 'trigger' | 'since'>,
+): EpochMs {
+  if (run.trigger === 'backfill') return run.since;
   return run.trigger === 'manual' ? run.scheduledFor : actualTime(job, run.scheduledFor);
 }
 
@@ -133,6 +129,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     token: 0 as Token,
     cursor,
     owed: [],
+    telling: [],
     run: undefined,
     busyUntil: undefined,
     execution: undefined,
@@ -154,6 +151,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     scheduleHash,
     scheduleSince: cursor,
     manualTaken: 0,
+    backfill: undefined,
     forgotten: undefined,
   };
 }
@@ -202,6 +200,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
       ...extentOf(stretch),
       ...(stretch.request === undefined ? {} : { request: stretch.request }),
     })),
+    notices: storeOwed(row.telling),
     run: row.run?.key,
     trigger: row.run?.trigger,
     since: isoOrUndefined(row.run?.since),
@@ -213,14 +212,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     drained: row.uncountedAttempts,
     started: isoOrUndefined(row.started),
     claimedat: isoOrUndefined(row.claimedAt),
-    past: row.past.slice(-PAST_ATTEMPTS).map((past) => ({
-      n: past.attempt,
-      token: past.token,
-      by: past.deployment,
-      start: past.start,
-      ...(past.end === undefined ? {} : { end: past.end }),
-      outcome: past.outcome,
-    })),
+    past: storePast(row.past.slice(-roomForPast(row))),
     notbefore: isoOrUndefined(row.notBefore),
     incumbent: row.incumbent,
     leasems: row.leaseMs,
@@ -233,8 +225,14 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     hash: row.scheduleHash,
     hashsince: isoOrUndefined(row.scheduleSince),
     manualtaken: row.manualTaken,
+    backfill: storeProgress(row.backfill),
     forgotten: isoOrUndefined(row.forgotten),
   });
+}
+
+/** The attempts of a run that is aside take some of the room. */
+function roomForPast({ backfill }: Row): number {
+  return PAST_ATTEMPTS - (backfill?.aside?.past.length ?? 0);
 }
 
 /** What the run's request has, as a list of one, or of none. */
@@ -246,12 +244,14 @@ function askedMember(run: RunRef): readonly Asked[] {
 /** Throws {@link ForeignMetadataError} when the metadata is not a row's. */
 export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
   const read = new MetadataReader(metadata);
+  let recent: Row['recent'] | undefined;
   const format = read.text('format');
   if (format !== '1') throw new ForeignMetadataError('format', format, '1');
   return {
     token: read.whole('token') as Token,
     cursor: read.instant('cursor'),
     owed: read.list('owed', readStretch),
+    telling: readOwedNotices(read.optionalText('notices')),
     run: readRun(read),
     busyUntil: read.optionalInstant('busyuntil'),
     execution: read.optionalText('execution'),
@@ -268,11 +268,16 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     failures: read.whole('failures'),
     lastFailedKey: read.optionalText('failed'),
     lastGoodAt: read.optionalInstant('succeeded'),
-    recent: decodeRecent(read.optionalText('recent')),
+    // Most readers of a row do not need it, and it is the largest part.
+    get recent() {
+      recent ??= decodeRecent(read.optionalText('recent'));
+      return recent;
+    },
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),
     scheduleSince: read.optionalInstant('hashsince'),
     manualTaken: read.whole('manualtaken'),
+    backfill: readProgress(read.optionalText('backfill')),
     forgotten: read.optionalInstant('forgotten'),
   };
 }
@@ -326,12 +331,4 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
     count,
     ...(request === undefined ? {} : { request }),
   };
-}
-
-function readPast(member: Readonly<Record<string, unknown>>): PastAttempt | undefined {
-  const { n, token, by, start, end } = member;
-  const outcome = ATTEMPT_OUTCOMES.find((candidate) => candidate === member['outcome']);
-  if (outcome === undefined || typeof n !== 'number' || typeof token !== 'number') return undefined;
-  if (typeof by !== 'string' || !isInstant(start)) return undefined;
-  return { attempt: n, token, deployment: by, start, end: isInstant(end) ? end : undefined, outcome };
 }

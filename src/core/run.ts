@@ -12,10 +12,10 @@ export type AttemptEnd =
   | { readonly kind: 'returned' }
   | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason }
   | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason }
-  /** The handler was not called: the job was paused after the claim, or no slot was free in time. */
+  /** The handler was not called: the job was paused after the claim, or its turn did not come in time. */
   | { readonly kind: 'notRun'; readonly fate: NotRunFate; readonly reason: Reason }
-  /** No slot was free while the host leaves enough time for the handler: another attempt continues. */
-  | { readonly kind: 'crowded' };
+  /** Its turn did not come while the host leaves enough time for the handler: another attempt continues. */
+  | { readonly kind: 'crowded'; readonly reason: Extract<Reason, 'noFreeSlot' | 'groupFull'> };
 
 /** The next step of a run after one of its attempts. */
 export type RunStep =
@@ -24,7 +24,7 @@ export type RunStep =
   /** The lease is lost, so the new holder decides. */
   | { readonly kind: 'lost' };
 
-/** The wait before a run whose attempt found no free slot is tried again, perhaps on another instance. */
+/** The wait before a run whose attempt had no turn is tried again, perhaps on another instance. */
 const CROWDED_AGAIN_MS: Millis = 2_000;
 
 /**
@@ -42,7 +42,7 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
     case 'notRun':
       return { kind: 'ended', fate: end.fate, reason: end.reason };
     case 'crowded':
-      return { kind: 'retry', outcome: 'draining', reason: 'noFreeSlot', notBefore: now + CROWDED_AGAIN_MS };
+      return { kind: 'retry', outcome: 'draining', reason: end.reason, notBefore: now + CROWDED_AGAIN_MS };
     case 'aborted':
       break;
   }

@@ -1,3 +1,5 @@
+import type { Millis } from './brand';
+
 /** The kinds of calls to storage, in the order in which tables show them. */
 export const CALL_KINDS = [
   'listing',
@@ -20,3 +22,39 @@ export type CallKind = (typeof CALL_KINDS)[number];
 
 /** How many calls of each kind; a missing kind: none. */
 export type CallCounts = Readonly<Partial<Record<CallKind, number>>>;
+
+/**
+ * What came of a call. `conflict`: its condition or its lease did not hold, which is how races are lost. `noAnswer`: it
+ * may or may not have taken effect.
+ */
+export const CALL_RESULTS = ['ok', 'conflict', 'notFound', 'denied', 'throttled', 'error', 'noAnswer'] as const;
+
+export type CallResult = (typeof CALL_RESULTS)[number];
+
+/** A call that is over. */
+export interface CallOutcome {
+  readonly kind: CallKind;
+  readonly result: CallResult;
+  readonly ms: Millis;
+}
+
+/** @param status of HTTP; undefined: there was no answer */
+export function callResult(status: number | undefined): CallResult {
+  if (status === undefined) return 'noAnswer';
+  if (status < 400) return 'ok';
+  switch (status) {
+    case 401:
+    case 403:
+      return 'denied';
+    case 404:
+      return 'notFound';
+    case 409:
+    case 412:
+      return 'conflict';
+    case 429:
+    case 503:
+      return 'throttled';
+    default:
+      return 'error';
+  }
+}

@@ -9,15 +9,16 @@ import { actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import type { LedgerRecord } from './record';
 import { isUncounted } from './record';
+import type { RequiredJobs } from './requires';
 import type { Row } from './row';
 import { firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 
 /** The state of one instant: a due time's fate, or its state before it has one. */
 export type Standing =
   | Fate
-  /** Claimed, and not over: an attempt is running, or a tick is about to take the run over. */
+  /** Claimed, and not over: an attempt is running. */
   | 'running'
-  /** Claimed, and waiting for its next attempt. */
+  /** Claimed, and waiting for its next attempt, also because its holder died. */
   | 'retrying'
   /** Due, and undecided. */
   | 'pending'
@@ -34,11 +35,13 @@ export type StandingReason =
   | Reason
   /** running: The handler has been called. */
   | 'attemptRunning'
+  /** running: It waits until fewer runs of its `group` are at work. The handler is called then. */
+  | 'waitsForGroup'
   /** running: It was claimed ahead of its due time. The handler is called when that comes. */
   | 'claimed'
   /** running: Its items are running. */
   | 'fanningOut'
-  /** running: The instance that ran it died. The next tick takes the run over. */
+  /** retrying: The instance that ran it died. The next tick takes the run over. */
   | 'takeOverDue'
   /** retrying: The next attempt waits for its back-off. */
   | 'backOff'
@@ -54,6 +57,8 @@ export type StandingReason =
   | 'waitsForRun'
   /** pending: An older due time runs first. */
   | 'waitsForOlder'
+  /** pending: It waits for a success of a job that it requires. */
+  | 'waitsForRequired'
   /** pending: A person asked for it. */
   | 'requested'
   /** future: Its time has not come. */
@@ -88,6 +93,8 @@ export interface Question {
   /** Whether the row's run is over. Also true if the row names none. */
   readonly runEnded: boolean;
   readonly control: Control;
+  /** The knowledge of the jobs that it requires. */
+  readonly required?: RequiredJobs | undefined;
   /** The storage service's time when all this was read. */
   readonly now: EpochMs;
 }
@@ -140,9 +147,15 @@ export function outcomeOf(
   record: LedgerRecord,
   key: string,
   row: Row | undefined,
+  lease?: Question['lease'],
 ): Extract<Standing, Fate | 'running' | 'retrying'> {
   if (record.outcome !== null) return record.outcome;
-  return row?.run?.key === key && row.phase === 'retrying' ? 'retrying' : 'running';
+  return row?.run?.key === key && isWaiting(row, lease) ? 'retrying' : 'running';
+}
+
+/** Whether no attempt of the row's run is running: a run whose lease has ended is never shown as running. */
+export function isWaiting({ phase }: Pick<Row, 'phase'>, lease: Question['lease'] | undefined): boolean {
+  return phase === 'retrying' || (phase === 'running' && lease === 'expired');
 }
 
 function fromRecord(question: Question, key: string, record: LedgerRecord): Answer {
@@ -151,7 +164,7 @@ function fromRecord(question: Question, key: string, record: LedgerRecord): Answ
   const due = isUncounted(record) ? isDue(job, time) : isDueKey(key);
   if (record.outcome !== null) return { due, fate: record.outcome, reason: record.reason ?? 'completed' };
   if (row?.run?.key === key) return { due, ...standingOf(question, row) };
-  return { due, fate: 'running', reason: 'takeOverDue' };
+  return { due, fate: 'retrying', reason: 'takeOverDue' };
 }
 
 function isDueKey(key: string): boolean {
@@ -172,9 +185,9 @@ function standingOf({ job, control, lease, now }: Question, row: Row): Omit<Answ
       reason: cancelled ? 'cancelRequested' : row.notBefore === 0 ? 'resumeDue' : 'backOff',
     };
   }
+  if (isWaiting(row, lease)) return { fate: 'retrying', reason: cancelled ? 'cancelRequested' : 'takeOverDue' };
   if (cancelled) return { fate: 'running', reason: 'cancelRequested' };
   if (row.phase === 'fanning') return { fate: 'running', reason: 'fanningOut' };
-  if (lease === 'expired') return { fate: 'running', reason: 'takeOverDue' };
   return { fate: 'running', reason: (row.started ?? 0) > now ? 'claimed' : 'attemptRunning' };
 }
 
@@ -208,18 +221,22 @@ function outlook({ job, control, time }: Question): StandingReason {
   return pauseAt(control, actualTime(job, time)) === undefined ? 'notYetDue' : 'paused';
 }
 
+/** The reasons of the lines that come before the one about the last run. */
+const DECIDED_BY_TIME: ReadonlySet<Reason> = new Set<Reason>(['paused', 'catchUpWindow', 'requirementNotMet']);
+
 /** A due time that has passed and is undecided. */
 function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
-  const { job, revision, time, control, now, runEnded } = question;
+  const { job, revision, time, control, required, now, runEnded } = question;
   if (job.scheduleHash !== row.scheduleHash && revision > row.revision) {
     return { fate: 'disabled', reason: 'scheduleChanged' };
   }
-  const view: FateView = { job, row, control, now, limit: now, lookAheadMs: 0 };
+  const view: FateView = { job, row, control, required, now, limit: now, lookAheadMs: 0 };
   const verdict = verdictOn(view, time);
   if (verdict.kind === 'suspended') return { fate: verdict.fate, reason: verdict.fate };
-  if (verdict.kind === 'unrun' && (verdict.fate === 'paused' || verdict.reason === 'catchUpWindow')) {
+  if (verdict.kind === 'unrun' && DECIDED_BY_TIME.has(verdict.reason)) {
     return { fate: verdict.fate, reason: verdict.reason };
   }
+  if (verdict.kind === 'waits' || verdict.kind === 'unread') return { fate: 'pending', reason: 'waitsForRequired' };
   // The rest depends on when the run ends, and on the older due times, which are decided first.
   if (!runEnded) return { fate: 'pending', reason: behindRun(question, row) };
   if (runsBefore(view, time)) return { fate: 'pending', reason: 'waitsForOlder' };
@@ -232,9 +249,12 @@ function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
 /** The expected reason of a due time that passes during the row's run. */
 function behindRun({ job, time, now }: Question, row: Row): StandingReason {
   if ((row.run?.since ?? 0) > actualTime(job, time)) return 'waitsForRun';
-  if (job.overlap === 'skip') return 'overlapSkip';
+  const isBackfill = row.run?.trigger === 'backfill';
+  if (job.overlap === 'skip' && !isBackfill) return 'overlapSkip';
   const newer = job.timetable.next(time);
-  return newer !== undefined && actualTime(job, newer) <= now ? 'overlapNewer' : 'queued';
+  if (newer === undefined || actualTime(job, newer) > now) return 'queued';
+  if (!isBackfill) return 'overlapNewer';
+  return job.catchUp === 'all' ? 'waitsForRun' : 'catchUpLatest';
 }
 
 /** Whether an older undecided due time will run. Later ones are then decided after that run. */

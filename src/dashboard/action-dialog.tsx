@@ -8,7 +8,7 @@ import { HelpLink } from './help-link';
 import { topicOfError } from './help-topics';
 import { refresh } from './live';
 import { sentence } from './parts';
-import { ScopeField } from './scope-field';
+import { firstChoice, ScopeField } from './scope-field';
 import { instantIn, zoneOf } from './time';
 
 /** `randomUUID` is missing where a page came without TLS from another machine. */
@@ -27,7 +27,7 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
   const [reason, setReason] = useState('');
   const [input, setInput] = useState('');
   const [until, setUntil] = useState('');
-  const [scope, setScope] = useState<Choice>({ pattern: '*' });
+  const [scope, setScope] = useState(() => firstChoice(action.scope));
   const [key] = useState(newKey);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Obstacle>();
@@ -54,7 +54,7 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
         <p id="action-effect" class="foreign">
           {action.effect}
         </p>
-        {action.scope !== undefined && <ScopeField jobs={action.scope} onChange={setScope} />}
+        {action.scope !== undefined && <ScopeField scope={action.scope} onChange={setScope} />}
         {action.input !== undefined && (
           <label>
             Input in JSON. Without one: {action.input}

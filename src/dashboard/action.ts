@@ -4,6 +4,13 @@ import type { Job } from './model';
 /** Several jobs, as the API chooses them. */
 export type Choice = { readonly jobs: readonly string[] } | { readonly tag: string } | { readonly pattern: string };
 
+/** The jobs to choose from. */
+export interface Scope {
+  readonly all: readonly Job[];
+  /** Those that the search and the filters of the page leave. Undefined: it has none. */
+  readonly listed: readonly Job[] | undefined;
+}
+
 /** A change that a person confirms. */
 export interface Action {
   /** A question that names the job: "Pause nightly?" */
@@ -22,7 +29,7 @@ export interface Action {
   /** Whether it may have an end, and what it means to have none. */
   readonly until?: string;
   /** The jobs to choose from, where it concerns several. */
-  readonly scope?: readonly Job[];
+  readonly scope?: Scope;
   /** Resolves to the news of it. */
   readonly carryOut: (given: Given) => Promise<string>;
 }

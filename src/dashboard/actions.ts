@@ -18,7 +18,7 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
     ...{ verb: 'Pause job', decline: 'Leave it running', reason: 'needed', until: 'until somebody resumes it' },
     async carryOut({ reason, until }) {
       await change(`${jobPath(name)}/pause`, { note: reason, until }, { version });
-      return `${name} is paused`;
+      return `Job ${name} is paused`;
     },
   };
 }
@@ -31,7 +31,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     async carryOut({ reason }) {
       const { pause } = (await change(`${jobPath(name)}/resume`, bodyOf({ reason }), { version })) as Resumed;
       await reportPassedOver([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
-      return `${name} is resumed`;
+      return `Job ${name} is resumed`;
     },
   };
 }
@@ -45,6 +45,31 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
       const { runId } = (await change(`${jobPath(name)}/runs`, bodyOf(given), given)) as { readonly runId: string };
       go(pageOf({ run: runId }));
       return `A run of ${name} is requested`;
+    },
+  };
+}
+
+/** @param runs how many due times the dry run counted */
+export function startBackfill(name: string, span: object, runs: number): Action {
+  return {
+    title: `Back-fill ${name}?`,
+    effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Those that come meanwhile go first.`,
+    ...{ verb: 'Start back-fill', decline: 'Do not run', reason: 'possible' },
+    async carryOut({ reason }) {
+      await change(`${jobPath(name)}/backfill`, { ...span, ...bodyOf({ reason }) });
+      return `The back-fill of ${name} is started`;
+    },
+  };
+}
+
+export function stopBackfill({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Stop the back-fill of ${name}?`,
+    effect: 'Its run in progress continues. Due times that it has not come to do not run.',
+    ...{ verb: 'Stop back-fill', decline: 'Let it run', reason: 'none' },
+    async carryOut() {
+      await change(`${jobPath(name)}/backfill`, undefined, { version });
+      return `The back-fill of ${name} is stopped`;
     },
   };
 }
@@ -108,9 +133,9 @@ export function poke(deployment: string): Action {
     ...{ verb: 'Poke', decline: 'Leave it', reason: 'none' },
     async carryOut() {
       const { due, handedOver, hubProven, cordoned } = (await change('poke', {})) as Poked;
-      if (cordoned) return `${deployment} has ticked. It is cordoned, and claims nothing new`;
-      if (!hubProven) return `${deployment} has ticked. Its task hub did not answer in time: poke again`;
-      return `${deployment} has ticked: ${plural(due, 'job was', 'jobs were')} due, and it has started ${plural(handedOver, 'run')}`;
+      if (cordoned) return `Deployment ${deployment} has ticked. It is cordoned, and claims nothing new`;
+      if (!hubProven) return `Deployment ${deployment} has ticked. Its task hub did not answer in time: poke again`;
+      return `Deployment ${deployment} has ticked: ${plural(due, 'job was', 'jobs were')} due, and it has started ${plural(handedOver, 'run')}`;
     },
   };
 }
@@ -122,7 +147,7 @@ export function cordon(deployment: string): Action {
     ...{ verb: 'Cordon', decline: 'Leave it', reason: 'needed' },
     async carryOut({ reason }) {
       await change(`deployments/${encodeURIComponent(deployment)}/cordon`, { note: reason });
-      return `${deployment} is cordoned`;
+      return `Deployment ${deployment} is cordoned`;
     },
   };
 }
@@ -134,7 +159,7 @@ export function uncordon(deployment: string): Action {
     ...{ verb: 'Lift cordon', decline: 'Leave it', reason: 'possible' },
     async carryOut({ reason }) {
       await change(`deployments/${encodeURIComponent(deployment)}/uncordon`, bodyOf({ reason }));
-      return `${deployment} claims again`;
+      return `Deployment ${deployment} claims again`;
     },
   };
 }

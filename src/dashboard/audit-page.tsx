@@ -4,11 +4,11 @@ import type { Audit } from './model';
 import { Badge, Link, Notice, sentence, Skeleton, Time } from './parts';
 import { FailureNotice } from './failure-notice';
 import { useLive } from './use-live';
-import type { Look } from './words';
+import type { Label } from './words';
 
 type Entry = Audit['entries'][number];
 
-const LOOKS: Readonly<Record<Entry['state'], Look>> = {
+const LABELS: Readonly<Record<Entry['state'], Label>> = {
   done: { word: 'Done', icon: 'check', tone: 'good' },
   refused: { word: 'Refused', icon: 'slash', tone: 'off' },
   begun: { word: 'Begun', icon: 'alert', tone: 'warn' },
@@ -92,7 +92,7 @@ function Row({ entry }: { readonly entry: Entry }): JSX.Element {
       <td role="cell">
         <Time at={at} zone={null} />
         <span class="second">
-          <Badge look={LOOKS[state]} />
+          <Badge label={LABELS[state]} />
         </span>
       </td>
       <td role="cell" class="foreign">

@@ -2,7 +2,7 @@ import type { JSX, TargetedMouseEvent } from 'preact';
 import { go, pageOf } from './address';
 import type { Job, RecentOutcome } from './model';
 import { duration, fullTime, zoneOf } from './time';
-import { isBad, outcomeLook, plural, reasonText } from './words';
+import { isBad, outcomeLabel, plural, reasonText } from './words';
 
 const SLOTS = 20;
 const STEP = 8;
@@ -66,7 +66,7 @@ function Bar({ item, x, longest, usual, zone }: BarProps): JSX.Element {
   const bad = outcome !== null && isBad(outcome);
   // A root keeps short runs visible beside one that was long.
   const height = isGap ? HEIGHT / 2 : LEAST + (HEIGHT - LEAST) * Math.sqrt((durationMs ?? usual) / longest);
-  const kind = isGap ? 'gap' : outcomeLook(outcome).tone;
+  const kind = isGap ? 'gap' : outcomeLabel(outcome).tone;
   return (
     <g data-run={isGap ? undefined : item.runId}>
       <title>{titleOf(item, zone)}</title>
@@ -83,7 +83,7 @@ function Bar({ item, x, longest, usual, zone }: BarProps): JSX.Element {
 
 function titleOf(item: RecentOutcome, zone: string | null): string {
   const time = fullTime(Date.parse(item.scheduledFor), zoneOf(zone));
-  const { word } = outcomeLook(item.outcome);
+  const { word } = outcomeLabel(item.outcome);
   if (item.kind === 'gap') {
     const many = item.count > 1 ? [`${plural(item.count, 'due time')} did not run`] : [];
     return [`${word}: ${reasonText(item.reason)}`, time, ...many].join('\n');
@@ -100,7 +100,7 @@ function summary(recent: readonly RecentOutcome[], running: boolean): string {
   if (recent.length === 0) return running ? 'Its first run is in progress' : 'No run yet';
   const counts = new Map<string, number>();
   for (const item of recent) {
-    const word = outcomeLook(item.outcome).word.toLowerCase();
+    const word = outcomeLabel(item.outcome).word.toLowerCase();
     counts.set(word, (counts.get(word) ?? 0) + (item.kind === 'gap' ? item.count : 1));
   }
   const parts = [...counts].map(([word, count]) => `${String(count)} ${word}`);

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { confirm } from './action';
 import { cordon as askCordon, poke, uncordon } from './actions';
-import { deploymentLook, hasOldFile, skewText } from './deployments';
+import { deploymentLabel, hasOldFile, skewText } from './deployments';
 import { Fact } from './fact';
 import { FailureNotice } from './failure-notice';
 import { ProblemsNotice } from './problems-notice';
@@ -90,7 +90,7 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
       <div class="title">
         <h2>{name}</h2>
         <HelpLink topic={live ? undefined : 'silent'}>
-          <Badge look={deploymentLook(deployment)} />
+          <Badge label={deploymentLabel(deployment)} />
         </HelpLink>
         {isHere && <span class="muted">serves this page</span>}
         {mayAct.value && <Buttons deployment={deployment} isHere={isHere} />}
@@ -146,7 +146,7 @@ function Judged({ bad, topic, text, trouble }: JudgedProps): JSX.Element {
     <span class="warn">
       {text}
       <span class="second">
-        {trouble} <HelpLink topic={topic} />
+        {trouble} · <HelpLink topic={topic} />
       </span>
     </span>
   );

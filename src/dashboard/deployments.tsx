@@ -3,13 +3,13 @@ import { pageOf } from './address';
 import type { Deployment } from './model';
 import { Ago, Badge, Link } from './parts';
 import { duration } from './time';
-import type { Look } from './words';
+import type { Label } from './words';
 
-const LIVE: Look = { word: 'Live', icon: 'check', tone: 'good' };
-const SILENT: Look = { word: 'Silent', icon: 'alert', tone: 'bad' };
-const CORDONED: Look = { word: 'Cordoned', icon: 'pause', tone: 'warn' };
+const LIVE: Label = { word: 'Live', icon: 'check', tone: 'good' };
+const SILENT: Label = { word: 'Silent', icon: 'alert', tone: 'bad' };
+const CORDONED: Label = { word: 'Cordoned', icon: 'pause', tone: 'warn' };
 
-export function deploymentLook({ live, cordon }: Deployment): Look {
+export function deploymentLabel({ live, cordon }: Deployment): Label {
   return !live ? SILENT : cordon === null ? LIVE : CORDONED;
 }
 
@@ -71,7 +71,7 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
         <Link href={pageOf({ view: 'deployments' })}>
           <b>{name}</b>
         </Link>{' '}
-        <Badge look={deploymentLook(deployment)} />
+        <Badge label={deploymentLabel(deployment)} />
       </span>
       <span class="second foreign">
         <span class="plain">

@@ -5,12 +5,14 @@ import { FailureLine } from './failure-notice';
 import { dayOf } from './time';
 import { useRead } from './use-read';
 import type { Outcome } from './model';
-import { isBad, OUTCOME_LOOKS } from './words';
+import { isBad, OUTCOME_LABELS } from './words';
 
 const CELL = 14;
 const DAY = 86_400_000;
 const WEEKS = 13;
 const LEFT = 34;
+/** The months stand above the weeks. */
+const TOP = 18;
 const WEEKDAYS = ['Mon', 'Wed', 'Fri', 'Sun'] as const;
 
 type Day = Calendar['days'][number];
@@ -47,12 +49,17 @@ function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: C
   return (
     <svg
       width={LEFT + WEEKS * (CELL + 3)}
-      height={7 * (CELL + 3)}
+      height={TOP + 7 * (CELL + 3)}
       role="img"
       aria-label={`${String(bad)} of ${String(days.length)} days with outcomes had a failure`}
     >
+      {monthsOf(monday).map(({ name, week }) => (
+        <text key={week} x={LEFT + week * (CELL + 3)} y={11}>
+          {name}
+        </text>
+      ))}
       {WEEKDAYS.map((name, index) => (
-        <text key={name} x={0} y={index * 2 * (CELL + 3) + 11}>
+        <text key={name} x={0} y={TOP + index * 2 * (CELL + 3) + 11}>
           {name}
         </text>
       ))}
@@ -63,6 +70,16 @@ function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: C
   );
 }
 
+/** The weeks in which a month begins to be shown. One that the next month leaves no room for has no name. */
+function monthsOf(monday: number): readonly { readonly name: string; readonly week: number }[] {
+  const names = Array.from({ length: WEEKS }, (_, week) =>
+    new Date(monday + week * 7 * DAY).toLocaleDateString('en', { month: 'short', timeZone: 'UTC' }),
+  );
+  return names
+    .map((name, week) => ({ name, week }))
+    .filter(({ name, week }) => name !== names[week - 1] && (names[week + 1] ?? name) === name);
+}
+
 interface CellProps {
   readonly day: string;
   readonly found: ReadonlyMap<string, Day>;
@@ -71,13 +88,13 @@ interface CellProps {
 
 function Cell({ day, found, index }: CellProps): JSX.Element {
   const x = LEFT + Math.floor(index / 7) * (CELL + 3);
-  const y = (index % 7) * (CELL + 3);
+  const y = TOP + (index % 7) * (CELL + 3);
   const outcomes = found.get(day);
   const words =
     outcomes === undefined
-      ? 'nothing was due'
+      ? 'nothing is recorded'
       : countsOf(outcomes)
-          .map(([outcome, count]) => `${String(count)} ${OUTCOME_LOOKS[outcome].word.toLowerCase()}`)
+          .map(([outcome, count]) => `${String(count)} ${OUTCOME_LABELS[outcome].word.toLowerCase()}`)
           .join(', ');
   const kind =
     outcomes === undefined

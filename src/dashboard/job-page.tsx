@@ -3,6 +3,7 @@ import { confirm } from './action';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from './actions';
 import { pageOf } from './address';
 import { now } from './clock';
+import { BackfillPanel } from './backfill-panel';
 import { DueTimes } from './due-times';
 import type { DueTimes as Due, OneJob, Runs } from './model';
 import { HeatMap } from './heat-map';
@@ -18,7 +19,7 @@ import { runHref, Timeline } from './timeline';
 import { Trend } from './trend';
 import { useLive } from './use-live';
 import { useRead } from './use-read';
-import { outcomeLook, plural, shownState, STATE_LOOKS } from './words';
+import { outcomeLabel, plural, shownState, STATE_LABELS } from './words';
 import { WhyPanel } from './why-panel';
 import { EpisodeFact } from './episode-fact';
 import { Fact } from './fact';
@@ -76,6 +77,7 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
         <Trend runs={runs.body?.runs ?? []} zone={timeZone} />
         <HeatMap job={name} />
       </div>
+      {inFile && job.settings?.kind === 'timed' && <BackfillPanel job={job} />}
       <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} />
       <div class="two">
         {inFile && <DueTimes due={due} failure={next.failure} />}
@@ -93,7 +95,7 @@ function Head({ job }: { readonly job: OneJob }): JSX.Element {
       <div class="title">
         <h1>{name}</h1>
         <HelpLink topic={topicOfState(shownState(job))}>
-          <Badge look={STATE_LOOKS[shownState(job)]} />
+          <Badge label={STATE_LABELS[shownState(job)]} />
         </HelpLink>
         {mayAct.value && <Actions job={job} />}
       </div>
@@ -169,7 +171,7 @@ function Facts({ job }: { readonly job: OneJob }): JSX.Element {
               <Time at={lastRun.scheduledFor} zone={timeZone} />
             </Link>
             <span class="second">
-              {outcomeLook(lastRun.outcome).word.toLowerCase()}
+              {outcomeLabel(lastRun.outcome).word.toLowerCase()}
               {lastRun.durationMs === null ? '' : ` in ${duration(lastRun.durationMs)}`}
             </span>
           </>

@@ -8,7 +8,7 @@ import { Ago, Badge, InHowLong, Link, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
 import { duration, span } from './time';
-import { ATTENTION, badState, outcomeLook, plural, shownState, STATE_LOOKS } from './words';
+import { ATTENTION, badState, outcomeLabel, plural, shownState, STATE_LABELS } from './words';
 
 interface TableProps {
   readonly all: readonly Job[];
@@ -135,7 +135,7 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
           <>
             <Ago at={lastRun.scheduledFor} zone={timeZone} />
             <span class="second">
-              {outcomeLook(lastRun.outcome).word.toLowerCase()}
+              {outcomeLabel(lastRun.outcome).word.toLowerCase()}
               {lastRun.durationMs === null ? '' : ` in ${duration(lastRun.durationMs)}`}
             </span>
           </>
@@ -160,7 +160,7 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
 /** A state that wants a person leads to what to do. The others are no stop on the way through the table. */
 function StateBadge({ job }: { readonly job: Job }): JSX.Element {
   const state = shownState(job);
-  const badge = <Badge look={STATE_LOOKS[state]} />;
+  const badge = <Badge label={STATE_LABELS[state]} />;
   return ATTENTION.includes(state) ? <HelpLink topic={topicOfState(state)}>{badge}</HelpLink> : badge;
 }
 
@@ -215,5 +215,5 @@ function progressOf({ state, currentRun }: Job, at: number): string {
 
 function acknowledgedText(job: Job): string {
   const { by = '', note = '' } = job.episode?.acknowledgement ?? {};
-  return `${STATE_LOOKS[badState(job) ?? 'failing'].word.toLowerCase()}, by ${by}${note === '' ? '' : `: ${note}`}`;
+  return `${STATE_LABELS[badState(job) ?? 'failing'].word.toLowerCase()}, by ${by}${note === '' ? '' : `: ${note}`}`;
 }

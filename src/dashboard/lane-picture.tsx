@@ -6,7 +6,7 @@ import { SvgLink } from './parts';
 import type { Scale } from './scale';
 import { instantAt, positionOf } from './scale';
 import { duration, shortTime, zoneOf } from './time';
-import { isBad, outcomeLook, plural, reasonText } from './words';
+import { isBad, outcomeLabel, plural, reasonText } from './words';
 
 const HEIGHT = 44;
 const TOP = 10;
@@ -141,7 +141,7 @@ function PastItem({ item, lane, box: [x, width], due }: PastItemProps): JSX.Elem
       ) : (
         <>
           {x - due > 1 && <path class="late" d={`M${String(due)} ${String(TOP + BAR / 2)}H${String(x)}`} />}
-          <rect class={`bar ${outcomeLook(outcome).tone}`} x={x} y={TOP} width={width} height={BAR} />
+          <rect class={`bar ${outcomeLabel(outcome).tone}`} x={x} y={TOP} width={width} height={BAR} />
         </>
       )}
       {outcome !== null && isBad(outcome) && <rect class="mark" x={x} y={TOP - 5} width={width} height={3} />}
@@ -165,7 +165,7 @@ function plannedTitle({ first, last, count }: PlannedMark, lane: Lane): string {
 }
 
 function pastTitle(item: Past, lane: Lane): string {
-  const { word } = outcomeLook(item.outcome);
+  const { word } = outcomeLabel(item.outcome);
   const head = `${lane.name}: ${word.toLowerCase()} ${timeOf(Date.parse(item.scheduledFor), lane)}`;
   if (item.kind === 'gap') {
     return `${head}, ${reasonText(item.reason)}${item.count > 1 ? `, ${plural(item.count, 'due time')}` : ''}`;
@@ -177,7 +177,7 @@ function pastTitle(item: Past, lane: Lane): string {
 function summary(lane: Lane, past: readonly { readonly item: Past }[], overlaps: number): string {
   const counts = new Map<string, number>();
   for (const { item } of past) {
-    const word = outcomeLook(item.outcome).word.toLowerCase();
+    const word = outcomeLabel(item.outcome).word.toLowerCase();
     counts.set(word, (counts.get(word) ?? 0) + (item.kind === 'gap' ? item.count : 1));
   }
   const { planned, isComplete, currentRun } = lane;

@@ -15,7 +15,7 @@ import { SearchBox } from './search-box';
 import { zoneOf } from './time';
 import { useLive } from './use-live';
 import { useWidth } from './use-width';
-import { plural, shownState, STATE_LOOKS } from './words';
+import { plural, shownState, STATE_LABELS } from './words';
 
 const PAGE = 50;
 const HOUR = 3_600_000;
@@ -204,7 +204,7 @@ function Heading({ lane }: { readonly lane: Lane }): JSX.Element {
         {lane.name}
       </Link>
       <span class="second">
-        <Badge look={STATE_LOOKS[shownState(lane)]} />
+        <Badge label={STATE_LABELS[shownState(lane)]} />
       </span>
     </div>
   );

@@ -1,4 +1,5 @@
 import type { JSX, RefObject } from 'preact';
+import { Fragment } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, param } from './address';
 import type { FollowedLog, LogEntry } from './follow-log';
@@ -105,11 +106,12 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
       >
         <ol>
           {log.entries.map((entry, index) => (
-            <Line
-              key={index}
-              entry={entry}
-              mark={entry === chosen || (linked !== undefined && idOf(entry) === linked)}
-            />
+            <Fragment key={index}>
+              {index > 0 && entry.attempt !== log.entries[index - 1]?.attempt && (
+                <li class="next-attempt">Attempt {entry.attempt}</li>
+              )}
+              <Line entry={entry} mark={entry === chosen || (linked !== undefined && idOf(entry) === linked)} />
+            </Fragment>
           ))}
         </ol>
       </div>

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Action, Choice } from './action';
+import type { Action, Choice, Scope } from './action';
 import { confirm } from './action';
 import { bodyOf } from './actions';
 import { change } from './api';
@@ -12,23 +12,23 @@ import { plural } from './words';
 type Work = Jobs['maintenance'][number];
 
 /** Starts planned work: pauses many jobs at once, with a banner for everybody. */
-export function StartMaintenance({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element | null {
+export function StartMaintenance({ scope }: { readonly scope: Scope }): JSX.Element | null {
   if (!mayAct.value) return null;
   return (
-    <button type="button" onClick={() => confirm(start(jobs))}>
+    <button type="button" onClick={() => confirm(start(scope))}>
       Start maintenance
     </button>
   );
 }
 
-function start(jobs: readonly Job[]): Action {
+function start(scope: Scope): Action {
   return {
     title: 'Start maintenance?',
     effect: 'The chosen jobs start no run until it ends. Runs in progress continue. Everybody sees a banner.',
     ...{ verb: 'Pause these jobs', decline: 'Change nothing', reason: 'needed', danger: true },
-    ...{ until: 'until somebody ends it', scope: jobs },
-    async carryOut({ reason, until, scope }) {
-      const { done, refused } = (await change('pause', { ...scope, note: reason, until })) as PausedMany;
+    ...{ until: 'until somebody ends it', scope },
+    async carryOut({ reason, until, scope: choice }) {
+      const { done, refused } = (await change('pause', { ...choice, note: reason, until })) as PausedMany;
       return `${plural(done.length, 'job is', 'jobs are')} paused${leftOf(refused)}`;
     },
   };
@@ -79,7 +79,11 @@ function end(work: Work, jobs: readonly Job[]): Action {
     effect: 'Due times start runs again. Those that were passed over are listed, and are not run later.',
     ...{ verb: 'End maintenance', decline: 'Leave them paused', reason: 'possible' },
     async carryOut({ reason }) {
-      const answer = (await change('resume', { ...choice, ...bodyOf({ reason }) })) as PausedMany;
+      const answer = (await change('resume', {
+        ...choice,
+        maintenance: work.jobs,
+        ...bodyOf({ reason }),
+      })) as PausedMany;
       // Somebody may have resumed one of them before.
       const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
       await reportPassedOver(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);

@@ -2,6 +2,7 @@ import type { Job, Jobs } from '../client/types';
 
 export type {
   Audit,
+  BackfillPlan,
   Calendar,
   Deployments,
   DueTimes,
@@ -9,6 +10,7 @@ export type {
   Jobs,
   Lanes,
   Me,
+  OneBackfill,
   OneJob,
   OneRun,
   PausedMany,

@@ -10,7 +10,7 @@ import { FailureNotice } from './failure-notice';
 import { ProblemsNotice } from './problems-notice';
 import { SearchBox } from './search-box';
 import type { ShownState } from './words';
-import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LOOKS } from './words';
+import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LABELS } from './words';
 import { useLive } from './use-live';
 
 const PAGE = 100;
@@ -34,6 +34,7 @@ export function Overview(): JSX.Element {
 
 function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
   const { jobs, deployments, maintenance, problems } = all;
+  const listed = listedOf(searchedOf(jobs));
   const attention = jobs.filter((job) => ATTENTION.includes(shownState(job))).length;
   return (
     <>
@@ -46,7 +47,7 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
       </div>
       <div class="with-actions">
         <Deployments deployments={deployments} />
-        {jobs.length > 0 && <StartMaintenance jobs={jobs} />}
+        {jobs.length > 0 && <StartMaintenance scope={{ all: jobs, listed: isFiltered() ? listed : undefined }} />}
       </div>
       {maintenance.length > 0 && <Maintenance works={maintenance} jobs={jobs} />}
       <ProblemsNotice problems={problems} />
@@ -66,14 +67,10 @@ function NoJobs(): JSX.Element {
 type Sort = 'worst' | 'name' | 'last' | 'next';
 
 function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
-  const state = param('state');
-  const tag = param('tag');
-  const words = (param('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const [state, tag, q] = [param('state'), param('tag'), param('q')];
   const sort = (['name', 'last', 'next'] as const).find((one) => one === param('sort')) ?? 'worst';
-  const searched = jobs.filter(
-    (job) => (tag === undefined || job.tags.includes(tag)) && words.every((word) => isIn(job, word)),
-  );
-  const chosen = searched.filter((job) => isInState(job, state)).toSorted(ORDERS[sort]);
+  const searched = searchedOf(jobs);
+  const chosen = listedOf(searched).toSorted(ORDERS[sort]);
   const page = Math.min(Math.max(1, Math.ceil(chosen.length / PAGE)), pageNumber());
   const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
   return (
@@ -82,7 +79,7 @@ function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
       <JobsTable
         all={jobs}
         wanted={shown.map(({ name }) => name)}
-        choice={JSON.stringify([state, tag, words, sort, page])}
+        choice={JSON.stringify([state, tag, q, sort, page])}
         sort={sort}
       />
       {chosen.length === 0 && (
@@ -97,6 +94,22 @@ function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
       <Pages page={page} size={PAGE} count={chosen.length} of="jobs" />
     </>
   );
+}
+
+function isFiltered(): boolean {
+  return ['state', 'tag', 'q'].some((name) => param(name) !== undefined);
+}
+
+/** The jobs that the search and the tag leave. */
+function searchedOf(jobs: readonly Job[]): readonly Job[] {
+  const tag = param('tag');
+  const words = (param('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  return jobs.filter((job) => (tag === undefined || job.tags.includes(tag)) && words.every((word) => isIn(job, word)));
+}
+
+function listedOf(searched: readonly Job[]): readonly Job[] {
+  const state = param('state');
+  return searched.filter((job) => isInState(job, state));
 }
 
 function isIn({ name, description, tags }: Job, word: string): boolean {
@@ -149,7 +162,7 @@ function Filters({ searched, state }: FiltersProps): JSX.Element {
       {SHOWN_STATES.filter((one) => counts.has(one) || one === state).map((one) => (
         <Chip
           key={one}
-          label={STATE_LOOKS[one].word}
+          label={STATE_LABELS[one].word}
           count={counts.get(one) ?? 0}
           value={one}
           state={state}
@@ -170,14 +183,14 @@ interface ChipProps {
 }
 
 function Chip({ label, count, value, state, tone, icon }: ChipProps): JSX.Element {
-  const look = icon && STATE_LOOKS[icon];
+  const badge = icon && STATE_LABELS[icon];
   return (
     <Link
       href={changed({ state: value, page: undefined })}
-      class={`chip ${tone ?? look?.tone ?? ''}`}
+      class={`chip ${tone ?? badge?.tone ?? ''}`}
       current={value === state}
     >
-      {look !== undefined && <Icon name={look.icon} />}
+      {badge !== undefined && <Icon name={badge.icon} />}
       {label} <b>{count}</b>
     </Link>
   );

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
 import { go } from './address';
 import { now } from './clock';
 import { fullTime, relative, shortTime, zoneOf } from './time';
-import type { IconName, Look } from './words';
+import type { IconName, Label } from './words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
   alert: 'M8 2.2 14.4 13.4H1.6ZM8 6.4v3.2M8 11.4v.2',
@@ -29,11 +29,11 @@ export function Icon({ name }: { readonly name: IconName }): JSX.Element {
 }
 
 /** A state or an outcome: icon and word. */
-export function Badge({ look }: { readonly look: Look }): JSX.Element {
+export function Badge({ label }: { readonly label: Label }): JSX.Element {
   return (
-    <span class={`badge ${look.tone}`}>
-      <Icon name={look.icon} />
-      {look.word}
+    <span class={`badge ${label.tone}`}>
+      <Icon name={label.icon} />
+      {label.word}
     </span>
   );
 }

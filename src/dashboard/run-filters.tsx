@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { changed, go, param } from './address';
-import { OUTCOME_LOOKS, TRIGGER_WORDS } from './words';
+import { OUTCOME_LABELS, TRIGGER_WORDS } from './words';
 
 /** The parameters of the address that choose runs. */
-export const FILTERS = ['outcome', 'trigger', 'channel', 'actor'] as const;
+export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note'] as const;
 type Filter = (typeof FILTERS)[number];
 
 export const NO_FILTER = {
@@ -11,6 +11,7 @@ export const NO_FILTER = {
   trigger: undefined,
   channel: undefined,
   actor: undefined,
+  note: undefined,
   cursor: undefined,
 };
 
@@ -28,7 +29,7 @@ function choose(filter: Filter, value: string, how: 'push' | 'replace' = 'push')
 
 /** Chooses runs by their outcome, by what started them, and by who asked for them. */
 export function RunFilters(): JSX.Element {
-  const outcomes = Object.entries(OUTCOME_LOOKS).map(([outcome, { word }]) => [outcome, word] as const);
+  const outcomes = Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const);
   return (
     <div class="line">
       <Choice
@@ -46,19 +47,33 @@ export function RunFilters(): JSX.Element {
       <Choice
         filter="channel"
         label="From where they were asked for"
-        all="Asked from anywhere"
+        all="From anywhere"
         options={Object.entries(CHANNELS)}
       />
-      <input
-        class="actor"
-        aria-label="Who asked for the runs"
-        placeholder="Asked by"
-        value={param('actor') ?? ''}
-        onChange={({ currentTarget: { value } }) => choose('actor', value.trim())}
-        autocomplete="off"
-        maxLength={100}
-      />
+      <Words filter="actor" label="Who asked for the runs" hint="Asked by" most={100} />
+      <Words filter="note" label="Why the runs were asked for" hint="Reason" most={200} />
     </div>
+  );
+}
+
+interface WordsProps {
+  readonly filter: Filter;
+  readonly label: string;
+  readonly hint: string;
+  readonly most: number;
+}
+
+function Words({ filter, label, hint, most }: WordsProps): JSX.Element {
+  return (
+    <input
+      class="asked"
+      aria-label={label}
+      placeholder={hint}
+      value={param(filter) ?? ''}
+      onChange={({ currentTarget: { value } }) => choose(filter, value.trim())}
+      autocomplete="off"
+      maxLength={most}
+    />
   );
 }
 

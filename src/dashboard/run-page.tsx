@@ -4,7 +4,7 @@ import { cancelRun, rerun } from './actions';
 import { Log } from './log';
 import { pageOf } from './address';
 import { now } from './clock';
-import type { OneRun } from './model';
+import type { OneRun, Runs } from './model';
 import { Badge, Link, Notice, sentence, Skeleton, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOf } from './help-topics';
@@ -14,8 +14,9 @@ import { mayAct } from './session';
 import { duration, exactTime, fullTime, span, zoneOf } from './time';
 import { runHref } from './timeline';
 import { useLive } from './use-live';
-import type { Look } from './words';
-import { OUTCOME_LOOKS, plural, reasonText } from './words';
+import { useRead } from './use-read';
+import type { Label } from './words';
+import { OUTCOME_LABELS, plural, reasonText } from './words';
 import { Fact } from './fact';
 
 /** One run: how it went, attempt by attempt. */
@@ -64,7 +65,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
           <h1>
             {ran ? 'Run of' : 'Due time'} {exactTime(Date.parse(scheduledFor), zoneOf(null), now.value)}
           </h1>
-          <Badge look={OUTCOME_LOOKS[outcome]} />
+          <Badge label={OUTCOME_LABELS[outcome]} />
           {mayAct.value && (
             <div class="buttons aside">
               {isOpen ? (
@@ -112,8 +113,11 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
 function Facts({ run }: { readonly run: OneRun }): JSX.Element {
   const { scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token, overlappedRunId } = run;
   const isOpen = run.outcome === 'running' || run.outcome === 'retrying';
-  const waitedMs = run.attempts.find((attempt) => attempt.startedAt !== null)?.waitedForSlotMs ?? 0;
-  const spent = durationMs ?? (isOpen && startedAt !== null ? now.value - Date.parse(startedAt) : null);
+  const first = run.attempts.find((attempt) => attempt.startedAt !== null);
+  const waitedMs = first?.waitedForSlotMs ?? 0;
+  const groupMs = first?.waitedForGroupMs ?? 0;
+  const spent =
+    durationMs ?? (run.outcome === 'running' && startedAt !== null ? now.value - Date.parse(startedAt) : null);
   return (
     <dl class="facts panel">
       <Fact name={trigger === 'manual' ? 'Requested' : 'Due'}>
@@ -130,6 +134,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
           {latenessMs !== null && latenessMs >= 1_000 && (
             <span class="second warn">
               {duration(latenessMs)} late
+              {groupMs >= 1_000 && `, ${duration(groupMs)} of it for a place in its group`}
               {waitedMs >= 1_000 && `, ${duration(waitedMs)} of it for a free slot`}
             </span>
           )}
@@ -156,7 +161,38 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
           <Link href={runHref(overlappedRunId)}>the run before it</Link>
         </Fact>
       )}
+      {trigger !== null && endedAt !== null && <OverlappedFact run={run} until={endedAt} />}
     </dl>
+  );
+}
+
+/** The due times that did not run because this run was in progress. Their records come with its end. */
+function OverlappedFact({ run: { job, startedAt, scheduledFor }, until }: OverlappedProps): JSX.Element {
+  const query = new URLSearchParams({ job, outcome: 'overlapped', since: startedAt ?? scheduledFor, until });
+  const { body, failure } = useRead<Runs>(`runs?${query.toString()}`, undefined);
+  return (
+    <Fact name="Overlapped">
+      {failure !== undefined ? 'not known now' : body === undefined ? '…' : <Overlapped job={job} found={body} />}
+    </Fact>
+  );
+}
+
+interface OverlappedProps {
+  readonly run: OneRun;
+  readonly until: string;
+}
+
+function Overlapped({ job, found: { runs, cursor } }: { readonly job: string; readonly found: Runs }): JSX.Element {
+  const [first, ...others] = runs;
+  if (first === undefined) return <>no due time</>;
+  const count = runs.reduce((sum, one) => sum + (one.count ?? 1), 0);
+  const isMore = cursor !== null || runs.some((one) => one.count === null);
+  const href = others.length === 0 ? runHref(first.runId) : pageOf({ job, outcome: 'overlapped' });
+  return (
+    <Link href={href}>
+      {isMore ? 'more than ' : ''}
+      {plural(count, 'due time')}
+    </Link>
   );
 }
 
@@ -188,7 +224,7 @@ function Exact({ at }: { readonly at: string }): JSX.Element {
 
 type AttemptOf = OneRun['attempts'][number];
 
-const ATTEMPT_LOOKS: Readonly<Record<'holderLost' | 'draining' | 'planned', Look>> = {
+const ATTEMPT_LABELS: Readonly<Record<'holderLost' | 'draining' | 'planned', Label>> = {
   holderLost: { word: 'Its instance died', icon: 'alert', tone: 'bad' },
   draining: { word: 'Handed over at a shutdown', icon: 'skip', tone: 'calm' },
   planned: { word: 'Planned its items', icon: 'check', tone: 'good' },
@@ -199,14 +235,14 @@ const ATTEMPT_TOPICS: Readonly<Partial<Record<AttemptOf['outcome'], string>>> = 
   draining: 'instanceStopped',
 };
 
-function lookOf(outcome: AttemptOf['outcome']): Look {
+function labelOf(outcome: AttemptOf['outcome']): Label {
   return outcome === 'holderLost' || outcome === 'draining' || outcome === 'planned'
-    ? ATTEMPT_LOOKS[outcome]
-    : OUTCOME_LOOKS[outcome];
+    ? ATTEMPT_LABELS[outcome]
+    : OUTCOME_LABELS[outcome];
 }
 
 function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
-  const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForSlotMs } = attempt;
+  const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForSlotMs, waitedForGroupMs } = attempt;
   const start = startedAt ?? claimedAt;
   const took = startedAt !== null && endedAt !== null ? Date.parse(endedAt) - Date.parse(startedAt) : undefined;
   return (
@@ -214,13 +250,14 @@ function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
       <p class="attempt">
         <b>Attempt {attempt.attempt}</b>{' '}
         <HelpLink topic={ATTEMPT_TOPICS[outcome] ?? outcome}>
-          <Badge look={lookOf(outcome)} />
+          <Badge label={labelOf(outcome)} />
         </HelpLink>
         <span class="muted">
           on {deployment}
           {start !== undefined && ', '}
           {start !== undefined && <Exact at={start} />}
           {took !== undefined && `, took ${duration(took)}`}
+          {waitedForGroupMs !== undefined && `, after ${duration(waitedForGroupMs)} for a place in its group`}
           {waitedForSlotMs !== undefined && `, after ${duration(waitedForSlotMs)} for a free slot`}
         </span>
       </p>

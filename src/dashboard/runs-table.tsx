@@ -10,7 +10,7 @@ import { duration, fullTime, zoneOf } from './time';
 import { runHref, runTitle } from './timeline';
 import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
 import { TRIGGER_WORDS } from './words';
-import { OUTCOME_LOOKS, plural, reasonText } from './words';
+import { OUTCOME_LABELS, plural, reasonText } from './words';
 
 export function triggerWord(trigger: RunSummary['trigger']): string {
   return trigger === null ? '' : TRIGGER_WORDS[trigger];
@@ -21,8 +21,8 @@ export function runsPath(job: string, limit: number): string {
   const query = new URLSearchParams({ job, limit: String(limit) });
   const outcome = param('outcome');
   if (outcome === 'bad') query.set('failed', 'true');
-  else if (outcome !== undefined && outcome in OUTCOME_LOOKS) query.set('outcome', outcome);
-  for (const name of ['trigger', 'channel', 'actor']) {
+  else if (outcome !== undefined && outcome in OUTCOME_LABELS) query.set('outcome', outcome);
+  for (const name of ['trigger', 'channel', 'actor', 'note']) {
     const value = param(name);
     if (value !== undefined) query.set(name, value);
   }
@@ -140,7 +140,7 @@ function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string
         </Link>
       </td>
       <td role="cell" class="r-outcome">
-        <Badge look={OUTCOME_LOOKS[outcome]} />{' '}
+        <Badge label={OUTCOME_LABELS[outcome]} />{' '}
         <span class="muted foreign">
           {isPlain ? '' : <HelpLink topic={topicOf(outcome, reason)}>{reasonText(reason)}</HelpLink>}
           {count !== null && count > 1 ? ` (${plural(count, 'due time')})` : ''}
@@ -154,6 +154,10 @@ function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string
             <Link href={changed({ actor: origin.actor, cursor: undefined })} class="foreign">
               {origin.actor}
             </Link>
+            <span class="second foreign">
+              by {origin.channel}
+              {origin.reason === undefined ? '' : `: ${origin.reason}`}
+            </span>
           </>
         )}
       </td>

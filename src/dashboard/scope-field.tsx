@@ -1,35 +1,50 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Choice } from './action';
+import type { Choice, Scope } from './action';
 import type { Job } from './model';
 import { plural } from './words';
 
 interface ScopeProps {
-  readonly jobs: readonly Job[];
+  readonly scope: Scope;
   readonly onChange: (choice: Choice) => void;
 }
 
 const ALL = '';
 const PATTERN = 'pattern';
 const TAG = 'tag ';
+const LISTED = 'listed';
+/** The most names that the API takes. */
+const NAMES = 1_000;
 
-/** The choice of several jobs, with their number. It begins with all of them. */
-export function ScopeField({ jobs, onChange }: ScopeProps): JSX.Element {
-  const [kind, setKind] = useState(ALL);
+/** The choice before anybody has made one. */
+export function firstChoice(scope: Scope | undefined): Choice {
+  return choiceOf(firstKind(scope?.listed), '', scope?.listed);
+}
+
+function firstKind(listed: Scope['listed']): string {
+  return listed !== undefined && listed.length > 0 && listed.length <= NAMES ? LISTED : ALL;
+}
+
+/** The choice of several jobs, with their number. It begins with those that the page lists. */
+export function ScopeField({ scope: { all: jobs, listed }, onChange }: ScopeProps): JSX.Element {
+  const [kind, setKind] = useState(firstKind(listed));
   const [pattern, setPattern] = useState('');
   const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();
   const choose = (next: string, text: string): void => {
     setKind(next);
     setPattern(text);
-    onChange(choiceOf(next, text));
+    onChange(choiceOf(next, text, listed));
   };
-  const count = jobs.filter((job) => isChosen(job, choiceOf(kind, pattern))).length;
+  const count = jobs.filter((job) => isChosen(job, choiceOf(kind, pattern, listed))).length;
   return (
     <>
       <label>
         Which jobs
         <select value={kind} onChange={({ currentTarget: { value } }) => choose(value, pattern)}>
           <option value={ALL}>All jobs</option>
+          {listed !== undefined && firstKind(listed) === LISTED && (
+            <option value={LISTED}>The {plural(listed.length, 'job')} of the list</option>
+          )}
           {tags.map((tag) => (
             <option key={tag} value={`${TAG}${tag}`}>
               Tag {tag}
@@ -58,7 +73,8 @@ export function ScopeField({ jobs, onChange }: ScopeProps): JSX.Element {
   );
 }
 
-function choiceOf(kind: string, pattern: string): Choice {
+function choiceOf(kind: string, pattern: string, listed: Scope['listed']): Choice {
+  if (kind === LISTED) return { jobs: listed?.map(({ name }) => name) ?? [] };
   if (kind === PATTERN) return { pattern };
   return kind.startsWith(TAG) ? { tag: kind.slice(TAG.length) } : { pattern: '*' };
 }

@@ -34,6 +34,7 @@ function sentencesOf(settings: Settings): readonly string[] {
   return [
     `Its handler is "${handler}".`,
     ...(offsetMs === 0 ? [] : [`Every due time starts ${duration(offsetMs)} later, by "spread".`]),
+    ...requiresOf(settings),
     ...(settings.kind === 'timed' ? [catchUpOf(settings), OVERLAP[overlap]] : []),
     `Its priority is ${String(settings.priority)}: of jobs that are due together, 9 goes first and 0 last.`,
     timeoutMs === null
@@ -51,6 +52,14 @@ function sentencesOf(settings: Settings): readonly string[] {
       ? 'Nothing watches how long it has been without a success.'
       : `It is overdue after ${duration(alertAfterMs)} without a success.`,
     `Records are kept for ${duration(keepMs)}.`,
+  ];
+}
+
+function requiresOf({ requires, requireWithinMs }: Settings): readonly string[] {
+  if (requireWithinMs === null) return [];
+  const names = requires.join(' and ');
+  return [
+    `A due time waits until ${names} ${requires.length === 1 ? 'has' : 'have'} succeeded since the due time before it. After ${duration(requireWithinMs)} it expires.`,
   ];
 }
 

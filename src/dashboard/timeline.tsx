@@ -6,7 +6,7 @@ import type { Scale } from './scale';
 import { instantAt, positionOf, ticksOf } from './scale';
 import { duration, exactTime, fullTime, zoneOf } from './time';
 import { useWidth } from './use-width';
-import { isBad, OUTCOME_LOOKS, plural, reasonText } from './words';
+import { isBad, OUTCOME_LABELS, plural, reasonText } from './words';
 
 const HEIGHT = 96;
 const BASE = 64;
@@ -160,7 +160,7 @@ function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
     );
   }
   const start = startedAt === null ? due : positionOf(scale, Date.parse(startedAt));
-  const { tone } = OUTCOME_LOOKS[outcome];
+  const { tone } = OUTCOME_LABELS[outcome];
   const isOpen = outcome === 'running' || outcome === 'retrying';
   const width = Math.max(LEAST, end - start);
   return (
@@ -177,7 +177,7 @@ function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
 function titleOf(run: RunSummary, zone: string | null): string {
   const { outcome, reason, scheduledFor, count, trigger, latenessMs, durationMs } = run;
   const lines = [
-    `${OUTCOME_LOOKS[outcome].word}${reason === null ? '' : `: ${reasonText(reason)}`}`,
+    `${OUTCOME_LABELS[outcome].word}${reason === null ? '' : `: ${reasonText(reason)}`}`,
     `due ${fullTime(Date.parse(scheduledFor), zoneOf(zone))}`,
   ];
   if (count !== null && count > 1) lines.push(plural(count, 'due time'));

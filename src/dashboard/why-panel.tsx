@@ -8,8 +8,8 @@ import { FailureLine } from './failure-notice';
 import { runHref } from './timeline';
 import { instantIn, offsetAt, zoneOf } from './time';
 import { useRead } from './use-read';
-import type { Look } from './words';
-import { OUTCOME_LOOKS } from './words';
+import type { Label } from './words';
+import { OUTCOME_LABELS } from './words';
 
 interface WhyProps {
   readonly job: string;
@@ -61,22 +61,22 @@ function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zon
   return <input ref={input} name="time" type="datetime-local" step="1" required />;
 }
 
-const OTHER_LOOKS: Readonly<Record<'pending' | 'future' | 'notDue', Look>> = {
+const OTHER_LABELS: Readonly<Record<'pending' | 'future' | 'notDue', Label>> = {
   pending: { word: 'Not decided yet', icon: 'clock', tone: 'busy' },
   future: { word: 'To come', icon: 'clock', tone: 'calm' },
   notDue: { word: 'Not due', icon: 'dot', tone: 'calm' },
 };
 
 function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }): JSX.Element {
-  const { outcome, text, warnings, runId, time } = why;
-  const look =
+  const { outcome, text, warnings, runId, time, backfills } = why;
+  const label =
     outcome === 'pending' || outcome === 'future' || outcome === 'notDue'
-      ? OTHER_LOOKS[outcome]
-      : OUTCOME_LOOKS[outcome];
+      ? OTHER_LABELS[outcome]
+      : OUTCOME_LABELS[outcome];
   return (
     <Notice title="">
       <p>
-        <Badge look={look} /> <Time at={time} zone={zone} />
+        <Badge label={label} /> <Time at={time} zone={zone} />
       </p>
       <p class="foreign">
         {text} <HelpLink topic={why.reason} />
@@ -91,6 +91,13 @@ function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null
           <Link href={runHref(runId)}>Open its record</Link>
         </p>
       )}
+      {backfills.map((run) => (
+        <p key={run.runId}>
+          Back-filled: <Badge label={OUTCOME_LABELS[run.outcome]} />{' '}
+          {run.startedAt !== null && <Time at={run.startedAt} zone={zone} />}{' '}
+          <Link href={runHref(run.runId)}>Open this record</Link>
+        </p>
+      ))}
     </Notice>
   );
 }

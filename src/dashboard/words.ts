@@ -19,7 +19,7 @@ export type IconName =
   | 'slash'
   | 'timeout';
 
-export interface Look {
+export interface Label {
   readonly word: string;
   readonly icon: IconName;
   readonly tone: Tone;
@@ -46,7 +46,7 @@ export type ShownState = (typeof SHOWN_STATES)[number];
 /** The states that want a person. */
 export const ATTENTION: readonly ShownState[] = ['quarantined', 'overdue', 'failing'];
 
-export const STATE_LOOKS: Readonly<Record<ShownState, Look>> = {
+export const STATE_LABELS: Readonly<Record<ShownState, Label>> = {
   quarantined: { word: 'Quarantined', icon: 'lock', tone: 'bad' },
   overdue: { word: 'Overdue', icon: 'alert', tone: 'bad' },
   failing: { word: 'Failing', icon: 'cross', tone: 'bad' },
@@ -79,10 +79,10 @@ function isFailing({ failures, lastRun }: Pick<Job, 'failures' | 'lastRun'>): bo
 }
 
 export function isBad(outcome: Outcome): boolean {
-  return OUTCOME_LOOKS[outcome].tone === 'bad';
+  return OUTCOME_LABELS[outcome].tone === 'bad';
 }
 
-export const OUTCOME_LOOKS: Readonly<Record<Outcome, Look>> = {
+export const OUTCOME_LABELS: Readonly<Record<Outcome, Label>> = {
   succeeded: { word: 'Succeeded', icon: 'check', tone: 'good' },
   failed: { word: 'Failed', icon: 'cross', tone: 'bad' },
   timedOut: { word: 'Timed out', icon: 'timeout', tone: 'bad' },
@@ -98,10 +98,10 @@ export const OUTCOME_LOOKS: Readonly<Record<Outcome, Look>> = {
 };
 
 /** The end of a run whose record alone has its outcome. */
-export const UNKNOWN_LOOK: Look = { word: 'Over', icon: 'dot', tone: 'calm' };
+export const UNKNOWN_LABEL: Label = { word: 'Over', icon: 'dot', tone: 'calm' };
 
-export function outcomeLook(outcome: Outcome | null): Look {
-  return outcome === null ? UNKNOWN_LOOK : OUTCOME_LOOKS[outcome];
+export function outcomeLabel(outcome: Outcome | null): Label {
+  return outcome === null ? UNKNOWN_LABEL : OUTCOME_LABELS[outcome];
 }
 
 /** The reasons of outcomes, as sentences without a stop. */
@@ -114,7 +114,7 @@ const REASONS: Readonly<Record<Reason, string>> = {
   invalidResult: 'the handler returned something that is not JSON, or more than 32 KB of it',
   itemFailed: 'an item failed for good',
   holderLost: 'the instances that ran it died or lost their lease',
-  failedOver: 'the storage account failed over',
+  failedOver: 'the storage failed over',
   outcomeUnknown: 'its record is gone or cannot be read',
   timeout: 'it took longer than its timeout',
   stallAfter: 'it reported no progress for too long',
@@ -124,9 +124,11 @@ const REASONS: Readonly<Record<Reason, string>> = {
   overlapCancel: 'a newer due time or a request replaced it',
   overlapSkip: 'the run before it was still in progress',
   overlapNewer: 'a newer due time came while it waited',
-  catchUpLatest: 'it was missed, and only the latest missed due time runs',
+  catchUpLatest: 'it was late, and only the latest such due time runs',
   catchUpWindow: 'nothing could run it within its catch-up window',
   noFreeSlot: 'no slot for its handler was free on its instance in time',
+  groupFull: 'as many other jobs of its group as may run at once were running until it was too late',
+  requirementNotMet: 'a job that it requires had not succeeded in time',
   catchUpNone: 'it was missed, and the job does not catch up',
   paused: 'the job was paused',
   disabled: 'the job was disabled in the jobs file',

@@ -58,7 +58,7 @@ export function createCandidate(
   };
 }
 
-/** How long a follower waits before its next look. The jitter spreads instances that started together. */
+/** How long a follower waits before its next read. The jitter spreads instances that started together. */
 export function pollWait({ settings: { pollMs }, world: { random } }: Candidate): Millis {
   return pollMs * (0.8 + 0.4 * random());
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import { STORE_LIMITS } from '../stores/limits';
-import { electionRowsIn } from '../stores/open';
 import { systemClock } from '../system-clock';
 import type { ElectionEvent } from './candidate';
 import type { Elector } from './elector';
@@ -10,6 +9,7 @@ import { createElector } from './elector';
 import type { Leader, TermEnd } from './leadership';
 import type { LeaderElectionOptions } from './options';
 import { checkOptions } from './options';
+import { openRows } from './place';
 
 /** The events of {@link LeaderElection}, by name. */
 export interface LeaderElectionEvents {
@@ -24,9 +24,9 @@ export interface LeaderElectionEvents {
 }
 
 /**
- * Elects one leader among all processes that name the same container and election, and runs its task there.
+ * Elects one leader among all processes that name the same store and election, and runs its task there.
  *
- * The leader holds a blob lease, which it keeps renewed, and a token that grows with every term. After a leader's
+ * The leader holds a lease in the store, which it keeps renewed, and a token that grows with every term. After a leader's
  * death, another leads within the lease plus one poll interval; after a stop or a resignation, within one poll
  * interval. A paused leader may run on for a moment beside its successor: the fence rejects its writes, not its other
  * effects. Nothing happens before {@link LeaderElection.start}.
@@ -46,7 +46,7 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
     this.name = settings.name;
     this.id = settings.id;
     this.#onError = options.onError;
-    const store = electionRowsIn(options.container, systemClock);
+    const store = openRows(options, systemClock);
     this.#elector = createElector(
       settings,
       { store, clock: systemClock, random: Math.random, newId: randomUUID },

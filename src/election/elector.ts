@@ -98,7 +98,7 @@ async function* observe(
   const ends = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal]);
   let yielded: typeof sightings.last;
   while (!ends.aborted) {
-    const wait = campaigns() ? settings.pollMs : await lookOn(candidate);
+    const wait = campaigns() ? settings.pollMs : await readLeader(candidate);
     const changed = sightings.changed();
     const now = sightings.last;
     if (now !== undefined && (yielded === undefined || !isSameTerm(yielded.leader, now.leader))) {
@@ -110,8 +110,8 @@ async function* observe(
   }
 }
 
-/** Reads the leader once, for an instance that does not campaign. Returns the wait before the next look. */
-async function lookOn(candidate: Candidate): Promise<Millis> {
+/** Reads the leader once, for an instance that does not campaign. Returns the wait before the next read. */
+async function readLeader(candidate: Candidate): Promise<Millis> {
   try {
     candidate.sightings.note(await candidate.scout.leader());
     candidate.trouble.over();

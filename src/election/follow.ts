@@ -9,7 +9,7 @@ import { LeadershipEndedError } from './leadership';
 /** How soon the winner is read after a lost race. */
 const READ_AFTER_RACE_MS = 500;
 
-/** A follower's turn: one look, and one attempt to lead if nobody does. */
+/** A follower's turn: one read, and one attempt to lead if nobody does. */
 export type Follow = () => Promise<{ readonly won: Won } | { readonly waitMs: Millis }>;
 
 export function follower(candidate: Candidate): Follow {

@@ -5,7 +5,7 @@ import { TaskNotEndedError } from './leadership';
 import type { Term, TermOver } from './term';
 import { startTerm } from './term';
 
-/** A leader's term, from the claim to the release of the lease. Resolves to the wait before the next look. */
+/** A leader's term, from the claim to the release of the lease. Resolves to the wait before the next read. */
 export type Lead = (won: Won) => Promise<Millis>;
 
 export function leader(candidate: Candidate): Lead {
@@ -48,7 +48,7 @@ export function leader(candidate: Candidate): Lead {
     }
   }
 
-  /** Longer than a poll interval, so that after a release every other candidate looks first. */
+  /** Longer than a poll interval, so that after a release every other candidate reads first. */
   function holdOff(): Millis {
     return settings.pollMs * (1.25 + 0.25 * world.random());
   }

@@ -4,17 +4,23 @@ import { formatDuration, parseDuration } from '../core/duration';
 import { marginOf } from '../core/job';
 import { isObject } from '../core/metadata';
 import type { StoreLimits } from '../lease/store';
-import type { RowContainer } from '../stores/azure-blob/row-container';
+import { systemClock } from '../system-clock';
 import type { Leadership } from './leadership';
+import type { ElectionPlace } from './place';
+import { problemOfPlace } from './place';
 
 /** `45s`, `10m`, `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;
 
 /** The options of {@link LeaderElection}. Its constructor checks every member. */
-export interface LeaderElectionOptions {
-  /** A `ContainerClient` of `@azure/storage-blob`. A missing container is created if permissions allow it. */
-  readonly container: RowContainer;
-  /** The election's name: 1 to 63 of `a-z 0-9 -`. Its row is the blob `elections/<name>/lease`. */
+export type LeaderElectionOptions = ElectionPlace & CampaignOptions;
+
+/** The options of an instance's part in an election. */
+export interface CampaignOptions {
+  /**
+   * The election's name: 1 to 63 of `a-z 0-9 -`. Its row is the blob `elections/<name>/lease`, or the row of this name in
+   * the table `elections`.
+   */
   readonly name: string;
   /**
    * The leader's task, called once in each term of this instance. The term ends when the task returns or throws, or its
@@ -79,6 +85,7 @@ export class ElectionOptionsError extends Error {
 
 const KNOWN = [
   'container',
+  'storage',
   'name',
   'task',
   'lease',
@@ -110,7 +117,7 @@ export function checkOptions(
   defaultId: () => string,
   leases: StoreLimits['leaseMs'],
 ): ElectionSettings {
-  if (!isObject(options)) throw new ElectionOptionsError(['pass an object with container, name and task']);
+  if (!isObject(options)) throw new ElectionOptionsError(['pass an object with container or storage, name and task']);
   const given: Given = options;
   const problems: string[] = [];
   const wrong = (member: string, problem: string): void => void problems.push(`${member} ${problem}`);
@@ -118,22 +125,15 @@ export function checkOptions(
   for (const member of Object.keys(given)) {
     if (!KNOWN.some((known) => known === member)) wrong(member, `is not known: ${insteadOf(member, KNOWN)}`);
   }
+  const misplaced = problemOfPlace(given, show, systemClock);
+  if (misplaced !== undefined) problems.push(misplaced);
   checkNames(given, wrong);
   checkFunctions(given, wrong);
   const read = durationReader(given, wrong);
   const leaseMs = read('lease', 30 * SECOND, leases.least, leases.most);
   const pollMs = read('pollInterval', leaseMs / 3, SECOND / 2, leaseMs);
   const graceMs = read('grace', 5 * SECOND, 0, DAY);
-  // The lease is renewed at every third of its length, also while a task winds down: two thirds always remain.
-  const graceLimit = (leaseMs * 2) / 3 - marginOf(leaseMs);
-  if (graceMs >= graceLimit) {
-    const limit = formatDuration(Math.floor(graceLimit));
-    wrong(
-      'grace',
-      `is ${formatDuration(graceMs)}, so a task could outlive its lease of ${formatDuration(leaseMs)}: use ` +
-        `less than ${limit} (two thirds of the lease, less its margin), or a longer lease`,
-    );
-  }
+  checkGrace(graceMs, leaseMs, wrong);
   const stallAfterMs = given['stallAfter'] === undefined ? undefined : read('stallAfter', 0, SECOND, DAY);
   const healthIntervalMs = read('healthInterval', 5 * SECOND, SECOND / 10, DAY);
   const healthTimeoutMs = read('healthTimeout', 5 * SECOND, SECOND / 100, DAY);
@@ -167,6 +167,18 @@ export function checkOptions(
 
 type Wrong = (member: string, problem: string) => void;
 
+function checkGrace(graceMs: Millis, leaseMs: Millis, wrong: Wrong): void {
+  // The lease is renewed at every third of its length, also while a task winds down: two thirds always remain.
+  const limitMs = (leaseMs * 2) / 3 - marginOf(leaseMs);
+  if (graceMs < limitMs) return;
+  const limit = formatDuration(Math.floor(limitMs));
+  wrong(
+    'grace',
+    `is ${formatDuration(graceMs)}, so a task could outlive its lease of ${formatDuration(leaseMs)}: use ` +
+      `less than ${limit} (two thirds of the lease, less its margin), or a longer lease`,
+  );
+}
+
 function checkNames({ name, id, afterTask }: Given, wrong: Wrong): void {
   if (typeof name !== 'string' || !/^[a-z0-9-]{1,63}$/.test(name)) {
     wrong('name', `is ${show(name)}: use 1 to 63 of a-z, 0-9 and hyphens`);
@@ -181,25 +193,12 @@ function checkNames({ name, id, afterTask }: Given, wrong: Wrong): void {
 }
 
 function checkFunctions(given: Given, wrong: Wrong): void {
-  const { container } = given;
-  // A client is an instance of a class, so its methods are not own members.
-  const members: Given = typeof container === 'object' && container !== null ? { ...readMembers(container) } : {};
-  if (typeof members['url'] !== 'string' || typeof members['getBlockBlobClient'] !== 'function') {
-    wrong('container', `is ${show(container)}: use a ContainerClient of @azure/storage-blob`);
-  }
   if (typeof given['task'] !== 'function') wrong('task', `is ${show(given['task'])}: use a function`);
   for (const member of ['healthCheck', 'onError']) {
     if (given[member] !== undefined && typeof given[member] !== 'function') {
       wrong(member, `is ${show(given[member])}: use a function, or leave it out`);
     }
   }
-}
-
-function readMembers(container: object): Given {
-  return {
-    url: 'url' in container ? container.url : undefined,
-    getBlockBlobClient: 'getBlockBlobClient' in container ? container.getBlockBlobClient : undefined,
-  };
 }
 
 function durationReader(

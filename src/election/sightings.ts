@@ -2,7 +2,7 @@ import type { Leader } from './leadership';
 
 /** The leader, as this instance last saw it. */
 export interface Sightings {
-  /** Undefined before the first look. */
+  /** Undefined before the first read. */
   readonly last: { readonly leader: Leader | undefined } | undefined;
   note(leader: Leader | undefined): void;
   /** Returns a signal that is aborted at the next change of the leader. */

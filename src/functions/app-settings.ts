@@ -4,28 +4,35 @@
  */
 interface AppSettings {
   /**
-   * The storage that coordinates the jobs: a connection string, or `UseDevelopmentStorage=true`. Set this or
-   * `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
+   * The storage that coordinates the jobs: a connection string of a storage account, `UseDevelopmentStorage=true`, or
+   * `postgres://USER:PASSWORD@HOST/DATABASE`, or `rediss://USER:PASSWORD@HOST`
+   * ([choosing a store](../choosing-a-store.md)). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
    */
   readonly CRONLEASE_STORAGE?: string | undefined;
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
   readonly CRONLEASE_STORAGE__blobServiceUri?: string | undefined;
   /**
-   * `managedidentity` uses a managed identity of the app. Default: the identity that `DefaultAzureCredential` finds.
+   * `managedidentity` uses a managed identity of the app, for PostgreSQL and Redis too. Default: the identity that `DefaultAzureCredential` finds.
    */
   readonly CRONLEASE_STORAGE__credential?: string | undefined;
   /** The client id of a user-assigned identity. Default: none. */
   readonly CRONLEASE_STORAGE__clientId?: string | undefined;
   /**
-   * The coordination container, created if it is missing. All deployments that share the jobs use the same one.
+   * Deals the jobs over several storage accounts: the names of settings that hold their connections, separated by commas,
+   * such as `CRONLEASE_STORAGE, CRONLEASE_STORAGE_2`. Each has the forms of `CRONLEASE_STORAGE`. All deployments have the
+   * same list. Default: `CRONLEASE_STORAGE` alone.
+   */
+  readonly CRONLEASE_SHARDS?: string | undefined;
+  /**
+   * The coordination container, created if it is missing; in PostgreSQL, the schema, and in Redis, the prefix of the keys. All deployments that share the jobs use the same one.
    * Default: `cronlease`.
    */
   readonly CRONLEASE_CONTAINER?: string | undefined;
   /** The schedule of the tick timer: six fields, seconds first, in UTC. Default: `10,25,40,55 * * * * *`. */
   readonly CRONLEASE_TICK?: string | undefined;
   /**
-   * How long before its due time a run may be claimed, `0s` to `60s`. Before a burst of due times it grows by itself, to
-   * 34 s at most; with `0s` it does not. Default: `5s`.
+   * How long before its due time a run may be claimed, `0s` to `60s`. Before a burst of due times, and on a slow task
+   * hub, it grows by itself, to 34 s at most; with `0s` it does not. Default: `5s`.
    */
   readonly CRONLEASE_LOOK_AHEAD?: string | undefined;
   /**
@@ -66,12 +73,74 @@ interface AppSettings {
    */
   readonly WEBSITE_AUTH_ENABLED?: string | undefined;
   /**
+   * Whether metrics and traces are exported. `auto`: to each receiver that the settings name, Application Insights and
+   * OTLP. `off`: to none. `app`: through the SDK of OpenTelemetry that the app registers itself. Default: `auto`.
+   */
+  readonly CRONLEASE_TELEMETRY?: string | undefined;
+  /**
+   * How many jobs have a name of their own in metrics, 0 to 10000, in the order of the jobs file. The others are counted
+   * together as `_other`. Default: `100`.
+   */
+  readonly CRONLEASE_METRICS_JOBS?: string | undefined;
+  /**
+   * How the host's log gets the lines of handlers. `text`: as they are, with the job before them. `json`: one JSON object
+   * each, with job, run, attempt and trace. Default: `text`.
+   */
+  readonly CRONLEASE_LOG_FORMAT?: string | undefined;
+  /**
+   * Application Insights, for the host. cronlease sends its metrics and traces there too, unless `CRONLEASE_TELEMETRY` is
+   * `off`. Default: none.
+   */
+  readonly APPLICATIONINSIGHTS_CONNECTION_STRING?: string | undefined;
+  /**
+   * `Authorization=AAD`, with `;ClientId=…` for a user-assigned identity: an identity of the app writes to Application
+   * Insights. Default: the key in the connection string.
+   */
+  readonly APPLICATIONINSIGHTS_AUTHENTICATION_STRING?: string | undefined;
+  /**
+   * The collector to which metrics and traces go by OTLP, `http/protobuf`. Its other settings apply too, such as
+   * `OTEL_EXPORTER_OTLP_HEADERS`, and so do `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
+   * Default: none.
+   */
+  readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
+  /** `none`: no metrics are exported. Default: all. */
+  readonly OTEL_METRICS_EXPORTER?: string | undefined;
+  /** `none`: no traces are exported. Default: all. */
+  readonly OTEL_TRACES_EXPORTER?: string | undefined;
+  /** The time between two exports of metrics, in milliseconds. Default: `60000`. */
+  readonly OTEL_METRIC_EXPORT_INTERVAL?: string | undefined;
+  /** `true`: nothing is exported. Default: `false`. */
+  readonly OTEL_SDK_DISABLED?: string | undefined;
+  /** The region of the app, an attribute of its metrics and traces. Azure sets it. Default: none. */
+  readonly REGION_NAME?: string | undefined;
+  /**
    * Secrets in what handlers log, as a JSON list of up to 50 regular expressions (JavaScript, with the flag `u`):
    * `["Bearer \\S+"]`. What they match in a line or a progress note is stored as `***`. They search the first 9,216
    * characters of a line, and all lines of one write for 100 ms at most; lines that are left then are withheld. The
    * host's log has the lines as they are. Default: none.
    */
   readonly CRONLEASE_REDACT?: string | undefined;
+  /**
+   * The receivers of notices, as JSON by name: `{"ops": {"format": "slack", "url": "https://hooks.slack.com/…"}}`. The
+   * formats are `cloudevents` (with a `secret`), `slack`, `teams` and `pagerduty` (with a `routingKey`). It holds secrets:
+   * refer to a key vault. Default: none.
+   */
+  readonly CRONLEASE_RECEIVERS?: string | undefined;
+  /**
+   * The addresses that jobs call by `ping`, as JSON by name: `{"nightly": "https://hc-ping.com/…"}`. It holds secrets.
+   * Default: none.
+   */
+  readonly CRONLEASE_PINGS?: string | undefined;
+  /**
+   * The hosts to which notices and pings may go, separated by commas: `hooks.slack.com, *.logic.azure.com`. A host in a
+   * private network needs that network too: `alerts.corp.example=10.0.0.0/8`. Default: none.
+   */
+  readonly CRONLEASE_NOTIFY_HOSTS?: string | undefined;
+  /**
+   * The address of the dashboard as people reach it, for links in notices: `https://APP.azurewebsites.net/api/manage/`.
+   * Default: notices have no links.
+   */
+  readonly CRONLEASE_PUBLIC_URL?: string | undefined;
   /**
    * A jobs file to use instead of the one that the code names. `cronlease dev --more-jobs` sets it. Default: none.
    */

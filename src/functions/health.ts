@@ -9,20 +9,23 @@ const FRESH_MS = 30_000;
 const ANSWER_WITHIN_MS = 5_000;
 
 /**
- * Whether this instance can do its work. An instance on which no tick runs has no news of storage, so this asks storage,
- * at most once in 30 s. Callers in between get the same answer.
+ * Whether this instance can do its work, in each storage account. An instance on which no tick runs has no news of
+ * storage, so this asks storage, at most once in 30 s. Callers in between get the same answer.
  */
-export function readiness(coordinator: () => Coordinator): () => Promise<boolean> {
-  let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined;
+export function readiness(coordinators: () => readonly Coordinator[]): () => Promise<boolean> {
+  const asked = new Map<Coordinator, { readonly at: number; readonly answer: Promise<boolean> }>();
   const storageAnswers = (current: Coordinator): Promise<boolean> => {
     const now = current.clock.monotonic();
-    if (asked === undefined || now - asked.at > FRESH_MS) asked = { at: now, answer: askStorage(current) };
-    return asked.answer;
+    const last = asked.get(current);
+    if (last !== undefined && now - last.at <= FRESH_MS) return last.answer;
+    const answer = askStorage(current);
+    asked.set(current, { at: now, answer });
+    return answer;
   };
   return async () => {
-    const current = coordinator();
-    const answers = await storageAnswers(current);
-    return answers && isWell(current) && !current.stopping;
+    const all = coordinators();
+    const answers = await Promise.all(all.map(storageAnswers));
+    return all.every((current, index) => answers[index] === true && isWell(current) && !current.stopping);
   };
 }
 

@@ -1,7 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import type { HttpHandler, HttpMethod, HttpRequest, HttpResponseInit, InvocationContext } from '@azure/functions';
-import type { Coordinator } from '../coordinator/coordinator';
 import type { Dashboard } from '../dashboard/files';
 import type { AccessSettings } from '../manage/access';
 import type { Desk } from '../manage/desk';
@@ -9,14 +8,16 @@ import type { Manage, ManageAnswer } from '../manage/serve';
 import type { Poked } from '../core/poked';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
+import type { Coordinators } from './coordinators';
 import { answerOfDashboard, isOfDashboard } from './dashboard';
 import { hostMember } from './settings';
+import { metricsJobs } from '../telemetry/settings';
 
 /** Every method, so that the API itself answers those that a route does not have. */
 export const METHODS: readonly HttpMethod[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 interface ManageOptions {
-  readonly coordinator: () => Coordinator;
+  readonly coordinators: () => Coordinators;
   readonly isReady: () => Promise<boolean>;
   readonly access: AccessSettings;
   /** The name of the environment, for people. */
@@ -71,14 +72,17 @@ async function packed({ status, headers, body }: ManageAnswer, accepted: string)
   return { status, headers: { ...headers, 'content-encoding': 'gzip', vary: 'accept-encoding' }, body: bytes };
 }
 
-async function load({ coordinator, isReady, access, environment }: ManageOptions): Promise<Manage> {
+async function load({ coordinators, isReady, access, environment, env }: ManageOptions): Promise<Manage> {
   const { createManage } = await import('../manage/serve.js');
-  const { store, clock, newId, jobs, revision, deployment, settings } = coordinator();
+  const { store, jobs, all } = coordinators();
+  const [first] = all;
+  if (first === undefined) throw new Error('there is no coordinator');
+  const { clock, newId, revision, deployment, settings } = first;
   return createManage({
-    ...{ store, clock, newId, revision, deployment, access, isReady, environment },
-    jobs: [...jobs.values()].map(({ spec }) => spec),
+    ...{ store, jobs, clock, newId, revision, deployment, access, isReady, environment },
     version: VERSION,
     sweepIntervalMs: settings.sweepIntervalMs,
+    metricsJobs: metricsJobs(env),
   });
 }
 

@@ -92,6 +92,25 @@ export function containerName(env: Environment): string | undefined {
   throw new SettingError('CRONLEASE_CONTAINER', name, CONTAINER_NAME_RULE);
 }
 
+/** The connections over which the jobs are dealt; undefined: one. Throws {@link SettingError}. */
+export function shardNames(env: Environment, preset: readonly string[] | undefined): readonly string[] | undefined {
+  const setting = 'CRONLEASE_SHARDS';
+  const text = env[setting];
+  const names = text === undefined || text === '' ? preset : text.split(',').map((name) => name.trim());
+  if (names === undefined) return undefined;
+  const shown = text || names.join(', ');
+  if (names.length === 0 || !names.every((name) => /^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(name))) {
+    throw new SettingError(
+      setting,
+      shown,
+      'name the settings of the connections, separated by commas, such as "CRONLEASE_STORAGE, CRONLEASE_STORAGE_2"',
+    );
+  }
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new SettingError(setting, shown, `it names ${twice} twice. Name each account once`);
+  return names;
+}
+
 /**
  * How many activities the host runs at the same time in one process: host.json's `maxConcurrentActivityFunctions`, or
  * Durable's default for this number of cores.

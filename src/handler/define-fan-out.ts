@@ -35,6 +35,8 @@ export interface ItemContext {
    */
   progress(note?: string, fraction?: number): void;
   readonly log: JobLog;
+  /** As that of the run, for the calls of this item. */
+  readonly traceparent?: string;
 }
 
 /** The outcome of one item, for `gather`. With `failFast` all items have succeeded. */

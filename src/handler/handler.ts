@@ -46,6 +46,11 @@ export interface JobContext {
    */
   progress(note?: string, fraction?: number): void;
   readonly log: JobLog;
+  /**
+   * W3C trace context of this call of the handler, for the header `traceparent` of the handler's own calls: then they
+   * belong to the trace of the run. Undefined unless the app exports traces.
+   */
+  readonly traceparent?: string;
   /** The newest earlier ledger record of a run of this job. Each call reads the ledger. */
   previous(): Promise<LedgerRecord | undefined>;
 }

@@ -93,10 +93,12 @@ export function electionMark(name: string): string {
 
 /** @param mark a job's name, or an {@link electionMark} */
 export function createFence(mark: string, token: Token, trust: Pick<Trust, 'holds'>): ClosableFence {
-  const closing = new AbortController();
+  let isClosed = false;
+  // Most attempts write nothing under their fence.
+  let writes: AbortController | undefined;
   const whose = nameOf(mark);
   const check = (): void => {
-    if (closing.signal.aborted) {
+    if (isClosed) {
       throw new StaleLeaderError(
         `the attempt of ${whose} with token ${String(token)} has ended, so nothing was written`,
       );
@@ -111,16 +113,19 @@ export function createFence(mark: string, token: Token, trust: Pick<Trust, 'hold
     token,
     check,
     close: () => {
-      closing.abort(new StaleLeaderError(`the attempt of ${whose} with token ${String(token)} has ended`));
+      isClosed = true;
+      writes?.abort(new StaleLeaderError(`the attempt of ${whose} with token ${String(token)} has ended`));
     },
     async write(blob, body, options) {
       for (let tries = 0; tries < TRIES; tries += 1) {
         check();
-        const target = await readTarget(blob, closing.signal);
+        writes ??= new AbortController();
+        const { signal } = writes;
+        const target = await readTarget(blob, signal);
         assertMayWrite(mark, token, blob, target?.metadata);
         assertUnchanged(blob, target, options?.ifMatch);
         check();
-        if (await put(blob, body, target, { mark, token, contentType: options?.contentType, signal: closing.signal })) {
+        if (await put(blob, body, target, { mark, token, contentType: options?.contentType, signal })) {
           return;
         }
       }

@@ -50,7 +50,7 @@ const PRINCIPAL_HEADER = 'x-ms-client-principal';
 
 /** A request that claims more than one identity gets the first of these; a wrong key is never passed over. */
 export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
-  const key = knock.header(KEY_HEADER);
+  const key = knock.header(KEY_HEADER) ?? (knock.keyed ? basicKey(knock) : undefined);
   if (key !== undefined) return callerByKey(settings, key);
   if (knock.keyed) return nobody(KEY_HEADER, 'no key was sent, and this path accepts nothing else');
   const secret = knock.header(DEV_HEADER);
@@ -61,6 +61,17 @@ export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denie
     return nobody(PRINCIPAL_HEADER, 'Azure does not authenticate the callers of this app, so anybody can send it');
   }
   return callerByLogin(principal, knock);
+}
+
+/**
+ * The password of basic authentication, for programs that can send no header of their own, such as older versions of
+ * Prometheus. It counts below `keyed/` alone: elsewhere, `authorization` is for the platform.
+ */
+function basicKey({ header }: Knock): string | undefined {
+  const sent = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(header('authorization') ?? '')?.[1];
+  if (sent === undefined) return undefined;
+  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(sent, 'base64').toString('utf8')) ?? [];
+  return password;
 }
 
 function callerByKey({ keys }: AccessSettings, presented: string): Caller | Denied {

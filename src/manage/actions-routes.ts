@@ -242,11 +242,11 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.ResumeManyBody,
     answer: schema.PausedMany,
-    async run(office, { body: { reason, ...choice }, signal, caller }) {
+    async run(office, { body: { reason, maintenance, ...choice }, signal, caller }) {
       const answer = await forEachJob(office, choice, (subject) =>
         resumeOne(office, subject, { reason, signal, caller }),
       );
-      await endMaintenance(office.store, inWords(choice), { signal });
+      await endMaintenance(office.store, maintenance ?? inWords(choice), { signal });
       return answer;
     },
   }),

@@ -22,6 +22,8 @@ export interface Desk {
   readonly environment: ShownEnvironment | undefined;
   /** The age that a listing may have. It is the shortest time between two polls that have news of each other, too. */
   readonly sweepIntervalMs: Millis;
+  /** How many jobs have a name of their own in metrics. */
+  readonly metricsJobs: number;
   /** Whether this instance can do its work: storage answers, and nothing else is wrong. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -33,7 +35,7 @@ export const ANSWER_LIMIT_MS = 30_000;
 export interface Sweeps {
   jobs(): Promise<Listing>;
   presences(): Promise<Presences>;
-  /** Forgets both, after a change: its author must see it. */
+  /** Forgets the jobs, after a change: its author must see it. */
   drop(): void;
 }
 
@@ -42,18 +44,37 @@ interface Kept<Answer> {
   readonly answer: Promise<Answer>;
 }
 
-/** However many people look, storage is asked once in a sweep interval by this process. */
+/** Deployments report once in five minutes, so every fifth sweep is one of them. Their cordons lie with the jobs. */
+const PRESENCES_EVERY = 5;
+
+/**
+ * However many people look, this process makes one listing in a sweep interval. When the deployments are due, the jobs
+ * keep for one interval more.
+ */
 export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
   const kept: { jobs?: Kept<Listing> | undefined; presences?: Kept<Presences> | undefined } = {};
-  const isFresh = (last: Kept<unknown> | undefined): boolean =>
-    last !== undefined && clock.monotonic() - last.at < sweepIntervalMs;
-  const ask = <Answer>(call: (signal: AbortSignal) => Promise<Answer>): Kept<Answer> => ({
-    at: clock.monotonic(),
-    answer: within(clock, ANSWER_LIMIT_MS, call),
-  });
+  let askedAt: Millis = -Infinity;
+  const ask = <Answer>(call: (signal: AbortSignal) => Promise<Answer>): Kept<Answer> => {
+    askedAt = clock.monotonic();
+    return { at: askedAt, answer: within(clock, ANSWER_LIMIT_MS, call) };
+  };
+  const sweepsSince = (at: Millis): number => (clock.monotonic() - at) / sweepIntervalMs;
+  const presencesAreDue = (): boolean =>
+    kept.presences !== undefined && sweepsSince(kept.presences.at) >= PRESENCES_EVERY;
+  const jobsNow = (): Kept<Listing> => {
+    const last = kept.jobs;
+    const isTurnOfPresences = presencesAreDue() || sweepsSince(askedAt) < 1;
+    const mayKeep = last !== undefined && sweepsSince(last.at) < (isTurnOfPresences ? 2 : 1);
+    return mayKeep ? last : ask((signal) => store.list({ signal }));
+  };
+  const presencesNow = (): Kept<Presences> => {
+    const last = kept.presences;
+    const mayKeep = last !== undefined && !(presencesAreDue() && sweepsSince(askedAt) >= 1);
+    return mayKeep ? last : ask((signal) => store.listPresences({ signal }));
+  };
   return {
     async jobs() {
-      const sweep = (isFresh(kept.jobs) ? kept.jobs : undefined) ?? ask((signal) => store.list({ signal }));
+      const sweep = jobsNow();
       kept.jobs = sweep;
       try {
         const listing = await sweep.answer;
@@ -65,8 +86,7 @@ export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
       }
     },
     async presences() {
-      const sweep =
-        (isFresh(kept.presences) ? kept.presences : undefined) ?? ask((signal) => store.listPresences({ signal }));
+      const sweep = presencesNow();
       kept.presences = sweep;
       try {
         return await sweep.answer;
@@ -77,7 +97,6 @@ export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
     },
     drop() {
       kept.jobs = undefined;
-      kept.presences = undefined;
     },
   };
 }

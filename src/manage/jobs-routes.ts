@@ -4,6 +4,7 @@ import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { showTime } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
+import { backfilledRuns } from '../operator/backfilled';
 import { outcomesByDay } from '../operator/calendar';
 import { describe } from '../operator/describe';
 import { explainTime } from '../operator/explain';
@@ -139,11 +140,15 @@ export const jobsRoutes = [
       const { entries } = await entriesOf(office);
       const spec = specOf(entryOf(entries, params.job));
       const found = await explainTime(office.store, spec, office.revision, time, { signal });
+      const backfills = await backfilledRuns(office.store, found, { signal });
       return {
         ...{ now: iso(found.state.now), job: spec.name, time: iso(time), due: found.due },
         ...{ outcome: found.fate, reason: found.reason, warnings: found.warnings },
         text: describe(found, (at) => showTime(at, 'UTC')),
         runId: found.record?.runId ?? null,
+        backfills: backfills.map(({ runId, outcome, reason, startedAt, endedAt }) => ({
+          ...{ runId, outcome, reason, startedAt, endedAt },
+        })),
       };
     },
   }),

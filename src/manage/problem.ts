@@ -103,8 +103,8 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   NotAcknowledged: [409, 'read the job again: its acknowledgement may have ended'],
   UnknownDeployment: [404, 'use a name that GET deployments lists'],
   KeyReused: [422, 'send a new key with each new request'],
-  NotRecorded: [503, 'try again; the role Storage Blob Data Contributor is needed'],
-  InputTooLarge: [413, 'write the input to a blob, and give its name'],
+  NotRecorded: [503, 'try again; the app needs the right to write to the store, which "cronlease doctor" checks'],
+  InputTooLarge: [413, 'store the input elsewhere, such as in a blob, and give its name'],
   InputUnreadable: [409, 'give an input'],
   OlderVersion: [409, 'finish the rollout first'],
   NotDue: [404, 'use the due time of a run, as GET runs lists them'],
@@ -116,6 +116,16 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   Unseen: [409, 'wait until a deployment has seen the job'],
   FutureTime: [400, 'use a time in the past'],
   OlderFile: [409, 'use the newer jobs file'],
+  NoDueTimes: [409, 'request a run instead'],
+  OtherSchedule: [409, 'wait until the file is deployed everywhere'],
+  EmptyRange: [400, 'choose another span'],
+  TooManyDueTimes: [400, 'choose a shorter span'],
+  BackfillGoesOn: [409, 'wait until it is over, or stop it'],
+  NothingToRun: [409, 'include those that have succeeded, or choose another span'],
+  NoBackfill: [409, 'read the job again: its back-fill may be over'],
+  TwoRows: [409, 'delete the row that does not count'],
+  LostRow: [409, 'restore the row'],
+  AccountMissing: [409, 'name the missing account'],
 };
 
 const NOT_RECORDED = 'nothing was changed, since the change could not be recorded';
@@ -132,7 +142,7 @@ export function requestErrorOf(error: unknown): RequestError | undefined {
     return new RequestError(status, error.code, issue, {}, options);
   }
   if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) {
-    const remedy = 'restore the blob, or run "cronlease doctor"';
+    const remedy = 'restore the record, or run "cronlease doctor"';
     return new RequestError(
       502,
       error.code,
@@ -142,7 +152,7 @@ export function requestErrorOf(error: unknown): RequestError | undefined {
     );
   }
   if (error instanceof StoreDeniedError) {
-    const remedy = 'run "cronlease doctor", which names the missing role';
+    const remedy = 'run "cronlease doctor", which names the missing right';
     const issue = { place: 'storage', value: null, problem: 'storage refused this app', remedy };
     return new RequestError(503, error.code, issue, {}, options);
   }

@@ -39,6 +39,8 @@ interface RouteFacts {
   readonly description?: string;
   /** The status of an answer. Default: 200. */
   readonly status?: number;
+  /** The type of its answers, which are text. Default: JSON. */
+  readonly contentType?: string;
   /** Whether pages follow it: it has an ETag, and answers 304. */
   readonly follow?: boolean;
   /** The shortest time between two polls that have news of each other. Default: the sweep interval. */

@@ -1,8 +1,10 @@
 import { acknowledgeRoutes } from './acknowledge-routes';
 import { aboutRoutes } from './about-routes';
 import { actionsRoutes } from './actions-routes';
+import { backfillRoutes } from './backfill-routes';
 import { jobsRoutes } from './jobs-routes';
 import { lanesRoutes } from './lanes-routes';
+import { metricsRoutes } from './metrics-routes';
 import { auditRoutes } from './audit-routes';
 import type { Route } from './route';
 import { pokeRoutes } from './poke-routes';
@@ -15,7 +17,9 @@ export const ROUTES: readonly Route[] = [
   ...runsRoutes,
   ...actionsRoutes,
   ...acknowledgeRoutes,
+  ...backfillRoutes,
   ...pokeRoutes,
+  ...metricsRoutes,
   ...auditRoutes,
   ...aboutRoutes,
 ];

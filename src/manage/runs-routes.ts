@@ -28,6 +28,7 @@ const runsQuery = z.strictObject({
   trigger: z.enum(TRIGGERS).optional().describe('Runs that this started.'),
   actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, asked for.'),
   channel: z.enum(CHANNELS).optional().describe('Runs that were asked for from there.'),
+  note: z.string().min(1).max(200).optional().describe('Runs that were asked for with this text in the reason.'),
   since: instant.optional().describe('Due at this time or later.'),
   until: instant.optional().describe('Due before this time.'),
   limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),
@@ -44,7 +45,7 @@ export const runsRoutes = [
     answer: Runs,
     async run(office, { query, signal }) {
       const { now, entries } = await entriesOf(office);
-      const { job, tag, outcome, failed, since, until, trigger, actor, channel, limit = 50, cursor } = query;
+      const { job, tag, outcome, failed, since, until, trigger, actor, channel, note, limit = 50, cursor } = query;
       const named = job === undefined ? entries : [entryOf(entries, job)];
       const chosen = named.filter(({ spec }) => tag === undefined || spec?.tags.includes(tag));
       const wanted = failed === undefined ? undefined : FAILED_OUTCOMES;
@@ -52,7 +53,7 @@ export const runsRoutes = [
       const page = await pageOfRuns(
         office.store,
         chosen.map(pagedJob),
-        { outcomes: outcomes && new Set(outcomes), since, until, trigger, actor, channel },
+        { outcomes: outcomes && new Set(outcomes), since, until, trigger, actor, channel, note },
         { limit, start: cursor === undefined ? undefined : pageStart(cursor) },
         { signal },
       );
@@ -137,10 +138,11 @@ function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
     claimedAt: record.claimedAt ?? null,
     ...{ origin: record.origin ?? null, rerunOf: record.rerunOf ?? null },
     attempts: record.attempts.map(
-      ({ attempt, token, deployment, claimedAt, waitedForSlotMs, outcome, error, ...times }) => ({
+      ({ attempt, token, deployment, claimedAt, waitedForSlotMs, waitedForGroupMs, outcome, error, ...times }) => ({
         ...{ attempt, token, deployment, outcome, error, startedAt: times.startedAt, endedAt: times.endedAt },
         ...(claimedAt === undefined ? {} : { claimedAt }),
         ...(waitedForSlotMs === undefined ? {} : { waitedForSlotMs }),
+        ...(waitedForGroupMs === undefined ? {} : { waitedForGroupMs }),
       }),
     ),
     ...(record.result === undefined ? {} : { result: record.result }),

@@ -5,4 +5,5 @@ export * from './schema/jobs';
 export * from './schema/lanes';
 export * from './schema/runs';
 export * from './schema/actions';
+export * from './schema/backfill';
 export * from './schema/about';

@@ -267,6 +267,10 @@ function success(
   ifNoneMatch: string | undefined,
 ): ManageAnswer {
   const headers: Record<string, string> = { ...COMMON_HEADERS };
+  if (route.contentType !== undefined) {
+    headers['content-type'] = route.contentType;
+    return { status: route.status ?? 200, headers, body: String(answer) };
+  }
   const { text, now } = jsonOfAnswer(answer);
   if (route.follow === true) {
     headers['etag'] = etagOf(text);

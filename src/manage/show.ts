@@ -32,6 +32,7 @@ export function showOneJob(entry: JobEntry, now: EpochMs): z.input<typeof OneJob
     settings: spec === undefined ? null : settingsOf(spec),
     waiting: waiting.map(({ id, time }) => ({ runId: runIdOf(name, recordKey(time, id)), requestedAt: iso(time) })),
     pauses: state?.control.pauses.map(showPause) ?? [],
+    backfillId: state?.control.backfill?.id ?? null,
     cancelling: state?.control.cancel ?? null,
     controlVersion: controlVersion({ controlEtag: state?.controlEtag }),
   };
@@ -42,6 +43,7 @@ function settingsOf(spec: JobSpec): NonNullable<z.input<typeof OneJob>['settings
     spec;
   return {
     ...{ kind, handler, catchUp, catchUpWindowMs, overlap, priority, offsetMs, graceMs, leaseMs, keepMs, retry },
+    ...{ requires: spec.requires, requireWithinMs: spec.requires.length === 0 ? null : spec.requireWithinMs },
     timeoutMs: spec.timeoutMs ?? null,
     stallAfterMs: spec.stallAfterMs ?? null,
     alertAfterMs: spec.alertAfterMs ?? null,

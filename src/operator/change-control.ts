@@ -1,16 +1,24 @@
-import type { Control, Pause } from '../core/control';
-import { encodeControl } from '../core/control';
+import type { Control, ManualRequest, Pause } from '../core/control';
+import { encodeControl, pendingRequests, takenRequests } from '../core/control';
 import { isInForce } from '../core/episode';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
-import type { CallOptions, LeaseStore } from '../lease/store';
+import type { CallOptions, LeaseStore, Metadata } from '../lease/store';
+import { metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
 import { outcomesOf } from './episode';
 import type { JobState } from './job-state';
 import { readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
+
+/**
+ * How long, and how many, requests that were taken stay. A failover of storage may lose their records alone, and then
+ * only the control shows that there was a request.
+ */
+const TAKEN_FOR_MS = 24 * 3_600_000;
+const TAKEN_AT_MOST = 10;
 
 export interface Change<Result> {
   /** Undefined: write nothing. */
@@ -60,16 +68,34 @@ export function changeControl<Result>(
         );
       }
       const { control, result } = await change(state);
-      return { metadata: control && encodeControl(tidy(control, state, subject)), result };
+      return { metadata: control && tidied(control, state, subject, store.limits.metadataBytes), result };
     },
     options,
   );
 }
 
+/** The record to write. What only a failover would need gives way to everything else. */
+function tidied(control: Control, state: JobState, subject: Subject, bytes: number): Metadata {
+  const kept = tidy(control, state, subject);
+  for (let taken = keptRequests(control, state); ; taken = taken.slice(1)) {
+    const metadata = encodeControl({ ...kept, requests: [...taken, ...kept.requests] });
+    if (taken.length === 0 || metadataSize(metadata) <= bytes) return metadata;
+  }
+}
+
+/** The last requests that were taken, without what only their runs need. */
+function keptRequests(control: Control, { row, now }: JobState): readonly ManualRequest[] {
+  return takenRequests(control, row?.manualTaken ?? 0)
+    .filter(({ time }) => time > now - TAKEN_FOR_MS)
+    .slice(-TAKEN_AT_MOST)
+    .map(({ number, id, time }) => ({ number, id, time, taken: true }));
+}
+
 /** Removes entries that no decision needs, so that the record does not grow until it is full. */
 function tidy(control: Control, state: JobState, subject: Subject): Control {
   const { row } = state;
-  if (row === undefined) return control;
+  const requests = pendingRequests(control, row?.manualTaken ?? 0);
+  if (row === undefined) return { ...control, requests };
   const { name, spec } = subject;
   const { acknowledgement } = control;
   const current = row.run && runIdOf(name, row.run.key);
@@ -78,7 +104,9 @@ function tidy(control: Control, state: JobState, subject: Subject): Control {
       (pause) => lasts(pause, state) || stillCounts(pause, row, spec) || excuses(pause, control, row, spec),
     ),
     cancel: control.cancel === current ? control.cancel : undefined,
-    requests: control.requests.filter((request) => request.number > row.manualTaken),
+    requests,
+    // A back-fill that is over stays until the next one: its state can still be shown.
+    backfill: control.backfill,
     acknowledgement:
       acknowledgement !== undefined && isInForce(acknowledgement, outcomesOf(subject, row, state), state.now)
         ? acknowledgement

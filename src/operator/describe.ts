@@ -5,6 +5,7 @@ import { formatDuration } from '../core/duration';
 import { actualTime } from '../core/job';
 import { showSpan } from '../core/show-time';
 import { runIdOf } from '../core/key';
+import { waitsFor } from '../core/requires';
 import { isDue } from '../core/why';
 import type { Explanation } from './explain';
 import type { ShownRecord } from './list-runs';
@@ -22,21 +23,29 @@ export function describe(explanation: Explanation, show: ShowTime): string {
     case 'notDue':
       return describeOpen(explanation, show);
     default: {
-      const sentence = describeFate(explanation, show) + slotSentence(explanation);
+      const sentence = describeFate(explanation, show) + waitSentences(explanation);
       return explanation.record === null ? `${sentence} The ledger does not have the record yet.` : sentence;
     }
   }
 }
 
-/** The sentence for a lateness that comes from the limit of handlers. */
-function slotSentence({ record }: Explanation): string {
-  const waitedMs = waitedForSlot(record);
-  return waitedMs === undefined ? '' : ` Its handler had waited ${showSpan(waitedMs)} for a free slot of its instance.`;
+/** The sentences for a lateness that comes from the limit of a group, or of handlers. */
+function waitSentences({ record, job }: Explanation): string {
+  const { waitedForGroupMs, waitedForSlotMs } = firstWaits(record);
+  const group = job.group === undefined ? 'its group' : `group "${job.group.name}"`;
+  return [
+    waitedForGroupMs === undefined ? '' : ` It had waited ${showSpan(waitedForGroupMs)} for a place in ${group}.`,
+    waitedForSlotMs === undefined
+      ? ''
+      : ` Its handler had waited ${showSpan(waitedForSlotMs)} for a free slot of its instance.`,
+  ].join('');
 }
 
-/** How long the first call of the handler waited for a free slot, where it did. */
-export function waitedForSlot(record: Pick<ShownRecord, 'attempts'> | null): number | undefined {
-  return record?.attempts.find(({ startedAt }) => startedAt !== null)?.waitedForSlotMs;
+/** How long the first call of the handler waited for its turn, where it did. */
+export function firstWaits(
+  record: Pick<ShownRecord, 'attempts'> | null,
+): Pick<ShownRecord['attempts'][number], 'waitedForGroupMs' | 'waitedForSlotMs'> {
+  return record?.attempts.find(({ startedAt }) => startedAt !== null) ?? {};
 }
 
 /** The sentence for an outcome that the ledger has, or will have. */
@@ -58,8 +67,8 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
       return 'Instances that died or lost their lease used up its attempts.';
     case 'failedOver':
       return fate === 'failed'
-        ? 'The storage account failed over during the run, and the outcome is lost.'
-        : 'The storage account failed over. The due time may have run, so it is not run again.';
+        ? 'The storage failed over during the run, and the outcome is lost.'
+        : 'The storage failed over. The due time may have run, so it is not run again.';
     case 'outcomeUnknown':
       return 'The outcome is unknown, because the record was deleted by retention or cannot be read. The due time is not run again.';
     case 'timeout':
@@ -79,13 +88,12 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
     case 'overlapNewer':
       return 'A newer due time passed during the same run, and only the newest one runs.';
     case 'catchUpLatest':
-      return 'It was missed, and a newer due time passed before a tick saw it: "catchUp" is "latest".';
     case 'catchUpWindow':
-      return `It was not run within "catchUpWindow" (${formatDuration(job.catchUpWindowMs)}).`;
     case 'catchUpNone':
-      return 'It was missed, and "catchUp" is "none".';
+    case 'requirementNotMet':
     case 'noFreeSlot':
-      return 'Its instance ran as many handlers as CRONLEASE_MAX_CONCURRENT_RUNS allows, until the due time was too old to run.';
+    case 'groupFull':
+      return describeMissed(reason, job);
     case 'paused': {
       const pause = pauseAt(state.control, actualTime(job, time));
       return pause === undefined ? 'The job was paused.' : `The job was paused by ${pause.by}: ${pause.note}.`;
@@ -99,6 +107,45 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
     default:
       return `Its outcome is ${fate}.`;
   }
+}
+
+/** The sentence for a due time that nobody could run in time. */
+function describeMissed(
+  reason: 'catchUpLatest' | 'catchUpWindow' | 'catchUpNone' | 'requirementNotMet' | 'noFreeSlot' | 'groupFull',
+  job: Explanation['job'],
+): string {
+  switch (reason) {
+    case 'catchUpLatest':
+      return `It was missed${job.requires.length === 0 ? '' : ', or had waited for a job that it requires'}, and a newer due time passed before a tick saw it: "catchUp" is "latest".`;
+    case 'catchUpWindow':
+      return `It was not run within "catchUpWindow" (${formatDuration(job.catchUpWindowMs)}).`;
+    case 'catchUpNone':
+      return 'It was missed, and "catchUp" is "none".';
+    case 'requirementNotMet':
+      return `A job that it requires (${job.requires.join(', ')}) had not succeeded within "requireWithin" (${formatDuration(job.requireWithinMs)}).`;
+    case 'noFreeSlot':
+      return 'Its instance ran as many handlers as CRONLEASE_MAX_CONCURRENT_RUNS allows, until the due time was too old to run.';
+    case 'groupFull':
+      return `${fullGroup(job.group)} at work until the due time was too old to run.`;
+  }
+}
+
+function fullGroup(group: Explanation['job']['group']): string {
+  if (group === undefined) return 'As many runs of its group as "maxParallel" allows were';
+  const { name, maxParallel } = group;
+  return `${countOf(maxParallel)} of group "${name}" ${maxParallel === 1 ? 'was' : 'were'}`;
+}
+
+function countOf(runs: number): string {
+  return runs === 1 ? '1 other run' : `${String(runs)} other runs`;
+}
+
+/** The sentence for a run that waits for a place in its group. */
+function groupSentence({ inGroup, job }: Explanation): string {
+  const { name = '', maxParallel = 0 } = job.group ?? {};
+  const { running = [], ahead = 0 } = inGroup ?? {};
+  const others = ahead === 0 ? '' : ` ${countOf(ahead)} ${ahead === 1 ? 'waits' : 'wait'} before it.`;
+  return `It waits for a place in group "${name}", which runs ${String(maxParallel)} at once: ${running.join(', ')}.${others}`;
 }
 
 /** The person who paused the job, and the time, as the end of a clause. */
@@ -115,6 +162,8 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
   switch (reason) {
     case 'attemptRunning':
       return `Attempt ${row?.attempt ?? 1} has been running${by(row?.incumbent)} since ${show(row?.started ?? now)}.`;
+    case 'waitsForGroup':
+      return groupSentence(explanation);
     case 'claimed':
       return `It is claimed${by(row?.incumbent)}. The handler starts at ${show(row?.started ?? now)}.`;
     case 'fanningOut':
@@ -132,15 +181,13 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'catchUp':
       return `It was missed, and the next tick runs it: "catchUp" is "${job.catchUp}".`;
     case 'queued':
-      return `It came during ${current}, and runs right after it: "overlap" is "${job.overlap}".`;
     case 'overlapSkip':
-      return `It came during ${current}, which is still in progress. It will not run, because "overlap" is "skip".`;
     case 'overlapNewer':
-      return `It came during ${current}, which is still in progress, and so did a newer due time: only the newest one will run.`;
     case 'waitsForRun':
-      return `It is decided when ${current}, which began after it, is over.`;
     case 'waitsForOlder':
-      return 'An older due time runs first. This one is decided after that run.';
+      return describeTurn(reason, job, current);
+    case 'waitsForRequired':
+      return waitingSentence(explanation, show);
     case 'requested':
       return 'A person requested it. It runs as soon as a tick finds the job free.';
     case 'paused':
@@ -150,7 +197,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'disabled':
       return 'It is in the future, and will not run: the job is disabled in the jobs file.';
     case 'notYetDue':
-      return `It is due in ${formatDuration(actualTime(job, time) - now)}.`;
+      return `It is due in ${formatDuration(actualTime(job, time) - now)}.${requiresSentence(explanation)}`;
     case 'manualOnly':
       return 'The job runs only on request (@manual), and nobody requested a run at this time.';
     case 'leaderJob':
@@ -165,6 +212,39 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
       return 'The schedule contains it, but another schedule was in force at that time. The ledger has no record of it.';
     default:
       return describeNotDue(explanation, show);
+  }
+}
+
+/** The sentence for a due time that waits for other jobs. */
+function waitingSentence({ job, time, waitsFor }: Explanation, show: ShowTime): string {
+  const { jobs = job.requires, until = actualTime(job, time) + job.requireWithinMs } = waitsFor ?? {};
+  const since = job.timetable.previous(time);
+  const after = since === undefined ? '' : ` for a due time after ${show(since)}`;
+  return `It waits until ${jobs.join(' and ')} ${jobs.length === 1 ? 'has' : 'have'} succeeded${after}. If that takes until ${show(until)}, it expires: see "requires".`;
+}
+
+function requiresSentence({ job }: Explanation): string {
+  const words = waitsFor(job);
+  return words === undefined ? '' : ` Then it ${words}.`;
+}
+
+/** The sentence for a due time that is behind a run. */
+function describeTurn(
+  reason: 'queued' | 'overlapSkip' | 'overlapNewer' | 'waitsForRun' | 'waitsForOlder',
+  job: Explanation['job'],
+  current: string,
+): string {
+  switch (reason) {
+    case 'queued':
+      return `It came during ${current}, and runs right after it: "overlap" is "${job.overlap}".`;
+    case 'overlapSkip':
+      return `It came during ${current}, which is still in progress. It will not run, because "overlap" is "skip".`;
+    case 'overlapNewer':
+      return `It came during ${current}, which is still in progress, and so did a newer due time: only the newest one will run.`;
+    case 'waitsForRun':
+      return `It is decided when ${current}, which began after it, is over.`;
+    case 'waitsForOlder':
+      return 'An older due time runs first. This one is decided after that run.';
   }
 }
 

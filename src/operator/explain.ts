@@ -1,10 +1,15 @@
 import type { EpochMs, JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
+import { actualTime } from '../core/job';
+import { ForeignGroupError, inOrder, readGroup } from '../core/group';
 import { recordKey } from '../core/key';
-import { isUncounted } from '../core/record';
+import { ForeignRecordError, isUncounted } from '../core/record';
+import type { RequiredJob, RequiredJobs } from '../core/requires';
+import { NOTHING_KNOWN, requiredSince, requirementOf } from '../core/requires';
 import type { Row } from '../core/row';
 import { explain, isDue } from '../core/why';
 import type { Answer } from '../core/why';
+import { newestSucceeded } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
 import type { JobState } from './job-state';
@@ -19,6 +24,10 @@ export interface Explanation extends Answer {
   readonly record: ShownRecord | null;
   /** The rest of the job's state, for people. */
   readonly state: JobState;
+  /** The required jobs that an undecided due time waits for, and until when. */
+  readonly waitsFor?: { readonly jobs: readonly JobName[]; readonly until: EpochMs };
+  /** Of a run that waits for a place in its group. */
+  readonly inGroup?: PlaceInGroup;
   /** Reasons to doubt the answer. */
   readonly warnings: readonly string[];
 }
@@ -42,15 +51,80 @@ export async function explainTime(
   const { found, older } = await findRecord(store, job, time, state, options);
   const known = found !== undefined && found.record.state === 'final';
   const runEnded = known || (await currentRun(store, job.name, state, options)) === undefined;
-  const answer = explain({ job, revision, time, found, seenBefore: older, row, lease, runEnded, control, now });
+  const required = found === undefined ? await readRequired(store, job, { time, now }, options) : NOTHING_KNOWN;
+  const question = { job, revision, time, found, seenBefore: older, row, lease, runEnded, control, required, now };
+  const answer = explain(question);
+  const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row, options) : undefined;
+  const inGroup = typeof place === 'string' ? undefined : place;
   // A job that was first seen after the oldest kept records were written has lost none of its own.
   const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
   const record =
-    found === undefined ? null : await withOverlappedRun(store, shown(found.record, found.key, row), options);
+    found === undefined ? null : await withOverlappedRun(store, shown(found.record, found.key, row, lease), options);
   return {
     ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
-    ...{ job, time, record, state, warnings: warningsOf(job, revision, row) },
+    ...{
+      job,
+      time,
+      record,
+      state,
+      warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
+    },
+    ...(inGroup === undefined ? {} : { reason: 'waitsForGroup' as const, inGroup }),
+    ...(answer.reason === 'waitsForRequired' ? awaited(job, required, { time, now }) : {}),
   };
+}
+
+/** Those that a run in its group waits for. */
+export interface PlaceInGroup {
+  /** The jobs that have the places. */
+  readonly running: readonly JobName[];
+  /** How many others wait, and go before it. */
+  readonly ahead: number;
+}
+
+/** The run's place in the queue of its group, or the reason why nobody knows it. Undefined: the run does not wait. */
+async function placeInGroup(
+  store: LeaseStore,
+  { name, group }: JobSpec,
+  row: Row | undefined,
+  options: CallOptions | undefined,
+): Promise<PlaceInGroup | string | undefined> {
+  if (group === undefined) return undefined;
+  try {
+    const found = await (store.home?.(name) ?? store).readGroup(group.name, options);
+    if (found === undefined) return undefined;
+    const { running, waiting } = readGroup(group.name, found.body);
+    const ahead = inOrder(waiting).findIndex(({ job, token }) => job === name && token === row?.token);
+    return ahead < 0 ? undefined : { running: running.map(({ job }) => job), ahead };
+  } catch (error) {
+    if (error instanceof ForeignGroupError || error instanceof ForeignRecordError) return error.message;
+    throw error;
+  }
+}
+
+/** The jobs that a due time requires, from their ledgers, if it has come. */
+async function readRequired(
+  store: LeaseStore,
+  job: JobSpec,
+  { time, now }: { readonly time: EpochMs; readonly now: EpochMs },
+  options: CallOptions | undefined,
+): Promise<RequiredJobs> {
+  if (job.requires.length === 0 || actualTime(job, time) > now || !isDue(job, time)) return NOTHING_KNOWN;
+  const since = requiredSince(job, time);
+  const known = job.requires.map(async (name): Promise<[JobName, RequiredJob]> => {
+    const succeeded = await newestSucceeded(store, name, since, (call) => call(options?.signal));
+    return [name, { succeeded, readTo: since, readAt: now, isStale: false, isBusy: false }];
+  });
+  return new Map(await Promise.all(known));
+}
+
+function awaited(
+  job: JobSpec,
+  required: RequiredJobs,
+  { time, now }: { readonly time: EpochMs; readonly now: EpochMs },
+): Pick<Explanation, 'waitsFor'> {
+  const requirement = requirementOf(job, required, time, now);
+  return requirement.kind === 'waits' ? { waitsFor: { jobs: requirement.jobs, until: requirement.until } } : {};
 }
 
 /** The fate of a manual request. Its job may also be due at the same time, and that due time has a fate of its own. */

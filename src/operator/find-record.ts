@@ -24,7 +24,7 @@ export async function recordAt(
   return time < 0 || time >= LATEST ? undefined : recordOf(store, job, recordKey(time), options);
 }
 
-/** The record of the run that a person requested at this time. */
+/** The record of the run that a person requested at this time, or else of one in a back-fill. */
 export async function manualRecordAt(
   store: LedgerStore,
   job: JobName,
@@ -33,8 +33,8 @@ export async function manualRecordAt(
 ): Promise<FoundRecord | undefined> {
   if (time < 0 || time >= LATEST) return undefined;
   const prefix = `${invertedTime(time)}-m-`;
-  const { records } = await store.listRecords(job, { prefix, limit: 1 }, options);
-  const [first] = records;
+  const { records } = await store.listRecords(job, { prefix, limit: PAGE }, options);
+  const first = records.find(({ summary }) => summary['trigger'] !== 'backfill') ?? records[0];
   return first && recordOf(store, job, first.key, options);
 }
 

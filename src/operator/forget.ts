@@ -5,6 +5,8 @@ import type { Row } from '../core/row';
 import { forgottenRow, lostAttempt, PAST_ATTEMPTS } from '../core/row';
 import { inParallel } from './in-parallel';
 import { currentRun, stateIn } from './job-state';
+import { leftNotice, missingNotices } from './left-notices';
+import type { LeftNotice } from './left-notices';
 import { OperatorError } from './operator-error';
 import { contended, letGo, takeLease, writeEnd, writeHeld, writeStretches } from './take-lease';
 import type { Desk, Holding } from './take-lease';
@@ -28,6 +30,8 @@ export interface Forgotten {
   readonly already: boolean;
   /** The run that this command ended. */
   readonly endedRun: string | undefined;
+  /** Notices that a dead holder has left. Nobody sends them: no file names the receivers of the job any more. */
+  readonly dropped: readonly LeftNotice[];
 }
 
 /**
@@ -46,11 +50,11 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
       throw new OperatorError('Unseen', `storage has nothing of job "${job}": no coordinator has seen it`);
     }
     await removeControl(desk, job);
-    return { forgottenAt: state.now, already: false, endedRun: undefined };
+    return { forgottenAt: state.now, already: false, endedRun: undefined, dropped: [] };
   }
   if (row.forgotten !== undefined) {
     await removeControl(desk, job);
-    return { forgottenAt: row.forgotten, already: true, endedRun: undefined };
+    return { forgottenAt: row.forgotten, already: true, endedRun: undefined, dropped: [] };
   }
   const current = seen.lease === 'leased' ? undefined : await currentRun(desk.store, job, state);
   if (current !== undefined && !endRun) throw unfinished(job, current);
@@ -58,6 +62,10 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
   const holding = await takeLease(desk, job, seen);
   const last = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
   await writeStretches(desk, holding, row.owed);
+  // A run that ends as cancelled calls for no notice.
+  const owed = row.telling.filter(({ of }) => current === undefined || of !== row.run?.key);
+  const missing = await missingNotices(desk.store, job, owed, state.control);
+  const dropped = missing.map((one) => leftNotice(job, one));
   const numbers = pendingRequests(state.control, row.manualTaken).map(({ number }) => number);
   const manualTaken = Math.max(row.manualTaken, ...numbers);
   const kept = { ...last, manualTaken, revision: Math.max(row.revision, revision) };
@@ -66,7 +74,7 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
   if (!(await letGo(desk, holding))) throw contended(holding.whose);
   await removePieces(desk, job);
   await removeControl(desk, job);
-  return { forgottenAt: state.now, already: false, endedRun: current };
+  return { forgottenAt: state.now, already: false, endedRun: current, dropped };
 }
 
 function unfinished(job: JobName, run: string): OperatorError {
@@ -78,7 +86,7 @@ function unfinished(job: JobName, run: string): OperatorError {
 }
 
 /** Ends the run like a claim would: the token grows, and the row is written before the record. */
-async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
+export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
   const { run } = row;
   if (run === undefined) return row;
   const past = row.phase === 'running' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;

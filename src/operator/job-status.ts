@@ -208,9 +208,15 @@ function nameState(facts: Facts): Pick<JobStatus, 'state' | 'detail'> {
     return Date.parse(startedAt) > state.now ? is('waiting', 'claimed ahead of its due time') : is('running');
   }
   if (requests > 0) return is('waiting', requests === 1 ? 'a request waits' : `${String(requests)} requests wait`);
-  if (dueSince !== undefined) return is('waiting', 'due, and not claimed yet');
+  if (dueSince !== undefined) return is('waiting', waitingDetail(entry));
   if (entry.spec === undefined) return is('idle', 'not in this jobs file');
   return state.row === undefined ? is('idle', 'no deployment has seen it yet') : is('idle');
+}
+
+/** A listing does not show whether a required job has succeeded; its ledger does, which `why` reads. */
+function waitingDetail({ spec }: JobEntry): string {
+  const { requires = [] } = spec ?? {};
+  return requires.length === 0 ? 'due, and not claimed yet' : `due, and requires a success of ${requires.join(', ')}`;
 }
 
 function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): CurrentRun | null {

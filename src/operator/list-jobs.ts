@@ -5,7 +5,16 @@ import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { checkAhead, decodeRow } from '../core/row';
-import type { CallOptions, JobRowStore, ListedControl, ListedJob, ListedRow, Listing, Strays } from '../lease/store';
+import type {
+  CallOptions,
+  JobRowStore,
+  ListedControl,
+  ListedJob,
+  ListedRow,
+  Listing,
+  MissingAccount,
+  Strays,
+} from '../lease/store';
 import type { JobState } from './job-state';
 import { isForgotten, leaseOf } from './job-state';
 
@@ -29,6 +38,9 @@ export interface UnreadablePart {
   readonly error: ForeignMetadataError;
 }
 
+/** The layouts of the accounts, as one listing has shown them. */
+export type LayoutsSeen = Pick<Listing, 'layout' | 'accounts'>;
+
 export interface JobList {
   /** The storage service's time. */
   readonly now: EpochMs;
@@ -37,6 +49,9 @@ export interface JobList {
   /** The control of the fleet, undecoded. */
   readonly fleet: ListedControl | undefined;
   readonly strays: Strays | undefined;
+  /** The accounts that did not answer: their jobs are listed without a state. */
+  readonly missing: readonly MissingAccount[];
+  readonly layouts: LayoutsSeen;
 }
 
 /** Reads the state of every job by one listing, without further calls. */
@@ -46,7 +61,7 @@ export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], op
 
 /** As {@link listJobs}, from a listing. */
 export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
-  const { date, jobs, fleet, strays } = listing;
+  const { date, jobs, fleet, strays, layout, accounts, missing = [] } = listing;
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const names = [...new Set([...byName.keys(), ...jobs.keys()])];
   return {
@@ -57,6 +72,8 @@ export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
     })),
     fleet,
     strays,
+    missing,
+    layouts: { ...(layout && { layout }), ...(accounts && { accounts }) },
   };
 }
 

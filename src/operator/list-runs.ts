@@ -9,6 +9,7 @@ import { outcomeOf } from '../core/why';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LedgerStore, Listing } from '../lease/store';
 import { inParallel } from './in-parallel';
+import type { JobState } from './job-state';
 
 /** An attempt of a ledger record, or the one that is running. */
 export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
@@ -30,9 +31,9 @@ export interface Runs {
 
 const PAGE = 500;
 
-export function shown(record: LedgerRecord, key: string, row: Row | undefined): ShownRecord {
+export function shown(record: LedgerRecord, key: string, row: Row | undefined, lease?: JobState['lease']): ShownRecord {
   const { log: _, ...rest } = record;
-  return { ...rest, outcome: outcomeOf(record, key, row) };
+  return { ...rest, outcome: outcomeOf(record, key, row, lease) };
 }
 
 /**

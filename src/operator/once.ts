@@ -37,7 +37,13 @@ export async function once(
 ): Promise<RequestedRun> {
   const id = hash(key.name).slice(0, 20);
   const state = await readState(store, name, options);
-  const { time, isFirst } = await note(store, `once${id}`, hash(key.content), timeOf(state.now, id), options);
+  const { time, isFirst } = await note(
+    store.home?.(name) ?? store,
+    `once${id}`,
+    hash(key.content),
+    timeOf(state.now, id),
+    options,
+  );
   const run = recordKey(time, id);
   const isMade =
     !isFirst && (state.row?.run?.key === run || (await readRecord(store, name, run, options)) !== undefined);

@@ -31,7 +31,17 @@ export type OperatorProblem =
   | 'AlreadyCordoned'
   | 'NotCordoned'
   | 'NothingToAcknowledge'
-  | 'NotAcknowledged';
+  | 'NotAcknowledged'
+  | 'NoDueTimes'
+  | 'OtherSchedule'
+  | 'EmptyRange'
+  | 'TooManyDueTimes'
+  | 'BackfillGoesOn'
+  | 'NothingToRun'
+  | 'NoBackfill'
+  | 'TwoRows'
+  | 'LostRow'
+  | 'AccountMissing';
 
 /**
  * A request that makes no sense in the job's present state, and was not carried out. The message describes that state.

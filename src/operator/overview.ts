@@ -6,8 +6,10 @@ import { ForeignMetadataError } from '../core/metadata';
 import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../lease/store';
 import type { Deployment } from './deployments';
 import { deploymentsOf } from './deployments';
+import { withGroupMarks } from './group-marks';
 import type { JobStatus } from './job-status';
 import { statusOf } from './job-status';
+import { layoutTroubles } from './layouts';
 import { listJobs } from './list-jobs';
 
 /** A deployment as lists show it. Times are ISO 8601 in UTC. */
@@ -62,12 +64,12 @@ export async function readOverview(
   const [list, presences] = await Promise.all([listJobs(store, specs, options), store.listPresences(options)]);
   const { deployments, foreign } = deploymentsOf(presences);
   const { fleet, problem } = fleetOf(list.fleet);
+  const statuses = list.jobs
+    .filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten)
+    .map((entry) => statusOf(entry, list.now));
   return {
     now: iso(list.now),
-    jobs: list.jobs
-      .filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten)
-      .map((entry) => statusOf(entry, list.now))
-      .sort(worstFirst),
+    jobs: withGroupMarks(statuses, specs, iso(list.now)).toSorted(worstFirst),
     deployments: deployments.map((deployment) => deploymentStatus(deployment, fleet)).sort(byName),
     maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
       ...rest,
@@ -76,6 +78,8 @@ export async function readOverview(
     })),
     problems: [
       ...(problem === undefined ? [] : [problem]),
+      ...layoutTroubles(store.location, list.layouts).map((reason) => `${reason}: nothing is claimed there`),
+      ...list.missing.map(({ reason }) => `${reason}: its jobs are shown without their state`),
       ...foreign.map(({ name, error }) => `the presence of deployment "${name}" cannot be read: ${error.message}`),
     ],
   };

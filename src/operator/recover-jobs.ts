@@ -10,7 +10,10 @@ import type { Row } from '../core/row';
 import { encodeRow, newRow, OWED_STRETCHES } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { ListedRecord, ListedRow, Listing } from '../lease/store';
+import type { OwedNotice } from '../core/owed-notice';
 import { inParallel } from './in-parallel';
+import { createNotices, leftNotice, missingNotices } from './left-notices';
+import type { LeftNotice } from './left-notices';
 import type { JobState } from './job-state';
 import { stateIn } from './job-state';
 import { OperatorError } from './operator-error';
@@ -38,6 +41,8 @@ export type JobRecovery =
       readonly stretches: readonly Stretch[];
       /** Ids of runs that were started and are in no row. They end as `failed`. */
       readonly abandoned: readonly string[];
+      /** Notices that a dead holder has left, with their receivers. Without any, the notice is dropped. */
+      readonly notices: readonly (LeftNotice & { readonly to: readonly string[] })[];
     }
   | (Refusal & { readonly job: JobName });
 
@@ -96,9 +101,10 @@ async function recoverJob(
   refuseOlderFile(request.file.revision, spec, row);
   const wreck = await wreckOf(desk, job, { ...state, row }, spec, records);
   const recovery = afterFailover(wreck, request);
+  const missing = await missingNotices(desk.store, job, recovery.row.telling, state.control);
   if (request.apply) {
     const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, row));
-    await carryOut(desk, await takeLease(desk, job, seen), wreck, recovery);
+    await carryOut(desk, await takeLease(desk, job, seen), wreck, recovery, missing);
   } else if (state.lease === 'held') {
     throw new OperatorError('LeaseHeld', `the lease of job "${job}" is held: stop every deployment before --apply`);
   }
@@ -112,6 +118,7 @@ async function recoverJob(
     run: recovery.run && { ...recovery.run, runId: runIdOf(job, row.run?.key ?? '') },
     stretches: recovery.stretches,
     abandoned: recovery.abandoned.map((key) => runIdOf(job, key)),
+    notices: missing.map((owed) => ({ ...leftNotice(job, owed), to: spec?.notify?.to ?? [] })),
   };
 }
 
@@ -201,10 +208,16 @@ async function wreckOf(
 }
 
 /**
- * Writes the row before the records, and the records before the release. The cursor stays until the row's run and all
+ * Writes the row before the records, the records before the notices, and these before the release. The cursor stays until the row's run and all
  * abandoned runs have ended, so that a repeat after a crash finds all of them again.
  */
-async function carryOut(desk: Desk, holding: Holding, { spec, row, now }: Wreck, recovery: Recovery): Promise<void> {
+async function carryOut(
+  desk: Desk,
+  holding: Holding,
+  { spec, row, now }: Wreck,
+  recovery: Recovery,
+  notices: readonly OwedNotice[],
+): Promise<void> {
   const { job } = holding;
   const target: Row = { ...recovery.row, execution: recovery.row.forgotten === undefined ? desk.newId() : undefined };
   // The records that an available row owes are usually written. After a failover, an older row may be available only
@@ -233,6 +246,10 @@ async function carryOut(desk: Desk, holding: Holding, { spec, row, now }: Wreck,
     await writeStretches(desk, holding, owed);
     if (isLast) break;
     await renewHeld(desk, holding);
+  }
+  if (spec !== undefined && notices.length > 0) {
+    await renewHeld(desk, holding);
+    await createNotices(desk.store, spec, notices, now);
   }
   await letGo(desk, holding);
 }

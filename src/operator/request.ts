@@ -7,9 +7,9 @@ import { recordKey, runIdOf } from '../core/key';
 import type { Asked, Origin } from '../core/origin';
 import { boundedOrigin } from '../core/origin';
 import type { CallOptions, LeaseStore } from '../lease/store';
+import { assertAble } from './able';
 import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
-import { deploymentsOf } from './deployments';
 import type { JobState } from './job-state';
 import { currentRun } from './job-state';
 import { OperatorError } from './operator-error';
@@ -36,6 +36,12 @@ export function shortId(): string {
     .toString(36)
     .padStart(8, '0');
 }
+
+/** An older version would run the request with the job's own input, and with the time of the request. */
+const NEEDS_REQUESTS = {
+  ability: 'requests',
+  what: 'a request with an input or with the time of another run',
+} as const;
 
 /** The largest input of a request, in bytes of JSON. */
 export const INPUT_BYTES = 32 * 1024;
@@ -73,9 +79,9 @@ export async function requestRun(
     );
   }
   const body = input === undefined ? undefined : bodyOf(spec, input);
-  if (body !== undefined || rerunOf !== undefined) await assertAble(store, options);
+  if (body !== undefined || rerunOf !== undefined) await assertAble(store, NEEDS_REQUESTS, options);
   // Before the request: an input that nobody asks for does no harm.
-  if (body !== undefined) await store.createRequest(id, body, options);
+  if (body !== undefined) await (store.home?.(name) ?? store).createRequest(id, body, options);
   const asked: Asked = {
     ...(origin === undefined ? {} : { origin: boundedOrigin(origin) }),
     ...(rerunOf === undefined ? {} : { rerunOf }),
@@ -115,20 +121,8 @@ function bodyOf({ name }: JobSpec, input: unknown): string {
   if (bytes <= INPUT_BYTES) return body;
   const message =
     `the input for job "${name}" has ${String(bytes)} bytes of JSON, and ${String(INPUT_BYTES)} are allowed: ` +
-    'write it to a blob, and give its name';
+    'store it elsewhere, such as in a blob, and give its name';
   throw new OperatorError('InputTooLarge', message);
-}
-
-/** An older version would run the request with the job's own input, and with the time of the request. */
-async function assertAble(store: LeaseStore, options: CallOptions | undefined): Promise<void> {
-  const { deployments } = deploymentsOf(await store.listPresences(options));
-  const unable = deployments.filter(({ live, abilities }) => live && !abilities.includes('requests'));
-  if (unable.length === 0) return;
-  const names = unable.map(({ name, version }) => `"${name}" (cronlease ${version})`).join(', ');
-  throw new OperatorError(
-    'OlderVersion',
-    `deployment ${names} is too old for a request with an input or with the time of another run: finish the rollout first`,
-  );
 }
 
 async function refuseOverlap(
@@ -137,6 +131,8 @@ async function refuseOverlap(
   state: JobState,
   options: CallOptions | undefined,
 ): Promise<void> {
+  // A request waits for a back-filled run, whatever `overlap` is.
+  if (state.row?.run?.trigger === 'backfill') return;
   const run = await currentRun(store, name, state, options);
   if (run === undefined && state.lease !== 'held') return;
   const what = run === undefined ? 'is being claimed or released at this moment' : `has run ${run} in progress`;

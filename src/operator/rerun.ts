@@ -65,7 +65,8 @@ async function formerInput(
   options: CallOptions | undefined,
 ): Promise<unknown> {
   const [, request] = /-m-([0-9a-z]+)$/.exec(record?.runId.slice(job.name.length) ?? '') ?? [];
-  const body = request === undefined ? undefined : await store.readRequest(request, options);
+  const body =
+    request === undefined ? undefined : await (store.home?.(job.name) ?? store).readRequest(request, options);
   if (body === undefined) return undefined;
   try {
     return JSON.parse(body) as unknown;

@@ -8,7 +8,9 @@ import type { Origin } from '../core/origin';
 import { readOrigin, SCHEDULED } from '../core/origin';
 import type { Row } from '../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
+import { isWaiting } from '../core/why';
 import { inParallel } from './in-parallel';
+import type { JobState } from './job-state';
 import type { JobEntry } from './list-jobs';
 
 /** A run as a listing of the ledger shows it, without a read of its record. */
@@ -43,6 +45,8 @@ export interface RunFilter {
   readonly actor: string | undefined;
   /** Asked for from there: `schedule`, or a channel of {@link Origin}. */
   readonly channel: string | undefined;
+  /** Asked for with this text in the reason, in upper or lower case. */
+  readonly note: string | undefined;
 }
 
 /** The job of a page, with what is known about it. */
@@ -51,16 +55,22 @@ export interface PagedJob {
   readonly spec: JobSpec | undefined;
   /** Undefined: no coordinator has seen the job, or its row cannot be read. */
   readonly row: Row | undefined;
-  /** Whether the row's run is in progress. */
-  readonly isRunning: boolean;
+  /** The state of the row's run, unless its record has its end. Undefined: there is none in progress. */
+  readonly current: 'running' | 'retrying' | undefined;
   /** Whether there is a row that cannot be read: it may have records of any age. */
   readonly isUnreadable: boolean;
 }
 
 export function pagedJob({ name, spec, listed, state }: JobEntry): PagedJob {
   const row = state?.row;
-  const isRunning = row !== undefined && (row.phase === 'running' ? state?.lease === 'held' : row.phase !== 'idle');
-  return { name, spec, row, isRunning, isUnreadable: listed !== undefined && state === undefined };
+  const current = row === undefined ? undefined : stateOfRun(row, state?.lease);
+  return { name, spec, row, current, isUnreadable: listed !== undefined && state === undefined };
+}
+
+function stateOfRun(row: Row, lease: JobState['lease'] | undefined): PagedJob['current'] {
+  // Nobody releases a running row before its final record exists.
+  if (row.phase === 'idle' || (row.phase === 'running' && lease === 'available')) return undefined;
+  return isWaiting(row, lease) ? 'retrying' : 'running';
 }
 
 /** The outcomes of runs that did not succeed, other than by a person's wish. */
@@ -230,11 +240,11 @@ function isOver(key: string, { since }: RunFilter): boolean {
 }
 
 /** Whether records in between may not pass, so that a page takes more of them than it shows. */
-function isSelective({ outcomes, trigger, actor, channel }: RunFilter): boolean {
-  return [outcomes, trigger, actor, channel].some((wanted) => wanted !== undefined);
+function isSelective({ outcomes, trigger, actor, channel, note }: RunFilter): boolean {
+  return [outcomes, trigger, actor, channel, note].some((wanted) => wanted !== undefined);
 }
 
-function passes(run: ListedRun, { outcomes, since, until, trigger, actor, channel }: RunFilter): boolean {
+function passes(run: ListedRun, { outcomes, since, until, trigger, actor, channel, note }: RunFilter): boolean {
   const newestOf = run.through ?? run.scheduledFor;
   const origin = run.origin ?? (run.trigger === undefined || run.trigger === 'manual' ? undefined : SCHEDULED);
   return (
@@ -243,18 +253,19 @@ function passes(run: ListedRun, { outcomes, since, until, trigger, actor, channe
     (until === undefined || run.scheduledFor < until) &&
     (trigger === undefined || run.trigger === trigger) &&
     (actor === undefined || origin?.actor === actor) &&
-    (channel === undefined || origin?.channel === channel)
+    (channel === undefined || origin?.channel === channel) &&
+    (note === undefined || (origin?.reason?.toLowerCase().includes(note.toLowerCase()) ?? false))
   );
 }
 
 /** The run of the row, which has no record before its end unless it has a second attempt. */
 function rowRun(job: PagedJob): ListedRun | undefined {
-  const { name, row, isRunning } = job;
-  if (row?.run === undefined || !isRunning) return undefined;
+  const { name, row, current } = job;
+  if (row?.run === undefined || current === undefined) return undefined;
   const { key, scheduledFor, trigger, origin, rerunOf } = row.run;
   return {
     ...{ job: name, key, runId: runIdOf(name, key), scheduledFor, through: undefined, count: 1 },
-    ...{ outcome: row.phase === 'running' ? 'running' : 'retrying', reason: undefined, trigger, token: row.token },
+    ...{ outcome: current, reason: undefined, trigger, token: row.token },
     ...{ startedAt: row.started, endedAt: undefined, latenessMs: undefined, origin, rerunOf },
   };
 }
@@ -267,7 +278,7 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
   const startedAt = instantOf(summary['started']);
   const due = isManual || spec === undefined ? parts.scheduledFor : actualTime(spec, parts.scheduledFor);
   const isOpen = summary['state'] === 'open';
-  const waits = row?.run?.key === key && row.phase !== 'running';
+  const waits = row?.run?.key === key && job.current === 'retrying';
   const outcome = FATES.find((fate) => fate === summary['outcome']) as Fate | undefined;
   const through = instantOf(summary['through']);
   return {

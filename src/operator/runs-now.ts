@@ -23,9 +23,19 @@ export async function runsNow(
   listing: Listing,
   options?: CallOptions,
 ): Promise<readonly ShownRecord[]> {
+  return runsBy(store, jobs, (job) => stateIn(listing, job), options);
+}
+
+/** As {@link runsNow}, with states that were read before. */
+export async function runsBy(
+  store: LeaseStore,
+  jobs: readonly JobName[],
+  stateOf: (job: JobName) => JobState,
+  options?: CallOptions,
+): Promise<readonly ShownRecord[]> {
   const found = await inParallel(jobs, async (job) => {
     try {
-      return await runNow(store, job, stateIn(listing, job), options);
+      return await runNow(store, job, stateOf(job), options);
     } catch (error) {
       // `listRuns` reports this problem.
       if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) return undefined;
@@ -57,7 +67,11 @@ async function runNow(
     ...past.filter(({ attempt }) => attempt !== current?.attempt),
     ...(current === undefined ? [] : [current]),
   ];
-  return { ...shown(record, key, row), startedAt: record.startedAt ?? current?.startedAt ?? null, attempts };
+  return {
+    ...shown(record, key, row, state.lease),
+    startedAt: record.startedAt ?? current?.startedAt ?? null,
+    attempts,
+  };
 }
 
 /** The row's attempt, while it runs or waits for its due time. */

@@ -104,7 +104,11 @@ export async function letGo({ store }: Desk<RowStore>, { job, leaseId }: Holding
 }
 
 /** Writes the records that the row owes. An existing record is kept. */
-export async function writeStretches({ store }: Desk, { job }: Holding, stretches: readonly Stretch[]): Promise<void> {
+export async function writeStretches(
+  { store }: Desk,
+  { job }: Pick<Holding, 'job'>,
+  stretches: readonly Stretch[],
+): Promise<void> {
   await inParallel(stretches, (stretch) => {
     const { key, record } = stretchRecord(job, stretch);
     return store.createRecord(job, key, storeRecord(record));

@@ -3,7 +3,7 @@ import { formatDuration } from '../core/duration';
 import { UNLISTABLE_KEYS } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
 import type { Metadata, StoreLimits } from '../lease/store';
-import { StoreLimitError } from '../lease/store';
+import { metadataSize, StoreLimitError } from '../lease/store';
 
 /**
  * The limits of both stores. They are those of Azure Blob Storage, so that a value accepted in memory is accepted by the
@@ -51,7 +51,6 @@ export function checkLogText(text: string): void {
  *   https://learn.microsoft.com/rest/api/storageservices/setting-and-retrieving-properties-and-metadata-for-blob-resources
  */
 export function checkMetadata(metadata: Metadata): void {
-  let bytes = 0;
   for (const [key, value] of Object.entries(metadata)) {
     if (!/^[a-z]+$/.test(key)) {
       throw new StoreLimitError(`Metadata key ${JSON.stringify(key)} cannot be stored: use the letters a to z only.`);
@@ -61,8 +60,8 @@ export function checkMetadata(metadata: Metadata): void {
     }
     const problem = problemOf(value);
     if (problem !== undefined) throw new StoreLimitError(`Metadata ${key} cannot be stored: ${problem}`);
-    bytes += key.length + value.length;
   }
+  const bytes = metadataSize(metadata);
   if (bytes > STORE_LIMITS.metadataBytes) {
     throw new StoreLimitError(
       `Metadata of ${bytes} bytes cannot be stored: the limit is ${STORE_LIMITS.metadataBytes} for all keys and values together. Shorten them.`,

@@ -1,19 +1,37 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import type { ElectionStore, LeaseStore, RowStore } from '../lease/store';
+import type { CallOutcome } from '../core/storage-call';
+import type { ElectionStore, LeaseBreaking, LeaseStore, Retention, RowStore } from '../lease/store';
 import type { Trial } from '../lease/trial';
 import type { Settings } from './azure-blob/connection';
-import { callerOf, connectContainer } from './azure-blob/connection';
+import {
+  callerOf,
+  checkStorageName,
+  connectContainer,
+  DEFAULT_CONTAINER,
+  settingsOf,
+  StorageSettingsError,
+  tokenOf,
+} from './azure-blob/connection';
+import { isSameAccount } from '../core/shards';
 import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
+import { deferred, ELECTION_METHODS, STORE_METHODS } from './deferred';
+import { STORE_LIMITS } from './limits';
+import { databaseOf, isPostgres } from './postgres/settings';
+import type { PostgresStoreOptions } from './postgres/store';
+import { isRedis, serverOf } from './redis/settings';
 
 export type { Settings } from './azure-blob/connection';
 export { CONTAINER_NAME_RULE, DEFAULT_CONTAINER, isContainerName, StorageSettingsError } from './azure-blob/connection';
 
+/** The limit of a call to a store beside blobs, which have their own. */
+const CALL_TIMEOUT_MS = 10_000;
+
 /**
- * The storage that an app's settings name. Only this file picks a store by its connection setting. Today every setting
- * names Azure Blob Storage.
+ * The storage that an app's settings name. Only this file picks a store by its connection setting: `CRONLEASE_STORAGE`
+ * with a URL of another store names that, and everything else names Azure Blob Storage.
  */
 export interface Connection {
   /** The environment, with `CRONLEASE_STORAGE` or the settings that begin with it. */
@@ -24,6 +42,8 @@ export interface Connection {
   readonly clock: Clock;
   /** Undefined: the store's own limit. */
   readonly callTimeoutMs?: Millis;
+  /** Receives each call once it is over. */
+  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
 }
 
 /**
@@ -32,7 +52,41 @@ export interface Connection {
  * @throws StorageSettingsError
  */
 export function openStore(connection: Connection): LeaseStore {
-  return azureBlobStore(connected(connection));
+  const other = otherStore(connection);
+  return other === undefined ? azureBlobStore(connected(connection)) : other.store();
+}
+
+/**
+ * Opens a store for each of the connections, by the names of their settings: `CRONLEASE_STORAGE` is one of the usual
+ * form. It makes no call.
+ *
+ * @throws StorageSettingsError whose message names the connection
+ */
+export function openShards(connection: Connection, names: readonly string[]): readonly LeaseStore[] {
+  const opened: LeaseStore[] = [];
+  for (const name of names) {
+    const store = openNamed(connection, name);
+    const index = opened.findIndex(({ location }) => isSameAccount(location, store.location));
+    if (index !== -1) {
+      const message = `${names[index] ?? ''} and ${name} are the same place, ${store.location}: name each account once.`;
+      throw new StorageSettingsError('StorageSetTwice', message);
+    }
+    opened.push(store);
+  }
+  return opened;
+}
+
+/** The connection of this name, as if it were the only one. */
+export function connectionOf<Any extends Connection>(connection: Any, name: string): Any {
+  return { ...connection, settings: settingsOf(connection.settings, name) };
+}
+
+function openNamed(connection: Connection, name: string): LeaseStore {
+  try {
+    return openStore(connectionOf(connection, name));
+  } catch (error) {
+    throw error instanceof StorageSettingsError ? error.of(name) : error;
+  }
 }
 
 /**
@@ -41,7 +95,8 @@ export function openStore(connection: Connection): LeaseStore {
  * @throws StorageSettingsError
  */
 export function openElectionStore(connection: Connection): ElectionStore {
-  return azureBlobElectionRows(connected(connection));
+  const other = otherStore(connection);
+  return other === undefined ? azureBlobElectionRows(connected(connection)) : other.elections();
 }
 
 /** The rows of elections in the container of a program's own client. */
@@ -57,12 +112,106 @@ export function electionRowsIn(container: RowContainer, clock: Clock): RowStore 
  */
 export function tryStorage(connection: Connection & { readonly callTimeoutMs: Millis }, id: string): Promise<Trial> {
   const { settings, callTimeoutMs } = connection;
+  const other = otherStore(connection);
+  if (other !== undefined) return other.trial(id);
   return azureBlobTrial({ ...connected(connection), callTimeoutMs, id, whoCalls: () => callerOf(settings) });
 }
 
-function connected({ settings, container, clock, callTimeoutMs }: Connection) {
+/** Whether the text names a store by a URL of its own. */
+export function isStoreUrl(text: string): boolean {
+  return OTHERS.some(({ isNamedBy }) => isNamedBy(text));
+}
+
+/** A store beside blobs. Its adapter and its client are loaded at the first call. */
+interface OtherStore {
+  store(): LeaseStore;
+  elections(): ElectionStore;
+  trial(id: string): Promise<Trial>;
+}
+
+interface Other {
+  readonly isNamedBy: (text: string) => boolean;
+  /** Of tokens for this store on Azure. */
+  readonly scope: string;
+  readonly open: (url: string, place: Place) => OtherStore;
+}
+
+/** Where in a store, and how to ask it. */
+interface Place extends Omit<PostgresStoreOptions, 'database' | 'schema'> {
+  readonly container: string;
+}
+
+/** The stores by their URLs: a line for each. */
+const OTHERS: readonly Other[] = [
+  { isNamedBy: isPostgres, scope: 'https://ossrdbms-aad.database.windows.net/.default', open: postgres },
+  { isNamedBy: isRedis, scope: 'https://redis.azure.com/.default', open: redis },
+];
+
+function otherStore(connection: Connection): OtherStore | undefined {
+  const { settings, container = DEFAULT_CONTAINER, clock, callTimeoutMs = CALL_TIMEOUT_MS, onOutcome } = connection;
+  const url = settings['CRONLEASE_STORAGE']?.trim() ?? '';
+  const other = OTHERS.find(({ isNamedBy }) => isNamedBy(url));
+  if (other === undefined) {
+    checkScheme(url);
+    return undefined;
+  }
+  checkStorageName(settings, container);
+  const token = tokenOf(settings, other.scope);
+  return other.open(url, { container, clock, callTimeoutMs, onOutcome, token });
+}
+
+/** A connection string of a storage account has no scheme. */
+function checkScheme(text: string): void {
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
+  if (scheme === undefined || /^https?:/i.test(scheme)) return;
+  throw new StorageSettingsError(
+    'ConnectionStringInvalid',
+    `CRONLEASE_STORAGE begins with ${scheme}, which no store here uses: docs/choosing-a-store.md lists the stores.`,
+  );
+}
+
+function postgres(url: string, { container: schema, ...place }: Place): OtherStore {
+  const database = databaseOf(url);
+  const options = { ...place, schema, database };
+  const load = () => import('./postgres/store.js');
+  return later(`${database.location}/${schema}`, {
+    store: async () => (await load()).postgresStore(options),
+    elections: async () => (await load()).postgresElections(options),
+    trial: async (id) => (await load()).postgresTrial(options, id),
+  });
+}
+
+function redis(url: string, place: Place): OtherStore {
+  const server = serverOf(url);
+  const options = { ...place, server };
+  const load = () => import('./redis/store.js');
+  return later(`${server.location}/${place.container}`, {
+    store: async () => (await load()).redisStore(options),
+    elections: async () => (await load()).redisElections(options),
+    trial: async (id) => (await load()).redisTrial(options, id),
+  });
+}
+
+interface Adapter {
+  store(): Promise<LeaseStore & LeaseBreaking & Retention>;
+  elections(): Promise<ElectionStore>;
+  trial(id: string): Promise<Trial>;
+}
+
+/** Loads the adapter at the first call: an app that uses another one neither reads nor installs it. */
+function later(location: string, { store, elections, trial }: Adapter): OtherStore {
+  const facts = { location, limits: STORE_LIMITS };
   return {
-    ...{ container: connectContainer(settings, container), clock },
+    store: () => deferred<LeaseStore & LeaseBreaking & Retention>(facts, STORE_METHODS, store),
+    elections: () => deferred(facts, ELECTION_METHODS, elections),
+    trial,
+  };
+}
+
+function connected({ settings, container, clock, callTimeoutMs, onOutcome }: Connection) {
+  const meter = onOutcome === undefined ? undefined : { clock, onOutcome };
+  return {
+    ...{ container: connectContainer(settings, container, { meter }), clock },
     ...(callTimeoutMs !== undefined && { callTimeoutMs }),
   };
 }

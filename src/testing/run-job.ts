@@ -8,6 +8,7 @@ import { storeRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { encodeRow, newRow } from '../core/row';
 import type { AbortCode } from '../core/run';
+import { UNTRACED } from '../coordinator/telemetry';
 import type { Coordinator, Report, RunnableJob } from '../coordinator/coordinator';
 import type { FanOutHandler } from '../handler/define-fan-out';
 import { Health } from '../coordinator/coordinator';
@@ -15,11 +16,13 @@ import type { Aborter } from '../coordinator/bounded';
 import { createAborter } from '../coordinator/bounded';
 import type { AttemptLog } from '../coordinator/attempt/attempt-log';
 import { NO_LOG } from '../coordinator/attempt/attempt-log';
+import { NO_MEMBERSHIP } from '../coordinator/attempt/membership';
 import type { HandlerCall } from '../coordinator/attempt/run-handler';
 import { runHandler } from '../coordinator/attempt/run-handler';
 import type { JobContext, JobHandler } from '../handler/handler';
 import type { HeldRow } from '../coordinator/held';
 import { holdRow } from '../coordinator/held';
+import { HandOvers } from '../coordinator/hand-overs';
 import { loadJobs } from '../config/load';
 import type { JobInFile } from '../config/schema';
 import type { ClosableFence } from '../lease/fence';
@@ -213,7 +216,14 @@ async function hold(
 }
 
 export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<HandlerCall> {
-  return runHandler(bench.held, { ...bench, onControl: () => undefined, lastControl: () => undefined }, call);
+  const attempted = {
+    ...bench,
+    membership: NO_MEMBERSHIP,
+    span: UNTRACED,
+    onControl: () => undefined,
+    lastControl: () => undefined,
+  };
+  return runHandler(bench.held, attempted, call);
 }
 
 /**
@@ -245,7 +255,8 @@ export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' 
 
 function prepare(handler: JobHandler | FanOutHandler, options: JobTestOptions): { spec: JobSpec; input: unknown } {
   const name = options.job ?? 'job';
-  const settings = { schedule: '@manual', ...options.settings, handler: 'tested' };
+  // The job is alone here, and only its due times would wait for others.
+  const settings = { schedule: '@manual', ...options.settings, requires: [], handler: 'tested' };
   const { jobsFile, inputs } = loadJobs({ jobs: { [name]: settings } }, { handlers: { tested: handler } });
   const [spec] = jobsFile.jobs;
   if (spec === undefined) throw new Error(`job "${name}" is missing after it was loaded`);
@@ -286,7 +297,7 @@ async function coordinatorOf(
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
-    handOvers: new Map(),
+    handOvers: new HandOvers(),
     ended: new Map(),
     stopping: false,
   };

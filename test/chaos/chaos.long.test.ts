@@ -71,6 +71,27 @@ describe('the short form of the chaos table', () => {
   });
 });
 
+describe('the short form of the chaos table on PostgreSQL', () => {
+  const names = ['storage-restarted', 'stop-in-fenced-write', 'kill-claimed'];
+  let rows: readonly Row[];
+  let printed: { readonly out: string; readonly err: string };
+  beforeAll(async () => {
+    const json = path.join(folder, 'postgres.json');
+    const run = chaos('--store', 'postgres', '--only', names.join(','), '--json', json);
+    await run.exited;
+    printed = run.printed;
+    rows = JSON.parse(readFileSync(json, 'utf8')) as Row[];
+  }, 240_000);
+
+  it.each(names)('%s: nothing runs twice, nothing is lost, also by a server that was killed', (name) => {
+    const row = rows.find((one) => one.name === name);
+    const safe = { duplicates: 0, losses: 0, staleWrites: 0, forgiven: 0, forgivenLosses: 0 };
+    expect(row, printed.err).toMatchObject({ name, ...safe });
+    expect(row?.dueTimes, row?.misses.join()).toBeGreaterThan(10);
+    expect(row?.takeOverMs ?? 0).toBeLessThan(60_000);
+  });
+});
+
 describe.concurrent('npm run chaos', () => {
   it('refuses a scenario that there is not, and names those that there are', async () => {
     const run = chaos('--only', 'kill-in-handler,nonsense');
@@ -84,6 +105,8 @@ describe.concurrent('npm run chaos', () => {
     [['--with', 'HEAD', '--only', 'kill-in-tick'], '--with is a scenario of its own'],
     [['--with', 'HEAD', '--seconds', '1'], '--seconds is "1": use a whole number from 10'],
     [['--seconds', '60'], '--seconds is for --with'],
+    [['--store', 'nonsense'], '--store is "nonsense": use one of blobs, postgres'],
+    [['--store', 'postgres', '--with', 'HEAD'], '--with plays on blobs: leave out --store'],
   ])('refuses %j, and says why', async (args, why) => {
     const run = chaos(...args);
     expect(await run.exited).toBe(2);

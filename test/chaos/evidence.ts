@@ -2,6 +2,7 @@ import type { JobSpec } from '../../src/core/job';
 import type { ClusterEvent } from '../../src/local/cluster/deployment';
 import type { Note } from './app/note';
 import type { Answered } from './calls';
+import type { Told } from './receiver';
 
 export interface Span {
   readonly from: number;
@@ -22,10 +23,18 @@ export interface Fault extends Span {
 /** One ledger record, as a listing of the container shows it. */
 export interface LedgerLine {
   readonly job: string;
+  /** The id of its request or back-fill; undefined: it is of a due time of the schedule. */
+  readonly request?: string | undefined;
   readonly scheduledFor: number;
   readonly through: number;
   readonly state: string;
   readonly outcome: string;
+}
+
+/** A back-fill that the scenario has started. */
+export interface BackfillSpan extends Span {
+  readonly job: string;
+  readonly id: string;
 }
 
 /** All that a scenario has left behind. Instants are of the machine's wall clock. */
@@ -38,6 +47,9 @@ export interface Evidence {
   readonly ledger: readonly LedgerLine[];
   readonly traffic: readonly Answered[];
   readonly faults: readonly Fault[];
+  /** What has come to the receiver of notices, if there is one. */
+  readonly told?: readonly Told[] | undefined;
+  readonly backfill?: BackfillSpan | undefined;
   /** The emulator may have lost writes that it had confirmed in this span, which Azure never does. */
   readonly forgotten?: Span | undefined;
 }
@@ -55,7 +67,12 @@ export function dueTimes(jobs: readonly JobSpec[], { from, until }: Span): { job
 
 export function fatesOf(ledger: readonly LedgerLine[], job: string, due: number): LedgerLine[] {
   return ledger.filter(
-    (line) => line.job === job && line.state === 'final' && line.scheduledFor <= due && due <= line.through,
+    (line) =>
+      line.job === job &&
+      line.request === undefined &&
+      line.state === 'final' &&
+      line.scheduledFor <= due &&
+      due <= line.through,
   );
 }
 

@@ -1,3 +1,6 @@
+import { FILLED } from './backfills';
+import { GROUP, GROUP_JOBS, PLACES } from './groups';
+import { TOLD } from './notices';
 import type { Scenario } from './scenario';
 
 /**
@@ -25,13 +28,51 @@ export function jobsOf({ lease = '15s', long, load }: Scenario, longAt: number):
     },
     long: longJob,
     ...several('wide', load === 'all' ? 1 : 0, { schedule: '@every 20s', handler: 'wide', lease }),
-    ...several('busy', load === undefined ? 0 : 5, {
+    ...(load === 'told' ? { [TOLD]: toldJob(lease) } : {}),
+    ...(load === 'filled' ? { [FILLED]: filledJob(lease) } : {}),
+    ...(load === 'grouped' ? groupJobs(lease) : {}),
+    ...several('busy', load === 'busy' || load === 'all' ? 5 : 0, {
       schedule: '@every 1s',
       handler: 'work',
       lease,
       input: { ms: 100 },
     }),
   };
+}
+
+/** Few enough notices that none waits for a digest. */
+function toldJob(lease: string): object {
+  return {
+    schedule: '@every 15s',
+    handler: 'alternates',
+    lease,
+    input: { everyMs: 15_000 },
+    retry: { attempts: 1 },
+    notify: { to: ['ops'] },
+  };
+}
+
+/** Due now and then while it is back-filled: due times go first. */
+function filledJob(lease: string): object {
+  return {
+    schedule: '@every 10s',
+    handler: 'work',
+    lease,
+    input: { ms: 400 },
+    retry: { attempts: 5, backoff: '1s', jitter: 'none' },
+  };
+}
+
+/** The group of the jobs file, if the scenario has one. */
+export function groupsOf({ load }: Scenario): Readonly<Record<string, object>> | undefined {
+  return load === 'grouped' ? { [GROUP]: { maxParallel: PLACES } } : undefined;
+}
+
+/** Together they are due more often than there are places, and one place is enough for all of them. */
+function groupJobs(lease: string): Record<string, object> {
+  const input = { ms: 1_000, laterMs: 1_000 };
+  const job = { schedule: '@every 10s', handler: 'long', lease, group: GROUP, input };
+  return Object.fromEntries(GROUP_JOBS.map((name) => [name, job]));
 }
 
 function several(name: string, count: number, job: object): Record<string, object> {

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { jobSpec } from '../support/job';
+import { backfillMisses } from './backfills';
 import type { Note } from './app/note';
 import type { Answered, Call } from './calls';
 import type { Evidence, Fault, LedgerLine } from './evidence';
+import { GROUP_JOBS, groupMisses } from './groups';
 import { recoveryIn } from './recovery';
+import type { Told } from './receiver';
 import { rowOf } from './row';
 import { violationsIn } from './safety';
 import { type Scenario, USUAL } from './scenario';
@@ -140,6 +143,30 @@ describe('the judge of safety', () => {
   });
 });
 
+describe('a run whose record was forgotten after its claim had been saved', () => {
+  it('may be taken over, and is forgiven', () => {
+    const { notes, traffic } = evidence();
+    const again = note('started', 8.5, { pid: 2, token: 7, attempt: 2 });
+    const record: Call = {
+      kind: 'record',
+      job: 'a',
+      key: `${String(1e13 - at(6))}-s`,
+      state: 'final',
+      through: undefined,
+    };
+    const forgot = (from: number): Evidence =>
+      evidence({
+        notes: [...notes, { ...again, scheduledFor: at(6) }],
+        traffic: [...traffic.filter(({ call }) => call.kind !== 'record'), answered(record, 6.4, 'd1', 201)],
+        forgotten: { from: at(from), until: at(8) },
+      });
+    const what = 'a 00:00:06 attempt 2 ran after the run had ended';
+    expect(violationsIn(forgot(6.2)).forgiven).toContain(what);
+    expect(violationsIn(forgot(6.2)).duplicates).not.toContain(what);
+    expect(violationsIn(forgot(6.5)).duplicates).toContain(what);
+  });
+});
+
 describe('a due time whose stretch found a record in its way', () => {
   const stretch: Call = { kind: 'record', job: 'a', key: `${String(1e13 - at(4))}-s`, state: 'final', through: at(6) };
   const without = { ledger: [line(2), line(4), line(8)], traffic: [answered(stretch, 9, 'd1', 409)] };
@@ -247,5 +274,118 @@ describe('a row of the table', () => {
     expect(markdownTable(rows)).toMatch(/^\| something `some` \| 0 \| .* \| MISSED \|$/m);
     const good = { ...scenario, targets: USUAL };
     expect(plainTable([rowOf(good, evidence(), 3)])).toMatch(/^some +4 +0 +0 .* ok$/m);
+  });
+});
+
+describe('the judge of notices', () => {
+  const notPlayed = () => Promise.reject(new Error('not played'));
+  const ran = (second: number, outcome: string): LedgerLine => ({ ...line(second), job: 'told', outcome });
+  const id = (change: string, second: number): string => `told_${change}_${String(1e13 - at(second))}-s`;
+  const came = (what: string, from: string, how: Told['how'] = 'accepted'): Told => ({
+    id: what,
+    from,
+    at: at(9),
+    how,
+  });
+  const ledger = [
+    ...evidence().ledger,
+    ...[ran(2, 'succeeded'), ran(4, 'failed'), ran(5, 'overlapped'), ran(6, 'failed'), ran(8, 'succeeded')],
+  ];
+  const failed = came(id('failed', 4), 'd1');
+  const recovered = came(id('recovered', 8), 'd2');
+  const missesOf = (told: readonly Told[], targets: Scenario['targets'] = USUAL): readonly string[] =>
+    rowOf({ name: 'n', shows: 's', targets, act: notPlayed }, evidence({ ledger, told }), 1).misses;
+
+  it('wants one for each change of state, and none where nothing changes', () => {
+    expect(missesOf([failed, recovered])).toEqual([]);
+    expect(missesOf([recovered])).toEqual([`1 notices lost: ${failed.id}`]);
+    const nothing = rowOf({ name: 'n', shows: 's', targets: USUAL, act: notPlayed }, evidence({ told: [] }), 1);
+    expect(nothing.misses).toEqual(['no run called for a notice']);
+  });
+
+  it('does not count one that was refused, or whose sender got no answer, as accepted', () => {
+    const lost = { ...failed, how: 'lost' } as const;
+    const refused = { ...failed, how: 'refused' } as const;
+    expect(missesOf([lost, refused, recovered])).toEqual([`1 notices lost: ${failed.id}`]);
+    expect(missesOf([lost, refused, refused, failed, recovered])).toEqual([]);
+  });
+
+  it('lets none come more than twice, those without an answer included', () => {
+    const lost = { ...failed, how: 'lost' } as const;
+    expect(missesOf([lost, failed, failed, recovered])).toEqual([`1 notices too often: ${failed.id} came 3 times`]);
+  });
+
+  it('wants one from two deployments where a sender is killed', () => {
+    const targets = { ...USUAL, sentByTwo: true } as const;
+    expect(missesOf([failed, recovered], targets)).toEqual(['no notice was sent again by another deployment']);
+    expect(missesOf([failed, { ...failed, from: 'd3' }, recovered], targets)).toEqual([]);
+  });
+});
+
+describe('the judge of back-fills', () => {
+  const backfill = { job: 'a', id: 'x', from: at(1), until: at(4) };
+  const filled = (second: number): LedgerLine => ({ ...line(second), request: 'x' });
+  const ran = [2, 4].map((second) => note('started', second + 2, { scheduledFor: at(second), isBackfill: true }));
+  const missesOf = (lines: readonly LedgerLine[], notes: readonly Note[] = ran): readonly string[] =>
+    backfillMisses(evidence({ ledger: [...evidence().ledger, ...lines], notes, faults: [killed], backfill }));
+
+  it('wants one end of each due time, and runs before and after the fault', () => {
+    expect(missesOf([filled(2), filled(4)])).toEqual([]);
+    expect(missesOf([filled(2)])).toEqual(['the back-fill has 0 ends of a 00:00:04']);
+    expect(missesOf([filled(2), { ...filled(4), state: 'open' }])).toHaveLength(1);
+    expect(missesOf([filled(2), filled(2), filled(4)])).toEqual(['the back-fill has 2 ends of a 00:00:02']);
+    expect(missesOf([filled(2), filled(4), filled(6)])).toHaveLength(1);
+    expect(missesOf([filled(2), filled(4)], ran.slice(1))).toEqual(['no back-filled run began before the fault']);
+    expect(missesOf([filled(2), filled(4)], ran.slice(0, 1))).toEqual(['no back-filled run began after the fault']);
+  });
+
+  it('takes a back-filled run for no second one of its due time', () => {
+    const { ledger, notes } = evidence();
+    const again = note('started', 9, { scheduledFor: at(4), token: 9, isBackfill: true });
+    const both = evidence({ ledger: [...ledger, filled(4)], notes: [...notes, again] });
+    expect(Object.values(violationsIn(both)).flat()).toEqual([]);
+    const twice = evidence({ notes: [...notes, again, { ...again, token: 10, pid: 2 }] });
+    expect(violationsIn(twice).duplicates).toContain('a 00:00:04 back-filled attempt 1 ran twice');
+  });
+});
+
+describe('the judge of groups', () => {
+  const [one = '', two = '', three = ''] = GROUP_JOBS;
+  const term = (job: string, from: number, until: number, pid = 1): Note[] => {
+    const of = { job, token: 1, pid, scheduledFor: at(from) };
+    return [note('started', from, of), note('ended', until, { ...of, trustedAt: at(until) })];
+  };
+  const missesOf = (notes: readonly Note[], changes: Partial<Evidence> = {}): readonly string[] =>
+    groupMisses(evidence({ notes, faults: [{ ...killed, pid: 2 }], ...changes }), 4_000);
+  const full = [...term(one, 4, 5.5, 2), ...term(two, 4, 5.2)];
+
+  it('sees more at once than there are places, a group that is never full, and a victim outside', () => {
+    expect(missesOf([...full, ...term(three, 5.6, 7)])).toEqual([]);
+    expect(missesOf([...full, ...term(three, 5, 7)])).toEqual([`3 of the group ran when ${three} started`]);
+    expect(missesOf(term(one, 4, 5.5, 2))).toEqual(['the group was never full']);
+    expect(missesOf([...term(one, 4, 5), ...term(two, 4, 5)])).toEqual(['no victim was inside the group']);
+  });
+
+  it('counts one that is stopped for as long as it may trust its lease', () => {
+    const wakes = term(one, 4, 4.9, 2).map((each) => (each.what === 'ended' ? { ...each, at: at(25.1) } : each));
+    const holds = [...wakes, ...term(two, 4, 5.2), ...term(two, 13, 14)];
+    const traffic = [answered({ kind: 'acquire', job: one, leaseId: 'x' }, 2)];
+    const faults = [{ ...stopped, pid: 2 }];
+    expect(missesOf([...holds, ...term(three, 13.5, 15)], { traffic, faults })).toEqual([
+      `3 of the group ran when ${three} started`,
+    ]);
+    expect(missesOf([...holds, ...term(three, 14.5, 15)], { traffic, faults })).toEqual([]);
+    const early = [...full, ...term(three, 4.5, 4.8, 2)].filter(({ job }) => job !== two);
+    expect(missesOf([...early, ...term(two, 4.9, 5.2)], { traffic, faults })).toEqual([]);
+  });
+
+  it('sees a due time that waits too long, unless a newer one has passed it over', () => {
+    const jobs = [jobSpec(one, '@every 6s')];
+    const span = { from: at(1), until: at(8) };
+    const late = [...full, ...term(three, 20, 21)];
+    expect(missesOf(late, { jobs, span })).toEqual([`${one} 00:00:06 did not start within 4 s`]);
+    const passed = { ...line(6), job: one, outcome: 'overlapped' };
+    expect(missesOf(late, { jobs, span, ledger: [passed] })).toEqual([]);
+    expect(missesOf([...late, ...term(one, 6, 7)], { jobs, span })).toEqual([]);
   });
 });

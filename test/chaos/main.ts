@@ -8,14 +8,16 @@ import type { Row } from './row';
 import type { Scenario } from './scenario';
 import { bothBuilds } from './scenarios/both-builds';
 import { scenarios } from './scenarios/index';
+import { type StoreName, STORES } from './storage';
 import { markdownTable, plainTable } from './table';
 
 const USAGE = `Usage: npm run chaos -- [options]
 
-Plays faults against real host processes and a real storage emulator, and prints what came of each.
+Plays faults against real host processes and a real storage emulator or server, and prints what came of each.
 Ends with 1 if a row misses its target, with 2 if the options cannot be used.
 
   --only NAME[,NAME]  these scenarios only
+  --store NAME        blobs (the emulator, the default), or postgres (a server that is installed)
   --with REVISION     another scenario alone: this build and the one of that revision in one container
   --seconds N         for so long (120); with --with only
   --at-once N         so many side by side (3)
@@ -33,6 +35,7 @@ class UsageError extends Error {
 
 interface Options {
   readonly chosen: readonly Scenario[];
+  readonly store: StoreName;
   readonly atOnce: number;
   readonly markdown: boolean;
   readonly json: string | undefined;
@@ -68,6 +71,7 @@ function read(args: readonly string[]): Options | string {
       options: {
         only: { type: 'string', multiple: true },
         with: { type: 'string' },
+        store: { type: 'string', default: 'blobs' },
         seconds: { type: 'string' },
         'at-once': { type: 'string', default: '3' },
         markdown: { type: 'boolean', default: false },
@@ -88,7 +92,16 @@ function read(args: readonly string[]): Options | string {
   if (values.json !== undefined) checkWritable(values.json);
   const chosen = values.with === undefined ? choose(values.only) : [withOther(values.with, values)];
   if (values.seconds !== undefined && values.with === undefined) throw new UsageError('--seconds is for --with.');
-  return { chosen, atOnce, markdown: values.markdown, json: values.json };
+  return { chosen, store: storeOf(values.store, values.with), atOnce, markdown: values.markdown, json: values.json };
+}
+
+function storeOf(name: string, revision: string | undefined): StoreName {
+  const store = (Object.keys(STORES) as StoreName[]).find((known) => known === name);
+  if (store === undefined) {
+    throw new UsageError(`--store is ${JSON.stringify(name)}: use one of ${Object.keys(STORES).join(', ')}.`);
+  }
+  if (store !== 'blobs' && revision !== undefined) throw new UsageError('--with plays on blobs: leave out --store.');
+  return store;
 }
 
 /** Better said now than when all has been played. */
@@ -123,7 +136,7 @@ function choose(only: readonly string[] | undefined): readonly Scenario[] {
   throw new UsageError(`There is no scenario ${unknown.map((name) => `"${name}"`).join(', ')}. There are: ${known}.`);
 }
 
-async function playAll({ chosen, atOnce }: Options, root: string): Promise<readonly Row[] | 'interrupted'> {
+async function playAll({ chosen, store, atOnce }: Options, root: string): Promise<readonly Row[] | 'interrupted'> {
   const interrupted = new AbortController();
   const interrupt = (): void => interrupted.abort(new Error('interrupted'));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, interrupt);
@@ -138,7 +151,7 @@ async function playAll({ chosen, atOnce }: Options, root: string): Promise<reado
       chosen.map((scenario) =>
         side(async () => {
           interrupted.signal.throwIfAborted();
-          const row = await runScenario(scenario, { folder, guard, signal: interrupted.signal, inTurn: boots });
+          const row = await runScenario(scenario, { folder, store, guard, signal: interrupted.signal, inTurn: boots });
           console.error(`${row.misses.length === 0 ? 'ok    ' : 'MISSED'} ${row.name} (${String(row.seconds)} s)`);
           return row;
         }),

@@ -1,6 +1,7 @@
 import net from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Head } from './calls';
+import type { Call } from './calls';
+import type { Protocol } from './protocol';
 import { pause } from './time';
 
 /** Ends a connection: what was about to pass does not. */
@@ -11,10 +12,11 @@ export class DroppedError extends Error {
 
 /** What sees each request and each answer pass. It may hold them back by resolving late, or drop them by rejecting. */
 export interface Watch {
+  readonly protocol: Protocol;
   /** Storage's port at this moment. */
   target(): number;
-  onRequest(head: Head): Promise<void> | undefined;
-  onAnswer(head: Head, status: number, sentAt: number): Promise<void> | undefined;
+  onRequest(call: Call): Promise<void> | undefined;
+  onAnswer(call: Call, status: number, sentAt: number): Promise<void> | undefined;
 }
 
 /** A TCP proxy between one instance and storage that can be made a bad network. */
@@ -78,31 +80,33 @@ function relay(client: Socket, storage: Socket, watch: Watch, faults: Faults): v
   };
   const up = inOrder(drop);
   const down = inOrder(drop);
-  const split = requestSplitter();
-  let awaited: { readonly head: Head; readonly sentAt: number } | undefined;
+  const split = watch.protocol.requests();
+  const cut = watch.protocol.answers();
+  let awaited: { readonly call: Call; readonly sentAt: number } | undefined;
 
-  const passRequest = async (head: Head): Promise<void> => {
+  const passRequest = async (call: Call): Promise<void> => {
     if (faults.delayMs > 0) await pause(faults.delayMs);
-    await watch.onRequest(head);
+    await watch.onRequest(call);
     await faults.swallowed?.promise;
     if (faults.lossOf()) throw new DroppedError('a request is lost');
-    awaited = { head, sentAt: performance.timeOrigin + performance.now() };
+    awaited = { call, sentAt: performance.timeOrigin + performance.now() };
   };
   const passAnswer = async (chunk: Buffer): Promise<void> => {
-    if (awaited !== undefined) {
-      const { head, sentAt } = awaited;
-      awaited = undefined;
-      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1', 0, 12))?.[1]);
-      await watch.onAnswer(head, status, sentAt);
-      if (faults.lossOf()) throw new DroppedError('an answer is lost');
+    for (const { status, bytes } of cut(chunk, awaited?.call)) {
+      if (awaited !== undefined) {
+        const { call, sentAt } = awaited;
+        awaited = undefined;
+        await watch.onAnswer(call, status, sentAt);
+        if (faults.lossOf()) throw new DroppedError('an answer is lost');
+      }
+      await faults.swallowed?.promise;
+      client.write(bytes);
     }
-    await faults.swallowed?.promise;
-    client.write(chunk);
   };
   client.on('data', (chunk: Buffer) => {
-    for (const { head, bytes } of split(chunk)) {
+    for (const { call, bytes } of split(chunk)) {
       up(async () => {
-        if (head !== undefined) await passRequest(head);
+        if (call !== undefined) await passRequest(call);
         storage.write(bytes);
       });
     }
@@ -122,47 +126,4 @@ function inOrder(drop: () => void): (task: () => unknown) => void {
     last = last.then(task);
     last.catch(drop);
   };
-}
-
-interface Part {
-  /** With the first part of a request. */
-  readonly head: Head | undefined;
-  readonly bytes: Buffer;
-}
-
-/** Cuts what a client sends into requests. */
-function requestSplitter(): (chunk: Buffer) => Part[] {
-  let pending = Buffer.alloc(0);
-  let body = 0;
-  return (chunk) => {
-    const parts: Part[] = [];
-    pending = Buffer.concat([pending, chunk]);
-    while (pending.length > 0) {
-      let take = Math.min(body, pending.length);
-      let head: Head | undefined;
-      if (body === 0) {
-        const end = pending.indexOf('\r\n\r\n');
-        if (end < 0) break;
-        head = parseHead(pending.toString('latin1', 0, end));
-        take = end + 4;
-        body = Number(head.headers.get('content-length') ?? 0);
-        if (head.headers.has('transfer-encoding')) throw new Error(`a request without a length: ${head.target}`);
-      } else {
-        body -= take;
-      }
-      parts.push({ head, bytes: pending.subarray(0, take) });
-      pending = pending.subarray(take);
-    }
-    return parts;
-  };
-}
-
-function parseHead(text: string): Head {
-  const [first = '', ...lines] = text.split('\r\n');
-  const [method = '', target = ''] = first.split(' ');
-  const headers = lines.map((line): [string, string] => {
-    const colon = line.indexOf(':');
-    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
-  });
-  return { method, target, headers: new Map(headers) };
 }

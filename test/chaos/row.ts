@@ -1,4 +1,7 @@
+import { backfillMisses } from './backfills';
 import { dueTimes, type Evidence } from './evidence';
+import { groupMisses } from './groups';
+import { expectedNotices, isSentByTwo, toldTooOften, untold } from './notices';
 import { type Recovery, recoveryIn } from './recovery';
 import { type Violations, violationsIn } from './safety';
 import { EARLY_MS, type Scenario, type Targets } from './scenario';
@@ -49,7 +52,13 @@ export function rowOf(scenario: Scenario, evidence: Evidence | undefined, second
     staleWrites: violations.staleWrites.length,
     forgiven: violations.forgiven.length,
     forgivenLosses: violations.forgivenLosses.length,
-    misses: [...unsafe(violations), ...tooLate(recovery, targets)],
+    misses: [
+      ...unsafe(violations),
+      ...tooLate(recovery, targets),
+      ...unsent(evidence, targets),
+      ...backfillMisses(evidence),
+      ...groupMisses(evidence, targets.groupWaitMs),
+    ],
   };
 }
 
@@ -68,6 +77,18 @@ function unsafe({ duplicates, losses, staleWrites, quarantined }: Violations): s
     ...some('losses', losses),
     ...some('stale writes', staleWrites),
     ...some('quarantined', quarantined),
+  ];
+}
+
+function unsent(evidence: Evidence, { sentByTwo }: Targets): string[] {
+  const some = (what: string, found: readonly string[]): string[] =>
+    found.length === 0 ? [] : [`${String(found.length)} notices ${what}: ${found.slice(0, 5).join('; ')}`];
+  if (evidence.told === undefined) return [];
+  return [
+    ...some('lost', untold(evidence)),
+    ...some('too often', toldTooOften(evidence)),
+    ...(expectedNotices(evidence.ledger, evidence.span).length === 0 ? ['no run called for a notice'] : []),
+    ...(sentByTwo === true && !isSentByTwo(evidence) ? ['no notice was sent again by another deployment'] : []),
   ];
 }
 

@@ -1,11 +1,14 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Guard } from '../../src/local/cluster/guard';
-import { dueTimes, type Evidence, fatesOf, type Span } from './evidence';
-import { jobsOf } from './jobs';
+import { type BackfillSpan, dueTimes, type Evidence, fatesOf, type Span } from './evidence';
+import { isFilled } from './backfills';
+import { groupsOf, jobsOf } from './jobs';
+import { untold } from './notices';
 import { type Row, rowOf } from './row';
 import type { Scenario } from './scenario';
 import { DeadlineError, pause, trueNow, until } from './time';
+import type { StoreName } from './storage';
 import { startWorld, type World } from './world';
 
 const BOOTS = 4;
@@ -18,10 +21,13 @@ const CALM_MS = 3_000;
 const SPAN_AT_LEAST_MS = 15_000;
 /** A due time whose job is claimed only seldom is recorded by the job's next claim, or after a sweep interval. */
 const DECIDED_WITHIN_MS = 90_000;
+/** Nobody else sends a dead sender's notice within 90 s. Then comes a sweep, and a try that is refused. */
+const DELIVERED_WITHIN_MS = 90_000 + 60_000 + 60_000;
 
 export interface RunOptions {
   /** Absolute: a folder of its own is made in it. */
   readonly folder: string;
+  readonly store: StoreName;
   readonly guard: Guard;
   readonly signal: AbortSignal;
   /** Lets one after another start its processes. */
@@ -61,10 +67,13 @@ async function boot(scenario: Scenario, folder: string, options: RunOptions): Pr
     const world = await startWorld({
       folder: path.join(folder, String(turn)),
       jobs: jobsOf(scenario, firstTick + LONG_AFTER_TICK_MS),
+      groups: groupsOf(scenario),
       tick: `${[0, 15, 30, 45].map((quarter) => String(second + quarter)).join(',')} * * * * *`,
       clockShiftsMs: scenario.clockShiftsMs ?? [0, 0, 0],
+      store: options.store,
       keepsFiles: scenario.keepsFiles ?? false,
       otherBuild: scenario.otherBuild ?? [],
+      hasReceiver: scenario.load === 'told',
       guard: options.guard,
       signal: options.signal,
     });
@@ -81,10 +90,19 @@ async function play(scenario: Scenario, world: World): Promise<Evidence> {
   const acted = await scenario.act(world);
   const span = { from, until: Math.max(trueNow() + CALM_MS, from + SPAN_AT_LEAST_MS) };
   await pause(span.until - trueNow(), world.signal);
-  const ledger = await decided(world, span);
+  const ledger = await decided(world, span, acted.backfill);
+  const told = world.hasReceiver ? await delivered(world, { ledger, span }) : undefined;
   await world.stop();
   const { jobs, events, traffic } = world;
-  return { jobs, span, notes: world.notes(), events, ledger, traffic, ...acted };
+  return { jobs, span, notes: world.notes(), events, ledger, traffic, told, ...acted };
+}
+
+/** What has come to the receiver once it has every notice of the span, or when that takes too long. */
+async function delivered(world: World, evidence: Pick<Evidence, 'ledger' | 'span'>): Promise<Evidence['told']> {
+  const { told } = world.receiver();
+  const deadline = performance.now() + DELIVERED_WITHIN_MS;
+  while (untold({ ...evidence, told }).length > 0 && performance.now() < deadline) await pause(500, world.signal);
+  return [...told];
 }
 
 /** Every deployment ticks, and the quick jobs run. */
@@ -100,10 +118,11 @@ function isSteady(world: World): boolean {
   );
 }
 
-/** The ledger once every due time has a fate in it, or as it is when that takes too long. */
-async function decided(world: World, span: Span): Promise<Evidence['ledger']> {
+/** The ledger once every due time, of a back-fill too, has a fate in it, or as it is when that takes too long. */
+async function decided(world: World, span: Span, backfill?: BackfillSpan): Promise<Evidence['ledger']> {
   let ledger = await world.ledger();
   const missing = (): boolean =>
+    (backfill !== undefined && !isFilled({ jobs: world.jobs, ledger }, backfill)) ||
     dueTimes(world.jobs, span).some(({ job, due }) => fatesOf(ledger, job, due).length === 0);
   const deadline = performance.now() + DECIDED_WITHIN_MS;
   while (missing() && performance.now() < deadline) {

@@ -48,7 +48,7 @@ function lossesIn(evidence: Evidence): Pick<Violations, 'losses' | 'forgivenLoss
         due >= (parseRecordKey(call.key)?.scheduledFor ?? Infinity),
     );
     // One that ran, and whose claim was forgotten, may lie within a stretch that was decided from the older row.
-    const ran = isForgiven(evidence, { what: '', first: { job, scheduledFor: due } });
+    const ran = claimWasForgotten(evidence, { first: { job, scheduledFor: due } });
     const found = forgotten !== undefined && (inTheWay || ran) ? forgivenLosses : losses;
     found.push(`${say(job, due)} has ${fates.length === 0 ? 'no fate' : fates.join(' and ')}`);
   }
@@ -61,9 +61,12 @@ interface Duplicate {
   readonly first: Pick<Note, 'job' | 'scheduledFor'>;
 }
 
-/** Storage had confirmed a claim of the first execution, and forgotten it. */
-function isForgiven({ forgotten, notes, traffic }: Evidence, { first }: Duplicate): boolean {
-  if (forgotten === undefined) return false;
+/** Storage had confirmed a claim of the first execution, or the record of its end, and forgotten it. */
+function isForgiven(evidence: Evidence, duplicate: Duplicate): boolean {
+  return claimWasForgotten(evidence, duplicate) || recordWasForgotten(evidence, duplicate);
+}
+
+function claimWasForgotten({ forgotten, notes, traffic }: Evidence, { first }: Pick<Duplicate, 'first'>): boolean {
   const { job } = first;
   const started = notes.find(
     (note) => note.what === 'started' && note.job === job && note.scheduledFor === first.scheduledFor,
@@ -74,9 +77,30 @@ function isForgiven({ forgotten, notes, traffic }: Evidence, { first }: Duplicat
       call.job === job &&
       call.token === started?.token &&
       status === 200 &&
-      forgotten.from <= at &&
-      at <= forgotten.until,
+      isWithin(forgotten, at),
   );
+}
+
+/** The row then shows a holder that died in mid-run. */
+function recordWasForgotten({ forgotten, traffic }: Evidence, { first }: Duplicate): boolean {
+  return traffic.some(
+    ({ call, status, at }) =>
+      call.kind === 'record' &&
+      call.job === first.job &&
+      call.state === 'final' &&
+      parseRecordKey(call.key)?.scheduledFor === first.scheduledFor &&
+      status === 201 &&
+      isWithin(forgotten, at),
+  );
+}
+
+function isWithin(span: Evidence['forgotten'], at: number): boolean {
+  return span !== undefined && span.from <= at && at <= span.until;
+}
+
+/** No scenario requests a run, so a run that is not of the schedule is of the back-fill. */
+function runOf(run: Pick<Note, 'job' | 'scheduledFor' | 'isBackfill'>): string {
+  return say(run.job, run.scheduledFor) + (run.isBackfill === true ? ' back-filled' : '');
 }
 
 /** Two handler calls for one attempt of one occurrence. */
@@ -85,7 +109,7 @@ function ranTwice({ notes }: Evidence): Duplicate[] {
   return notes
     .filter(({ what }) => what === 'started')
     .flatMap((note) => {
-      const attempt = `${say(note.job, note.scheduledFor)} attempt ${String(note.attempt)}`;
+      const attempt = `${runOf(note)} attempt ${String(note.attempt)}`;
       if (!seen.has(attempt)) {
         seen.add(attempt);
         return [];
@@ -99,13 +123,14 @@ function ranAfterEnd({ notes, traffic }: Evidence): Duplicate[] {
   const ended = new Map<string, number>();
   for (const { call, status, at } of traffic) {
     if (call.kind !== 'record' || call.state !== 'final' || status !== 201) continue;
-    const run = say(call.job, parseRecordKey(call.key)?.scheduledFor ?? 0);
+    const { scheduledFor = 0, request } = parseRecordKey(call.key) ?? {};
+    const run = runOf({ job: call.job, scheduledFor, isBackfill: request !== undefined });
     if (!ended.has(run)) ended.set(run, at);
   }
   return notes
     .filter(({ what }) => what === 'started')
     .flatMap((note) => {
-      const run = say(note.job, note.scheduledFor);
+      const run = runOf(note);
       if (note.at <= (ended.get(run) ?? Infinity)) return [];
       return [{ what: `${run} attempt ${String(note.attempt)} ran after the run had ended`, first: note }];
     });
@@ -145,7 +170,7 @@ function ledTogether({ notes, faults }: Evidence): Duplicate[] {
   );
 }
 
-function isSameExecution(a: Note, b: Pick<Note, 'job' | 'token' | 'pid' | 'scheduledFor'>): boolean {
+export function isSameExecution(a: Note, b: Pick<Note, 'job' | 'token' | 'pid' | 'scheduledFor'>): boolean {
   return a.job === b.job && a.token === b.token && a.pid === b.pid && a.scheduledFor === b.scheduledFor;
 }
 

@@ -1,10 +1,11 @@
-import type { Fault, Span } from './evidence';
+import type { BackfillSpan, Fault, Span } from './evidence';
 import type { World } from './world';
 
 /** What a scenario has done. */
 export interface Acted {
   readonly faults: readonly Fault[];
   readonly forgotten?: Span;
+  readonly backfill?: BackfillSpan;
 }
 
 /** What a row must reach besides no duplicate, no loss and no stale write. */
@@ -17,14 +18,18 @@ export interface Targets {
   readonly toldMs?: number;
   /** All that was due in an outage is caught up within this, in ms. */
   readonly caughtUpMs?: number;
+  /** A notice is sent by another deployment than the one that began to. */
+  readonly sentByTwo?: true;
+  /** Each due time of the jobs in the group has begun or ended within this, in ms. */
+  readonly groupWaitMs?: number;
 }
 
 export interface Scenario {
   readonly name: string;
   /** For the table. */
   readonly shows: string;
-  /** `quiet`: the long job alone; `busy`: five more, each due every second; `all`: and one that fans out. */
-  readonly load?: 'quiet' | 'busy' | 'all';
+  /** `quiet`: the long job alone; `busy`: five more, each due every second; `all`: and one that fans out; `told`: one more, which notifies; `filled`: one that is back-filled; `grouped`: several of one group. */
+  readonly load?: 'quiet' | 'busy' | 'all' | 'told' | 'filled' | 'grouped';
   readonly long?: { readonly ms: number; readonly laterMs: number; readonly blockMs?: number };
   /** Of all jobs; the least there is by default. */
   readonly lease?: '15s' | '30s';

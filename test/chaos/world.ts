@@ -1,21 +1,22 @@
-import { BlobServiceClient } from '@azure/storage-blob';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { loadJobs } from '../../src/config/load';
 import type { JobSpec } from '../../src/core/job';
-import { parseRecordKey } from '../../src/core/key';
-import { type Azurite, startAzurite } from '../../src/local/cluster/azurite';
+import { openStore } from '../../src/stores/open';
+import { systemClock } from '../../src/system-clock';
+import type { LeaseStore } from '../../src/lease/store';
 import type { ClusterEvent } from '../../src/local/cluster/deployment';
 import type { Guard } from '../../src/local/cluster/guard';
 import type { Note } from './app/note';
-import { type Answered, type Call, callOf } from './calls';
+import type { Answered, Call } from './calls';
 import type { LedgerLine } from './evidence';
 import { createHolds, type Hold, type HoldAt } from './hold';
 import { type Instance, startInstance } from './instance';
 import { type Proxy, startProxy } from './proxy';
+import { type Receiver, startReceiver } from './receiver';
+import { CONTAINER, type Storage, type StoreName, STORES } from './storage';
 import { inTime, trueNow, until } from './time';
 
-const CONTAINER = 'cronlease';
 const NOTES = 'notes.jsonl';
 /** Folder of the other build's app, in the world's. */
 const OTHER = 'other';
@@ -27,19 +28,23 @@ export interface WorldOptions {
   /** Absolute; it is made here. */
   readonly folder: string;
   readonly jobs: Readonly<Record<string, object>>;
+  readonly groups: Readonly<Record<string, object>> | undefined;
   /** Seconds of the minute at which the tick timer fires. */
   readonly tick: string;
   /** One deployment for each: how far its clock is ahead, in ms. */
   readonly clockShiftsMs: readonly number[];
-  /** Whether the emulator keeps its data in files. */
+  readonly store: StoreName;
+  /** Whether the emulator keeps its data in files, as other servers always do. */
   readonly keepsFiles: boolean;
   /** Deployments that run the other build. */
   readonly otherBuild: readonly string[];
+  /** Whether there is a receiver of notices. */
+  readonly hasReceiver: boolean;
   readonly guard: Guard;
   readonly signal: AbortSignal;
 }
 
-/** Several deployments with an instance each, every one behind a proxy of its own, on one emulator: all real processes. */
+/** Several deployments with an instance each, every one behind a proxy of its own, on one server: all real processes. */
 export interface World {
   readonly jobs: readonly JobSpec[];
   readonly deployments: readonly string[];
@@ -47,6 +52,9 @@ export interface World {
   readonly events: readonly ClusterEvent[];
   /** What storage has answered so far. */
   readonly traffic: readonly Answered[];
+  readonly hasReceiver: boolean;
+  /** @throws Error if there is none */
+  receiver(): Receiver;
   instance(deployment: string): Instance;
   proxy(deployment: string): Proxy;
   /** Starts an instance of it anew. Resolves when it answers. */
@@ -56,9 +64,10 @@ export interface World {
   /** The first note that fits. */
   note(what: string, withinMs: number, fits: (note: Note) => boolean): Promise<Note>;
   ledger(): Promise<LedgerLine[]>;
-  emulator(): Azurite;
-  restartEmulator(): Promise<void>;
-  /** Drains all instances and ends the emulator. */
+  readonly storage: Storage;
+  /** Drains all instances and ends the server. */
+  /** Opens the storage as a person's command does, past all proxies. */
+  store(): LeaseStore;
   stop(): Promise<void>;
   /** Ends everything at once. Never rejects. */
   kill(): Promise<void>;
@@ -68,30 +77,38 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const { folder, guard, signal } = options;
   prepareFolder(options);
   const readNotes = appendedLines<Note>(path.join(folder, NOTES));
-  const data = options.keepsFiles ? path.join(folder, 'data') : undefined;
+  const data = options.keepsFiles || options.store !== 'blobs' ? path.join(folder, 'data') : undefined;
   const traffic: Answered[] = [];
   const holds = createHolds();
   const proxies = new Map<string, Proxy>();
-  let emulator = await startEmulator(data, guard);
-  const fleet = createFleet(options, (deployment) => throughPort(emulator, get(proxies, deployment).port));
+  const storage = await STORES[options.store](data, guard);
+  const receiver = options.hasReceiver ? await startReceiver() : undefined;
+  const fleet = createFleet(options, (deployment) => ({
+    CRONLEASE_STORAGE__blobServiceUri: '',
+    ...storage.settings(get(proxies, deployment).port),
+    ...receiverSettings(receiver),
+  }));
 
   const world: World = {
-    jobs: loadJobs({ jobs: options.jobs }).jobsFile.jobs,
+    jobs: loadJobs(fileOf(options)).jobsFile.jobs,
     deployments: fleet.deployments,
     signal,
     events: fleet.events,
     traffic,
+    hasReceiver: receiver !== undefined,
+    receiver() {
+      if (receiver === undefined) throw new Error('there is no receiver of notices');
+      return receiver;
+    },
     instance: fleet.instance,
     proxy: (deployment) => get(proxies, deployment),
     restart: fleet.launch,
     hold: holds.hold,
     notes: readNotes,
     note: (what, withinMs, fits) => until(what, withinMs, () => readNotes().find(fits), signal),
-    ledger: () => readLedger(emulator),
-    emulator: () => emulator,
-    async restartEmulator() {
-      emulator = await startEmulator(data, guard);
-    },
+    ledger: () => storage.ledger(),
+    storage,
+    store: () => openStore({ settings: storage.settings(storage.port()), container: CONTAINER, clock: systemClock }),
     async stop() {
       await inTime(
         'the end of all instances',
@@ -103,14 +120,14 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     },
     async kill() {
       for (const proxy of proxies.values()) proxy.close();
-      const ended = Promise.all([fleet.end((instance) => instance.signal('SIGKILL')), emulator.kill()]);
+      receiver?.close();
+      const ended = Promise.all([fleet.end((instance) => instance.signal('SIGKILL')), storage.kill()]);
       await inTime('the end of all processes', END_MS, ended).catch(() => undefined);
     },
   };
   try {
-    await service(emulator).getContainerClient('fenced').create();
     for (const deployment of fleet.deployments) {
-      proxies.set(deployment, await startProxy(watching(deployment, () => emulator, holds, traffic)));
+      proxies.set(deployment, await startProxy(watching(deployment, storage, holds, traffic)));
     }
     await Promise.all(fleet.deployments.map((deployment) => fleet.launch(deployment)));
   } catch (error) {
@@ -131,10 +148,10 @@ interface Fleet {
   end(how: (instance: Instance) => void): Promise<unknown>;
 }
 
-/** @param storageOf - a deployment's connection string */
+/** @param connect - the settings by which a deployment reaches the others of this world */
 function createFleet(
   { folder, tick, clockShiftsMs, otherBuild, guard, signal }: WorldOptions,
-  storageOf: (deployment: string) => string,
+  connect: (deployment: string) => Record<string, string>,
 ): Fleet {
   const shifts = new Map(clockShiftsMs.map((shift, index) => [`d${String(index + 1)}`, shift]));
   const events: ClusterEvent[] = [];
@@ -147,7 +164,7 @@ function createFleet(
       const instance = startInstance({
         deployment,
         app: otherBuild.includes(deployment) ? path.join(folder, OTHER) : folder,
-        settings: settingsOf(deployment, storageOf(deployment), tick, path.join(folder, NOTES)),
+        settings: { ...settingsOf(deployment, tick, path.join(folder, NOTES)), ...connect(deployment) },
         clockShiftMs: shifts.get(deployment) ?? 0,
         guard,
         onEvent: (event) => events.push(event),
@@ -169,38 +186,42 @@ function get<T>(map: ReadonlyMap<string, T>, deployment: string): T {
   return found;
 }
 
-function prepareFolder({ folder, jobs, otherBuild }: WorldOptions): void {
-  mkdirSync(path.join(folder, 'data'), { recursive: true });
-  prepareApp(folder, jobs, '');
-  if (otherBuild.length > 0) prepareApp(path.join(folder, OTHER), jobs, 'other-');
+function fileOf({ jobs, groups }: WorldOptions): object {
+  return groups === undefined ? { jobs } : { groups, jobs };
 }
 
-function prepareApp(folder: string, jobs: WorldOptions['jobs'], prefix: '' | 'other-'): void {
+function prepareFolder(options: WorldOptions): void {
+  const { folder, otherBuild } = options;
+  mkdirSync(path.join(folder, 'data'), { recursive: true });
+  prepareApp(folder, fileOf(options), '');
+  if (otherBuild.length > 0) prepareApp(path.join(folder, OTHER), fileOf(options), 'other-');
+}
+
+function prepareApp(folder: string, file: object, prefix: '' | 'other-'): void {
   mkdirSync(folder, { recursive: true });
   for (const file of ['app.js', 'host.json']) cpSync(path.join(__dirname, prefix + file), path.join(folder, file));
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));
-  writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify({ jobs }, undefined, 1));
+  writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify(file, undefined, 1));
 }
 
-async function startEmulator(data: string | undefined, guard: Guard): Promise<Azurite> {
-  const emulator = await startAzurite(__dirname, data);
-  guard.watch(emulator);
-  return emulator;
-}
-
-function throughPort(emulator: Azurite, port: number): string {
-  return emulator.connectionString.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${String(port)}`);
-}
-
-function settingsOf(deployment: string, storage: string, tick: string, notes: string): Record<string, string> {
+function receiverSettings(receiver: Receiver | undefined): Record<string, string> {
+  if (receiver === undefined) return { CRONLEASE_RECEIVERS: '', CRONLEASE_NOTIFY_HOSTS: '' };
+  const url = `http://127.0.0.1:${String(receiver.port)}/`;
+  const secret = `whsec_${Buffer.from('a secret of more than 24 bytes').toString('base64')}`;
   return {
-    CRONLEASE_STORAGE: storage,
-    CRONLEASE_STORAGE__blobServiceUri: '',
+    CRONLEASE_RECEIVERS: JSON.stringify({ ops: { format: 'cloudevents', url, secret } }),
+    CRONLEASE_NOTIFY_HOSTS: '127.0.0.1',
+    // As `cronlease dev` sets it: without it, every receiver must have TLS.
+    CRONLEASE_DEV_SECRET: 's'.repeat(32),
+  };
+}
+
+function settingsOf(deployment: string, tick: string, notes: string): Record<string, string> {
+  return {
     CRONLEASE_CONTAINER: CONTAINER,
     CRONLEASE_DEPLOYMENT: deployment,
     CRONLEASE_TICK: tick,
     CRONLEASE_SWEEP_INTERVAL: '',
-    AzureWebJobsStorage: storage,
     AzureFunctionsWebHost__hostid: deployment,
     TASKHUB_NAME: deployment,
     CHAOS_NOTES: notes,
@@ -209,23 +230,19 @@ function settingsOf(deployment: string, storage: string, tick: string, notes: st
 
 function watching(
   deployment: string,
-  emulator: () => Azurite,
+  storage: Storage,
   holds: ReturnType<typeof createHolds>,
   traffic: Answered[],
 ): Parameters<typeof startProxy>[0] {
   return {
-    target: () => Number(/127\.0\.0\.1:(\d+)/.exec(emulator().connectionString)?.[1]),
-    onRequest: (head) => holds.pass('request', { deployment, call: callOf(head) }),
-    onAnswer(head, status, sentAt) {
-      const call = callOf(head);
+    protocol: storage.protocol,
+    target: () => storage.port(),
+    onRequest: (call) => holds.pass('request', { deployment, call }),
+    onAnswer(call, status, sentAt) {
       traffic.push({ deployment, call, status, sentAt, at: trueNow() });
       return status < 300 ? holds.pass('answer', { deployment, call }) : undefined;
     },
   };
-}
-
-function service(emulator: Azurite): BlobServiceClient {
-  return BlobServiceClient.fromConnectionString(emulator.connectionString);
 }
 
 /** The JSON lines of a file that grows, each read once. */
@@ -241,18 +258,4 @@ function appendedLines<T>(file: string): () => T[] {
     read += whole;
     return found;
   };
-}
-
-/** The ledger, read with nothing of the product but the form of its keys. */
-async function readLedger(emulator: Azurite): Promise<LedgerLine[]> {
-  const container = service(emulator).getContainerClient(CONTAINER);
-  const lines: LedgerLine[] = [];
-  for await (const { name, metadata = {} } of container.listBlobsFlat({ prefix: 'runs/', includeMetadata: true })) {
-    const [, job, key] = name.split('/');
-    const at = key === undefined ? undefined : parseRecordKey(key)?.scheduledFor;
-    if (job === undefined || at === undefined) throw new Error(`${name} is no ledger record`);
-    const { state = '', outcome = '', through } = metadata;
-    lines.push({ job, scheduledFor: at, through: through === undefined ? at : Date.parse(through), state, outcome });
-  }
-  return lines;
 }

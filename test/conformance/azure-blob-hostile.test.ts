@@ -124,6 +124,31 @@ describe('a listing of several pages', () => {
     expect(asked).toEqual([size]);
   });
 
+  it.each([
+    ['acme', 2],
+    [ACCOUNT, 1],
+  ])('asks the account %s for %s ranges at once, after a listing of more than a page', async (account, ranges) => {
+    let starts: (string | null)[] = [];
+    const names = Array.from({ length: 5_001 }, (_, index) => `jobs/job-${String(index).padStart(4, '0')}/lease`);
+    const { port } = await answering((request, response) => {
+      const start = new URL(request.url ?? '', 'http://x').searchParams.get('startFrom');
+      starts.push(start);
+      const body = page(names.slice(start === null ? 0 : names.findIndex((name) => name >= start)), '');
+      response.writeHead(200, { 'content-type': 'application/xml' }).end(body);
+    });
+    const endpoint = `http://127.0.0.1:${String(port)}/${account}`;
+    const connection = `AccountName=${account};AccountKey=${ACCOUNT_KEY};BlobEndpoint=${endpoint}`;
+    const store = azureBlobStore({
+      container: connectContainer({ CRONLEASE_STORAGE: connection }),
+      clock: systemClock,
+    });
+    await store.list();
+    starts = [];
+    expect((await store.list()).jobs.size).toBe(5_001);
+    expect(starts).toHaveLength(ranges);
+    expect(starts.filter((start) => start !== null)).toHaveLength(ranges - 1);
+  });
+
   it('ends a job’s own listing with its row, whatever lies behind it', async () => {
     let pages = 0;
     const store = await serve((_request, response) => {

@@ -9,7 +9,7 @@ import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
 import { type Azurite, connectionStringOf, startAzurite } from '../support/azurite';
 import { writeRowElsewhere } from './elsewhere';
-import { remoteStoreConformance } from './remote';
+import { HTTP_FAILURES, remoteStoreConformance } from './remote';
 import type { BreakingHarness } from './suite';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
@@ -32,7 +32,7 @@ function connect(containerName: string, connectionString = azurite.connectionStr
 async function openHarness(): Promise<BreakingHarness> {
   const containerName = freshName();
   const open = (options?: { readonly pageSize?: number }): LeaseStore & LeaseBreaking =>
-    azureBlobStore({ container: connect(containerName), clock: systemClock, ...options });
+    azureBlobStore({ container: connect(containerName), clock: systemClock, pagesAtOnce: 8, ...options });
   await open().prepare();
   return {
     open,
@@ -55,7 +55,7 @@ async function openHarness(): Promise<BreakingHarness> {
 leaseStoreConformance('azure-blob', openHarness);
 brokenLeaseConformance('azure-blob', openHarness);
 
-remoteStoreConformance('azure-blob', async () => {
+remoteStoreConformance('azure-blob', HTTP_FAILURES, async () => {
   const servers: Server[] = [];
   const openAt = (port: number, callTimeoutMs = 10_000): LeaseStore =>
     azureBlobStore({
@@ -78,7 +78,7 @@ remoteStoreConformance('azure-blob', async () => {
       return store;
     },
     silent: async () => openAt(await serve(() => {}), 300),
-    answering: async (status) => openAt(await serve((_request, response) => response.writeHead(status).end())),
+    answering: async (status) => openAt(await serve((_request, response) => response.writeHead(Number(status)).end())),
     cutting: async () =>
       openAt(
         await serve((_request, response) => {

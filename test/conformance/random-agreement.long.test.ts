@@ -11,6 +11,7 @@ import { memoryService } from '../../src/stores/memory/store';
 import { systemClock } from '../../src/system-clock';
 import { type Azurite, startAzurite } from '../support/azurite';
 import { type Call, sequences } from './random-calls';
+import { faultsOf } from './random-faults';
 import { KNOWN_DIFFERENCES } from './random-differences';
 import { play, type Sides } from './random-play';
 
@@ -75,7 +76,7 @@ function sidesOn(container: ContainerClient, spoil = (store: LeaseStore): Partia
         service.breakLease(job, periodMs);
       },
     },
-    emulator: {
+    other: {
       store: azureBlobStore({ container, clock: systemClock }),
       breakOutside: async (job, periodMs) => {
         try {
@@ -106,53 +107,8 @@ describe('memory and the emulator', () => {
   });
 });
 
-/** Ways in which memory could be wrong without anybody noticing. */
-const FAULTS: Readonly<Record<string, (store: LeaseStore) => Partial<LeaseStore>>> = {
-  'an acquisition looks at no ETag': (store) => ({
-    acquire: async (job, request) => {
-      const row = await store.readRow(job);
-      return store.acquire(job, { ...request, ifMatch: row?.etag ?? request.ifMatch });
-    },
-  }),
-  'a row that was not written says that it was': (store) => ({
-    writeRow: async (job, metadata, guard) => {
-      const answer = await store.writeRow(job, metadata, guard);
-      return answer.kind === 'refused' ? { kind: 'written', etag: guard.ifMatch, date: now } : answer;
-    },
-  }),
-  'an expired lease cannot be renewed': (store) => ({
-    renew: async (job, leaseId) =>
-      (await store.readRow(job))?.lease === 'expired' ? 'lost' : store.renew(job, leaseId),
-  }),
-  'anybody may release': (store) => ({
-    release: async (job, leaseId) => {
-      await store.release(job, leaseId);
-      return 'released';
-    },
-  }),
-  'a lease ends too early': (store) => ({
-    acquire: (job, request) => store.acquire(job, { ...request, leaseMs: request.leaseMs - 1000 }),
-  }),
-  'a listing of one job shows another’s': (store) => ({ list: () => store.list() }),
-  'a page is the last one': (store) => ({
-    listRecords: async (...request) => ({ ...(await store.listRecords(...request)), continuation: undefined }),
-  }),
-  'text is appended wherever a log ends': (store) => ({
-    appendLog: async (job, key, name, { text }) => {
-      const before = await store.readLog(job, key, name, { from: 0, limit: Infinity });
-      return store.appendLog(job, key, name, { text, at: before?.length ?? 0 });
-    },
-  }),
-  'a record is replaced whatever its ETag': (store) => ({
-    replaceRecord: async (job, key, record, ifMatch) => {
-      const found = await store.readRecord(job, key);
-      return store.replaceRecord(job, key, record, found?.etag ?? ifMatch);
-    },
-  }),
-};
-
 describe('a fault in memory is seen', () => {
-  for (const [title, spoil] of Object.entries(FAULTS)) {
+  for (const [title, spoil] of Object.entries(faultsOf(() => now))) {
     it(
       title,
       async () => {

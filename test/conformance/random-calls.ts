@@ -17,6 +17,7 @@ export type Seen = number | 'never seen';
 const is = <K extends string>(kind: K): fc.Arbitrary<K> => fc.constant(kind);
 const job = fc.constantFrom(...JOBS);
 const deployment = fc.constantFrom('blue', 'green');
+const group = fc.constantFrom('db', 'd');
 const leaseId = fc.constantFrom(...LEASE_IDS);
 /** Mostly one, so that it is written again and again. */
 const key = fc.oneof(is('8232768000000-s'), fc.constantFrom(...KEYS));
@@ -122,6 +123,16 @@ const call = fc.oneof(
     arbitrary: fc.record({ kind: is('writeAudit'), key, metadata, ifMatch: fc.oneof(ifMatch, is('absent')) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: is('listAudits'), limit, from }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: is('writeGroup'), group, body: text, ifMatch: fc.oneof(ifMatch, is('absent')) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: is('readGroup'), group }) },
+  { weight: 2, arbitrary: fc.record({ kind: is('createNotice'), key, metadata }) },
+  { weight: 1, arbitrary: fc.record({ kind: is('readNotice'), key }) },
+  { weight: 2, arbitrary: fc.record({ kind: is('writeNotice'), key, metadata, ifMatch }) },
+  { weight: 1, arbitrary: fc.record({ kind: is('deleteNotice'), key }) },
+  { weight: 1, arbitrary: fc.record({ kind: is('listNotices'), limit, from }) },
   { weight: 4, arbitrary: fc.record({ kind: is('pass'), ms }) },
   // Until the end of the job's lease as it was taken or renewed last, and a little before or after.
   { weight: 4, arbitrary: fc.record({ kind: is('passToEnd'), job, by: fc.constantFrom(-2, -1, 0, 1, 500) }) },

@@ -17,13 +17,14 @@ export interface Side {
 
 export interface Sides {
   readonly memory: Side;
-  readonly emulator: Side;
+  /** The store that is compared with it. */
+  readonly other: Side;
   /** One clock for both. */
   now(): EpochMs;
-  pass(ms: Millis): void;
+  pass(ms: Millis): void | Promise<void>;
 }
 
-type Which = 'memory' | 'emulator';
+type Which = 'memory' | 'other';
 type Both<T> = Readonly<Record<Which, T>>;
 
 interface State {
@@ -52,17 +53,18 @@ export async function play(calls: readonly Call[], sides: Sides, excuses: readon
   const state: State = {
     sides,
     excuses,
-    etags: { memory: [], emulator: [] },
+    etags: { memory: [], other: [] },
     history: new Map(),
-    continuations: { memory: new Map(), emulator: new Map() },
+    continuations: { memory: new Map(), other: new Map() },
     leases: new Map(),
     lengths: new Map(),
     excused: [],
     trace: [],
   };
   for (const call of calls) {
-    if (call.kind === 'pass') pass(state, call.ms);
-    else if (call.kind === 'passToEnd') pass(state, (state.leases.get(call.job)?.end ?? 0) + call.by - sides.now());
+    if (call.kind === 'pass') await pass(state, call.ms);
+    else if (call.kind === 'passToEnd')
+      await pass(state, (state.leases.get(call.job)?.end ?? 0) + call.by - sides.now());
     else await step(state, call);
   }
   await agree(state, { kind: 'list', job: undefined });
@@ -70,15 +72,15 @@ export async function play(calls: readonly Call[], sides: Sides, excuses: readon
   return state.excused;
 }
 
-function pass({ sides, trace }: State, ms: Millis): void {
+async function pass({ sides, trace }: State, ms: Millis): Promise<void> {
   if (ms <= 0) return;
-  sides.pass(ms);
+  await sides.pass(ms);
   trace.push(`${String(ms)} ms pass`);
 }
 
 async function step(state: State, call: Asked): Promise<void> {
   // Two writes in one millisecond may get one ETag from the emulator.
-  state.sides.pass(1);
+  await state.sides.pass(1);
   const excuse = await excuseFor(state, call);
   const answer = await agree(state, call);
   if (call.kind === 'createRow' && answer === 'created') await agree(state, { kind: 'readRow', job: call.job });
@@ -96,11 +98,11 @@ async function excuseFor(state: State, call: Asked): Promise<{ excuse: NamedExcu
   return excuse && { excuse, job };
 }
 
-/** The rows must differ now, as the excuse says; then memory is brought to where the emulator is. */
+/** The rows must differ now, as the excuse says; then memory is brought to where the other store is. */
 async function follow(state: State, { excuse, job }: { excuse: NamedExcuse; job: JobName }): Promise<void> {
   const held = state.leases.get(job);
-  const { memory, emulator } = await ask(state, { kind: 'readRow', job });
-  if (held === undefined || isDeepStrictEqual(memory, emulator)) {
+  const { memory, other } = await ask(state, { kind: 'readRow', job });
+  if (held === undefined || isDeepStrictEqual(memory, other)) {
     throw disagreement(state, `${excuse.name} excuses a difference that there is not`);
   }
   state.excused.push(excuse.name);
@@ -112,10 +114,10 @@ async function follow(state: State, { excuse, job }: { excuse: NamedExcuse; job:
 
 /** Makes the call on both sides. Their answer, with ETags as numbers. */
 async function agree(state: State, call: Asked): Promise<unknown> {
-  const { memory, emulator } = await ask(state, call);
+  const { memory, other } = await ask(state, call);
   state.trace.push(`${JSON.stringify(call)}\n    → ${JSON.stringify(memory)}`);
-  if (!isDeepStrictEqual(memory, emulator)) {
-    throw disagreement(state, `the emulator answers ${JSON.stringify(emulator)}`);
+  if (!isDeepStrictEqual(memory, other)) {
+    throw disagreement(state, `the other store answers ${JSON.stringify(other)}`);
   }
   learn(state, call, memory);
   return memory;
@@ -134,8 +136,8 @@ async function ask(state: State, call: Asked): Promise<Both<unknown>> {
       throw error;
     }
   };
-  const [memory, emulator] = await Promise.all([answerOf('memory'), answerOf('emulator')]);
-  return { memory, emulator };
+  const [memory, other] = await Promise.all([answerOf('memory'), answerOf('other')]);
+  return { memory, other };
 }
 
 async function make(state: State, which: Which, call: Asked): Promise<unknown> {
@@ -219,6 +221,27 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
         call,
         await store.listAudits({ limit: call.limit, ...continuationOf(state, which, call) }),
       );
+    case 'readGroup':
+      return store.readGroup(call.group);
+    case 'writeGroup': {
+      const { group, body, ifMatch } = call;
+      return store.writeGroup(group, body, ifMatch === 'absent' ? undefined : etagOf(ifMatch));
+    }
+    case 'createNotice':
+      return store.createNotice(call.key, { body: call.key, metadata: call.metadata });
+    case 'readNotice':
+      return store.readNotice(call.key);
+    case 'writeNotice':
+      return store.writeNotice(call.key, call.metadata, etagOf(call.ifMatch));
+    case 'deleteNotice':
+      return store.deleteNotice(call.key);
+    case 'listNotices':
+      return page(
+        state,
+        which,
+        call,
+        await store.listNotices({ limit: call.limit, ...continuationOf(state, which, call) }),
+      );
     case 'createPiece':
       return store.createPiece(call.job, call.key, call.piece, call.record);
     case 'readPiece':
@@ -241,7 +264,7 @@ function lengthOf({ lengths }: State, call: Extract<Asked, { kind: 'appendLog' |
   return lengths.get(thingOf(call)) ?? 0;
 }
 
-type Paged = Extract<Asked, { kind: 'listRecords' | 'listLogs' | 'listPieces' | 'listAudits' }>;
+type Paged = Extract<Asked, { kind: 'listRecords' | 'listLogs' | 'listPieces' | 'listAudits' | 'listNotices' }>;
 
 function continuationOf(state: State, which: Which, call: Paged): { continuation?: string } {
   const last = call.from === 'start' ? undefined : state.continuations[which].get(pagesOf(call));
@@ -250,7 +273,7 @@ function continuationOf(state: State, which: Which, call: Paged): { continuation
 
 /** A continuation continues the listing that it came from. The logs of each run are a listing of their own. */
 function pagesOf(call: Paged): string {
-  if (call.kind === 'listAudits') return call.kind;
+  if (call.kind === 'listAudits' || call.kind === 'listNotices') return call.kind;
   return `${call.kind} ${call.job}${call.kind === 'listLogs' ? ` ${call.key}` : ''}`;
 }
 
@@ -280,6 +303,13 @@ function thingOf(call: Asked): string {
     case 'appendLog':
     case 'readLog':
       return `log ${call.key}/${call.log} of ${call.job}`;
+    case 'createNotice':
+    case 'readNotice':
+    case 'writeNotice':
+      return `notice ${call.key}`;
+    case 'readGroup':
+    case 'writeGroup':
+      return `group ${call.group}`;
     case 'writeAudit':
       return `audit ${call.key}`;
     case 'writePresence':

@@ -8,8 +8,8 @@ export interface RemoteHarness {
   stopped(): Promise<LeaseStore>;
   /** The service takes calls and never answers; a call's time limit is 300 ms. */
   silent(): Promise<LeaseStore>;
-  /** The service answers every call with this HTTP status and nothing else. */
-  answering(status: number): Promise<LeaseStore>;
+  /** The service answers every call with this failure and nothing else. */
+  answering(failure: string): Promise<LeaseStore>;
   /** The service hangs up in the middle of every answer. */
   cutting(): Promise<LeaseStore>;
   /** The service is well, and has no container of that name. */
@@ -21,8 +21,19 @@ export interface RemoteHarness {
 
 type Calls = Readonly<Record<string, (store: LeaseStore, options?: CallOptions) => Promise<unknown>>>;
 
-/** How a store behaves when the service behind it does not: every method, in every such case. */
-export function remoteStoreConformance(name: string, open: () => Promise<RemoteHarness>): void {
+/** Statuses of HTTP. */
+export const HTTP_FAILURES = ['408', '429', '500', '503'];
+
+/**
+ * How a store behaves when the service behind it does not: every method, in every such case.
+ *
+ * @param failures the service's own codes for failures that pass
+ */
+export function remoteStoreConformance(
+  name: string,
+  failures: readonly string[],
+  open: () => Promise<RemoteHarness>,
+): void {
   const test = (title: string, body: (harness: RemoteHarness) => Promise<void>): void => {
     it(title, async () => {
       const harness = await open();
@@ -56,9 +67,9 @@ export function remoteStoreConformance(name: string, open: () => Promise<RemoteH
       for (const end of await ends) expect(end).toStrictEqual({ status: 'rejected', reason });
     });
 
-    for (const status of [408, 429, 500, 503]) {
-      test(`answering ${status}: unavailable`, async ({ answering }) => {
-        await failsWith(await answering(status), 'StoreUnavailable', String(status));
+    for (const failure of failures) {
+      test(`answering ${failure}: unavailable`, async ({ answering }) => {
+        await failsWith(await answering(failure), 'StoreUnavailable', failure);
       });
     }
 

@@ -2,10 +2,12 @@ import { describe, it } from 'vitest';
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../../src/core/brand';
 import type { LeaseBreaking, LeaseStore, Metadata } from '../../src/lease/store';
 import { auditCases } from './cases/audits';
+import { noticeCases } from './cases/notices';
 import { brokenCases } from './cases/broken';
 import { controlCases } from './cases/control';
 import { expiryCases } from './cases/expiry';
 import { ledgerCases } from './cases/ledger';
+import { groupCases } from './cases/groups';
 import { leaseCases } from './cases/lease';
 import { listingCases } from './cases/listing';
 import { logCases } from './cases/logs';
@@ -99,8 +101,14 @@ export function leaseStoreConformance(name: string, open: () => Promise<Harness>
     describe('presence', () => {
       presenceCases(test);
     });
+    describe('notices', () => {
+      noticeCases(test);
+    });
     describe('audit', () => {
       auditCases(test);
+    });
+    describe('group', () => {
+      groupCases(test);
     });
     describe('signal', () => {
       signalCases(test);

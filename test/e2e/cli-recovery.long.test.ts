@@ -13,6 +13,7 @@ import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { createTicker } from '../../src/coordinator/tick/tick';
+import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import type { JobSpec, JobsFile } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
@@ -131,7 +132,7 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
       health: new Health(),
       running: new Set(),
       ticks: new Set(),
-      handOvers: new Map(),
+      handOvers: new HandOvers(),
       ended: new Map(),
       stopping: false,
     },
@@ -410,20 +411,20 @@ describe('doctor', () => {
       },
       new StorageSharedKeyCredential(ACCOUNT, ACCOUNT_KEY),
     ).toString();
-    const look = async (storage: string, container: string): Promise<string[]> => {
+    const problemsOf = async (storage: string, container: string): Promise<string[]> => {
       const running = folder.run(['doctor', '--json', '--storage', storage, '--container', container]);
       const { findings } = await folder.json<{ findings: Record<string, string>[] }>(running, 1);
       return findings.filter(({ status }) => status === 'problem').map(({ check, message }) => `${check}: ${message}`);
     };
-    const denied = await look(`BlobEndpoint=${endpoint};SharedAccessSignature=${sas}`, 'denied');
+    const denied = await problemsOf(`BlobEndpoint=${endpoint};SharedAccessSignature=${sas}`, 'denied');
     expect(denied).toEqual([
       expect.stringMatching(/^permissions: may not delete blobs; the blob doctor\/\S+ remains: .*403/),
     ]);
     expect(denied.join('')).not.toContain('sig=');
-    expect(await look(azurite.connectionString, 'nothing-here')).toEqual([
+    expect(await problemsOf(azurite.connectionString, 'nothing-here')).toEqual([
       expect.stringMatching(/^storage: \S+\/nothing-here answers, but there is no such container$/),
     ]);
-    expect(await look(azurite.connectionString.replaceAll(String(azurite.port), '9'), 'denied')).toEqual([
+    expect(await problemsOf(azurite.connectionString.replaceAll(String(azurite.port), '9'), 'denied')).toEqual([
       expect.stringMatching(/^storage: .*Check whether this machine can reach the service/),
     ]);
   });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { decodeAudit } from '../../src/core/audit';
 import type { JobName, Token } from '../../src/core/brand';
 import type { Control, ManualRequest } from '../../src/core/control';
 import { decodeControl } from '../../src/core/control';
@@ -18,7 +19,7 @@ import { jobSpec } from '../support/job';
 import { ranRow } from '../support/situation';
 
 const DUE = Date.UTC(2026, 0, 1, 3);
-const NAMES = ['waited', 'followed', 'failing', 'again'] as const;
+const NAMES = ['waited', 'reasoned', 'followed', 'failing', 'again'] as const;
 
 let azurite: Azurite;
 let folder: CliFolder;
@@ -58,10 +59,13 @@ async function requestOf(job: string): Promise<ManualRequest> {
 }
 
 /** What a deployment would write at the end of the requested run. */
-async function end(job: string, { id, time }: ManualRequest, fate: RunFate): Promise<void> {
+async function end(job: string, { id, time, origin }: ManualRequest, fate: RunFate): Promise<void> {
   const spec = jobSpec(job, '@hourly');
   const key = recordKey(time, id);
-  const row = ranRow(spec, { token: 2 as Token, run: { key, scheduledFor: time, trigger: 'manual', since: time } });
+  const row = ranRow(spec, {
+    token: 2 as Token,
+    run: { key, scheduledFor: time, trigger: 'manual', since: time, ...(origin && { origin }) },
+  });
   const error = fate === 'failed' ? { name: 'TypeError', message: 'boom', stack: 'TypeError: boom' } : null;
   const times = { startedAt: new Date(time).toISOString(), endedAt: new Date(time + 1_500).toISOString() };
   const attempt = { ...{ attempt: 1, token: 2, deployment: 'east', error }, ...times, outcome: fate } as const;
@@ -81,6 +85,38 @@ describe.concurrent('run and rerun', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ job: 'waited', outcome: 'succeeded', reason: 'completed', record: { outcome: 'succeeded' } },
+    });
+  });
+
+  it('give the run a reason, which lists show and find, and the record of the change has', async () => {
+    const waiting = starting('run', 'reasoned', '--note', ' the rates of Friday ', '--wait');
+    const request = await requestOf('reasoned');
+    expect(request.origin).toMatchObject({ channel: 'shell', reason: 'the rates of Friday' });
+    await end('reasoned', request, 'succeeded');
+    expect((await waiting.ended).code).toBe(0);
+    expect((await cli('runs', '--note', 'RATES')).stdout).toMatch(
+      /^reasoned .* manual\n {4}by \S+ \(shell\): the rates of Friday$/m,
+    );
+    const time = new Date(request.time).toISOString();
+    expect((await cli('why', 'reasoned', time)).stdout).toMatch(/^ {2}asked +by \S+ \(shell\): the rates of Friday$/m);
+    expect((await cli('runs', '--note', 'wages')).stdout).toBe('No such run.\n');
+    const { audits } = await store.listAudits({ limit: 50 });
+    expect(
+      audits.map(({ metadata }) => decodeAudit(metadata)).filter(({ target }) => target === 'reasoned'),
+    ).toMatchObject([{ action: 'run', origin: { reason: 'the rates of Friday' }, state: 'done' }]);
+    for (const note of [' ', 'x'.repeat(201)]) {
+      expect(await cli('run', 'reasoned', '--note', note)).toMatchObject({ code: 2, stdout: '' });
+    }
+  });
+
+  it.each([['resume'], ['cancel'], ['unack'], ['uncordon']])('%s takes a reason too', async (command) => {
+    const { code, stderr } = await cli(command, 'waited', '--note', 'it is over');
+    // Nothing is paused, runs, is acknowledged or cordoned.
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error: /) as unknown });
+    const { audits } = await store.listAudits({ limit: 200 });
+    const entries = audits.map(({ metadata }) => decodeAudit(metadata));
+    expect(entries.find(({ action }) => action === command)).toMatchObject({
+      ...{ target: 'waited', state: 'refused', origin: { reason: 'it is over' } },
     });
   });
 

@@ -241,7 +241,7 @@ describe.concurrent('runs and why', () => {
     const time = iso(first + minutes * MINUTE);
     const answer = await folder.json<object>(onStorage('why', 'minutely', time, '--json'));
     expect(answer).toMatchObject({ job: 'minutely', time, ...expected });
-    expect(Object.keys(answer)).toEqual(['job', 'time', 'due', 'outcome', 'reason', 'record']);
+    expect(Object.keys(answer)).toEqual(['job', 'time', 'due', 'outcome', 'reason', 'record', 'backfills']);
   });
 
   it('explain for people, in the zone of the job', async () => {
@@ -324,6 +324,7 @@ describe('pause, resume, run and cancel', () => {
     expect(runId.endsWith(`-m-${request?.id ?? ''}`)).toBe(true);
     expect(await folder.json(onStorage('why', 'asked', requestedAt, '--json'))).toEqual({
       ...{ job: 'asked', time: requestedAt, due: false, outcome: 'pending', reason: 'requested', record: null },
+      backfills: [],
     });
   });
 

@@ -17,6 +17,7 @@ const inFolder = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise
 
 beforeAll(async () => {
   folder = cliFolder();
+  fs.mkdirSync(path.join(folder.path, 'No_Container'));
   silent = createServer(() => undefined);
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   unanswered = askSilence((silent.address() as AddressInfo).port);
@@ -71,7 +72,7 @@ describe.concurrent('the command line itself', () => {
     [['runs', '--failed', '--outcome', 'failed'], 'cannot be used with'],
     [['runs', '--since', 'soon'], '--since "soon"'],
     [['runs', '--cursor', 'x'], '--cursor "x"'],
-    [['runs', '--storage', 'nonsense'], '--storage: this is neither a connection string'],
+    [['runs', '--storage', 'nonsense'], '--storage: this is no connection string'],
     [['runs', '--storage', 'UseDevelopmentStorage=true', '--container', 'No_Name'], '--container: '],
     [['pause', 'minutely'], '--note'],
     [['pause', 'minutely', '--note', ' '], '--note is empty'],
@@ -79,7 +80,7 @@ describe.concurrent('the command line itself', () => {
     [['dev', '--instances', '6', '--same-app', '4'], 'these are 24 instances. Use 20 at most'],
     [['dev', '--duration', 'soon'], '--duration "soon"'],
     [['dev', '--samples', 'nowhere'], '--samples "nowhere": there is no such folder'],
-    [['dev', '--samples', '.'], "the folder's name becomes the container's"],
+    [['dev', '--samples', 'No_Container'], "the folder's name becomes the container's"],
   ])('%j is wrong usage', async (args, message) => {
     const { code, stdout, stderr } = await inFolder(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

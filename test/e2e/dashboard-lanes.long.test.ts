@@ -68,10 +68,13 @@ describe('the lanes', () => {
     await page.getByText('3 jobs, 1 with nothing in the last or the next 12 hours left out').waitFor();
     const laneOf = (name: string) => page.locator('li.lane').filter({ hasText: name });
     const label = (name: string) => laneOf(name).locator('svg[role=group]').getAttribute('aria-label');
-    expect(await label('bad')).toMatch(/^bad: \d failed; \d+ planned, the next \d\d:\d\d$/);
-    expect(await label('long')).toMatch(/^long: .*overlapped.*; runs overlap \d+ times$/);
-    expect(await label('often')).toMatch(/^often: 20 succeeded.*; 200 and more planned/);
-    expect(await laneOf('long').locator('.overlap').count()).toBeGreaterThan(2);
+    await expect.poll(() => label('bad')).toMatch(/^bad: \d failed; \d+ planned, the next \d\d:\d\d$/);
+    await expect.poll(() => label('long')).toMatch(/^long: .*overlapped.*; runs overlap \d+ times$/);
+    await expect.poll(() => label('often')).toMatch(/^often: 20 succeeded.*; 200 and more planned/);
+    await expect.poll(() => laneOf('long').locator('.overlap').count()).toBeGreaterThan(2);
+    // A shift soon after a click counts as wanted, and a busy machine may be late: an opening is without clicks.
+    await page.reload();
+    await page.locator('.lane a.job').first().waitFor();
     expect(await layoutShift(page)).toBeLessThan(0.02);
   });
 
@@ -82,17 +85,19 @@ describe('the lanes', () => {
     await first.focus();
     const focused = () => page.evaluate<string>('document.activeElement.textContent');
     await page.keyboard.press('ArrowLeft');
-    expect(await focused()).toMatch(/^bad: failed \d\d:\d\d/);
-    expect(await page.locator('.readout').innerText()).toMatch(/^bad: failed/);
+    await expect.poll(() => focused()).toMatch(/^bad: failed \d\d:\d\d/);
+    await expect.poll(() => page.locator('.readout').innerText()).toMatch(/^bad: failed/);
     await page.keyboard.press('ArrowRight');
-    expect(await focused()).toMatch(/^bad: planned \d\d:\d\d/);
+    await expect.poll(() => focused()).toMatch(/^bad: planned \d\d:\d\d/);
     await page.keyboard.press('ArrowDown');
-    expect(await page.evaluate<string>('document.activeElement.getAttribute("aria-label")')).toMatch(/^(long|often): /);
+    await expect
+      .poll(() => page.evaluate<string>('document.activeElement.getAttribute("aria-label")'))
+      .toMatch(/^(long|often): /);
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('ArrowLeft');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /^Run of/ }).waitFor();
-    expect(new URL(page.url()).searchParams.get('run')).toMatch(/^bad-/);
+    await expect.poll(() => new URL(page.url()).searchParams.get('run')).toMatch(/^bad-/);
   });
 
   it('have their filters in the address', async () => {
@@ -101,7 +106,7 @@ describe('the lanes', () => {
     await page.getByRole('link', { name: '±1 h' }).click();
     await page.getByLabel('Tag').selectOption('billing');
     await expect.poll(() => names(page)).toEqual(['bad']);
-    expect(new URL(page.url()).search).toBe('?view=lanes&hours=1&tag=billing');
+    await expect.poll(() => new URL(page.url()).search).toBe('?view=lanes&hours=1&tag=billing');
     await page.getByRole('searchbox').fill('nothing like it');
     await page.getByRole('heading', { name: 'No lane matches' }).waitFor();
     await page.getByRole('link', { name: 'Show all lanes' }).click();
@@ -128,11 +133,13 @@ describe('the lanes', () => {
     });
     const page = await visit('?view=lanes');
     await page.locator('.lane a.job').first().waitFor();
-    expect(await names(page)).toHaveLength(50);
-    expect(await page.getByRole('navigation', { name: 'Pages of lanes' }).innerText()).toContain('1 to 50 of 1000');
+    await expect.poll(() => names(page)).toHaveLength(50);
+    await expect
+      .poll(() => page.getByRole('navigation', { name: 'Pages of lanes' }).innerText())
+      .toContain('1 to 50 of 1000');
+    expect(await layoutShift(page)).toBeLessThan(0.02);
     await page.getByRole('link', { name: 'Next', exact: true }).click();
     await expect.poll(async () => (await names(page))[0]).toBe('job-0050');
-    expect(await layoutShift(page)).toBeLessThan(0.02);
   });
 
   it.each([

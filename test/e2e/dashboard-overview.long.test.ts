@@ -1,8 +1,16 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NonRetryableError } from '../../src/handler/handler';
-import { pauseJob } from '../../src/operator/pause';
-import { layoutShift, openBrowser, openPage, pageWidth, seriousFindings, setHidden } from '../support/browser';
+import { pauseJob, resumeJob } from '../../src/operator/pause';
+import {
+  layoutShift,
+  openBrowser,
+  openPage,
+  pageWidth,
+  seriousFindings,
+  setHidden,
+  startSearch,
+} from '../support/browser';
 import type { DashboardServer } from '../support/dashboard';
 import { serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
@@ -18,7 +26,7 @@ const JOBS = [
 ];
 
 let browser: Browser;
-const open: { page?: Page & { troubles: string[] } } = {};
+const open: { page?: Awaited<ReturnType<typeof openPage>> } = {};
 let server: DashboardServer | undefined;
 
 async function visit(query: string, options: Parameters<typeof openPage>[1] = {}): Promise<Page> {
@@ -67,57 +75,71 @@ describe('the overview', () => {
     await pauseJob(sim.store, { name: spec.name, spec }, { by: 'anna', note: HOSTILE });
     const page = await visit('');
     await page.locator('a.job').first().waitFor();
-    expect(await names(page)).toEqual(['bad', 'good', 'still', 'off']);
+    await expect.poll(() => names(page)).toEqual(['bad', 'good', 'still', 'off']);
     const rows = page.locator('tbody tr');
-    expect(await rows.nth(0).innerText()).toMatch(/Failing\s+\d failures in a row/);
-    expect(await rows.nth(0).getByRole('img').getAttribute('aria-label')).toMatch(/^Last outcomes: \d failed$/);
-    expect(await rows.nth(1).innerText()).toContain(HOSTILE);
-    expect(await rows.nth(2).innerText()).toContain(`Paused\nby anna: ${HOSTILE}`);
-    expect(await page.getByRole('list', { name: 'Deployments' }).innerText()).toMatch(/d1\s*Live[^]*d2\s*Live/);
-    expect(await page.title()).toBe('Jobs · production · cronlease');
-    expect(await page.locator('img').count()).toBe(0);
+    await expect.poll(() => rows.nth(0).innerText()).toMatch(/Failing\s+\d failures in a row/);
+    await expect
+      .poll(() => rows.nth(0).getByRole('img').getAttribute('aria-label'))
+      .toMatch(/^Last outcomes: \d failed$/);
+    await expect.poll(() => rows.nth(1).innerText()).toContain(HOSTILE);
+    await expect.poll(() => rows.nth(2).innerText()).toContain(`Paused\nby anna: ${HOSTILE}`);
+    await expect
+      .poll(() => page.getByRole('list', { name: 'Deployments' }).innerText())
+      .toMatch(/d1\s*Live[^]*d2\s*Live/);
+    await expect.poll(() => page.title()).toBe('Jobs · production · cronlease');
+    await expect.poll(() => page.locator('img').count()).toBe(0);
   });
 
   it('has its filters in the address, where Back finds them', async () => {
     await start();
     const page = await visit('');
     await page.getByRole('link', { name: 'Failing 1' }).click();
-    expect(new URL(page.url()).search).toBe('?state=failing');
-    expect(await names(page)).toEqual(['bad']);
+    await expect.poll(() => new URL(page.url()).search).toBe('?state=failing');
+    await expect.poll(() => names(page)).toEqual(['bad']);
     await page.getByRole('link', { name: /^All/ }).click();
-    expect(await names(page)).toHaveLength(4);
+    await expect.poll(() => names(page)).toHaveLength(4);
     await page.goBack();
-    expect(await names(page)).toEqual(['bad']);
+    await expect.poll(() => names(page)).toEqual(['bad']);
     await page.getByRole('link', { name: /^All/ }).click();
-    await page.keyboard.press('/');
+    await startSearch(page);
     await page.keyboard.type('MAIL');
     await expect.poll(() => names(page)).toEqual(['good']);
     await page.getByRole('searchbox').fill('no such job');
     await page.getByRole('heading', { name: 'No job matches' }).waitFor();
     await page.getByRole('link', { name: 'Show all jobs' }).click();
     await page.getByLabel('Tag').selectOption('billing');
-    expect(await names(page)).toEqual(['bad']);
+    await expect.poll(() => names(page)).toEqual(['bad']);
     await page.reload();
     await expect.poll(() => names(page)).toEqual(['bad']);
     await page.getByLabel('Time zone').selectOption('utc');
-    expect(new URL(page.url()).search).toBe('?tag=billing&zone=utc');
+    await expect.poll(() => new URL(page.url()).search).toBe('?tag=billing&zone=utc');
   });
 
-  it('moves no row under the pointer', async () => {
+  it('moves no row while somebody reads, until asked, and sorts by itself once nobody does', async () => {
     const jobs = [jobSpec('a', '@every 1h'), jobSpec('b', '@every 2h')];
     const { sim } = await start({ jobs, pastMs: MINUTE });
     const page = await visit('');
-    await page.locator('a.job').first().hover();
-    expect(await names(page)).toEqual(['a', 'b']);
+    await page.locator('a.job').first().waitFor();
+    await expect.poll(() => names(page)).toEqual(['a', 'b']);
     const [spec] = jobs;
     if (spec === undefined) throw new Error('there is no first job');
-    await pauseJob(sim.store, { name: spec.name, spec }, { by: 'anna', note: 'a test' });
+    const subject = { name: spec.name, spec };
+    await pauseJob(sim.store, subject, { by: 'anna', note: 'a test' });
     const again = page.getByRole('button', { name: 'Order changed. Sort again' });
     await again.waitFor();
-    expect(await page.locator('tbody tr').first().innerText()).toContain('Paused');
-    expect(await names(page)).toEqual(['a', 'b']);
-    await page.mouse.move(1, 1);
+    await expect.poll(() => page.locator('tbody tr').first().innerText()).toContain('Paused');
+    await expect.poll(() => names(page)).toEqual(['a', 'b']);
+    expect(await layoutShift(page)).toBeLessThan(0.02);
+    await again.click();
     await expect.poll(() => names(page)).toEqual(['b', 'a']);
+    // Somewhere beside the rows.
+    await page.mouse.move(1, 1);
+    await page.evaluate('document.activeElement.blur()');
+    await resumeJob(sim.store, subject);
+    await again.waitFor();
+    await expect.poll(() => names(page)).toEqual(['b', 'a']);
+    await page.evaluate('globalThis.realNow = Date.now; Date.now = () => globalThis.realNow() + 31_000;');
+    await expect.poll(() => names(page)).toEqual(['a', 'b']);
   });
 
   it.each([
@@ -140,13 +162,43 @@ describe('the overview', () => {
     await start({ jobs, pastMs: MINUTE, deployments: 1 });
     const page = await visit('');
     await page.locator('a.job').first().waitFor();
-    expect(await names(page)).toHaveLength(100);
+    await expect.poll(() => names(page)).toHaveLength(100);
+    // A shift soon after a click counts as wanted, and a busy machine may be late: only the opening is without clicks.
+    expect(await layoutShift(page)).toBeLessThan(0.02);
     await page.getByRole('link', { name: 'Next', exact: true }).click();
-    expect((await names(page))[0]).toBe('job-0100');
-    expect(await page.getByRole('navigation', { name: 'Pages of jobs' }).innerText()).toContain('101 to 200 of 1000');
+    await expect.poll(async () => (await names(page))[0]).toBe('job-0100');
+    await expect
+      .poll(() => page.getByRole('navigation', { name: 'Pages of jobs' }).innerText())
+      .toContain('101 to 200 of 1000');
     await page.getByRole('searchbox').fill('job-0999');
     await expect.poll(() => names(page)).toEqual(['job-0999']);
-    expect(await layoutShift(page)).toBeLessThan(0.02);
+  });
+
+  it('starts maintenance of the jobs that a search lists, and ends it, although one was resumed before', async () => {
+    const jobs = Array.from({ length: 20 }, (_, index) =>
+      jobSpec(`job-${String(index).padStart(2, '0')}`, '@daily', { tags: [index < 12 ? 'early' : 'late'] }),
+    );
+    const { sim } = await start({ jobs, deployments: 1 });
+    const page = await visit('?q=job-0');
+    await page.getByRole('button', { name: 'Start maintenance' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Start maintenance?' });
+    await dialog.getByText('10 jobs chosen.').waitFor();
+    await expect.poll(() => dialog.getByLabel('Which jobs').inputValue()).toBe('listed');
+    await dialog.getByLabel('Which jobs').selectOption('All jobs');
+    await dialog.getByText('20 jobs chosen.').waitFor();
+    await dialog.getByLabel('Which jobs').selectOption('The 10 jobs of the list');
+    await dialog.getByLabel('Reason').fill('the database moves');
+    await dialog.getByRole('button', { name: 'Pause these jobs' }).click();
+    await page.getByText('paused job-00, job-01, job-02, job-03, job-04 and 5 more: the database moves.').waitFor();
+    const [, spec] = jobs;
+    if (spec === undefined) throw new Error('there is no second job');
+    await resumeJob(sim.store, { name: spec.name, spec });
+    await page.getByRole('button', { name: 'End maintenance' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End maintenance' }).click();
+    await page.getByText('of-admin paused job-00').waitFor({ state: 'detached' });
+    await page.getByText('9 jobs are resumed').waitFor();
+    await page.getByRole('link', { name: 'All 10' }).waitFor();
+    await expect.poll(() => page.getByRole('link', { name: 'Paused' }).count()).toBe(0);
   });
 
   it('keeps what it has while the server is away, and goes on when it is back', async () => {
@@ -155,7 +207,7 @@ describe('the overview', () => {
     await page.locator('a.job').first().waitFor();
     await goAway();
     await page.getByText('What you see is old: the app does not answer.').waitFor();
-    expect(await names(page)).toHaveLength(4);
+    await expect.poll(() => names(page)).toHaveLength(4);
     const spec = JOBS[2];
     if (spec === undefined) throw new Error('there is no third job');
     await pauseJob(sim.store, { name: spec.name, spec }, { by: 'anna', note: 'a test' });
@@ -170,6 +222,7 @@ describe('the overview', () => {
     const page = await visit('');
     await page.locator('a.job').first().waitFor();
     await setHidden(page, true);
+    await expect.poll(() => open.page?.inFlight.size).toBe(0);
     const before = requests.length;
     const asked = sim.clock.now();
     await expect.poll(() => sim.clock.now() - asked).toBeGreaterThan(2_500);

@@ -27,8 +27,8 @@ async function startRun(name: string, instances: number, input: { count: number;
   });
   const [job] = loadJobs({ jobs }).jobsFile.jobs;
   if (job === undefined) throw new Error('no job');
-  const waitFor = async <T>(look: () => T | Promise<T>): Promise<T> =>
-    vi.waitFor(look, { timeout: 90_000, interval: 50 });
+  const waitFor = async <T>(condition: () => T | Promise<T>): Promise<T> =>
+    vi.waitFor(condition, { timeout: 90_000, interval: 50 });
   await waitFor(() => requestRun(store, job, { id: 'abc' }));
   return {
     app,
@@ -73,7 +73,8 @@ it('a run that fans out goes on elsewhere within a minute where its only host an
   await noted('item', ({ pid }) => pid !== planner.pid, before.notes);
   // Its items have a deadline of 10 minutes. A beat is 15 s old at most, and silence is 45 s; then comes a tick.
   expect(Date.now() - killedAt).toBeGreaterThan(25_000);
-  expect(Date.now() - killedAt).toBeLessThan((45 + 1 + 15 + 5) * 1_000);
+  // And 20 s for a machine that is busy.
+  expect(Date.now() - killedAt).toBeLessThan((45 + 1 + 15 + 20) * 1_000);
   const { outcome, result, attempts } = await final();
   expect({ outcome, result }).toEqual({ outcome: 'succeeded', result: squaresOf(ITEMS) });
   expect(attempts.map((attempt) => attempt.outcome)).toEqual(['planned', 'succeeded']);

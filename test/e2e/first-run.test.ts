@@ -84,8 +84,8 @@ describe('the first five minutes', () => {
 
   it('begin with commands that are right as soon as the banner is there', async () => {
     await seen(/Ctrl\+C stops everything/);
-    expect(printed).toMatch(/next +\d\d:\d\d:\d\dZ +[^\n]*(count-to-20|say-hello)/);
-    expect(printed).toMatch(/GET http:\/\/127\.0\.0\.1:\d+\/api\/manage\/health/);
+    await seen(/next +\d\d:\d\d:\d\dZ +[^\n]*(count-to-20|say-hello)/);
+    await seen(/GET http:\/\/127\.0\.0\.1:\d+\/api\/manage\/health/);
     const [doctor, runs] = await Promise.all([
       command<{ ok: boolean; findings: { status: string; check: string; message: string }[] }>('doctor'),
       command<{ runs: object[] }>('runs'),
@@ -100,7 +100,7 @@ describe('the first five minutes', () => {
     const [, job = '', holder = '', pid = ''] = await seen(
       /(count-to-20) is running on (local-\d)\.[^]*?kill -9 (\d+)/,
     );
-    expect(printed).toMatch(new RegExp(`${holder} +http://127.0.0.1:\\d+ +pid ${pid}\n`));
+    await seen(new RegExp(`${holder} +http://127.0.0.1:\\d+ +pid ${pid}\n`));
     const { runs } = await command<{
       runs: { attempts: { deployment: string; outcome: string; endedAt: unknown }[] }[];
     }>('runs', job);

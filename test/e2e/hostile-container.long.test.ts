@@ -57,8 +57,10 @@ async function changeRow(job: string, changes: Readonly<Record<string, string>>)
 }
 
 /** The first event after now that meets `is`. */
-function next(is: (event: DevEvent) => boolean, withinMs = 60_000): Promise<DevEvent> {
-  const since = new Date().toISOString();
+function next(
+  is: (event: DevEvent) => boolean,
+  { withinMs = 90_000, since = new Date().toISOString() } = {},
+): Promise<DevEvent> {
   return dev.event((event) => String(event['at']) > since && is(event), withinMs);
 }
 
@@ -85,8 +87,9 @@ describe('a container into which others put blobs', { timeout: 240_000 }, () => 
   });
 
   it('catches up with a cursor of 1970 in a few records', async () => {
+    const since = new Date().toISOString();
     await changeRow('behind', { cursor: '1970-01-01T00:00:00.000Z' });
-    const expired = await next((event) => event.event === 'expired' && event['job'] === 'behind');
+    const expired = await next((event) => event.event === 'expired' && event['job'] === 'behind', { since });
     expect(expired['count']).toBeGreaterThan(1_000_000_000);
     await next(ran('behind'));
     const records = dev.events.filter((event) => event.event === 'expired' && event['job'] === 'behind');
@@ -101,8 +104,9 @@ describe('a container into which others put blobs', { timeout: 240_000 }, () => 
     const due = Date.parse(String(started['scheduledFor']));
     const key = recordKey(due, runId.split('-m-')[1]);
     await put(`runs/once/${key}`, { state: 'final' }, '['.repeat(6 * 1024 * 1024));
+    const since = new Date().toISOString();
     process.kill(Number(started['pid']), 'SIGKILL');
-    const failed = await next((event) => event.event === 'failed' && event['job'] === 'once', 90_000);
+    const failed = await next((event) => event.event === 'failed' && event['job'] === 'once', { since });
     expect(failed).toMatchObject({ reason: 'outcomeUnknown' });
     await next(ran('often'));
     expect(app.notes().filter(({ job }) => job === 'once')).toHaveLength(1);

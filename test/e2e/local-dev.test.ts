@@ -4,55 +4,27 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { allGone, endAll, isRunning, type Ready, startDev } from '../support/dev-run';
-import { buildLocal, copyApp } from '../support/local-build';
+import { describe, expect, it } from 'vitest';
+import { allGone, type DevRun, type Ready, startDev } from '../support/dev-run';
+import { fetchFrom, localClusters, NO_STORAGE, QUIET, run } from '../support/local-dev';
 
-/** So that no storage emulator is started; these apps never ask for it. */
-const NO_STORAGE = { storage: 'UseDevelopmentStorage=true' };
-const QUIET = { TICK_SCHEDULE: '0 0 0 1 1 *' };
+/** How much later than it happens a busy machine may show this process an event. */
+const MAY_STALL_MS = 5_500;
+const RUNS_MS = 6_000;
 
-let main: string;
-const folders: string[] = [];
-const appOf = (...args: Parameters<typeof copyApp>): string => {
-  const folder = copyApp(...args);
-  folders.push(folder);
-  return folder;
-};
+const { appOf, main, removeLater, start } = localClusters();
 const devFile = (app: string): string => path.join(app, '.cronlease/dev.json');
 
-async function fetchFrom({ instances }: Ready, url: string, init?: RequestInit): Promise<Response> {
-  return fetch(`http://127.0.0.1:${instances[0]?.port}${url}`, init);
-}
-async function run(ready: Ready, body: object): Promise<Response> {
-  return fetchFrom(ready, '/api/start', { method: 'POST', body: JSON.stringify(body) });
-}
-/** Lets the first instance run code that never gives its event loop back. */
-async function block(ready: Ready): Promise<void> {
+/** Lets the first instance run code that never gives its event loop back. Resolves once it does. */
+async function block(dev: DevRun, ready: Ready): Promise<void> {
   void run(ready, { input: { block: true } }).catch(() => undefined);
-  const answers = async (): Promise<boolean> => {
-    try {
-      return (await fetchFrom(ready, '/api/echo/x', { signal: AbortSignal.timeout(200) })).ok;
-    } catch {
-      return false;
-    }
-  };
-  await expect.poll(answers, { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => dev.stderr()).toContain('blocked');
 }
-
-beforeAll(() => {
-  main = buildLocal();
-  folders.push(path.dirname(main));
-});
-afterEach(endAll);
-afterAll(() => {
-  for (const folder of folders) fs.rmSync(folder, { recursive: true });
-});
 
 describe('cronlease dev', () => {
   it('runs three deployments, says so, and ends at SIGTERM with nothing left behind', async () => {
     const app = appOf('basic');
-    const dev = startDev(main, { app }, { CRONLEASE_CONTAINER: 'mine' });
+    const dev = start({ app }, { CRONLEASE_CONTAINER: 'mine' });
     const ready = await dev.ready();
     expect(dev.events[0]).toBe(ready);
     expect(Object.keys(ready)).toEqual(['event', 'storage', 'container', 'instances']);
@@ -85,7 +57,7 @@ describe('cronlease dev', () => {
       const started = await dev.event((one) => one.event === 'started' && one['deployment'] === deployment);
       expect(started).toMatchObject({ pid, job: 'sample', attempt: 1 });
     }
-    const second = startDev(main, { app });
+    const second = start({ app });
     expect(await second.exited()).toBe(1);
     expect(second.stderr()).toContain(`runs in this folder already, as process ${dev.pid}`);
 
@@ -94,12 +66,12 @@ describe('cronlease dev', () => {
     process.kill(dev.pid, 'SIGTERM');
     expect(await dev.exited()).toBe(0);
     expect(dev.stderr().match(/drained/g)).toHaveLength(3);
-    expect(children.filter(isRunning)).toEqual([]);
+    await allGone(children);
     expect(fs.existsSync(path.dirname(devFile(app)))).toBe(false);
   });
 
   it('starts a killed instance again, as the same deployment, and ends when the whole group is told to', async () => {
-    const dev = startDev(main, { app: appOf('basic'), instances: 2, ...NO_STORAGE }, QUIET);
+    const dev = start({ app: appOf('basic'), instances: 2, ...NO_STORAGE }, QUIET);
     const { instances } = await dev.ready();
     const victim = instances[1];
     process.kill(victim?.pid ?? 0, 'SIGKILL');
@@ -121,30 +93,30 @@ describe('cronlease dev', () => {
   it('leaves nothing behind when it is killed, not even a blocked instance, and starts again in that folder', async () => {
     const app = appOf('basic');
     const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'killed-'));
-    const dev = startDev(main, { app, instances: 2 }, { ...QUIET, TMPDIR: temporary });
+    const dev = start({ app, instances: 2 }, { ...QUIET, TMPDIR: temporary });
     const ready = await dev.ready();
     const children = dev.children();
     expect(children).toHaveLength(4);
     expect(fs.readdirSync(temporary)).toHaveLength(1);
-    await block(ready);
+    await block(dev, ready);
     process.kill(dev.pid, 'SIGKILL');
     await allGone(children);
     expect(fs.readdirSync(temporary)).toEqual([]);
     expect(fs.existsSync(devFile(app))).toBe(true);
 
-    const again = startDev(main, { app, instances: 1, durationMs: 300, ...NO_STORAGE }, QUIET);
+    const again = start({ app, instances: 1, durationMs: RUNS_MS, ...NO_STORAGE }, QUIET);
     await again.ready();
     const readyAt = performance.now();
     expect(await again.exited()).toBe(0);
-    expect(performance.now() - readyAt).toBeGreaterThan(250);
+    expect(performance.now() - readyAt).toBeGreaterThan(RUNS_MS - MAY_STALL_MS);
     expect(fs.existsSync(devFile(app))).toBe(false);
   });
 
   it('forces the end of a blocked instance at the second signal', async () => {
-    const dev = startDev(main, { app: appOf('basic'), instances: 1, ...NO_STORAGE }, QUIET);
+    const dev = start({ app: appOf('basic'), instances: 1, ...NO_STORAGE }, QUIET);
     const ready = await dev.ready();
     const children = dev.children();
-    await block(ready);
+    await block(dev, ready);
     process.kill(dev.pid, 'SIGINT');
     await expect.poll(() => dev.stderr()).toContain('Stopping');
     // Another one at once is the same Ctrl+C, which npm passes on.
@@ -155,7 +127,7 @@ describe('cronlease dev', () => {
   });
 
   it('keeps going without an instance if told not to start it again', async () => {
-    const dev = startDev(main, { app: appOf('basic'), instances: 2, restart: false, ...NO_STORAGE }, QUIET);
+    const dev = start({ app: appOf('basic'), instances: 2, restart: false, ...NO_STORAGE }, QUIET);
     const { instances } = await dev.ready();
     process.kill(instances[0]?.pid ?? 0, 'SIGTERM');
     expect(await dev.event((one) => one.event === 'instanceExited')).toMatchObject({ reason: 'exit code 0' });
@@ -168,36 +140,36 @@ describe('cronlease dev', () => {
     const app = appOf('basic');
     const mail = "app.storageQueue('mail', { queueName: 'q', connection: 'c', handler() {} });";
     fs.appendFileSync(path.join(app, 'index.js'), mail);
-    const dev = startDev(main, { app, instances: 2, ...NO_STORAGE }, QUIET);
+    const dev = start({ app, instances: 2, ...NO_STORAGE }, QUIET);
     const ready = await dev.ready();
     expect((await fetchFrom(ready, '/api/echo/x')).status).toBe(200);
-    expect(dev.stderr().match(/Function 'mail' is skipped: the trigger 'queueTrigger'/g)).toHaveLength(1);
-    expect(dev.stderr()).toContain('--strict refuses it');
     process.kill(dev.pid, 'SIGINT');
     expect(await dev.exited()).toBe(0);
+    expect(dev.stderr().match(/Function 'mail' is skipped: the trigger 'queueTrigger'/g)).toHaveLength(1);
+    expect(dev.stderr()).toContain('--strict refuses it');
   });
 
   it('starts its instances again when the code has changed, waits while it is broken, and names the files', async () => {
     const app = appOf('basic');
-    const dev = startDev(main, { app, instances: 2, ...NO_STORAGE }, QUIET);
+    const dev = start({ app, instances: 2, ...NO_STORAGE }, QUIET);
     const first = await dev.ready();
     const echo = async (): Promise<number> => (await fetchFrom(first, '/api/echo/x')).status;
     const restarts = (): readonly string[] =>
       dev.events.filter(({ event }) => event === 'instanceStarted').map(({ deployment }) => String(deployment));
 
     fs.appendFileSync(path.join(app, 'index.js'), '\n// changed\n');
-    await expect.poll(() => restarts().toSorted(), { timeout: 60_000 }).toEqual(['local-1', 'local-2']);
-    expect(dev.stderr()).toContain('index.js changed');
-    expect(dev.stderr().match(/drained/g)).toHaveLength(2);
+    await expect.poll(() => restarts().toSorted()).toEqual(['local-1', 'local-2']);
+    await expect.poll(() => dev.stderr()).toContain('index.js changed');
+    await expect.poll(() => dev.stderr().match(/drained/g)).toHaveLength(2);
     expect(await echo()).toBe(200);
 
     const good = fs.readFileSync(path.join(app, 'index.js'), 'utf8');
     fs.writeFileSync(path.join(app, 'index.js'), 'throw new Error("half written")');
-    await expect.poll(() => dev.stderr(), { timeout: 60_000 }).toContain('restart when a file changes');
+    await expect.poll(() => dev.stderr()).toContain('restart when a file changes');
     fs.writeFileSync(path.join(app, 'index.js'), good);
     // More than two where the file was read while it was half written.
-    await expect.poll(() => restarts().length, { timeout: 60_000 }).toBeGreaterThanOrEqual(4);
-    await expect.poll(echo, { timeout: 60_000 }).toBe(200);
+    await expect.poll(() => restarts().length).toBeGreaterThanOrEqual(4);
+    await expect.poll(echo).toBe(200);
     expect(dev.events.filter(({ event }) => event === 'instanceExited')).toEqual([]);
 
     process.kill(dev.pid, 'SIGINT');
@@ -208,7 +180,7 @@ describe('cronlease dev', () => {
     const data = path.join(appOf('basic'), 'kept');
     const app = path.dirname(data);
     for (const round of [1, 2]) {
-      const dev = startDev(main, { app, data, instances: 1 }, QUIET);
+      const dev = start({ app, data, instances: 1 }, QUIET);
       const { storage } = await dev.ready();
       const container = BlobServiceClient.fromConnectionString(storage).getContainerClient('kept');
       expect((await container.createIfNotExists()).succeeded).toBe(round === 1);
@@ -218,94 +190,9 @@ describe('cronlease dev', () => {
   });
 });
 
-describe('an instance that gets SIGTERM, as Azure ends one', () => {
-  /** How long after the signal it was gone. */
-  async function endsAfter(
-    lastsMs: number | undefined,
-    meanwhile?: (ready: Ready, pid: number) => Promise<'isEnding' | undefined>,
-  ) {
-    const began = Date.now();
-    const dev = startDev(main, { app: appOf('basic'), instances: 1, restart: false, ...NO_STORAGE }, QUIET);
-    const ready = await dev.ready();
-    // The measure of how fast this machine is now.
-    const startMs = Date.now() - began;
-    if (lastsMs !== undefined) {
-      await run(ready, { input: { lastsMs } });
-      await dev.event(({ event }) => event === 'started');
-    }
-    const at = Date.now();
-    process.kill(ready.instances[0]?.pid ?? 0, 'SIGTERM');
-    const isEnding = (await meanwhile?.(ready, dev.pid)) === 'isEnding';
-    if (meanwhile === undefined) await dev.event(({ event }) => event === 'instanceExited');
-    else await allGone([ready.instances[0]?.pid ?? 0]);
-    const tookMs = Date.now() - at;
-    expect(dev.stderr()).toContain('drained');
-    // A second signal ends a cluster that is ending at once.
-    if (!isEnding && isRunning(dev.pid)) process.kill(dev.pid, 'SIGINT');
-    expect(await dev.exited()).toBe(0);
-    return { tookMs, startMs, events: dev.events };
-  }
-
-  it('drains at once when nothing goes on', async () => {
-    const { tookMs, startMs } = await endsAfter(undefined);
-    expect(tookMs).toBeLessThan(1_000 + 3 * startMs);
-  });
-
-  it('waits for its invocations first', async () => {
-    const { tookMs, startMs } = await endsAfter(3_000);
-    expect(tookMs).toBeGreaterThan(2_500);
-    expect(tookMs).toBeLessThan(4_000 + 3 * startMs);
-  });
-
-  it('takes orchestrations and runs none for 10 s, then drains whatever goes on', async () => {
-    const { tookMs, startMs, events } = await endsAfter(120_000, async (ready) => {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      expect((await run(ready, { instanceId: 'late', input: {} })).status).toBe(200);
-      return undefined;
-    });
-    expect(tookMs).toBeGreaterThan(9_500);
-    expect(tookMs).toBeLessThan(11_000 + 5 * startMs);
-    expect(events.filter(({ event }) => event === 'started')).toHaveLength(1);
-  });
-
-  it('waits no longer when the cluster ends', async () => {
-    const { tookMs, startMs } = await endsAfter(120_000, async (_ready, cluster) => {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      process.kill(cluster, 'SIGINT');
-      return 'isEnding';
-    });
-    expect(tookMs).toBeLessThan(2_000 + 3 * startMs);
-  });
-});
-
-describe('an instance that is killed', () => {
-  it('leaves what it had taken hidden, for as long as host.json says, and the next one runs the rest', async () => {
-    const app = appOf('basic');
-    const hostJson = path.join(app, 'host.json');
-    const host = JSON.parse(fs.readFileSync(hostJson, 'utf8')) as { extensions?: { durableTask?: object } };
-    const storageProvider = { workItemQueueVisibilityTimeout: '00:00:10' };
-    const durableTask = { ...host.extensions?.durableTask, storageProvider, maxConcurrentActivityFunctions: 1 };
-    fs.writeFileSync(hostJson, JSON.stringify({ ...host, extensions: { ...host.extensions, durableTask } }));
-    const dev = startDev(main, { app, instances: 1, ...NO_STORAGE }, QUIET);
-    const ready = await dev.ready();
-    await run(ready, { instanceId: 'taken', input: { lastsMs: 60_000, startedAt: 1 } });
-    const { at: takenAt } = await dev.event(({ event }) => event === 'started');
-    await run(ready, { instanceId: 'waits', input: { startedAt: 2 } });
-    await expect.poll(async () => (await run(ready, { instanceId: 'waits', input: {} })).status).toBe(500);
-    process.kill(ready.instances[0]?.pid ?? 0, 'SIGKILL');
-    await dev.event(({ event }) => event === 'instanceStarted');
-    await expect.poll(() => dev.events.filter(({ event }) => event === 'started').length, { timeout: 30_000 }).toBe(3);
-    const [, rest, again] = dev.events.filter(({ event }) => event === 'started');
-    expect(Date.parse(String(rest?.['at']))).toBeLessThan(Date.parse(String(again?.['at'])));
-    expect(Date.parse(String(again?.['at'])) - Date.parse(String(takenAt))).toBeGreaterThan(9_900);
-    process.kill(dev.pid, 'SIGINT');
-    expect(await dev.exited()).toBe(0);
-  });
-});
-
 describe('cronlease dev that cannot start', () => {
   const fails = async (options: object, env?: NodeJS.ProcessEnv) => {
-    const dev = startDev(main, { instances: 1, ...NO_STORAGE, ...options }, env);
+    const dev = start({ instances: 1, ...NO_STORAGE, ...options }, env);
     const code = await dev.exited();
     expect(dev.events).toEqual([]);
     return { code, stderr: dev.stderr() };
@@ -361,7 +248,7 @@ describe('cronlease dev that cannot start', () => {
       // Another program on this machine may have the port already.
       server.once('error', resolve).listen(7071, '127.0.0.1', () => resolve(undefined));
     });
-    const dev = startDev(main, { app: appOf('basic'), instances: 2, port: undefined, ...NO_STORAGE }, QUIET);
+    const dev = start({ app: appOf('basic'), instances: 2, port: undefined, ...NO_STORAGE }, QUIET);
     const ports = (await dev.ready()).instances.map(({ port }) => port);
     server.close();
     const [first = 0] = ports;
@@ -375,10 +262,10 @@ describe('cronlease dev that cannot start', () => {
   it('says what to install when there is no Azurite', async () => {
     // Outside the repository no package is found.
     const elsewhere = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-'));
-    folders.push(elsewhere);
-    fs.cpSync(path.dirname(main), elsewhere, { recursive: true });
+    removeLater(elsewhere);
+    fs.cpSync(path.dirname(main()), elsewhere, { recursive: true });
     fs.writeFileSync(path.join(elsewhere, 'package.json'), '{"main":"main.js"}');
-    const dev = startDev(path.join(elsewhere, path.basename(main)), { app: elsewhere });
+    const dev = startDev(path.join(elsewhere, path.basename(main())), { app: elsewhere });
     expect(await dev.exited()).toBe(1);
     expect(dev.stderr()).toContain('npm install --save-dev azurite');
     expect(dev.stderr()).toContain('--storage');
@@ -394,7 +281,7 @@ describe('cronlease dev that cannot start', () => {
 
 describe('the embedded host', () => {
   it('serves HTTP, the Durable client, and an app that is CommonJS', async () => {
-    const dev = startDev(main, { app: appOf('basic'), instances: 1, inspect: true, ...NO_STORAGE }, QUIET);
+    const dev = start({ app: appOf('basic'), instances: 1, inspect: true, ...NO_STORAGE }, QUIET);
     const ready = await dev.ready();
     const echo = await fetchFrom(ready, '/api/echo/a%20b?q=1', { method: 'POST', body: 'text' });
     expect(await echo.json()).toMatchObject({
@@ -443,7 +330,7 @@ describe('the embedded host', () => {
   ] as const)('runs an app that is one bundle (%s) with no packages beside it', async (format, banner) => {
     const source = appOf('basic');
     const app = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-bundle-'));
-    folders.push(app);
+    removeLater(app);
     fs.cpSync(path.join(source, 'host.json'), path.join(app, 'host.json'));
     fs.writeFileSync(path.join(app, 'package.json'), '{"main":"app.*js"}');
     buildSync({
@@ -457,7 +344,7 @@ describe('the embedded host', () => {
       external: ['@azure/functions-core'],
       logLevel: 'error',
     });
-    const dev = startDev(main, { app, instances: 1, ...NO_STORAGE }, QUIET);
+    const dev = start({ app, instances: 1, ...NO_STORAGE }, QUIET);
     const ready = await dev.ready();
     const done = await run(ready, { input: { startedAt: 1 }, wait: true, instanceId: 'one' });
     expect(await done.json()).toEqual({ got: 1, instance: 'one' });
@@ -466,7 +353,7 @@ describe('the embedded host', () => {
   });
 
   it('runs an app of ES modules with hooks, and ends when an invocation takes too long', async () => {
-    const dev = startDev(main, { app: appOf('esm'), instances: 1, restart: false, ...NO_STORAGE });
+    const dev = start({ app: appOf('esm'), instances: 1, restart: false, ...NO_STORAGE });
     const ready = await dev.ready();
     const all = await fetchFrom(ready, '/things/all');
     expect([await all.text(), all.headers.get('x-hooks'), all.headers.get('set-cookie')]).toEqual([
@@ -482,20 +369,20 @@ describe('the embedded host', () => {
     await expect.poll(() => dev.stderr()).toContain('local-1 error throws: Error: handler broke');
     await expect(fetchFrom(ready, '/hangs')).rejects.toThrow();
     expect(await dev.event((one) => one.event === 'instanceExited')).toMatchObject({ reason: 'exit code 4' });
-    expect(dev.stderr()).toContain("Timeout value of 00:00:01 exceeded by function 'hangs'");
     process.kill(dev.pid, 'SIGTERM');
     expect(await dev.exited()).toBe(0);
+    expect(dev.stderr()).toContain("Timeout value of 00:00:01 exceeded by function 'hangs'");
   });
 });
 
 describe('cronlease dev --same-app', () => {
   it('runs several instances of one deployment, of which one fires the timer', async () => {
     const app = appOf('basic');
-    const dev = startDev(main, { app, instances: 1, sameApp: 2, ...NO_STORAGE }, { TICK_SCHEDULE: '* * * * * *' });
+    const dev = start({ app, instances: 1, sameApp: 2, ...NO_STORAGE }, { TICK_SCHEDULE: '* * * * * *' });
     const { instances } = await dev.ready();
     expect(instances.map((one) => one.deployment)).toEqual(['local-1.1', 'local-1.2']);
     const pids = (): number[] => dev.events.flatMap(({ event, pid }) => (event === 'ready' ? [] : [Number(pid)]));
-    await expect.poll(() => pids().length, { timeout: 20_000 }).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => pids().length).toBeGreaterThanOrEqual(3);
     expect(new Set(pids()).size).toBe(1);
     expect(instances.map(({ pid }) => pid)).toContain(pids()[0]);
   });

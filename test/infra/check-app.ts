@@ -66,7 +66,11 @@ const LEFT_OUT = new Map([
   ['CRONLEASE_ENVIRONMENT', 'is a name for people, which only they know'],
   ['CRONLEASE_ENVIRONMENT_COLOR', 'is chosen with that name'],
   ['CRONLEASE_DEV_SECRET', 'is for "cronlease dev", and keeps an app on Azure from starting'],
+  ['CRONLEASE_SHARDS', 'is for several accounts, and the templates make one'],
   ['CRONLEASE_MAX_CONCURRENT_RUNS', 'is a limit that only the handlers of an app can ask for'],
+  ['CRONLEASE_METRICS_JOBS', 'has a default for most apps'],
+  ['CRONLEASE_LOG_FORMAT', 'has a default for Application Insights, which shows lines as they are'],
+  ['REGION_NAME', 'is set by Azure'],
   ['WEBSITE_AUTH_ENABLED', 'is set by Azure'],
   ['AZURE_FUNCTIONS_ENVIRONMENT', 'is set by the host'],
   ['WEBSITE_SITE_NAME', 'is set by Azure'],
@@ -120,7 +124,7 @@ export const settings: Check = ({ templates }) =>
 export const presets: Check = ({ templates }) => {
   const main = templates.get('infra/main.bicep');
   const container = main?.variables.get('containerName');
-  const register = read('src/functions/register.ts');
+  const register = read('src/functions/coordinators.ts');
   const preset = (name: string): string =>
     `${Number(new RegExp(`'${name}', ([\\d_]+)`).exec(register)?.[1]?.replaceAll('_', '')) / 1000}s`;
   const wanted = new Map([

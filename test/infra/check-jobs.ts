@@ -63,11 +63,12 @@ function criteriaOf(rule: Node): Node[] {
 }
 
 /** What the lifecycle rule deletes, and of which kinds. */
-const SHORT_LIVED = '["cronlease/runs/","cronlease/requests/","cronlease/logs/","cronlease/audit/"]';
+const SHORT_LIVED =
+  '["cronlease/runs/","cronlease/requests/","cronlease/logs/","cronlease/audit/","cronlease/notices/"]';
 const KINDS = '["blockBlob","appendBlob"]';
 
 /**
- * One lifecycle rule, for the ledger, the logs and the audit trail alone, that waits for as long as the longest `keep`;
+ * One lifecycle rule, for the ledger, the logs, the notices and the audit trail alone, that waits for as long as the longest `keep`;
  * no versions; soft delete.
  */
 export const lifecycle: Check = (infra) => {

@@ -1,19 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Token } from '../../src/core/brand';
+import type { JobName, Token } from '../../src/core/brand';
 import type { Control } from '../../src/core/control';
 import { currentPause, NO_CONTROL } from '../../src/core/control';
-import type { Situation } from '../../src/core/decide/situation';
+import type { Decision, Situation } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
-import type { Stretch } from '../../src/core/fate';
+import type { Reason, Stretch } from '../../src/core/fate';
 import { actualTime } from '../../src/core/job';
 import type { JobSpec } from '../../src/core/job';
+import type { RequiredJobs } from '../../src/core/requires';
 import type { Row } from '../../src/core/row';
 import { decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
+import { runs } from '../support/runs';
 
 const START = Date.UTC(2026, 0, 1);
 const LOOK_AHEAD = 5_000;
+/** The most readings for one decision. */
+const READS = 2;
 
 /** One job's life without I/O: decisions are applied as the coordinator applies them. */
 class Life {
@@ -24,6 +28,7 @@ class Life {
   readonly ledger = new Map<number, string>();
   readonly manual: string[] = [];
   private runEnds: number | undefined;
+  readonly required = new Required();
 
   constructor(readonly job: JobSpec) {
     this.row = newRow(START, 0, job.scheduleHash);
@@ -41,19 +46,33 @@ class Life {
       itemsLimitMs: 0,
       now: this.now,
       record: 'unread',
+      required: this.job.requires.length === 0 ? undefined : this.required.known(),
       lookAheadMs: LOOK_AHEAD,
       sweepIntervalMs: 60_000,
     };
   }
 
-  /** One look; a claim starts a run that takes `duration`. */
-  look(duration: number): void {
+  /** Decides on the free row, and reads the ledger of the required job as often as the decision asks for it. */
+  private decideFree(): Decision {
+    let decision = decide(this.situation('available'));
+    // A reading down to a newer due time may show a change, after which an older due time needs a reading of its own.
+    for (let reads = 0; decision.kind === 'readRequired' && reads < READS; reads += 1) {
+      expect(decision.jobs).toEqual(this.job.requires);
+      this.required.read(decision.since, this.situation('available').listedAt);
+      decision = decide(this.situation('available'));
+    }
+    return decision;
+  }
+
+  /** One check; a claim starts a run that takes `duration`. */
+  check(duration: number): void {
     this.settleIfOver();
     if (this.runEnds !== undefined) {
       expect(['nothing', 'wait']).toContain(decide(this.situation('held')).kind);
       return;
     }
-    const decision = decide(this.situation('available'));
+    const decision = this.decideFree();
+    expect(decision.kind).not.toBe('readRequired');
     if (decision.kind === 'record') this.write(decision.row);
     if (decision.kind !== 'claim') return;
     const { claim } = decision;
@@ -66,7 +85,10 @@ class Life {
     });
     this.row = { ...this.row, token: (this.row.token + 1) as Token };
     if (claim.trigger === 'manual') this.manual.push(key);
-    else this.decided(scheduledFor, 'ran');
+    else {
+      expect(this.isMet(scheduledFor), `${new Date(scheduledFor).toISOString()} ran too early`).toBe(true);
+      this.decided(scheduledFor, 'ran');
+    }
     const due = claim.trigger === 'manual' ? this.now : actualTime(this.job, scheduledFor);
     this.runEnds = Math.max(this.now, due) + duration;
   }
@@ -97,10 +119,32 @@ class Life {
     let count = 0;
     while (at !== undefined && at <= stretch.through) {
       this.decided(at, stretch.fate);
+      this.checkWait(at, stretch.reason);
       count += 1;
       at = this.job.timetable.next(at);
     }
     expect(count).toBe(stretch.count);
+  }
+
+  /** Whether the required job has a success that was due after the previous due time. */
+  private isMet(at: number, by = Infinity): boolean {
+    if (this.job.requires.length === 0) return true;
+    return this.required.newestBy(by) > (this.job.timetable.previous(at) ?? -Infinity);
+  }
+
+  /** While a due time waits, it expires by `requireWithin` or by its window, and by nothing else. */
+  private checkWait(at: number, reason: Reason): void {
+    if (reason === 'requirementNotMet') {
+      const until = actualTime(this.job, at) + this.job.requireWithinMs;
+      // A listing's Date is cut to whole seconds: one that reads as the last second may come just before a success at
+      // the beginning of that second.
+      const isMet = this.isMet(at, until - 1_000 - 1);
+      expect(isMet, `${new Date(at).toISOString()} expired although it could run`).toBe(false);
+      expect(this.now).toBeGreaterThanOrEqual(until);
+      return;
+    }
+    const waits = ['overlapSkip', 'overlapNewer', 'catchUpLatest', 'catchUpNone'].includes(reason);
+    if (waits) expect(this.isMet(at), `${new Date(at).toISOString()} got ${reason} while it waited`).toBe(true);
   }
 
   private decided(at: number, fate: string): void {
@@ -113,8 +157,49 @@ class Life {
     // Faster than any of the schedules, so that a backlog of `all` drains.
     for (let step = 0; step < 8_000; step += 1) {
       this.now += 50;
-      this.look(0);
+      this.check(0);
     }
+  }
+}
+
+/** The job that another one requires: what succeeded, and what is known of it. */
+class Required {
+  private readonly successes: { readonly due: number; readonly at: number }[] = [];
+  /** The listings are old: nobody sees that it has succeeded since. */
+  isHidden = false;
+  private version = 0;
+  private readVersion = -1;
+  private succeeded = -Infinity;
+  private readTo = Infinity;
+  private readAt = -Infinity;
+
+  succeed(due: number, at: number): void {
+    this.successes.push({ due, at });
+    this.version += 1;
+  }
+
+  /** The newest due time that had succeeded by then. */
+  newestBy(by: number): number {
+    return Math.max(-Infinity, ...this.successes.filter(({ at }) => at <= by).map(({ due }) => due));
+  }
+
+  known(): RequiredJobs {
+    const known = {
+      succeeded: this.succeeded === -Infinity ? undefined : this.succeeded,
+      ...{ readTo: this.readTo, readAt: this.readAt },
+      isStale: !this.isHidden && this.readVersion !== this.version,
+      isBusy: this.version % 2 === 1,
+    };
+    return new Map([['required' as JobName, known]]);
+  }
+
+  read(since: number, listedAt: number): void {
+    const newest = this.newestBy(Infinity);
+    this.succeeded = newest > since ? newest : this.succeeded;
+    this.readTo = this.readVersion === this.version ? Math.min(this.readTo, since) : since;
+    this.readAt = listedAt;
+    this.readVersion = this.version;
+    this.isHidden = false;
   }
 }
 
@@ -125,6 +210,17 @@ const settings = fc.record({
   overlap: fc.constantFrom('skip', 'queue', 'cancel'),
   catchUpWindowMs: fc.constantFrom(60_000, 600_000, 3_600_000),
   offsetMs: fc.constantFrom(0, 7_000),
+  ...{ requires: fc.constant([]), requireWithinMs: fc.constant(0) },
+});
+
+/** Of a job that requires another one. Its waits end while the job rests. */
+const requiring = fc.record({
+  catchUp: fc.constantFrom('latest', 'all', 'none'),
+  overlap: fc.constantFrom('skip', 'queue'),
+  catchUpWindowMs: fc.constantFrom(60_000, 600_000, 3_600_000),
+  offsetMs: fc.constantFrom(0, 7_000),
+  requires: fc.constant(['required' as JobName]),
+  requireWithinMs: fc.constantFrom(5_000, 50_000, 200_000),
 });
 
 function resumed(pauses: Control['pauses'], now: number): Control['pauses'] {
@@ -135,7 +231,7 @@ const step = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      kind: fc.constant('look' as const),
+      kind: fc.constant('check' as const),
       after: fc.integer({ min: 10, max: 20_000 }),
       duration: fc.integer({ min: 0, max: 90_000 }),
     }),
@@ -154,23 +250,78 @@ const step = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constant({ kind: 'resume' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'request' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('succeed' as const), late: fc.integer({ min: 0, max: 300_000 }) }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'hide' as const }) },
 );
+
+describe('a job that requires another one', () => {
+  it('runs each due time that the other one lets run in time, however often both are late', () => {
+    const late = fc.integer({ min: 0, max: 600_000 });
+    fc.assert(
+      fc.property(fc.array(late, { minLength: 1, maxLength: 20 }), requiring, (delays, chosen) => {
+        // Both are due each minute, and the required job takes `delay` each time.
+        const job = jobSpec('a', '* * * * *', { ...chosen, catchUpWindowMs: 3_600_000, requireWithinMs: 1_200_000 });
+        const life = new Life({ ...job, catchUp: 'all' });
+        const ends = delays.map((delay, index) => START + (index + 1) * 60_000 + delay);
+        const last = Math.max(...ends) + 60_000;
+        for (let succeeded = 0; life.now < last; life.now += 500) {
+          while (succeeded < ends.length && (ends[succeeded] ?? 0) <= life.now) {
+            succeeded += 1;
+            life.required.succeed(START + succeeded * 60_000, life.now);
+          }
+          life.check(0);
+        }
+        for (let index = 1; index <= delays.length; index += 1) {
+          expect(life.ledger.get(START + index * 60_000)).toBe('ran');
+        }
+      }),
+      { numRuns: runs(40) },
+    );
+  });
+
+  it('expires no due time that could run, however old the listings of the required job are', () => {
+    const within = 120_000;
+    const job = jobSpec('a', '*/7 * * * *', { requires: ['required' as JobName], requireWithinMs: within });
+    const due = START + 7 * 60_000;
+    const second = fc.integer({ min: 0, max: 140 });
+    fc.assert(
+      fc.property(second, second, second, (hidden, more, between) => {
+        const life = new Life(job);
+        const succeeds = Math.min(140, hidden + more);
+        for (let at = 0; at <= 140; at += 1) {
+          life.now = due + at * 1000;
+          if (at === hidden) life.required.isHidden = true;
+          if (at === succeeds && at < 140) life.required.succeed(due, life.now);
+          // Most checks come before the success, and the next one long after it.
+          if (at < hidden || at > succeeds + between || at === 140) life.check(0);
+        }
+        const fate = life.ledger.get(due);
+        if (succeeds * 1000 < within - 1000) expect(fate).toBe('ran');
+        if (succeeds === 140) expect(fate).toBe('expired');
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+});
 
 describe('decide', () => {
   it('gives every due time exactly one fate, whatever happens, and never moves the cursor back', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...schedules),
-        settings,
+        fc.oneof({ weight: 2, arbitrary: settings }, { weight: 1, arbitrary: requiring }),
         fc.array(step, { maxLength: 60 }),
         (schedule, chosen, steps) => {
           const life = new Life(jobSpec('a', schedule, chosen));
           let requests = 0;
           for (const taken of steps) {
             switch (taken.kind) {
-              case 'look':
+              case 'check':
                 life.now += taken.after;
-                life.look(taken.duration);
+                life.check(taken.duration);
                 break;
               case 'away':
                 life.now += taken.after;
@@ -187,6 +338,12 @@ describe('decide', () => {
                   ...life.control,
                   pauses: resumed(life.control.pauses, life.now),
                 };
+                break;
+              case 'succeed':
+                life.required.succeed(life.now - taken.late, life.now);
+                break;
+              case 'hide':
+                life.required.isHidden = true;
                 break;
               case 'request':
                 requests += 1;
@@ -215,7 +372,7 @@ describe('decide', () => {
           }
         },
       ),
-      { numRuns: 120 },
+      { numRuns: runs(100) },
     );
   });
 

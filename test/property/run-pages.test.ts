@@ -9,12 +9,13 @@ import type { ListedRun, PagedJob, PageStart, RunFilter } from '../../src/operat
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
+import { runs } from '../support/runs';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
 const ANY: RunFilter = {
   ...{ outcomes: undefined, since: undefined, until: undefined },
-  ...{ trigger: undefined, actor: undefined, channel: undefined },
+  ...{ trigger: undefined, actor: undefined, channel: undefined, note: undefined },
 };
 
 interface Written {
@@ -42,7 +43,7 @@ async function ledger(
   const jobs = names.map((job): PagedJob => {
     const cursor = Math.max(...written.filter((one) => one.job === job).map(({ time }) => time));
     const row = { ...newRow(T0, 1, 'hash'), cursor };
-    return { name: job as JobName, spec: jobSpec(job, '@every 1m'), row, isRunning: false, isUnreadable: false };
+    return { name: job as JobName, spec: jobSpec(job, '@every 1m'), row, current: undefined, isUnreadable: false };
   });
   return { store, jobs, listings };
 }
@@ -127,7 +128,7 @@ describe('a page of runs', () => {
           .map(({ job, time }) => `${job} ${String((time - T0) / MINUTE)}`);
         expect(found.map(brief)).toEqual(expected);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

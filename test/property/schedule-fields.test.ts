@@ -6,6 +6,7 @@ import { parseCron } from '../../src/core/schedule/cron';
 import { parseSchedule } from '../../src/core/schedule/parse';
 import { nextWall, previousWall } from '../../src/core/schedule/wall';
 import { zoneOf } from '../../src/core/schedule/zone';
+import { runs } from '../support/runs';
 
 /** A field's list of values, ranges and steps in which no value comes twice, since cron-parser refuses that. */
 function field(min: number, max: number): fc.Arbitrary<string> {
@@ -61,7 +62,7 @@ describe('matching, against cron-parser going through UTC', () => {
           expect([after, before]).toEqual([forwards.next().getTime() / 1000, backwards.prev().getTime() / 1000]);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -74,7 +75,7 @@ describe('matching, against cron-parser going through UTC', () => {
         if (parsed(text, 0) !== undefined) return;
         expect(() => parseCron(text)).toThrow();
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 });
@@ -124,7 +125,7 @@ describe('next and previous', () => {
           skipped = all.next(skipped) ?? due;
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });

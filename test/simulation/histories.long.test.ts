@@ -1,9 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { everydayHistories, failuresOf, longHistories, PLAYED_MIXES } from './share';
+import { describe } from 'vitest';
+import { everydayHistories, longHistories, testHistories } from './share';
 
 describe('every further history of simulated faults', () => {
-  it.each(PLAYED_MIXES)('keeps the promises, in the mix %s', { timeout: 900_000 }, async (mix) => {
-    const range = { first: 1 + everydayHistories(mix), histories: longHistories(mix) };
-    expect(await failuresOf(mix, range)).toEqual([]);
-  });
+  testHistories((mix) => ({ first: 1 + everydayHistories(mix), histories: longHistories(mix) }));
 });

@@ -15,6 +15,7 @@ export interface Note {
   readonly token: number;
   readonly pid: number;
   readonly at: number;
+  readonly traceparent?: string;
   /** Of an item. */
   readonly index?: number;
 }
@@ -26,11 +27,19 @@ export interface CoordinatedApp {
   notes(): Note[];
 }
 
-/** A function app with the handlers of `app/coordinated` and these jobs, in a folder of its own. */
-export function coordinatedApp(jobs: Readonly<Record<string, unknown>>): CoordinatedApp {
+/**
+ * A function app with the handlers of `app/coordinated` and these jobs, in a folder of its own.
+ *
+ * @param exports whether it can export metrics and traces
+ * @param program `runner`: a program that needs no Functions host
+ */
+export function coordinatedApp(
+  jobs: Readonly<Record<string, unknown>>,
+  { exports = false, program = 'app' }: { readonly exports?: boolean; readonly program?: 'app' | 'runner' } = {},
+): CoordinatedApp {
   const folder = scratchFolder('coordinated');
   buildSync({
-    entryPoints: [path.join(root, 'test/support/app/coordinated/app.ts')],
+    entryPoints: [path.join(root, `test/support/app/coordinated/${program}.ts`)],
     outfile: path.join(folder, 'app.js'),
     bundle: true,
     minify: true,
@@ -38,7 +47,10 @@ export function coordinatedApp(jobs: Readonly<Record<string, unknown>>): Coordin
     platform: 'node',
     format: 'cjs',
     // The files of the dashboard exist in a build alone, and no test opens it here.
-    external: ['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],
+    external: [
+      ...['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],
+      ...(exports ? [] : ['*/opentelemetry.js']),
+    ],
     logLevel: 'warning',
   });
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));

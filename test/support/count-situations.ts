@@ -2,11 +2,14 @@ import { setTimeout } from 'node:timers/promises';
 import type { JobSpec } from '../../src/core/job';
 import type { CallKind } from '../../src/core/storage-call';
 import { CALL_KINDS } from '../../src/core/storage-call';
+import { NOTICE_TOPICS } from '../../src/core/notify';
 import { defineFanOut } from '../../src/handler/define-fan-out';
+import { NonRetryableError } from '../../src/handler/handler';
 import type { CountedSituation } from '../../src/operator/cost/situation';
 import type { CountedCall, CountedDeployment } from './counted-deployment';
 import { countedDeployment } from './counted-deployment';
 import { jobSpec } from './job';
+import { fakeReceiver } from './receivers';
 
 /** What was counted of one situation. */
 interface Counted {
@@ -26,8 +29,9 @@ const ITEMS = 10;
 export async function countSituations(connectionString: string): Promise<CountedTable> {
   const play = (name: string, jobs: readonly JobSpec[], options: Partial<Parameters<typeof countedDeployment>[0]>) =>
     countedDeployment({ connectionString, name, container: options.container ?? 'count', jobs, ...options });
-  const [idle, run, lost, renewed, takenOver, few, many] = await Promise.all([
+  const [idle, notices, run, lost, renewed, takenOver, few, many] = await Promise.all([
     countIdle(play),
+    countNotices(play),
     countRun(play),
     countLost(play),
     countRenewed(play),
@@ -36,7 +40,7 @@ export async function countSituations(connectionString: string): Promise<Counted
     countFanOut(play, 2 * ITEMS),
   ]);
   const item = each(minus(many, few), ITEMS);
-  return { ...idle, ...run, lost, renewed, takenOver, fannedOut: minus(few, times(item, ITEMS)), item };
+  return { ...idle, ...notices, ...run, lost, renewed, takenOver, fannedOut: minus(few, times(item, ITEMS)), item };
 }
 
 type Play = (
@@ -63,7 +67,42 @@ async function countIdle(play: Play): Promise<Pick<CountedTable, 'idleTick' | 's
   return { idleTick, sweep: tally(often.calls), presence: tally(presence) };
 }
 
-/** A due time of a job that the same deployment has run before, and the look that finds its end. */
+/** What a job that notifies adds to a sweep, and to its first run that fails. */
+async function countNotices(play: Play): Promise<Pick<CountedTable, 'noticeSweep' | 'notice'>> {
+  const notify = { to: ['ops'], on: NOTICE_TOPICS, after: 1, remindMs: undefined };
+  const playBoth = (settings: Partial<JobSpec>, container: string) =>
+    Promise.all([countSweep(play, settings, container), countFailure(play, settings, container)]);
+  const [told, silent] = await Promise.all([playBoth({ notify }, 'count-told'), playBoth({}, 'count-silent')]);
+  return { noticeSweep: minus(told[0], silent[0]), notice: minus(told[1], silent[1]) };
+}
+
+async function countSweep(play: Play, settings: Partial<JobSpec>, container: string): Promise<Counted> {
+  const jobs = [jobSpec('idle', '0 0 1 1 *', settings)];
+  const often = play('often', jobs, { container: `${container}-sweep`, sweepIntervalMs: 1_000 });
+  await often.tick(Date.now() + 1_000);
+  await setTimeout(1_100);
+  often.calls.length = 0;
+  await often.tick(Date.now() + 1_000);
+  return tally(often.calls);
+}
+
+async function countFailure(play: Play, settings: Partial<JobSpec>, container: string): Promise<Counted> {
+  const due = dueIn(14_000);
+  const job = jobSpec('once', `@at ${new Date(due).toISOString()}`, { leaseMs: 60_000, ...settings });
+  const one = play('one', [job], {
+    ...{ container, receiver: fakeReceiver() },
+    handler: {
+      run: () => {
+        throw new NonRetryableError('no');
+      },
+    },
+  });
+  await firstSight(one);
+  await one.tick(due + 1_000);
+  return tally(one.calls.filter(isOfRun));
+}
+
+/** A due time of a job that the same deployment has run before, and the check that finds its end. */
 async function countRun(play: Play): Promise<Pick<CountedTable, 'dueTick' | 'won' | 'settled'>> {
   const due = dueIn(14_000);
   let started = 0;
@@ -83,7 +122,7 @@ async function countRun(play: Play): Promise<Pick<CountedTable, 'dueTick' | 'won
   };
 }
 
-/** The other deployment acquires the lease between this one's look and its call. */
+/** The other deployment acquires the lease between this one's check and its call. */
 async function countLost(play: Play): Promise<Counted> {
   const due = dueIn(14_000);
   const job = jobSpec('once', `@at ${new Date(due).toISOString()}`, { leaseMs: 60_000 });

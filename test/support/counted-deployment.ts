@@ -6,6 +6,7 @@ import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator
 import { Health } from '../../src/coordinator/coordinator';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
+import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { JobSpec } from '../../src/core/job';
 import type { CallKind } from '../../src/core/storage-call';
 import type { FanOutHandler } from '../../src/handler/define-fan-out';
@@ -15,6 +16,7 @@ import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
 import { playOrchestration } from './orchestrations';
+import type { FakeReceiver } from './receivers';
 
 /** A request to storage, by what it asks for. */
 export interface CountedCall {
@@ -46,6 +48,8 @@ interface CountedOptions {
   readonly sweepIntervalMs?: number;
   /** Whether it writes its presence. */
   readonly isPresent?: boolean;
+  /** Sends its notices. */
+  readonly receiver?: FakeReceiver;
   /** Waits before a call is sent. */
   readonly before?: (kind: CallKind) => Promise<void> | undefined;
 }
@@ -100,10 +104,12 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
-    handOvers: new Map(),
+    handOvers: new HandOvers(),
     ended: new Map(),
+    sends: new Set(),
     stopping: false,
   };
+  if (options.receiver !== undefined) Object.assign(coordinator, { outlet: options.receiver.outlet(coordinator) });
   const runs: Promise<unknown>[] = [];
   const ticker = createTicker(coordinator);
   const activities: AttemptInput[] = [];

@@ -9,6 +9,7 @@ import { buildDashboard } from '../../scripts/dashboard.mjs';
 import { accessWithKeys, keyOfRole } from './manage';
 import { ABILITIES, encodePresence } from '../../src/core/presence';
 import type { Role } from '../../src/manage/roles';
+import { coordinatorsOf } from './coordinators';
 import type { RivalTicks, SimulationOptions } from './rival-ticks';
 import { rivalTicks } from './rival-ticks';
 
@@ -47,11 +48,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
     await sim.store.writePresence(deployment, presence(sim, options.revision ?? 0), undefined);
   }
   const handler = manageHandler({
-    coordinator: () => {
-      const [instance] = sim.instances;
-      if (instance === undefined) throw new Error('there is no instance');
-      return instance.coordinator;
-    },
+    coordinators: () => coordinatorsOf(sim.instances[0]?.coordinator),
     isReady: () => Promise.resolve(true),
     access: accessWithKeys(),
     environment: options.environment,

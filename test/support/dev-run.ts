@@ -51,7 +51,7 @@ export function isRunning(pid: number): boolean {
   return !(process.platform === 'linux' && /\) Z/.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')));
 }
 
-export async function allGone(pids: readonly number[], withinMs = 20_000): Promise<void> {
+export async function allGone(pids: readonly number[], withinMs = 60_000): Promise<void> {
   await vi.waitFor(() => expect(pids.filter(isRunning)).toEqual([]), { timeout: withinMs, interval: 20 });
 }
 
@@ -82,7 +82,8 @@ export function startDev(
       resolve(signal ?? code ?? -1);
     });
   });
-  const event: DevRun['event'] = (is, withinMs = 60_000) =>
+  // A start takes a minute on a machine that does much else.
+  const event: DevRun['event'] = (is, withinMs = 110_000) =>
     vi.waitFor(
       () => {
         const found = events.find(is);

@@ -5,7 +5,7 @@ import type { ElectionEvent } from '../../src/election/candidate';
 import type { Elector } from '../../src/election/elector';
 import { createElector } from '../../src/election/elector';
 import type { Leadership } from '../../src/election/leadership';
-import type { ElectionSettings, LeaderElectionOptions } from '../../src/election/options';
+import type { CampaignOptions, ElectionSettings, LeaderElectionOptions } from '../../src/election/options';
 import { checkOptions } from '../../src/election/options';
 import type { ElectionRow } from '../../src/election/row';
 import { decodeElectionRow } from '../../src/election/row';
@@ -39,7 +39,7 @@ export interface Candidate {
 export interface ElectionWorld {
   readonly clock: SettableClock;
   readonly service: MemoryService;
-  candidate(id: string, changes?: Partial<LeaderElectionOptions>): Candidate;
+  candidate(id: string, changes?: Partial<CampaignOptions>): Candidate;
   row(): Promise<ElectionRow>;
   /** Waits for a promise, for a second of the settable clock or for `withinMs`. */
   settled<T>(work: Promise<T>, withinMs?: number): Promise<T>;
@@ -127,7 +127,7 @@ export function electionWorld(options: { latencyMs?: number; random?: () => numb
   };
 }
 
-function settingsOf(id: string, terms: Leadership[], changes: Partial<LeaderElectionOptions>): ElectionSettings {
+function settingsOf(id: string, terms: Leadership[], changes: Partial<CampaignOptions>): ElectionSettings {
   const { task = (leadership: Leadership) => aborted(leadership.signal) } = changes;
   const options: LeaderElectionOptions = {
     ...OPTIONS,
@@ -150,11 +150,11 @@ function never(): never {
 export const LEASES = { least: 15_000, most: 60_000 };
 
 /** The settings of every election. No call reaches its container. */
-export const OPTIONS: LeaderElectionOptions = {
+export const OPTIONS = {
   container: { url: '', create: never, getBlockBlobClient: never },
   name: NAME,
   task: () => undefined,
-};
+} satisfies LeaderElectionOptions;
 
 /** A task that only waits for its end. */
 export function aborted(signal: AbortSignal): Promise<void> {

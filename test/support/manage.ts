@@ -74,6 +74,7 @@ export function manageBench(
     version: '1.2.3',
     environment: undefined,
     sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
+    metricsJobs: 100,
     isReady: () => Promise.resolve(true),
   };
   const manage = createManage(desk);
@@ -127,5 +128,6 @@ function requestOf(
 }
 
 function answered({ status, headers, body = '' }: ManageAnswer): Answered {
-  return { status, headers, text: body, json: body === '' ? undefined : (JSON.parse(body) as unknown) };
+  const isJson = body !== '' && headers['content-type']?.includes('json') === true;
+  return { status, headers, text: body, json: isJson ? (JSON.parse(body) as unknown) : undefined };
 }

@@ -13,13 +13,16 @@ import { runAttempt } from '../../src/coordinator/attempt/attempt';
 import type { Coordinator, Hub, Report, Settings } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { drain } from '../../src/coordinator/drain';
+import type { Outlet } from '../../src/coordinator/outlet';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
 import type { FanOutHandler } from '../../src/handler/define-fan-out';
 import { createSlots } from '../../src/coordinator/slots';
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
+import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { Poked } from '../../src/core/poked';
+import type { Place } from '../../src/core/shards';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import type { MemoryService } from '../../src/stores/memory/store';
@@ -37,6 +40,8 @@ export interface SimulationOptions {
   readonly fanOut?: Readonly<Record<string, (on: Instance) => FanOutHandler>>;
   readonly deployments?: number;
   readonly start?: number;
+  /** The clock of another simulation, of another account. */
+  readonly clock?: SettableClock;
   readonly revision?: number;
   readonly sweepIntervalMs?: number;
   /** Other settings of every instance. */
@@ -49,6 +54,8 @@ export interface SimulationOptions {
   readonly ticksEarlyMs?: number;
   /** The random numbers of all instances. Default: 0.5 each time. */
   readonly random?: () => number;
+  /** The sender of each instance, if it sends notices. */
+  readonly outlet?: (process: Pick<Coordinator, 'store' | 'clock' | 'deployment'>) => Outlet;
   /** Whether the tick timers of all instances are dead, so that only pokes tick. */
   readonly timersDead?: boolean;
 }
@@ -97,7 +104,10 @@ export interface RivalTicks {
   /** A handle for the test itself. */
   readonly store: LeaseStore & LeaseBreaking;
   readonly service: MemoryService;
-  startInstance(deployment: string, changes?: { jobs?: readonly JobSpec[]; revision?: number }): Instance;
+  startInstance(
+    deployment: string,
+    changes?: { jobs?: readonly JobSpec[]; revision?: number; place?: Place },
+  ): Instance;
   row(job: string): Promise<Row>;
   records(job: string): Promise<LedgerRecord[]>;
   control(job: string, change: (control: Control) => Control): Promise<void>;
@@ -108,7 +118,7 @@ const TICK_OFFSET_MS = 10_000;
 
 /** Several deployments over one in-memory store, on one clock that the test moves. */
 export function rivalTicks(options: SimulationOptions): RivalTicks {
-  const clock = settableClock(options.start ?? Date.UTC(2026, 0, 1, 0, 0, 0));
+  const clock = options.clock ?? settableClock(options.start ?? Date.UTC(2026, 0, 1, 0, 0, 0));
   const service = memoryService(clock);
   const store = service.open();
   const calls: Call[] = [];
@@ -145,8 +155,19 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
         return options.handler?.(context, instance);
       },
     };
+    const ownStore = storeOf(
+      service.open(),
+      life,
+      counted,
+      (delay) => sleep(instanceClock, delay),
+      options.latencyMs ?? 0,
+    );
     const coordinator: Coordinator = {
-      store: storeOf(service.open(), life, counted, (delay) => sleep(instanceClock, delay), options.latencyMs ?? 0),
+      store: ownStore,
+      ...(options.outlet !== undefined && {
+        outlet: options.outlet({ store: ownStore, clock: instanceClock, deployment }),
+        sends: new Set(),
+      }),
       clock: instanceClock,
       serviceTime: serviceTime(instanceClock),
       random: options.random ?? (() => 0.5),
@@ -155,6 +176,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
         return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
       },
       deployment,
+      ...(changes.place !== undefined && { place: changes.place }),
       revision: changes.revision ?? options.revision ?? 0,
       jobs: new Map(
         specs.map((spec) => [
@@ -178,7 +200,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       health: new Health(),
       running: new Set(),
       ticks: new Set(),
-      handOvers: new Map(),
+      handOvers: new HandOvers(),
       ended: new Map(),
       stopping: false,
     };

@@ -1,12 +1,14 @@
 // Gives a run of the tests two folders, and removes them with the run: one as the temporary directory of the tests and
 // their processes, and one inside the repository for programs that must find its packages.
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { removeWithThisProcess } from '../../scripts/remove-with-process.mjs';
 
 export default function setup() {
   const outside = mkdtempSync(path.join(tmpdir(), 'cronlease-test-'));
+  // PostgreSQL refuses to run as root, and then runs as a user who must come through to its own folder.
+  chmodSync(outside, 0o711);
   const parent = path.join(import.meta.dirname, '../../.tmp');
   mkdirSync(parent, { recursive: true });
   const inside = mkdtempSync(path.join(parent, 'test-'));

@@ -13,6 +13,7 @@ import { plotRanges } from '../../bench/report/plot';
 import { readSitting, writeReport, writeResults } from '../../bench/report/publish';
 import { callsTable, loadTables, markdownTable } from '../../bench/report/tables';
 import type { Sitting } from '../../bench/kept';
+import { joined } from '../../bench/kept';
 
 function result(more: Partial<Result> = {}): Result {
   return {
@@ -131,6 +132,21 @@ describe('plots', () => {
     expect(p99).toBeGreaterThan(p50);
     expect(max - p99).toBeCloseTo(p99 - p50, 5);
   });
+
+  it('begin their scale where the caller says, and end it at the power of ten above the longest time', () => {
+    const svg = plotRanges('times', [{ ...ranges[0], label: 'a', p50: 5_000, p99: 9_000, max: 17_000, own: true }], {
+      caption: 'how <long>',
+      leastMs: 100,
+    });
+    expect([...svg.matchAll(/text-anchor="middle">([^<]+)</g)].map(([, label]) => label)).toEqual([
+      '100 ms',
+      '1 s',
+      '10 s',
+      '100 s',
+    ]);
+    expect(svg).toContain('how &lt;long&gt;');
+    expect(svg).not.toContain('lateness');
+  });
 });
 
 describe('the page', () => {
@@ -168,6 +184,41 @@ describe('the page', () => {
     expect(readFileSync(path.join(folder, 'performance.md'), 'utf8')).toContain(
       '**These figures are provisional.** Other programs used up to 40 % of the machine',
     );
+  });
+
+  it('keeps the tables of an earlier sitting that a later one has not measured, each with its own commit', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'bench-'));
+    const machine = { ...sitting.machine, commit: 'abcdefabcd', at: '2026-11-23T03:00:00Z' };
+    const nothing = { leftOut: [], results: [], kills: [], idles: [], failures: [] };
+    const profile = { title: 'CPU of cronlease by part', header: ['part', 'ms a run'], rows: [['storage SDK', '2.0']] };
+    const later = { ...nothing, machine, results: [result({ load: '1/s' }), result({ runs: 7 })] };
+    const last = { ...nothing, machine: { ...machine, commit: '1111111111' }, profile };
+    const all = joined(joined(sitting, later), last);
+    expect(all.results.map(({ load, skewMs, runs }) => [load, skewMs, runs])).toEqual([
+      ...[
+        ['1/s', 0, 100],
+        ['100/s', 0, 7],
+        ['1000/min', 0, 100],
+        ['100/s', 150, 100],
+      ],
+    ]);
+    expect([all.failures, all.kills]).toEqual([[], sitting.kills]);
+    writeResults(all, folder);
+    expect(readSitting(folder)).toEqual(all);
+    await writeReport(all, folder);
+    const page = readFileSync(path.join(folder, 'performance.md'), 'utf8');
+    const commits = page
+      .split(/^## /m)
+      .map((section) => [section.split('\n')[0], /^Commit `(\w+)`/m.exec(section)?.[1]]);
+    expect(commits.filter(([, commit]) => commit !== undefined)).toEqual([
+      ['1 job each second', 'abcdefabcd'],
+      ['100 jobs each second', 'abcdefabcd'],
+      ['1,000 jobs in the same minute', '0123456789'],
+      ['100 jobs each second, clocks 150 ms apart', '0123456789'],
+      ['A killed worker', '0123456789'],
+      ['Nothing due', '0123456789'],
+      ['Where the CPU goes', '1111111111'],
+    ]);
   });
 
   it('keeps a lateness of no starts as none', () => {

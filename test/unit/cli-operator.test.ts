@@ -254,7 +254,11 @@ describe('run', () => {
       'a-20260101T000020Z-m-one',
     ]);
     await requestRun(sim.store, job, { id: 'three' });
-    expect((await controlOf(sim)).requests).toEqual([{ number: 3, id: 'three', time: T0 + 140_000 }]);
+    expect((await controlOf(sim)).requests).toMatchObject([
+      { taken: true },
+      { taken: true },
+      { number: 3, id: 'three', time: T0 + 140_000 },
+    ]);
     await sim.control('a', (control) => ({ ...control, requests: [] }));
     await requestRun(sim.store, job, { id: 'four' });
     expect((await controlOf(sim)).requests).toMatchObject([{ number: 3, id: 'four' }]);

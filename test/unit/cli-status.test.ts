@@ -112,16 +112,27 @@ const lineOf = (name: string, overview: Overview = OVERVIEW, changes: Partial<St
   lines(overview, changes).find((line) => line.startsWith(name)) ?? '';
 
 describe('the table of status', () => {
+  it('shows that a running job is one of more runs than its group has places', () => {
+    const detail = 'one of 4 runs of group "db", 3 at a time';
+    const jobs = [job('grouped', { state: 'running', detail, currentRun: current(1) })];
+    expect(lines({ ...OVERVIEW, jobs })).toContain(`  ${detail}`);
+  });
+
   it('shows each job with its state, last outcomes, last run and next due time', () => {
     expect(lines()[0]).toBe('10 jobs  1 quarantined  1 overdue  2 failing  1 retrying  1 running  1 waiting');
     expect(lines()[1]).toBe('3 idle  1 paused  1 disabled  2026-11-22T03:00:00Z');
     const wide = { width: 120 };
     expect(lineOf('JOB', OVERVIEW, wide)).toMatch(/^JOB +STATE +OUTCOMES +LAST RUN +TOOK +LATE +NEXT +TAGS$/);
     expect(lineOf('invoice', OVERVIEW, wide)).toMatch(
-      /^invoice-export-north-europe  overdue      ✓{14}✗{6}  failed 20m ago +1m20s  40ms  in 4m    billing,eu$/,
+      /^invoice-export-north-europe  overdue      ✓{14}✗{6}  failed 20m ago +1m20s  40ms  in 4m   billing,eu$/,
     );
     expect(lineOf('storage-report')).toMatch(/running 2m   ✓✓✓> +succeeded 5m ago +1\.2s  in 4m$/);
-    expect(lineOf('purge')).toMatch(/waiting .* due 30s$/);
+    expect(lineOf('purge')).toMatch(/waiting 30s .* in 4m$/);
+    const unclaimed = job('late', { state: 'overdue', overdueSince: at(-60), dueSince: at(-90), failures: 1 });
+    const [, , heading, row, detail] = lines({ ...OVERVIEW, jobs: [unclaimed] });
+    expect(heading).toMatch(/NEXT$/);
+    expect(row).toMatch(/overdue .* in 4m$/);
+    expect(detail).toBe('  overdue for 1 h, due for 1 h 30 min and not claimed');
     expect(lineOf('monthly')).toMatch(/idle +- +in 9d$/);
   });
 
@@ -165,7 +176,8 @@ describe('the table of status', () => {
     expect(heading(100)).toContain('LATE');
     expect(heading(80)).toMatch(/^JOB +STATE +OUTCOMES +LAST RUN +TOOK +NEXT$/);
     expect(lineOf('invoice')).toMatch(/^invoice\S*…\S*-europe  overdue +✓+✗{6}  /);
-    expect(heading(40)).toMatch(/^JOB +STATE +LAST RUN$/);
+    expect(heading(40)).toMatch(/^JOB +STATE +LAST RUN +NEXT$/);
+    expect(heading(36)).toMatch(/^JOB +STATE +LAST RUN$/);
   });
 
   it('counts the cells that a character takes, and shows no control characters', () => {
@@ -189,7 +201,12 @@ describe('the table of status', () => {
     const maintenance = [{ by: 'ann', note: 'moving', since: at(-5), until: at(60), jobs: 'all jobs' }];
     const all = lines({ ...OVERVIEW, maintenance, problems: ['something is odd'] }, { hasFile: false });
     expect(all).toContain('warning: something is odd');
-    expect(all.join('\n')).toContain('Maintenance of all jobs since 2026-11-22T02:55:00Z until 2026-11-22T04:00:00Z');
+    const times = 'since 2026-11-22T02:55:00Z until 2026-11-22T04:00:00Z';
+    expect(all.join('\n')).toContain(`Maintenance of all jobs, by ann: moving\n  ${times}\n`);
+    const note = 'the warehouse is being moved to another continent, ask before you resume';
+    const long = lines({ ...OVERVIEW, maintenance: maintenance.map((one) => ({ ...one, note })) }, { width: 40 });
+    expect(long.join(' ').replaceAll(/ +/g, ' ')).toContain(`by ann: ${note} since`);
+    for (const line of long) expect(line.length).toBeLessThanOrEqual(40);
     expect(lines({ ...OVERVIEW, jobs: [] })[0]).toBe('No jobs  2026-11-22T03:00:00Z');
     const stray = { ...OVERVIEW, jobs: [job('a', { detail: 'not in this jobs file' })] };
     expect(lines(stray).join('\n')).toContain('not in this jobs file');

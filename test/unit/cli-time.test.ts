@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bothTimes, parseTime, textIn, timeIn, utc, wallClock } from '../../src/cli/time';
+import { bothTimes, parseTime, plannedEnd, textIn, timeIn, utc, wallClock } from '../../src/cli/time';
 import { showTime } from '../../src/core/show-time';
 import { UsageError } from '../../src/cli/cli-error';
 
@@ -65,5 +65,14 @@ describe('an instant', () => {
     expect(bothTimes(utc, instant, 'UTC')).toBe('2026-01-15T02:30:00Z');
     expect(read(showTime(instant, 'America/St_Johns'))).toBe('2026-01-15T02:30:00.000Z');
     expect(read(showTime(instant + 7, 'Europe/Paris'))).toBe('2026-01-15T02:30:00.007Z');
+  });
+});
+
+describe('the end of a pause', () => {
+  it('is a whole second, where it is given as a duration', () => {
+    const now = Date.UTC(2026, 0, 1, 12, 0, 0, 56);
+    expect(new Date(plannedEnd('10m', now)('UTC') ?? 0).toISOString()).toBe('2026-01-01T12:10:01.000Z');
+    expect(plannedEnd('2026-01-01T12:10:00.500Z', now)('UTC')).toBe(Date.UTC(2026, 0, 1, 12, 10, 0, 500));
+    expect(plannedEnd(undefined, now)('UTC')).toBeUndefined();
   });
 });

@@ -37,6 +37,8 @@ describe('a file that is right', () => {
       catchUp: 'latest',
       catchUpWindowMs: 3_600_000,
       overlap: 'skip',
+      requires: [],
+      requireWithinMs: 0,
       priority: 5,
       timeoutMs: 600_000,
       stallAfterMs: undefined,
@@ -248,9 +250,9 @@ describe('a job that is wrong', () => {
     });
   });
 
-  it('is called as cronlease calls the commands for deployments', () => {
-    expect(refusal({ jobs: { '-fleet': { schedule: '@daily' } } }).errors).toMatchObject([
-      { path: 'jobs.-fleet', message: expect.stringContaining('is reserved') },
+  it.each(['-fleet', '-layout'])('is called %s, as cronlease calls a control of its own', (name) => {
+    expect(refusal({ jobs: { [name]: { schedule: '@daily' } } }).errors).toMatchObject([
+      { path: `jobs.${name}`, message: expect.stringContaining('is reserved') },
     ]);
   });
 

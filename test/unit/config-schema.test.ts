@@ -30,7 +30,10 @@ describe('the JSON Schema', () => {
   it('has examples and defaults that are valid, by its patterns and when they are read', () => {
     for (const [name, { examples = [], default: preset, pattern = '' }] of Object.entries(job.properties)) {
       for (const value of [...examples, preset].filter((each) => each !== undefined)) {
-        loadJobs({ jobs: { a: { schedule: '@daily', [name]: value } } });
+        loadJobs({
+          groups: { db: { maxParallel: 3 } },
+          jobs: { a: { schedule: '@daily', [name]: value }, extract: { schedule: '@daily' } },
+        });
         if (typeof value === 'string') expect(value).toMatch(new RegExp(pattern));
       }
     }

@@ -94,6 +94,7 @@ describe('a job that is disabled', () => {
       pauses: [],
       cancel: undefined,
       acknowledgement: undefined,
+      backfill: undefined,
       requests: [{ number: 1, id: 'byhand', time: sim.clock.now() }],
     }));
     await sim.clock.advance(5 * MINUTE);
@@ -162,6 +163,7 @@ describe('what people want', () => {
       pauses: [{ by: 'x', note: 'n', since: now, until: undefined }],
       cancel: undefined,
       acknowledgement: undefined,
+      backfill: undefined,
       requests: [
         { number: 1, id: 'one', time: now },
         { number: 2, id: 'two', time: now },

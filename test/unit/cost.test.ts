@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { changedText, costText } from '../../src/cli/cost-text';
 import type { JobSpec } from '../../src/core/job';
+import { NOTICE_TOPICS } from '../../src/core/notify';
 import { COUNTED_CALLS } from '../../src/operator/cost/counted-calls';
 import type { CostAssumptions } from '../../src/operator/cost/estimate';
 import { estimateCost } from '../../src/operator/cost/estimate';
@@ -88,6 +89,15 @@ describe('the estimate', () => {
     expect(lineOf([minutely], 'ticks', { deployments: 3 }).quantity).toBe(3 * 172_800);
   });
 
+  it('counts the pages of a sweep: one, or as many as the ranges of a split listing', () => {
+    const idle = (count: number) => Array.from({ length: count }, (_, index) => jobSpec(`job-${index}`, '@manual'));
+    const calls = (count: number) => lineOf(idle(count), 'checks, sweeps and presences').quantity;
+    expect(calls(5_000)).toBe(calls(1));
+    const perPage = calls(5_001) - calls(5_000);
+    expect(perPage).toBeGreaterThan(0);
+    expect(calls(10_000) - calls(5_000)).toBe(2 * perPage);
+  });
+
   it('adds renewals and GB-seconds for longer handlers', () => {
     const [job] = estimate([minutely], { durationMs: 25_000 }).jobs;
     // The lease of 30 s is renewed each 10 s: twice, with a read of control each.
@@ -102,6 +112,19 @@ describe('the estimate', () => {
     expect(job?.executions).toBe(30 * (2 + 5 + 50 * 2));
   });
 
+  it('adds listings for a job that waits for others, in each deployment', () => {
+    const requires = [minutely.name, minutely.name];
+    const of = (job: JobSpec) => estimate([job], { deployments: 3, durationMs: 5_000 }).jobs[0]?.storageCalls ?? 0;
+    expect(of({ ...minutely, requires }) - of(minutely)).toBe(43_200 * 3 * (4 + 3));
+  });
+
+  it('adds the calls for a place in a group, and a read where several deployments share it', () => {
+    const group = { name: 'db', maxParallel: 2 };
+    const of = (job: JobSpec, deployments: number) => estimate([job], { deployments }).jobs[0]?.storageCalls ?? 0;
+    expect(of({ ...minutely, group }, 1) - of(minutely, 1)).toBe(43_200 * 2);
+    expect(of({ ...minutely, group }, 3) - of(minutely, 3)).toBe(43_200 * 3);
+  });
+
   it('takes a leader job for a run that never ends', () => {
     const [job] = estimate([jobSpec('leader', '@always')]).jobs;
     expect(job?.gbSeconds).toBeGreaterThanOrEqual(2 * 2_592_000);
@@ -110,10 +133,21 @@ describe('the estimate', () => {
 
   it('looks once for a due time and once for its end, in place of the sweep of that minute', () => {
     const presences = 8_640;
-    const quantity = (jobs: readonly JobSpec[]): number => lineOf(jobs, 'looks, sweeps and presences').quantity;
+    const quantity = (jobs: readonly JobSpec[]): number => lineOf(jobs, 'checks, sweeps and presences').quantity;
     expect(quantity([])).toBe(43_200 + presences);
     expect(quantity([minutely])).toBe(86_400 + presences);
     expect(quantity([minutely, jobSpec('other', '* * * * *')])).toBe(86_400 + presences);
+  });
+
+  it('lists notices with each sweep where a job notifies, and names the calls of each notice', () => {
+    const notify = { to: ['ops'], on: NOTICE_TOPICS, after: 1, remindMs: undefined };
+    const told = [minutely, { ...minutely, notify }];
+    expect(lineOf(told, 'listings of notices', { deployments: 3 }).quantity).toBe(43_200 * 3);
+    expect(estimate([minutely]).shared.map(({ item }) => item)).not.toContain('listings of notices');
+    expect(estimate(told).storageCalls - estimate([minutely, minutely]).storageCalls).toBe(43_200);
+    expect(estimate(told).callsPerNotice).toBe(2);
+    expect(costText(estimate(told), { assumed, prices }).join('\n')).toContain('no notices (each: 2 calls)');
+    expect(costText(estimate([minutely]), { assumed, prices }).join('\n')).not.toContain('notices');
   });
 
   it('has what the idle hours of the real host were measured to be', () => {

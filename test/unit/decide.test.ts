@@ -49,6 +49,29 @@ describe('catchUp none', () => {
   );
 });
 
+describe('overlap queue', () => {
+  const job = jobSpec('a', '@every 10s', { overlap: 'queue' });
+  const claimedAt = (now: number) => {
+    // The holder's clock was fast: the run is over before the row says so.
+    const decision = decide(situation(job, now, { row: ranRow(job, { busyUntil: T0 + 20 * SECOND + 500 }) }));
+    if (decision.kind !== 'claim') throw new Error(decision.kind);
+    const { run, row } = decision.claim;
+    return { run, owed: row.owed.map(({ reason }) => reason) };
+  };
+
+  it('runs the due time that waited, if the next one has not come yet', () => {
+    const { run, owed } = claimedAt(T0 + 19 * SECOND + 300);
+    expect(run).toMatchObject({ scheduledFor: T0 + 10 * SECOND });
+    expect(owed).toEqual([]);
+  });
+
+  it('runs the newest of those that waited', () => {
+    const { run, owed } = claimedAt(T0 + 20 * SECOND);
+    expect(run).toMatchObject({ scheduledFor: T0 + 20 * SECOND });
+    expect(owed).toEqual(['overlapNewer']);
+  });
+});
+
 describe('catchUp latest', () => {
   const job = jobSpec('a', '*/10 * * * *', { catchUp: 'latest' });
 

@@ -160,6 +160,7 @@ describe('the banner', () => {
     expect(lines).toContain('  next       07:00:05Z  soon, also-soon');
     expect(lines).toContain('             07:01:00Z  later');
     expect(lines.join('\n')).toContain('in UTC');
+    expect(lines).toContain('  npx cronlease status        show the state of all jobs');
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   });
 

@@ -5,7 +5,7 @@ import { DEFAULT_TICK } from '../../src/functions/settings';
 import { DEFAULT_CONTAINER } from '../../src/stores/azure-blob/connection';
 
 const root = path.join(__dirname, '../..');
-const FOLDERS = ['src/functions', 'src/stores/azure-blob'];
+const FOLDERS = ['src/functions', 'src/stores/azure-blob', 'src/telemetry'];
 
 function read(file: string): string {
   return readFileSync(path.join(root, file), 'utf8');
@@ -79,7 +79,7 @@ describe('the settings of docs/core-tools.md', () => {
     expect(rows.get('CRONLEASE_TICK')?.preset).toBe(DEFAULT_TICK);
     expect(rows.get('CRONLEASE_CONTAINER')?.preset).toBe(DEFAULT_CONTAINER);
     const durations = [
-      ...(sources['src/functions/register.ts'] ?? '').matchAll(
+      ...(sources['src/functions/coordinators.ts'] ?? '').matchAll(
         /durationSetting\(env, '(\w+)', ([\d_]+), ([\d_]+), ([\d_]+)\)/g,
       ),
     ];

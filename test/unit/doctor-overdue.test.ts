@@ -18,6 +18,7 @@ const NOW = Date.UTC(2026, 0, 10, 12);
 const clock = settableClock(NOW);
 const TRIAL: Trial = {
   ...{ container: 'there', failures: new Map(), untried: [], versioned: false },
+  nouns: { object: 'blob', place: 'container' },
   ...{ answeredInMs: 1, skewMs: 0, left: undefined },
   remedies: remediesFor('https://acme.blob.core.windows.net/cronlease', undefined),
 };
@@ -43,7 +44,9 @@ async function found({ job, control, seen = NOW - 100 * HOUR, runs = [] }: Scene
     await store.createRecord('a' as JobName, recordKey(due), { body: '{}', summary: { outcome, ended } });
   }
   const file = { kind: 'read', source: 'jobs.json', file: { revision: 0, jobs: [spec] } } as const;
-  return (await diagnose(store, TRIAL, file)).filter(({ check }) => check === 'overdue');
+  return (await diagnose(store, [{ location: store.location, trial: TRIAL }], file)).filter(
+    ({ check }) => check === 'overdue',
+  );
 }
 
 it('doctor tells the last success of each job with "alertAfter"', async () => {

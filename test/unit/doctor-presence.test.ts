@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
 import { Health } from '../../src/coordinator/coordinator';
 import { announcer } from '../../src/coordinator/tick/presence';
+import { HandOvers } from '../../src/coordinator/hand-overs';
 import { ABILITIES, decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
 import type { Presence } from '../../src/core/presence';
 import type { CoordinatorEvent } from '../../src/core/event';
@@ -31,7 +32,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
       health: new Health(),
       running: new Set(),
       ticks: new Set(),
-      handOvers: new Map(),
+      handOvers: new HandOvers(),
       ended: new Map(),
       stopping: false,
     },

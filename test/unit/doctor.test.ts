@@ -24,6 +24,7 @@ const clock = settableClock(T0);
 
 const WELL: Trial = {
   ...{ container: 'there', failures: new Map(), untried: [], versioned: false },
+  nouns: { object: 'blob', place: 'container' },
   ...{ answeredInMs: 12, skewMs: 300, left: undefined },
   remedies: remediesFor('https://acme.blob.core.windows.net/cronlease', undefined),
 };
@@ -82,7 +83,11 @@ async function found(scene: Scene, check?: Finding['check']): Promise<readonly F
   await scene.besides?.(store);
   const { breakLease: _, ...unbreakable } = store;
   const seen = scene.unbreakable === true ? unbreakable : store;
-  const findings = await diagnose(seen, { ...WELL, ...scene.trial }, scene.file ?? fileOf());
+  const findings = await diagnose(
+    seen,
+    [{ location: seen.location, trial: { ...WELL, ...scene.trial } }],
+    scene.file ?? fileOf(),
+  );
   for (const { status, remedy } of findings) expect(remedy === null).toBe(status === 'ok');
   return findings.filter((finding) => (check === undefined ? finding.status !== 'ok' : finding.check === check));
 }
@@ -93,7 +98,7 @@ describe('doctor', () => {
     const store = memoryService(clock).open();
     await store.createRow(JOB.name, encodeRow(rowOf()));
     await store.writePresence('east', encodePresence(presence()), undefined);
-    const findings = await diagnose(store, WELL, fileOf());
+    const findings = await diagnose(store, [{ location: store.location, trial: WELL }], fileOf());
     expect(findings.map(({ check }) => check)).toEqual([
       ...['storage', 'clock', 'permissions', 'versioning', 'file', 'metadata', 'orphans', 'unseen', 'revision'],
       ...['leases', 'waiting', 'due', 'deployments', 'names', 'hubs', 'skew', 'versions', 'cordons'],

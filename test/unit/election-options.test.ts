@@ -9,6 +9,9 @@ import { LEASES, OPTIONS } from '../support/election';
 const root = path.join(__dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 
+/** No call reaches it. */
+const ELSEWHERE = { storage: 'postgres://app:s3cret@db.invalid/app', container: undefined };
+
 function problemsOf(changes: Readonly<Record<string, unknown>>): readonly string[] {
   try {
     checkOptions({ ...OPTIONS, ...changes }, () => 'me', LEASES);
@@ -42,8 +45,25 @@ describe('the options of an election', () => {
 
   it.each([
     [{ container: undefined }, /container is missing: use a ContainerClient/],
-    [{ container: {} }, /container is an object: use a ContainerClient/],
-    [{ container: 'UseDevelopmentStorage=true' }, /container is "Use/],
+    [{ container: {} }, /container is an object: use a ContainerClient .* or give the store as storage/],
+    [
+      { container: 'UseDevelopmentStorage=true' },
+      /container is a text: use a ContainerClient .* give the store as storage/,
+    ],
+    [{ storage: 'postgres://app@db/app' }, /container is a ContainerClient, and storage names a place too: leave one/],
+    [{ ...ELSEWHERE, storage: ' ' }, /storage is empty: use a connection string, or the URL of a store/],
+    [{ ...ELSEWHERE, storage: 5432 }, /storage is 5432: use a connection string/],
+    [
+      { ...ELSEWHERE, storage: 'mysql://app@db/app' },
+      /^storage begins with mysql:\/\/, which no store here uses: docs/,
+    ],
+    [
+      { ...ELSEWHERE, storage: 'AccountName=a' },
+      /^storage is not a connection string of a storage account: it has neither/,
+    ],
+    [{ ...ELSEWHERE, storage: 'postgres://a,b/app' }, /^storage is not a PostgreSQL URL: it names several hosts/],
+    [{ ...ELSEWHERE, container: 'No_Schema' }, /^container "No_Schema" is not a container name: use 3 to 63/],
+    [{ ...ELSEWHERE, container: 5 }, /^container is 5: beside storage, use the name of a container/],
     [{ name: undefined }, /name is missing: use 1 to 63/],
     [{ name: 'With Space' }, /name is "With Space"/],
     [{ name: 'a'.repeat(64) }, /name is/],
@@ -68,6 +88,22 @@ describe('the options of an election', () => {
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatch(message);
   });
+
+  it('name a store, and a container in it or none', () => {
+    expect(problemsOf(ELSEWHERE)).toEqual([]);
+    expect(problemsOf({ ...ELSEWHERE, container: 'elections' })).toEqual([]);
+    expect(problemsOf({ storage: 'UseDevelopmentStorage=true', container: undefined })).toEqual([]);
+  });
+
+  it.each(['postgres://app:s3cret@db:port/app', 'postgres://app:s3#cret@db/app', 'AccountKey=s3cret', 's3cret://db'])(
+    'show nothing of a connection that is refused: %s',
+    (storage) => {
+      const problems = problemsOf({ ...ELSEWHERE, storage });
+      expect(problems).toHaveLength(1);
+      expect(problems[0]).not.toContain('cret@');
+      expect(problems[0]?.replace('s3cret://', '')).not.toContain('s3cret');
+    },
+  );
 
   it('are refused with everything that is wrong, at once', () => {
     const options: object = { lease: '1s', grace: '1h', name: 'NO' };
@@ -116,6 +152,21 @@ describe('trouble', () => {
     print.mockRestore();
   });
 
+  it('of a store that cannot be reached names it without its password', async () => {
+    const heard: unknown[] = [];
+    const election = new LeaderElection({
+      storage: 'postgres://app:s3cret@127.0.0.1:9/app',
+      name: 'a',
+      task: () => undefined,
+      onError: (error) => heard.push(error),
+    });
+    await expect(election.leader()).rejects.toMatchObject({
+      code: 'StoreUnavailable',
+      message: expect.stringMatching(/^(?!.*s3cret).*postgres:\/\/127\.0\.0\.1:9\/app\/cronlease/),
+    });
+    await election.stop();
+  });
+
   it('of a listener harms nobody else', async () => {
     const heard = await troubled((election, hear) => {
       election.on('error', () => {
@@ -143,10 +194,13 @@ describe('docs/leader-election.md', () => {
   };
 
   it('has every option, and every reason why a term ends', () => {
-    const options =
-      /export interface LeaderElectionOptions {(.*?)\n}/s.exec(read('src/election/options.ts'))?.[1] ?? '';
-    const members = [...options.matchAll(/readonly (\w+)\??:/g)].map(([, name]) => name);
-    expect(column('Options')).toEqual(members);
+    const membersOf = (file: string, head: string): (string | undefined)[] => {
+      const [, content = ''] = new RegExp(`export ${head}\\s(.*?)\n(?:}|    };)\n`, 's').exec(read(file)) ?? [];
+      return [...content.matchAll(/readonly (\w+)\??:/g)].map(([, name]) => name);
+    };
+    const place = membersOf('src/election/place.ts', 'type ElectionPlace =');
+    const members = new Set([...place, ...membersOf('src/election/options.ts', 'interface CampaignOptions')]);
+    expect(column('Options')).toEqual([...members]);
     const reasons = /export type TermEnd =(.*?);/s.exec(read('src/election/leadership.ts'))?.[1] ?? '';
     expect(column('A term')).toEqual([...reasons.matchAll(/'(\w+)'/g)].map(([, name]) => name));
   });

@@ -80,13 +80,23 @@ describe('a job that was forgotten', () => {
     await pauseJob(sim.store, { name: JOB.name }, { by: 'x', note: 'n' });
     await sim.clock.advance(10_000);
     stopAll(sim);
-    expect(await forget(sim)).toEqual({ forgottenAt: T0 + 3 * MINUTE + 20_000, already: false, endedRun: undefined });
+    expect(await forget(sim)).toEqual({
+      forgottenAt: T0 + 3 * MINUTE + 20_000,
+      already: false,
+      endedRun: undefined,
+      dropped: [],
+    });
     expect((await sim.store.readControl(JOB.name)).control).toBeUndefined();
     expect(await sim.row('a')).toMatchObject({ token: 3, phase: 'idle', forgotten: T0 + 3 * MINUTE + 20_000 });
     expect(await sim.records('a')).toHaveLength(3);
     await sim.clock.advanceTo(T0 + 7 * MINUTE + 30_000);
     expect(await explainTime(sim.store, JOB, 0, T0 + 5 * MINUTE)).toMatchObject({ fate: 'notDue' });
-    expect(await forget(sim)).toEqual({ forgottenAt: T0 + 3 * MINUTE + 20_000, already: true, endedRun: undefined });
+    expect(await forget(sim)).toEqual({
+      forgottenAt: T0 + 3 * MINUTE + 20_000,
+      already: true,
+      endedRun: undefined,
+      dropped: [],
+    });
     sim.startInstance('d2');
     await sim.clock.advanceTo(T0 + 9 * MINUTE + 10_000);
     expect(sim.calls.map(({ scheduledFor, token }) => [(scheduledFor - T0) / MINUTE, token])).toEqual([

@@ -21,7 +21,7 @@ function instance() {
   const prepare = (): Promise<void> => Promise.reject(new StoreUnavailableError('503'));
   const store = { ...started.coordinator.store, list, prepare };
   const coordinator: Coordinator = { ...started.coordinator, store, health: new Health() };
-  const handler = healthCheck(readiness(() => coordinator));
+  const handler = healthCheck(readiness(() => [coordinator]));
   const status = async (): Promise<number | undefined> => {
     const answer = await handler({} as HttpRequest, {} as InvocationContext);
     return answer !== undefined && 'status' in answer ? answer.status : undefined;

@@ -166,6 +166,21 @@ describe('several jobs at once', () => {
     expect(refused).toMatchObject({ status: 400, json: { code: 'PastEnd' } });
   });
 
+  it('end the planned work that is named, although one of its jobs is no longer paused', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    const made = manageBench({ jobs: names.map((name) => jobSpec(name, '* * * * *')), deployments: 1 });
+    await made.sim.clock.advance(20_000);
+    await send(made, 'pause', { jobs: names, note: 'new database' });
+    const words = 'a, b, c, d, e and 2 more';
+    const works = async (): Promise<unknown> =>
+      ((await made.send({ path: 'jobs', as: 'viewer' })).json as { maintenance: unknown }).maintenance;
+    expect(await works()).toMatchObject([{ jobs: words }]);
+    await send(made, 'jobs/g/resume', {});
+    const resumed = await send(made, 'resume', { jobs: names.slice(0, 6), maintenance: words });
+    expect(resumed).toMatchObject({ done: names.slice(0, 6).map((job) => ({ job })), refused: [] });
+    expect(await works()).toEqual([]);
+  });
+
   it.each([
     ['a*a*a*a', 'aaaa', true],
     ['a*a*a*a', 'aaa', false],
@@ -333,5 +348,49 @@ describe('an acknowledgement over HTTP', () => {
     for (const body of [{ note: 'x'.repeat(201) }, { note: ' ' }, { until: 'tomorrow' }, { by: 'me' }]) {
       expect((await made.send({ method: 'POST', path, body, as: 'operator' })).json).toMatchObject({ status: 400 });
     }
+  });
+});
+
+describe('a back-fill over HTTP', () => {
+  const path = 'jobs/a/backfill';
+  const from = '2026-01-01T00:01:00Z';
+
+  it('shows its dry run, starts, shows how far it is, and is recorded', async () => {
+    const made = await bench();
+    const plan = await made.send({ path: `${path}/plan?from=${from}&includeSucceeded=true`, as: 'viewer' });
+    expect(plan).toMatchObject({ status: 200, json: { running: 2, passedOver: 0, complete: true } });
+    const none = await made.send({ path: `${path}/plan?from=${from}`, as: 'viewer' });
+    expect(none.json).toMatchObject({ running: 0, dueTimes: [{ outcome: 'succeeded', runs: false }, { runs: false }] });
+    expect((await made.send({ path, as: 'viewer' })).json).toEqual({ job: 'a', backfill: null });
+    const body = { from, includeSucceeded: true, limit: 1, reason: 'new rates' };
+    const started = await made.send({ method: 'POST', path, body, as: 'operator' });
+    expect(started).toMatchObject({ status: 202, json: { running: 1, paused: false, recorded: true } });
+    await made.sim.clock.advance(20_000);
+    const origin = { actor: 'of-operator', channel: 'key', reason: 'new rates' };
+    expect((await made.send({ path, as: 'viewer' })).json).toMatchObject({
+      backfill: { state: 'done', dueTimes: 1, left: 0, outcomes: { succeeded: 1 }, origin, runId: null },
+    });
+    const runs = await made.send({ path: 'runs?trigger=backfill', as: 'viewer' });
+    expect(runs.json).toMatchObject({
+      runs: [{ scheduledFor: '2026-01-01T00:01:00.000Z', trigger: 'backfill', origin }],
+    });
+    expect((await made.send({ method: 'DELETE', path, as: 'operator' })).json).toMatchObject({ code: 'NoBackfill' });
+    expect(await audit(made)).toMatchObject([
+      { action: 'backfill', state: 'refused' },
+      { action: 'backfill', target: 'a', state: 'done', reason: 'new rates', after: { running: 1 } },
+    ]);
+  });
+
+  it('can be stopped, and refuses a span in the future', async () => {
+    const made = await bench();
+    await made.send(pause);
+    await made.send({ method: 'POST', path, body: { from, includeSucceeded: true }, as: 'operator' });
+    const stopped = await made.send({ method: 'DELETE', path, as: 'operator' });
+    expect(stopped).toMatchObject({ status: 200, json: { job: 'a', recorded: true } });
+    expect((await made.send({ path, as: 'viewer' })).json).toMatchObject({ backfill: { state: 'stopped', left: 2 } });
+    const ahead = { from, to: '2027-01-01T00:00:00Z' };
+    expect((await made.send({ method: 'POST', path, body: ahead, as: 'operator' })).json).toMatchObject({
+      ...{ status: 400, code: 'FutureTime' },
+    });
   });
 });

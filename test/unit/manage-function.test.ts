@@ -6,6 +6,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { manageHandler } from '../../src/functions/manage';
 import { accessSettings, environmentSetting } from '../../src/functions/manage-settings';
+import { coordinatorsOf } from '../support/coordinators';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 import { scratchFolder } from '../support/scratch';
@@ -24,11 +25,7 @@ function functionOf(hostJson: object | undefined, env: Readonly<Record<string, s
   if (hostJson !== undefined) writeFileSync(path.join(appFolder, 'host.json'), JSON.stringify(hostJson));
   const sim = rivalTicks({ jobs: [jobSpec('a', '@daily')], deployments: 1 });
   const handler = manageHandler({
-    coordinator: () => {
-      const [instance] = sim.instances;
-      if (instance === undefined) throw new Error('there is no instance');
-      return instance.coordinator;
-    },
+    coordinators: () => coordinatorsOf(sim.instances[0]?.coordinator),
     isReady: () => Promise.resolve(true),
     access: accessSettings({ ...KEYS, ...env }),
     environment: environmentSetting(env),

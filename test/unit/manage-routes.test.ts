@@ -39,6 +39,10 @@ const SENT: Readonly<Record<string, Sent>> = {
   rerun: { method: 'POST', path: 'runs/a-20260101T000100Z/rerun', body: { input: 1, reason: 'a test' } },
   acknowledge: { method: 'POST', path: 'jobs/a/acknowledgement', body: { note: 'a test' } },
   unacknowledge: { method: 'DELETE', path: 'jobs/a/acknowledgement' },
+  getBackfill: { path: 'jobs/a/backfill' },
+  planBackfill: { path: `jobs/a/backfill/plan?from=${DUE}` },
+  startBackfill: { method: 'POST', path: 'jobs/a/backfill', body: { from: DUE, includeSucceeded: true } },
+  stopBackfill: { method: 'DELETE', path: 'jobs/a/backfill' },
   cordonDeployment: { method: 'POST', path: 'deployments/east/cordon', body: { note: 'a test' } },
   uncordonDeployment: { method: 'POST', path: 'deployments/east/uncordon' },
   poke: { method: 'POST', path: 'poke' },
@@ -48,14 +52,18 @@ const SENT: Readonly<Record<string, Sent>> = {
   pauseJobs: { method: 'POST', path: 'pause', body: { tag: 'slow', note: 'a test' } },
   resumeJobs: { method: 'POST', path: 'resume', body: { pattern: 'b*' } },
   getMe: { path: 'me' },
+  getMetrics: { path: 'metrics' },
   getVersion: { path: 'version' },
   getLive: { path: 'health/live' },
   getHealth: { path: 'health' },
   getReady: { path: 'health/ready' },
 };
-/** What a route answers to a caller who may call it: a run that is over cannot be cancelled, nor a job resumed. */
+/**
+ * What a route answers to a caller who may call it: a run that is over cannot be cancelled, nor a job resumed. The
+ * deployment `east` is too old for a back-fill.
+ */
 const ANSWERS: Readonly<Record<string, number>> = {
-  ...{ acknowledge: 409, unacknowledge: 409 },
+  ...{ acknowledge: 409, unacknowledge: 409, startBackfill: 409, stopBackfill: 409 },
   ...{ runJob: 202, rerun: 202, cancelRun: 409, resumeJob: 409, uncordonDeployment: 409 },
 };
 
@@ -93,12 +101,8 @@ describe('the route table', () => {
     if (role === 'anybody') return;
     expect(without.headers['www-authenticate']).toBeTruthy();
     for (const one of ROLES) {
-      const { status, json } = await send({ ...sent, as: one });
-      expect([one, status, JSON.stringify(json)]).toEqual([
-        one,
-        includes(one, role) ? good : 403,
-        expect.anything() as unknown,
-      ]);
+      const { status, text, json } = await send({ ...sent, as: one });
+      expect([one, status, text]).toEqual([one, includes(one, role) ? good : 403, expect.anything() as unknown]);
       if (status >= 400) expect(Problem.safeParse(json).success).toBe(true);
       // The next role finds the job as this one did.
       if (id === 'pauseJob' && status === 200) await send({ method: 'POST', path: 'jobs/a/resume', as: 'admin' });
@@ -270,16 +274,56 @@ describe('a page that follows', () => {
 
   it('costs one listing a sweep, however many follow', async () => {
     const { send, sim, calls } = await bench();
-    const look = (): Promise<unknown> =>
+    const fiftyFollow = (): Promise<unknown> =>
       Promise.all(
         Array.from({ length: 50 }, (_, index) => send({ path: index % 2 ? 'jobs' : 'jobs/a', as: 'viewer' })),
       );
-    await look();
-    await look();
+    await fiftyFollow();
+    await fiftyFollow();
     expect(Object.fromEntries(calls)).toEqual({ list: 1, listPresences: 1 });
+    const perSweep: (readonly [number | undefined, number | undefined])[] = [];
+    for (let sweep = 1; sweep <= 11; sweep += 1) {
+      await sim.clock.advance(5_000);
+      await fiftyFollow();
+      perSweep.push([calls.get('list'), calls.get('listPresences')]);
+    }
+    expect(perSweep).toEqual([
+      ...[
+        [2, 1],
+        [3, 1],
+        [4, 1],
+        [5, 1],
+      ],
+      // The fifth is one of the deployments.
+      ...[
+        [5, 2],
+        [6, 2],
+        [7, 2],
+        [8, 2],
+        [9, 2],
+      ],
+      ...[
+        [9, 3],
+        [10, 3],
+      ],
+    ]);
+  });
+
+  it('sees a change at once, and the deployments in time', async () => {
+    const { send, sim, calls } = await bench();
+    await send({ path: 'jobs', as: 'viewer' });
+    await send({ method: 'POST', path: 'jobs/b/pause', body: { note: 'x' }, as: 'operator' });
+    const lists = calls.get('list') ?? 0;
+    expect((await send({ path: 'jobs/b', as: 'viewer' })).json).toMatchObject({ state: 'paused' });
+    expect(calls.get('list')).toBe(lists + 1);
+    // Nobody looked for a while: both are asked for anew.
+    await sim.clock.advance(60_000);
+    const before = { ...Object.fromEntries(calls) };
+    await send({ path: 'jobs', as: 'viewer' });
+    expect(calls.get('list')).toBe((before['list'] ?? 0) + 1);
     await sim.clock.advance(5_000);
-    await look();
-    expect(Object.fromEntries(calls)).toEqual({ list: 2, listPresences: 2 });
+    await send({ path: 'jobs', as: 'viewer' });
+    expect(calls.get('listPresences')).toBe((before['listPresences'] ?? 0) + 1);
   });
 
   it('asks again after a failure', async () => {

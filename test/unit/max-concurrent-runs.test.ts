@@ -9,9 +9,9 @@ import { explainTime } from '../../src/operator/explain';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks, SimulationOptions } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import type { Instance, SimulationOptions } from '../support/rival-ticks';
 import { T0 } from '../support/situation';
+import { type TimedHandlers, timedHandlers } from '../support/timed-handlers';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -20,34 +20,13 @@ const DUE = T0 + HOUR;
 /** Free slots are given away this long after the due time. */
 const TOGETHER_MS = 5;
 
-interface Setup {
-  readonly sim: RivalTicks;
-  readonly on: Instance;
-  /** The most handlers that ran at once. */
-  most(): number;
-  /** The jobs of all calls, in order. */
-  started(): string[];
-}
-
-/** One instance that runs one handler at once, and jobs whose handlers take so long, or until they are aborted. */
+/** One instance that runs one handler at once. */
 function setUp(
   lasts: Readonly<Record<string, number>>,
   jobs: readonly JobSpec[],
   more: Partial<SimulationOptions> = {},
-): Setup {
-  let running = 0;
-  let most = 0;
-  const handler = async ({ job, signal }: JobContext, { coordinator: { clock } }: Instance): Promise<void> => {
-    running += 1;
-    most = Math.max(most, running);
-    await sleep(clock, lasts[job] ?? SECOND, signal);
-    running -= 1;
-    if (signal.aborted) throw signal.reason;
-  };
-  const sim = rivalTicks({ jobs, handler, maxConcurrentRuns: 1, start: DUE - 2 * MINUTE, ...more });
-  const [on] = sim.instances;
-  if (on === undefined) throw new Error('no instance');
-  return { sim, on, most: () => most, started: () => sim.calls.map(({ job }) => job) };
+): TimedHandlers {
+  return timedHandlers(lasts, { jobs, maxConcurrentRuns: 1, start: DUE - 2 * MINUTE, ...more });
 }
 
 /** A job that runs at the hour for so long, before the other one. */
@@ -299,7 +278,7 @@ describe('an attempt that waits for a slot', () => {
 
 describe('a job that is paused while its run waits for a slot', () => {
   /** The pause begins so long after the due time. */
-  async function pauseAt(setup: Setup, ms: number, job = 'waiter'): Promise<void> {
+  async function pauseAt(setup: TimedHandlers, ms: number, job = 'waiter'): Promise<void> {
     await setup.sim.clock.advanceTo(DUE + ms);
     const pause = { by: 'ann', note: 'incident', since: DUE + ms, until: undefined };
     await setup.sim.control(job, (control) => ({ ...control, pauses: [pause] }));

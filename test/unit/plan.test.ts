@@ -110,17 +110,47 @@ describe('a plan', () => {
   it('notes minutes in which many jobs start, and names the fullest ones', () => {
     const plan = planOf(fileOf(many).jobs, { from: FROM, to: FROM + 2 * HOUR, limit: 1_000 });
     expect(plan.busiest).toEqual([
-      { minute: FROM, jobs: 12 },
-      { minute: FROM + HOUR, jobs: 12 },
+      { minute: FROM, jobs: 12, groups: [] },
+      { minute: FROM + HOUR, jobs: 12, groups: [] },
     ]);
     expect(plan.starts.filter(({ notes }) => notes.includes('12 jobs start in this minute'))).toHaveLength(24);
     expect(plan.starts.find(({ runsAt }) => runsAt === FROM + 60_000)?.notes).toEqual([]);
     expect(plan).toMatchObject({ counted: 2 * (60 + 11), countedTo: FROM + 2 * HOUR });
   });
 
+  it('knows how many jobs of a group run at a time, where more of them start', () => {
+    const inDb = { schedule: '0 * * * *', group: 'db' };
+    const { jobs } = loadJobs({
+      revision: 0,
+      groups: { db: { maxParallel: 2 }, mail: { maxParallel: 2 } },
+      jobs: {
+        ...{ a: inDb, b: inDb, c: inDb, alone: { schedule: '0 * * * *' } },
+        ...{ d: { schedule: '0,30 * * * *', group: 'mail' }, e: { schedule: '0,30 * * * *', group: 'mail' } },
+      },
+    }).jobsFile;
+    const span = { from: FROM, to: FROM + HOUR };
+    const plan = planOf(jobs, { ...span, limit: 100 });
+    expect(plan.busiest).toEqual([
+      { minute: FROM, jobs: 6, groups: [{ name: 'db', maxParallel: 2, jobs: 3 }] },
+      { minute: FROM + HOUR / 2, jobs: 2, groups: [] },
+    ]);
+    const note = '3 jobs of group "db", which run 2 at a time, start in this minute';
+    expect(plan.starts.filter(({ notes }) => notes.includes(note)).map(({ spec }) => spec.name)).toEqual([
+      ...['a', 'b', 'c'],
+    ]);
+    expect(plan.starts.filter(({ notes }) => notes.length > 0)).toHaveLength(3);
+    const lines = planText(plan, { ...span, specs: jobs }, utc);
+    const [first, second] = lines.slice(lines.findIndex((line) => line.includes('Fullest minutes')) + 1);
+    expect(first).toBe('2026-01-01T00:00:00Z  6 jobs start; 3 of group "db", which run 2 at a time');
+    expect(second).toBe('2026-01-01T00:30:00Z  2 jobs start');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
   it('counts a job once for each minute, however often it starts', () => {
     const { jobs } = fileOf({ a: { schedule: '* * * * * *' }, b: { schedule: '* * * * *' } });
-    expect(planOf(jobs, { from: FROM, to: FROM + 60_000, limit: 1 }).busiest).toEqual([{ minute: FROM, jobs: 2 }]);
+    expect(planOf(jobs, { from: FROM, to: FROM + 60_000, limit: 1 }).busiest).toEqual([
+      { minute: FROM, jobs: 2, groups: [] },
+    ]);
   });
 
   it('lists and counts no more than its limits, in whole minutes, and says so', () => {

@@ -30,12 +30,18 @@ describe('the order of claims', () => {
     ).toEqual(['first', 'now', 'short', 'plain', 'last']);
   });
 
-  it('of handlers is by priority, then by due time', () => {
-    const ranks = [startRank({ priority: 5 }, 20), startRank({ priority: 9 }, 30), startRank({ priority: 5 }, 10)];
+  it('of handlers is by priority, then by due time, and back-fills come last', () => {
+    const ranks = [
+      startRank({ priority: 9 }, 5, true),
+      startRank({ priority: 5 }, 20, false),
+      startRank({ priority: 9 }, 30, false),
+      startRank({ priority: 5 }, 10, false),
+    ];
     expect([...ranks].sort(compareRanks)).toEqual([
-      [-9, 30],
-      [-5, 10],
-      [-5, 20],
+      [0, -9, 30],
+      [0, -5, 10],
+      [0, -5, 20],
+      [1, -9, 5],
     ]);
   });
 });

@@ -15,6 +15,7 @@ import { settableClock } from '../../src/testing/clock';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
+import { runs } from '../support/runs';
 
 const A = 'a' as JobName;
 const KEY = recordKey(T0);
@@ -196,7 +197,7 @@ describe('the log of a run', () => {
         expect(sorted(found)).toEqual(sorted(whole.entries));
         expect(inOrder(whole.entries)).toEqual(whole.entries);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

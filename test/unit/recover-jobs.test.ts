@@ -2,13 +2,17 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
-import { recordKey } from '../../src/core/key';
+import { pendingRequests } from '../../src/core/control';
+import { recordKey, runIdOf } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { encodeRow } from '../../src/core/row';
 import { StoreUnavailableError } from '../../src/lease/store';
 import type { LeaseStore } from '../../src/lease/store';
+import { readState } from '../../src/operator/job-state';
+import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { recoverJobs } from '../../src/operator/recover-jobs';
 import type { JobRecovery, RecoverRequest } from '../../src/operator/recover-jobs';
+import { requestRun } from '../../src/operator/request';
 import { cutOffAfter } from '../support/cut-off';
 import { jobSpec } from '../support/job';
 import type { RivalTicks } from '../support/rival-ticks';
@@ -213,6 +217,45 @@ describe('recover', () => {
     const records = await sim.records('a');
     expect(await recover(sim)).toMatchObject([{ run: { kind: 'settled' }, stretches: [], abandoned: [] }]);
     expect(await sim.records('a')).toEqual(records);
+  });
+
+  it('gives a request its outcome whose record is lost, although the control was changed meanwhile', async () => {
+    const sim = rivalTicks({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + 30_000);
+    const subject = { name: JOB.name, spec: JOB };
+    await requestRun(sim.store, JOB, { id: 'asked', time: T0 + 40_000 });
+    await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
+    const key = recordKey(T0 + 40_000, 'asked');
+    expect((await sim.records('a')).map((record) => record.runId)).toContain(runIdOf(JOB.name, key));
+    await pauseJob(sim.store, subject, { by: 'ann', note: 'a failover' });
+    stopAll(sim);
+    sim.service.deleteRecord(JOB.name, key);
+    const [job] = await recover(sim, { apply: false });
+    expect(job).toMatchObject({
+      stretches: expect.arrayContaining([
+        { fate: 'expired', reason: 'failedOver', from: T0 + 40_000, through: T0 + 40_000, count: 1, request: 'asked' },
+      ]),
+    });
+    // It is taken all the same, whatever the row says.
+    const { control } = await readState(sim.store, JOB.name);
+    expect(pendingRequests(control, 0)).toEqual([]);
+  });
+
+  it('keeps as many requests that were taken as the control has room for', async () => {
+    const sim = rivalTicks({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + 30_000);
+    const subject = { name: JOB.name, spec: JOB };
+    for (let id = 0; id < 12; id += 1) {
+      await requestRun(sim.store, JOB, { id: `asked${id}`, time: T0 + 40_000 + id });
+    }
+    await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
+    await pauseJob(sim.store, subject, { by: 'ann', note: 'x' });
+    const taken = async (): Promise<readonly string[]> =>
+      (await readState(sim.store, JOB.name)).control.requests.map(({ id }) => id);
+    expect(await taken()).toEqual(Array.from({ length: 10 }, (_, index) => `asked${index + 2}`));
+    await sim.clock.advance(24 * 60 * MINUTE);
+    await resumeJob(sim.store, subject);
+    expect(await taken()).toEqual([]);
   });
 
   it('records a run of unknown outcome whose record is lost', async () => {

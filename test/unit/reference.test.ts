@@ -54,7 +54,9 @@ describe('docs/reference', () => {
 
   it('has every app setting that the code reads, and no other', () => {
     const declared = documented(readSources(root), 'AppSettings').map(({ name }) => name);
-    const code = `${readSources(root, 'src/functions')}\n${readSources(root, 'src/stores')}`
+    const code = ['functions', 'stores', 'telemetry']
+      .map((room) => readSources(root, `src/${room}`))
+      .join('\n')
       .replace(/interface AppSettings {.*?\n}/s, '')
       .replaceAll('${CONNECTION}', 'CRONLEASE_STORAGE');
     const ours = [...code.matchAll(/\bCRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
@@ -70,7 +72,9 @@ describe('docs/reference', () => {
   it('has the presets of the settings that are durations', () => {
     const meanings = new Map(documented(readSources(root), 'AppSettings').map(({ name, text }) => [name, text]));
     const durations = [
-      ...read('src/functions/register.ts').matchAll(/durationSetting\(env, '(\w+)', ([\d_]+), ([\d_]+), ([\d_]+)\)/g),
+      ...read('src/functions/coordinators.ts').matchAll(
+        /durationSetting\(env, '(\w+)', ([\d_]+), ([\d_]+), ([\d_]+)\)/g,
+      ),
     ];
     expect(durations.length).toBeGreaterThanOrEqual(2);
     for (const [, name = '', preset = ''] of durations) {

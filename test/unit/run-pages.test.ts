@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { RecentRun } from '../../src/core/recent';
+import { sleep } from '../../src/core/clock';
 import { encodeRow, newRow } from '../../src/core/row';
+import { defineFanOut } from '../../src/handler/define-fan-out';
 import { jobSpec } from '../support/job';
 import { manageBench, type ManageBench } from '../support/manage';
+import type { Instance } from '../support/rival-ticks';
 
 interface Page {
   readonly runs: readonly {
@@ -85,14 +88,18 @@ describe('pages of runs', () => {
     expect(hourly).toMatchObject({ latenessMs: expect.any(Number) as number, durationMs: 0, trigger: 'schedule' });
   });
 
-  it('are chosen by trigger, actor and channel, page after page', async () => {
+  it('are chosen by trigger, actor, channel and reason, page after page', async () => {
     const made = await bench();
-    const requested = async (as: 'operator' | 'admin'): Promise<string> => {
-      const { json } = await made.send({ method: 'POST', path: 'jobs/never/runs', body: { reason: 'a test' }, as });
+    const requested = async (as: 'operator' | 'admin', reason = 'a test'): Promise<string> => {
+      const { json } = await made.send({ method: 'POST', path: 'jobs/never/runs', body: { reason }, as });
       await made.sim.clock.advance(90_000);
       return (json as { runId: string }).runId;
     };
-    const [first, second, third] = [await requested('operator'), await requested('admin'), await requested('operator')];
+    const [first, second, third] = [
+      await requested('operator'),
+      await requested('admin'),
+      await requested('operator', 'the rates of Friday'),
+    ];
     const ids = async (query: string, limit: number): Promise<readonly string[]> =>
       (await all(made, query, limit)).map(({ runId }) => runId);
     for (const limit of [1, 2, 50]) {
@@ -100,15 +107,23 @@ describe('pages of runs', () => {
       expect(await ids('channel=key', limit)).toEqual([third, second, first]);
       expect(await ids('actor=of-operator', limit)).toEqual([third, first]);
       expect(await ids('actor=of-admin&job=never&trigger=manual', limit)).toEqual([second]);
+      expect(await ids('note=RATES', limit)).toEqual([third]);
+      expect(await ids('note=a%20test&actor=of-admin', limit)).toEqual([second]);
     }
     const scheduled = await ids('channel=schedule', 100);
     expect(scheduled).toEqual(await ids('trigger=schedule', 100));
     expect(scheduled).toEqual(await ids('actor=cronlease', 100));
     expect(scheduled.length).toBeGreaterThan(100);
-    for (const query of ['channel=shell', 'actor=nobody', 'trigger=backfill', 'actor=of-admin&channel=schedule']) {
+    for (const query of [
+      'channel=shell',
+      'note=nothing',
+      'actor=nobody',
+      'trigger=backfill',
+      'actor=of-admin&channel=schedule',
+    ]) {
       expect(await ids(query, 100)).toEqual([]);
     }
-    for (const query of ['channel=x', 'trigger=x', 'actor=', `actor=${'x'.repeat(101)}`]) {
+    for (const query of ['channel=x', 'trigger=x', 'note=', 'actor=', `actor=${'x'.repeat(101)}`]) {
       expect((await made.send({ path: `runs?${query}`, as: 'viewer' })).status).toBe(400);
     }
   });
@@ -122,6 +137,43 @@ describe('pages of runs', () => {
     await made.sim.clock.advance(20_000);
     expect((await page(made, 'actor=of-operator')).runs).toMatchObject([{ job: 'slow', outcome: 'running' }]);
     expect((await page(made, 'channel=schedule')).runs).toEqual([]);
+  });
+
+  it('are never running where their lease has ended', async () => {
+    const jobs = [jobSpec('slow', '@every 10m')];
+    const made = manageBench({ jobs, handler: () => new Promise(() => undefined), deployments: 1 });
+    await made.sim.clock.advance(601_000);
+    const [running] = (await page(made, 'job=slow')).runs;
+    expect(running).toMatchObject({ outcome: 'running' });
+    made.sim.instances[0]?.kill();
+    await made.sim.clock.advance(120_000);
+    expect((await page(made, 'job=slow')).runs).toMatchObject([{ runId: running?.runId, outcome: 'retrying' }]);
+    const { json } = await made.send({ path: `runs/${running?.runId ?? ''}`, as: 'viewer' });
+    expect(json).toMatchObject({ outcome: 'retrying', attempts: [{ outcome: 'holderLost', startedAt: null }] });
+    const why = await made.send({ path: `jobs/slow/why?time=${running?.scheduledFor ?? ''}`, as: 'viewer' });
+    expect(why.json).toMatchObject({ outcome: 'retrying', reason: 'takeOverDue' });
+  });
+
+  it('are running while the items of a fan-out are', async () => {
+    const jobs = [jobSpec('wide', '@every 10m')];
+    const fanOut = {
+      wide: (on: Instance) =>
+        defineFanOut<unknown, number, string>({
+          plan: () => [1],
+          each: async (_, item) => {
+            await sleep(on.coordinator.clock, 300_000);
+            return String(item);
+          },
+          gather: () => 'done',
+        }),
+    };
+    const made = manageBench({ jobs, fanOut, deployments: 1 });
+    await made.sim.clock.advance(660_000);
+    expect((await made.sim.row('wide')).phase).toBe('fanning');
+    const [run] = (await page(made, 'job=wide')).runs;
+    expect(run).toMatchObject({ outcome: 'running' });
+    const { json } = await made.send({ path: `runs/${run?.runId ?? ''}`, as: 'viewer' });
+    expect(json).toMatchObject({ outcome: 'running' });
   });
 
   it('stay the same while newer runs come', async () => {

@@ -8,8 +8,11 @@ import {
   durationSetting,
   functionTimeout,
   maxConcurrentRuns,
+  shardNames,
   tickSchedule,
 } from '../../src/functions/settings';
+import { openShards } from '../../src/stores/open';
+import { systemClock } from '../../src/system-clock';
 
 const MINUTE = 60_000;
 
@@ -120,5 +123,46 @@ describe("host.json's functionTimeout", () => {
 
   it.each(['{ "functionTimeout": "soon" }', '{ nothing'])('%j is refused', (hostJson) => {
     expect(() => functionTimeout({}, folderWith(hostJson))).toThrow(/functionTimeout \(host\.json\)/);
+  });
+});
+
+describe('CRONLEASE_SHARDS', () => {
+  const preset = ['ONE', 'TWO'];
+
+  it('names the connections, and goes before the option of the code', () => {
+    expect(shardNames({}, undefined)).toBeUndefined();
+    expect(shardNames({}, preset)).toBe(preset);
+    expect(shardNames({ CRONLEASE_SHARDS: '' }, preset)).toBe(preset);
+    expect(shardNames({ CRONLEASE_SHARDS: 'A , B_2' }, preset)).toEqual(['A', 'B_2']);
+  });
+
+  it.each(['A,', ',', '2A', 'A B', 'https://a.example.net', 'A, B, A'])('is refused as %j', (text) => {
+    expect(() => shardNames({ CRONLEASE_SHARDS: text }, undefined)).toThrow(/CRONLEASE_SHARDS/);
+  });
+
+  it('is refused in the code, too', () => {
+    expect(() => shardNames({}, [])).toThrow(/CRONLEASE_SHARDS/);
+  });
+
+  const azurite = (port: number): string =>
+    `DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:${String(port)}/a;`;
+  const open = (settings: Readonly<Record<string, string>>, names: readonly string[]) =>
+    openShards({ settings, container: undefined, clock: systemClock }, names);
+
+  it('opens a store for each connection, in each form of a connection', () => {
+    const settings = { ONE: azurite(1), TWO__blobServiceUri: 'https://two.blob.core.windows.net' };
+    expect(open(settings, preset).map(({ location }) => location)).toEqual([
+      'http://127.0.0.1:1/a/cronlease',
+      'https://two.blob.core.windows.net/cronlease',
+    ]);
+  });
+
+  it('reports a connection that is missing or wrong by its name, and never by its value', () => {
+    expect(() => open({ ONE: azurite(1) }, preset)).toThrow(/Set TWO to a connection string.*TWO__blobServiceUri/);
+    expect(() => open({ ONE: azurite(1), TWO: 'secret' }, preset)).toThrow(/^(?!.*secret).*TWO is not a connection/);
+  });
+
+  it('names each account once', () => {
+    expect(() => open({ ONE: azurite(1), TWO: azurite(1) }, preset)).toThrow(/ONE and TWO are the same place/);
   });
 });

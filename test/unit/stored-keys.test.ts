@@ -15,6 +15,7 @@ const row: Row = {
     { fate: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
     { fate: 'expired', reason: 'failedOver', from: at(4), through: at(4), count: 1, request: 'abc' },
   ],
+  telling: [{ change: 'recovered', of: recordKey(at(5)), at: at(20), failures: 3, since: at(2), skipped: 1 }],
   run: {
     key: recordKey(at(5)),
     scheduledFor: at(5),
@@ -57,6 +58,13 @@ const row: Row = {
   revision: 8,
   scheduleHash: 'hash-1',
   manualTaken: 9,
+  backfill: {
+    ...{ id: 'fill', at: at(21), ran: 5, passedOver: 2 },
+    aside: {
+      ...{ scheduledFor: at(22), since: at(23), attempt: 1, uncountedAttempts: 0, notBefore: at(24) },
+      past: [{ attempt: 1, token: 5, deployment: 'east', start: at(10), end: at(11), outcome: 'failed' }],
+    },
+  },
   forgotten: at(16),
 };
 
@@ -72,6 +80,10 @@ const control: Control = {
     run: `${String(1e13 - at(3))}-s`,
     failures: 2,
   },
+  backfill: {
+    ...{ id: 'fill', from: at(1), through: at(2), order: 'newest', includeSucceeded: true, scheduleHash: 'hash-1' },
+    ...{ origin: { actor: 'ann', channel: 'shell' }, at: at(3), stopped: at(4) },
+  },
 };
 
 // Deployments of other versions read and write the same blobs: a key that is renamed is lost to them.
@@ -83,6 +95,7 @@ describe('what is stored', () => {
       token: '7',
       cursor: '2026-01-31T03:00:01.000Z',
       owed: expect.any(String) as unknown,
+      notices: expect.any(String) as unknown,
       asked: expect.any(String) as unknown,
       run: `${String(1e13 - at(5))}-s`,
       trigger: 'schedule',
@@ -107,8 +120,10 @@ describe('what is stored', () => {
       hash: 'hash-1',
       hashsince: '2026-01-31T03:00:19.000Z',
       manualtaken: '9',
+      backfill: expect.any(String) as unknown,
       forgotten: '2026-01-31T03:00:16.000Z',
     });
+    expect(JSON.parse(stored['notices'] ?? '')).toEqual([['recovered', recordKey(at(5)), at(20), 3, at(2), 1]]);
     expect(JSON.parse(stored['owed'] ?? '')).toEqual([
       { fate: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
       { fate: 'expired', reason: 'failedOver', from: at(4), request: 'abc' },
@@ -116,6 +131,15 @@ describe('what is stored', () => {
     expect(JSON.parse(stored['past'] ?? '')).toEqual([
       { n: 1, token: 5, by: 'east', start: at(10), end: at(11), outcome: 'failed' },
       { n: 2, token: 6, by: 'west', start: at(12), outcome: 'holderLost' },
+    ]);
+    expect(JSON.parse(stored['backfill'] ?? '')).toEqual([
+      {
+        ...{ id: 'fill', at: at(21), ran: 5, passed: 2 },
+        aside: {
+          ...{ due: at(22), since: at(23), n: 1, drained: 0, notbefore: at(24) },
+          past: [{ n: 1, token: 5, by: 'east', start: at(10), end: at(11), outcome: 'failed' }],
+        },
+      },
     ]);
     expect(decodeRow(stored)).toEqual(row);
   });
@@ -127,12 +151,19 @@ describe('what is stored', () => {
       pauses: JSON.parse(stored['pauses'] ?? ''),
       requests: JSON.parse(stored['requests'] ?? ''),
       acknowledged: JSON.parse(stored['acknowledged'] ?? ''),
+      backfill: JSON.parse(stored['backfill'] ?? ''),
     }).toEqual({
       format: '1',
       pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
       cancel: 'a_8230111599999-s',
       requests: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
       acknowledged: [control.acknowledgement],
+      backfill: [
+        {
+          ...{ id: 'fill', from: at(1), through: at(2), order: 'newest', succeeded: true, hash: 'hash-1' },
+          ...{ origin: { actor: 'ann', channel: 'shell' }, at: at(3), stopped: at(4) },
+        },
+      ],
     });
     expect(decodeControl(stored)).toEqual(control);
   });

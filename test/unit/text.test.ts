@@ -59,6 +59,8 @@ describe('a connection string that is shown', () => {
     ['BlobEndpoint=https://a.b/;SharedAccessSignature=sv=1&sig=secret', 'BlobEndpoint=https://a.b/'],
     ['BlobEndpoint=https://a.b/c?sv=1&sig=secret;accountkey = secret', 'BlobEndpoint=https://a.b/c'],
     ['BlobEndpoint=https://who:secret@a.b/c', 'BlobEndpoint=https://a.b/c'],
+    ['postgres://who:sec;ret@h:5432/db?password=secret', 'postgres://h:5432/db'],
+    ['postgresql://who:sec@re?t@h/db', 'postgresql://h/db'],
     ['UseDevelopmentStorage=true', 'UseDevelopmentStorage=true'],
   ])('%s', (connection, expected) => {
     expect(withoutSecrets(connection)).toBe(expected);

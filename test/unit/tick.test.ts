@@ -3,7 +3,10 @@ import type { JobName, LeaseId } from '../../src/core/brand';
 import { marginOf } from '../../src/core/job';
 import { Board } from '../../src/coordinator/tick/board';
 import { hubWatch } from '../../src/coordinator/tick/hub-watch';
-import { look } from '../../src/coordinator/tick/look';
+import type { DecideState } from '../../src/coordinator/tick/read-and-decide';
+import { readAndDecide } from '../../src/coordinator/tick/read-and-decide';
+import { backfillWatch } from '../../src/coordinator/tick/backfills';
+import { requiredWatch } from '../../src/coordinator/tick/required';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
@@ -11,6 +14,10 @@ import { rivalTicks } from '../support/rival-ticks';
 
 const A = 'a' as JobName;
 const B = 'b' as JobName;
+
+function stateOf({ coordinator }: Awaited<ReturnType<typeof withoutTicks>>): DecideState {
+  return { coordinator, required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) };
+}
 
 describe('a lease that somebody broke', () => {
   it('is left alone for its length and its margin', async () => {
@@ -24,7 +31,7 @@ describe('a lease that somebody broke', () => {
       await sim.clock.advance(ms);
       const row = { etag, metadata, lease: 'broken' } as const;
       const seen = { row, control: undefined, listedAt: sim.clock.now() };
-      return (await look(on.coordinator, job, notes, seen, on.report))?.lease;
+      return (await readAndDecide(stateOf(on), job, notes, seen, on.report))?.lease;
     };
     const whole = spec.leaseMs + marginOf(spec.leaseMs);
     expect([await leaseAfter(0), await leaseAfter(whole - 1), await leaseAfter(1)]).toEqual([
@@ -41,7 +48,7 @@ describe('a lease that somebody broke', () => {
     const leaseOf = async (isEnding: boolean): Promise<string | undefined> => {
       const row = { etag, metadata, lease: 'broken', isEnding } as const;
       const seen = { row, control: undefined, listedAt: sim.clock.now() };
-      return (await look(on.coordinator, runnableJob(on, A), notes, seen, on.report))?.lease;
+      return (await readAndDecide(stateOf(on), runnableJob(on, A), notes, seen, on.report))?.lease;
     };
     expect(await leaseOf(true)).toBe('held');
     await sim.clock.advance(60_000);
@@ -57,7 +64,7 @@ describe('a lease that somebody broke', () => {
       await sim.clock.advance(ms);
       const row = { etag, metadata: { ...metadata, leasems: '60000' }, lease: 'broken' } as const;
       const seen = { row, control: undefined, listedAt: sim.clock.now() };
-      return (await look(on.coordinator, runnableJob(on, A), notes, seen, on.report))?.lease;
+      return (await readAndDecide(stateOf(on), runnableJob(on, A), notes, seen, on.report))?.lease;
     };
     const whole = 60_000 + marginOf(60_000);
     expect([await leaseAfter(0), await leaseAfter(whole - 1), await leaseAfter(1)]).toEqual([

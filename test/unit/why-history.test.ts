@@ -13,6 +13,7 @@ import { OperatorError } from '../../src/operator/operator-error';
 import { jobSpec } from '../support/job';
 import type { RivalTicks } from '../support/rival-ticks';
 import { rivalTicks } from '../support/rival-ticks';
+import { runs } from '../support/runs';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
@@ -166,7 +167,7 @@ describe('why, asked at any time of a history', () => {
           }
         }
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     );
   });
 });

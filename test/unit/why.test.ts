@@ -95,7 +95,7 @@ describe('what the ledger says', () => {
   it.each<[string, Partial<Row>, Partial<Question>, Answer]>([
     ['its next attempt goes on', { attempt: 2 }, { lease: 'held' }, is('running', 'attemptRunning')],
     ['it waits again', { phase: 'retrying', notBefore: NOW + 9 }, {}, is('retrying', 'backOff')],
-    ['its second holder died too', { attempt: 2 }, { lease: 'expired' }, is('running', 'takeOverDue')],
+    ['its second holder died too', { attempt: 2 }, { lease: 'expired' }, is('retrying', 'takeOverDue')],
   ])('is an open mark: %s', (_, changes, more, expected) => {
     const row = rowOf(NOON, changes);
     const found = { key: recordKey(NOON), record: openRecord(JOB, row, []) };
@@ -105,7 +105,7 @@ describe('what the ledger says', () => {
   it('is an open mark of a run that the row has left behind', () => {
     const record: LedgerRecord = openRecord(JOB, rowOf(NOON), []);
     const found = { key: recordKey(NOON), record };
-    expect(answer(NOON, { found, row: rowOf(NOON + MINUTE) })).toEqual(is('running', 'takeOverDue'));
+    expect(answer(NOON, { found, row: rowOf(NOON + MINUTE) })).toEqual(is('retrying', 'takeOverDue'));
   });
 });
 
@@ -115,7 +115,7 @@ describe("the row's own run", () => {
   it.each<[string, Partial<Row>, Partial<Question>, Answer]>([
     ['the handler runs', {}, {}, is('running', 'attemptRunning')],
     ['the handler is held back', { started: NOW + 1 }, {}, is('running', 'claimed')],
-    ['the holder died', {}, { lease: 'expired' }, is('running', 'takeOverDue')],
+    ['the holder died', {}, { lease: 'expired' }, is('retrying', 'takeOverDue')],
     ['it waits', { phase: 'retrying', notBefore: NOW + 1 }, { lease: 'available' }, is('retrying', 'backOff')],
     ['it was drained', { phase: 'retrying', notBefore: 0 }, { lease: 'available' }, is('retrying', 'resumeDue')],
     ['its items run', { phase: 'fanning', notBefore: NOW + HOUR }, { lease: 'available' }, is('running', 'fanningOut')],

@@ -1,10 +1,14 @@
-import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { JobName } from '../../../src/core/brand';
 import { parseRecordKey } from '../../../src/core/key';
+import type { LeaseStore } from '../../../src/lease/store';
+import { StoreError } from '../../../src/lease/store';
 import { SWEEP_INTERVAL } from '../../../src/local/cluster/cluster';
 import { EXEC_ARGV, MEMORY_ENV } from '../../../src/local/cluster/instance';
 import type { FromHost, ToHost } from '../../../src/local/cluster/messages';
+import { openStore } from '../../../src/stores/open';
+import { systemClock } from '../../../src/system-clock';
 import { pause, until } from '../../../test/chaos/time';
 import { type BenchJob, cronOf } from '../../load';
 import { type Running, type System, type SystemOptions, WORKERS } from '../system';
@@ -16,11 +20,14 @@ interface CronleaseOptions {
   /** The settings of `cronlease dev`, or those of a deployment on Azure. */
   readonly like: 'dev' | 'azure';
   readonly handOverDelayMs?: number;
+  /** The store of rows and ledger. Default: blobs. */
+  readonly backend?: 'azurite' | 'postgres' | 'redis';
 }
 
 const CONTAINER = 'cronlease';
 const SETTLED_MS = 180_000;
-const LOOK_MS = 500;
+const POLL_MS = 500;
+const PAGE = 1_000;
 
 function prepareApp(folder: string, jobs: readonly BenchJob[]): void {
   for (const file of ['app.js', 'host.json']) cpSync(path.join(__dirname, file), path.join(folder, file));
@@ -42,40 +49,59 @@ function settingsOf(name: string, storage: string): Record<string, string> {
     CRONLEASE_STORAGE__blobServiceUri: '',
     CRONLEASE_CONTAINER: CONTAINER,
     CRONLEASE_DEPLOYMENT: name,
-    AzureWebJobsStorage: storage,
+    // The embedded host keeps its own state in files.
+    AzureWebJobsStorage: 'UseDevelopmentStorage=true',
     AzureFunctionsWebHost__hostid: name,
     TASKHUB_NAME: name,
   };
 }
 
+/** Before the first tick there is no container. */
+async function countJobs(store: LeaseStore): Promise<number> {
+  try {
+    return (await store.list()).jobs.size;
+  } catch (error) {
+    if (error instanceof StoreError) return 0;
+    throw error;
+  }
+}
+
 /** Whether the ledger shows why due times did not run. */
-async function readLedger(container: ContainerClient): Promise<(job: string, due: number) => boolean> {
+async function readLedger(
+  store: LeaseStore,
+  jobs: readonly BenchJob[],
+): Promise<(job: string, due: number) => boolean> {
   const stretches = new Map<string, { readonly from: number; readonly through: number }[]>();
-  for await (const { name, metadata = {} } of container.listBlobsFlat({ prefix: 'runs/', includeMetadata: true })) {
-    const [, job = '', key = ''] = name.split('/');
-    const from = parseRecordKey(key)?.scheduledFor;
-    if (from === undefined) throw new Error(`${name} is no ledger record`);
-    const through = metadata['through'] === undefined ? from : Date.parse(metadata['through']);
-    const known = stretches.get(job);
-    if (known === undefined) stretches.set(job, [{ from, through }]);
-    else known.push({ from, through });
+  for (const { name } of jobs) {
+    const known: { readonly from: number; readonly through: number }[] = [];
+    stretches.set(name, known);
+    let continuation: string | undefined;
+    do {
+      const request = { limit: PAGE, ...(continuation !== undefined && { continuation }) };
+      const page = await store.listRecords(name as JobName, request);
+      for (const { key, summary } of page.records) {
+        const from = parseRecordKey(key)?.scheduledFor;
+        if (from === undefined) throw new Error(`${key} of ${name} is no ledger record`);
+        known.push({ from, through: summary['through'] === undefined ? from : Date.parse(summary['through']) });
+      }
+      continuation = page.continuation;
+    } while (continuation !== undefined);
   }
   return (job, due) => (stretches.get(job) ?? []).some(({ from, through }) => from <= due && due <= through);
 }
 
-async function countRows(container: ContainerClient): Promise<number> {
-  let count = 0;
-  for await (const page of container.listBlobsFlat({ prefix: 'jobs/' }).byPage({ maxPageSize: 5_000 })) {
-    count += page.segment.blobItems.length;
-  }
-  return count;
-}
-
 /** Cronlease on the embedded host: each worker is a deployment of its own. */
-export function cronlease({ name, title, like, handOverDelayMs = 0 }: CronleaseOptions): System {
+export function cronlease({
+  name,
+  title,
+  like,
+  handOverDelayMs = 0,
+  backend: server = 'azurite',
+}: CronleaseOptions): System {
   const start = async (options: SystemOptions): Promise<Running> => {
     const { folder, jobs, backend, onTrouble } = options;
     prepareApp(folder, jobs);
+    const storage = server === 'redis' ? `redis://${backend.address}` : backend.address;
     const workers = Array.from({ length: WORKERS }, (_, index) => {
       const deployment = `local${String(index + 1)}`;
       const hubFolder = path.join(folder, `hub-${deployment}`);
@@ -90,7 +116,7 @@ export function cronlease({ name, title, like, handOverDelayMs = 0 }: CronleaseO
           options: {
             app: folder,
             port: 0,
-            settings: settingsOf(deployment, backend.address),
+            settings: settingsOf(deployment, storage),
             defaults: like === 'dev' ? { CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL } : {},
             strict: true,
             hubFolder,
@@ -105,17 +131,20 @@ export function cronlease({ name, title, like, handOverDelayMs = 0 }: CronleaseO
         },
       });
     });
-    const container = BlobServiceClient.fromConnectionString(backend.address).getContainerClient(CONTAINER);
+    const store = openStore({
+      ...{ settings: { CRONLEASE_STORAGE: storage }, container: CONTAINER, clock: systemClock },
+      callTimeoutMs: 30_000,
+    });
     return {
       ...(await allStarted(workers)),
       async settled() {
         await until('the first sight of all jobs', SETTLED_MS, async () => {
-          await pause(LOOK_MS);
-          return (await container.exists()) && (await countRows(container)) >= jobs.length ? true : undefined;
+          await pause(POLL_MS);
+          return (await countJobs(store)) >= jobs.length ? true : undefined;
         });
       },
-      recorded: () => readLedger(container),
+      recorded: () => readLedger(store, jobs),
     };
   };
-  return { name, title, backend: 'azurite', own: true, handOverDelayMs, start };
+  return { name, title, backend: server, own: true, handOverDelayMs, start };
 }

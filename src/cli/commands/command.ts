@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
+import { NOTE_LENGTH } from '../../operator/note';
 import { UNSUCCESSFUL } from '../output';
 
 /** Where the exit code of the command goes. */
@@ -25,7 +26,7 @@ export function acting(program: Command, name: string, summary: string, descript
 
 /** A command that requests a run and may wait for its end. */
 export function waiting(program: Command, name: string, summary: string, description: string, usage = 'JOB'): Command {
-  return withStorage(timed(program, name, usage, summary, description))
+  return withReason(withStorage(timed(program, name, usage, summary, description)))
     .argument('<JOB>', 'name of a job')
     .option('--input <JSON>', "an input for this run, up to 32 KB, instead of the job's own")
     .option('--wait', `wait until the run is over; exit code ${UNSUCCESSFUL} if it did not succeed`)
@@ -40,6 +41,18 @@ export function actingOnMany(program: Command, name: string, summary: string, de
     .option('--yes', 'do not ask for confirmation');
 }
 
+/** The reason is in the run, in lists of runs, and in the record of the change. */
+export function withReason(to: Command): Command {
+  return to.option('--note <TEXT>', `the reason, up to ${NOTE_LENGTH} characters, for others to read`, reason);
+}
+
+function reason(text: string): string {
+  const note = text.trim();
+  if (note === '') throw new InvalidArgumentError('It is empty: give the reason, or leave the option out.');
+  if (note.length <= NOTE_LENGTH) return note;
+  throw new InvalidArgumentError(`It has ${note.length} characters, and ${NOTE_LENGTH} are allowed.`);
+}
+
 export function withTimes(to: Command): Command {
   return to
     .addOption(new Option('--utc', 'print times in UTC (the default)').conflicts('local'))
@@ -48,8 +61,8 @@ export function withTimes(to: Command): Command {
 
 export function withStorage(to: Command): Command {
   return to
-    .option('--storage <WHERE>', 'connection string, or URL of a blob service (default: see cronlease --help)')
-    .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)');
+    .option('--storage <WHERE>', 'connection string, or URL of a store (default: see cronlease --help)')
+    .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)');
 }
 
 export function examples(...lines: readonly string[]): string {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { CordonOptions, UncordonOptions } from '../cordon';
 import type { Done } from './command';
-import { examples, withStorage, withTimes } from './command';
+import { examples, withReason, withStorage, withTimes } from './command';
 
 /** Commands about deployments. */
 export function addFleet(program: Command, done: Done): void {
@@ -25,10 +25,12 @@ export function addFleet(program: Command, done: Done): void {
       done(await (await import('../cordon.js')).cordon(deployment, options)),
     );
 
-  about(
-    'uncordon',
-    'let a cordoned deployment claim again',
-    'Lifts the cordon of a deployment, also of one that no longer exists. Takes effect within a sweep interval.',
+  withReason(
+    about(
+      'uncordon',
+      'let a cordoned deployment claim again',
+      'Lifts the cordon of a deployment, also of one that no longer exists. Takes effect within a sweep interval.',
+    ),
   )
     .option('--json', 'print {deployment, by, note, since}')
     .addHelpText('after', examples('cronlease uncordon cronlease-weu'))

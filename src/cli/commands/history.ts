@@ -56,6 +56,7 @@ export function addHistory(program: Command, done: Done): void {
     .addOption(new Option('--trigger <TRIGGER>', 'those that this started').choices(TRIGGERS))
     .option('--actor <NAME>', 'those that this person, or the key of this name, asked for')
     .addOption(new Option('--channel <CHANNEL>', 'those that were asked for from there').choices(CHANNELS))
+    .option('--note <TEXT>', 'those that were asked for with this text in the reason')
     .option('--since <TIME>', 'those due at TIME or later; also how long ago, such as 2h')
     .option('--until <TIME>', 'those due before TIME; also how long ago, such as 2h')
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
@@ -86,7 +87,7 @@ export function addHistory(program: Command, done: Done): void {
     .argument('<JOB>', 'name of a job')
     .argument('<TIME>', "a due time in ISO 8601: with Z or an offset, or else in the job's time zone")
     .option('--verbose', 'print tokens and whole stack traces too')
-    .option('--json', 'print {job, time, due, outcome, reason, record}')
+    .option('--json', 'print {job, time, due, outcome, reason, record, backfills}')
     .addHelpText(
       'after',
       examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30'),

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { AckOptions } from '../ack';
-import type { ManyOptions } from '../act-on-jobs';
-import type { OperateOptions } from '../operate';
-import type { PauseOptions } from '../pause';
+import type { ReasonedOptions } from '../operate';
+import type { PauseOptions, ResumeOptions } from '../pause';
 import type { RunOptions } from '../run';
 import type { Done } from './command';
-import { acting, actingOnMany, examples, waiting } from './command';
+import { acting, actingOnMany, examples, waiting, withReason } from './command';
 
 /** Commands that write requests. */
 export function addRequests(program: Command, done: Done): void {
@@ -36,15 +35,17 @@ export function addRequests(program: Command, done: Done): void {
       done(await (await import('../run.js')).rerun(job, time, options)),
     );
 
-  acting(
-    program,
-    'cancel',
-    'cancel the run in progress',
-    'Cancels the run in progress. Its holder aborts it at the next renewal of its lease, at most a third of the lease later.',
+  withReason(
+    acting(
+      program,
+      'cancel',
+      'cancel the run in progress',
+      'Cancels the run in progress. Its holder aborts it at the next renewal of its lease, at most a third of the lease later.',
+    ),
   )
     .option('--json', 'print {job, runId, requestedAt}')
-    .addHelpText('after', examples('cronlease cancel nightly-report'))
-    .action(async (job: string, options: OperateOptions) => done(await (await load()).cancel(job, options)));
+    .addHelpText('after', examples('cronlease cancel nightly-report --note "it reads the wrong table"'))
+    .action(async (job: string, options: ReasonedOptions) => done(await (await load()).cancel(job, options)));
 }
 
 export function addPauses(program: Command, done: Done): void {
@@ -69,15 +70,17 @@ export function addPauses(program: Command, done: Done): void {
       done(await (await import('../pause.js')).pause(jobs, options)),
     );
 
-  actingOnMany(
-    program,
-    'resume',
-    'end the pause of jobs',
-    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. If there are several, it lists them and asks first.',
+  withReason(
+    actingOnMany(
+      program,
+      'resume',
+      'end the pause of jobs',
+      'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. If there are several, it lists them and asks first.',
+    ),
   )
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
     .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))
-    .action(async (jobs: string[], options: ManyOptions) =>
+    .action(async (jobs: string[], options: ResumeOptions) =>
       done(await (await import('../pause.js')).resume(jobs, options)),
     );
 }
@@ -96,15 +99,17 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being mended" --until 8h'))
     .action(async (job: string, options: AckOptions) => done(await (await import('../ack.js')).ack(job, options)));
 
-  acting(
-    program,
-    'unack',
-    'remove the acknowledgement of a job',
-    'Removes the acknowledgement of a job, which then counts as one that nobody looks after.',
+  withReason(
+    acting(
+      program,
+      'unack',
+      'remove the acknowledgement of a job',
+      'Removes the acknowledgement of a job, which then counts as one that nobody looks after.',
+    ),
   )
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease unack nightly-report'))
-    .action(async (job: string, options: OperateOptions) =>
+    .action(async (job: string, options: ReasonedOptions) =>
       done(await (await import('../ack.js')).unack(job, options)),
     );
 }

@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
 import { Argument } from 'commander';
+import type { Format } from '../../import/about-runs';
 import type { DevArguments } from '../dev';
+import type { ImportOptions } from '../import';
+import type { InitOptions } from '../init';
 import type { DrillArguments } from '../drill';
 import { NO } from '../output';
 import type { Done } from './command';
@@ -27,9 +30,16 @@ export function addDev(program: Command, done: Done): void {
       'port of the first one, others count up; 0: any free ports (default: 7071, or the next free ones)',
       wholeNumber(0, 65_535),
     )
-    .option('--storage <WHERE>', '"embedded", or a connection string', 'embedded')
-    .option('--container <NAME>', 'coordination container (default: CRONLEASE_CONTAINER, or else cronlease)')
-    .option('--data <DIR>', 'folder for the data of the embedded storage (default: in memory)')
+    .option(
+      '--storage <WHERE>',
+      '"embedded" (a storage emulator), "postgres" or "redis" (a server that is installed here), a connection string, or a URL',
+      'embedded',
+    )
+    .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
+    .option(
+      '--data <DIR>',
+      'folder for the data of the server that is started (default: in memory, or in a temporary folder)',
+    )
     .option('--samples <DIR>', 'upload the files of this folder to the container of its name')
     .option('--duration <SPAN>', 'stop after this long, such as 30s')
     .option('--no-restart', 'do not restart an instance that has ended')
@@ -59,6 +69,51 @@ export function addDrill(program: Command, done: Done): void {
     .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
     .addHelpText('after', examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md'))
     .action(async (options: DrillArguments) => done(await (await import('../drill.js')).drill(options)));
+}
+
+export function addImport(program: Command, done: Done): void {
+  program
+    .command('import')
+    .usage('crontab|k8s|quartz|timers FILE…')
+    .summary("make a jobs file of another scheduler's files")
+    .description(
+      'Reads crontabs, CronJobs of Kubernetes, cron expressions of Quartz, or timer triggers of Azure Functions, and prints a jobs file with the same due times. Notes on standard error list what is left out or not the same, with file and line.',
+    )
+    .addArgument(new Argument('<FORMAT>', 'the format').choices(['crontab', 'k8s', 'quartz', 'timers']))
+    .argument('<FILE...>', 'files, or - for standard input; of timers also folders')
+    .option('--out <FILE>', 'write the jobs file here instead of printing it')
+    .option('--force', 'let --out replace a file')
+    .option('--time-zone <ZONE>', 'zone of the machine that ran the jobs, where a file names none (default: UTC)')
+    .option('--system', 'crontab: entries have a user before the command, as in /etc/crontab')
+    .option('--settings <FILE>', 'timers: local.settings.json of the app (default: in a folder that is named)')
+    .option('--json', 'print {jobsFile, handlers, notes}')
+    .addHelpText(
+      'after',
+      examples(
+        'crontab -l | cronlease import crontab - --time-zone Europe/Lisbon',
+        'cronlease import k8s cronjobs.yaml --out jobs.json',
+        'cronlease import timers ../old-app --out jobs.json',
+      ),
+    )
+    .action(async (format: Format, files: string[], options: ImportOptions) =>
+      done(await (await import('../import.js')).importJobs(format, files, options)),
+    );
+}
+
+export function addInit(program: Command, done: Done): void {
+  program
+    .command('init')
+    .usage('[DIR]')
+    .summary('write a small app with one job')
+    .description(
+      'Writes a function app in TypeScript with one job, its handler and a test, and prints the commands that install and run it. Writes nothing if a file would be replaced.',
+    )
+    .argument('[DIR]', 'folder of the app, which is created if it is missing (default: this one)')
+    .option('--json', 'print {folder, files, next}')
+    .addHelpText('after', examples('cronlease init my-jobs'))
+    .action(async (folder: string | undefined, options: InitOptions) =>
+      done((await import('../init.js')).init(folder ?? '.', options)),
+    );
 }
 
 export function addCompletion(program: Command, done: Done): void {

@@ -3,6 +3,8 @@ import type { DoctorOptions } from '../doctor';
 import type { ForgetOptions } from '../forget';
 import { NO } from '../output';
 import type { RecoverOptions } from '../recover';
+import type { MigrateOptions } from '../migrate';
+import type { ShardsOptions } from '../shards';
 import type { UnlockOptions } from '../unlock';
 import type { Done } from './command';
 import { acting, examples, timed, wholeNumber, withStorage } from './command';
@@ -42,11 +44,58 @@ export function addMending(program: Command, done: Done): void {
     'Forgets a job that was deleted from the jobs file. Its ledger and its token stay. A later job of the same name counts as a new one. Refused while the file has the job, its lease is held, or its run is not over.',
   )
     .option('--end-run', 'record a run that is not over as cancelled')
-    .option('--json', 'print {job, forgottenAt, already, endedRun}')
+    .option('--json', 'print {job, forgottenAt, already, endedRun, droppedNotices}')
     .addHelpText('after', examples('cronlease forget nightly-report'))
     .action(async (job: string, options: ForgetOptions) =>
       done(await (await import('../forget.js')).forget(job, options)),
     );
+}
+
+export function addShards(program: Command, done: Done): void {
+  program
+    .command('shards')
+    .usage('[options]')
+    .summary('deal the jobs over several storage accounts')
+    .description(
+      'Shows over which storage accounts the jobs are dealt, and puts the list of CRONLEASE_SHARDS in force. With --apply it announces the change in each account, so that no run begins, moves each job to its account, and lets the deployments with this list claim. Interrupted, it can be repeated.',
+    )
+    .option('--apply', 'put the list in force (default: only show what is to be done)')
+    .option('--leaving <NAME...>', 'settings with the connections of accounts that leave the list')
+    .option('--wait <TIME>', 'twice the longest CRONLEASE_SWEEP_INTERVAL of a deployment', '2m')
+    .option('--end-runs', 'record runs that are not over as cancelled (default: leave their jobs where they are)')
+    .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
+    .option(
+      '--json',
+      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems, tooOld}; with --apply {settled, moved, refused, version}',
+    )
+    .addHelpText('after', examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply'))
+    .action(async (options: ShardsOptions) => done(await (await import('../shards.js')).shards(options)));
+}
+
+export function addMigrate(program: Command, done: Done): void {
+  program
+    .command('migrate')
+    .usage('--from <STORE> --to <STORE> [options]')
+    .summary('move all jobs to another store')
+    .description(
+      'Moves all jobs from one store to another: rows with their tokens, controls, and the ledger. With --apply it copies the ledger while the jobs run, then announces the move in both stores, so that no run begins, and moves each job. After that, deployments on the new store claim. Interrupted, it can be repeated.',
+    )
+    .requiredOption(
+      '--from <STORE>',
+      'connection of the store that has the jobs, or the name of the setting that holds it',
+    )
+    .requiredOption('--to <STORE>', 'the same for the store that is to have them')
+    .option('--from-container <NAME>', 'its container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
+    .option('--to-container <NAME>', 'the same for the other store')
+    .option('--apply', 'move the jobs (default: only show what is to be done)')
+    .option('--wait <TIME>', 'twice the longest CRONLEASE_SWEEP_INTERVAL of a deployment', '2m')
+    .option('--end-runs', 'record runs that are not over as cancelled (default: leave their jobs where they are)')
+    .option(
+      '--json',
+      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems, tooOld}; with --apply {settled, moved, refused, version}',
+    )
+    .addHelpText('after', examples('cronlease migrate --from CRONLEASE_STORAGE --to DATABASE_URL'))
+    .action(async (options: MigrateOptions) => done(await (await import('../migrate.js')).migrate(options)));
 }
 
 export function addRecover(program: Command, done: Done): void {
@@ -55,11 +104,11 @@ export function addRecover(program: Command, done: Done): void {
       program,
       'recover',
       '--after-failover',
-      'repair the jobs after a failover of their storage account',
-      'Repairs the jobs after an asynchronous failover of the storage account, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
+      'repair the jobs after a failover of their storage',
+      'Repairs the jobs after an asynchronous failover of the storage, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
     ),
   )
-    .requiredOption('--after-failover', 'confirm that the storage account has failed over')
+    .requiredOption('--after-failover', 'confirm that the storage has failed over')
     .option('--apply', 'write the changes (default: only print them)')
     .option('--yes', 'the same as --apply')
     .option('--until <TIME>', 'treat everything due before TIME (UTC by default) as possibly run (default: now)')

@@ -51,7 +51,7 @@ export function addPlanning(program: Command, done: Done): void {
     .option('--prices <FILE>', 'prices instead of those of the package, which are not checked (its prices.json)')
     .option(
       '--json',
-      'print {prices, assumptions, total, storageCalls, jobsCost, jobs, shared}; with --against {before, after}',
+      'print {prices, assumptions, total, storageCalls, callsPerNotice, jobsCost, jobs, shared}; with --against {before, after}',
     )
     .addHelpText(
       'after',

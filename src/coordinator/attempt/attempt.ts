@@ -1,10 +1,10 @@
-import type { JobName } from '../../core/brand';
+import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
 import type { Trigger } from '../../core/fate';
 import { isRunFate } from '../../core/fate';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
 import { attemptHistory } from '../../core/record';
-import type { AttemptRecord } from '../../core/record';
+import type { AttemptRecord, LedgerRecord } from '../../core/record';
 import type { RunStep } from '../../core/run';
 import { afterAttempt } from '../../core/run';
 import type { JobContext } from '../../handler/handler';
@@ -21,21 +21,29 @@ import type { HeldRow } from '../held';
 import type { AttemptInput, AttemptResult, ClaimInput } from '../message';
 import { packAttempts, packRow, unpackAttempts, unpackRow } from '../message';
 import type { RunEnd, StartedAttempt } from '../settle';
+import type { Span } from '../telemetry';
+import { ping, untilSent } from '../tell';
 import type { AttemptLog } from './attempt-log';
 import { createAttemptLog, NO_LOG } from './attempt-log';
 import { claimAttempt, earlyBy } from './claim';
 import type { Claimed } from './claim';
+import { membershipOf } from './membership';
 import type { Attempted, HandlerCall } from './run-handler';
-import { runHandler, watchForCancel } from './run-handler';
+import { notCalled, runHandler, watchForCancel } from './run-handler';
 import { endedBy } from './ended-by';
 import type { Stage } from './fan-out';
 import { fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { runItem } from './item';
+import type { AttemptTrace } from './trace-attempt';
+import { traceAttempt } from './trace-attempt';
 import { inputOf } from './request-input';
+import { waitForGroup } from './wait-for-slot';
 
 /** The orchestration's input holds at most this many earlier attempts, their errors cut shorter than in the ledger. */
 const KNOWN_ATTEMPTS = 100;
 const KNOWN_LIMIT = 500;
+/** How long an attempt waits for its notices to be sent. After that they are sent beside other work, or by a sweep. */
+const SENDS_WITHIN_MS: Millis = 3_000;
 
 /**
  * One attempt: claims, keeps the lease alive, calls the handler, and ends the run or leaves it to a later attempt. Of
@@ -58,22 +66,38 @@ export async function runAttempt(
   return whileRunning(coordinator, aborter, claimAndRun(coordinator, input, aborter, report));
 }
 
-/** The hub has delivered what this process handed over: it need not be given back. */
-function arrived({ handOvers }: Coordinator, input: ClaimInput): void {
-  const name = input.job as JobName;
-  if (input.kind === 'handedOver' && handOvers.get(name)?.leaseId === input.leaseId) handOvers.delete(name);
-}
-
 async function claimAndRun(
   coordinator: Coordinator,
   input: ClaimInput,
   aborter: Aborter,
   report: Report,
 ): Promise<AttemptResult> {
-  const claimed = await claimOrLose(coordinator, input, report);
-  if (typeof claimed === 'string') return { kind: 'lost', why: claimed };
+  const trace = traceAttempt(coordinator, input, report);
+  let result: AttemptResult | 'error' = 'error';
   try {
-    return await underLease(claimed, input, aborter);
+    const claimed = await trace.claiming(claimOrLose(coordinator, input, report));
+    result =
+      typeof claimed === 'string' ? { kind: 'lost', why: claimed } : await runClaimed(claimed, input, aborter, trace);
+    return result;
+  } finally {
+    trace.end(result);
+  }
+}
+
+/** The hub has delivered what this process handed over: it need not be given back. */
+function arrived({ serviceTime, handOvers }: Coordinator, input: ClaimInput): void {
+  if (input.kind !== 'handedOver') return;
+  handOvers.arrived(input.job as JobName, input.leaseId as LeaseId, serviceTime.now() - input.acquiredAt);
+}
+
+async function runClaimed(
+  claimed: Claimed,
+  input: ClaimInput,
+  aborter: Aborter,
+  trace: AttemptTrace,
+): Promise<AttemptResult> {
+  try {
+    return await underLease(claimed, input, aborter, trace);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     // Nothing more is written: the lease expires, and the next holder reads from row and record how far the run got.
@@ -95,6 +119,7 @@ async function underLease(
   { held, mayNotBeFirst }: Claimed,
   input: ClaimInput,
   aborter: Aborter,
+  { span }: AttemptTrace,
 ): Promise<AttemptResult> {
   const cancels = watchForCancel(held, aborter);
   const stopRenewing = held.keepAlive({
@@ -105,6 +130,9 @@ async function underLease(
   });
   const fence = createFence(held.job.spec.name, held.row.token, held.trust);
   const log = logOf(held);
+  const membership = membershipOf(held, mayNotBeFirst && isFanOut(held.job.handler));
+  /** The items of the run are at work under it. */
+  let keepsPlace = false;
   try {
     held.event(isTakeOver(input) ? 'takenOver' : 'claimed');
     const known = input.kind === 'again' ? unpackAttempts(input.known) : [];
@@ -113,24 +141,33 @@ async function underLease(
     if (mark?.kind === 'superseded') return lost(held, 'a higher token has the run');
     if (mark?.kind === 'final') {
       await held.settleFound(mark.record);
+      traceFound(held, mark.record);
       return { kind: 'ended', record: mark.record };
     }
     const end = input.kind === 'handedOver' ? input.end : null;
-    // A fan-out whose items ran out of time still looks at its pieces: all items may be done by now.
+    // A fan-out whose items ran out of time still reads its pieces: all items may be done by now.
     const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
     const stage: Stage = isOver
       ? { handlerCall: undefined, items: [] }
-      : await perform(held, { fence, aborter, trigger: triggerOf(held, input), log, ...cancels }, input);
+      : await perform(
+          held,
+          { fence, aborter, trigger: triggerOf(held, input), log, span, membership, ...cancels },
+          input,
+        );
     cancels.stop();
     fence.close();
+    keepsPlace = stage.items.length > 0;
+    if (!keepsPlace) void membership.leave();
     if (!held.trust.holds) return lost(held, 'the lease was lost');
 
-    return await conclude(held, { step: stepOf(held, end, stage), stage, history, log });
+    return await conclude(held, { step: stepOf(held, end, stage), stage, history, log, span });
   } finally {
     cancels.stop();
     fence.close();
     log.stop();
     stopRenewing();
+    // An invocation that has ended may be frozen with its process.
+    if (!keepsPlace) await membership.leave();
   }
 }
 
@@ -152,7 +189,21 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
   }
   const afterItems = input.kind === 'again' ? unpackRow(input.row).phase === 'fanning' : input.end !== null;
   const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
-  return fanOutStage(held, { handler, input: runInput }, call, afterItems);
+  const place = () => placeForItems(held, attempted);
+  return fanOutStage(held, { handler, input: runInput }, { call, place }, afterItems);
+}
+
+/**
+ * The items of a run work under its place in the group. An attempt that leaves items to their lanes without a call of its
+ * own mostly finds the place that the run has kept.
+ *
+ * @returns the end of the attempt, where it has no place
+ */
+async function placeForItems(held: HeldRow, attempted: Attempted): Promise<HandlerCall | undefined> {
+  const { aborter, membership } = attempted;
+  if (!membership.isNeeded) return undefined;
+  const { end } = await waitForGroup(held, { ...attempted, signal: aborter.signal }, membership);
+  return end === undefined && !aborter.signal.aborted ? undefined : notCalled(held, aborter, end);
 }
 
 type Step = RunStep | { readonly kind: 'fanOut' };
@@ -183,10 +234,20 @@ interface Conclusion {
   readonly stage: Stage;
   readonly history: readonly AttemptRecord[];
   readonly log: AttemptLog;
+  readonly span: Span;
 }
 
 /** Ends or suspends the run. */
 async function conclude(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
+  const settling = conclusion.span.begin('settle');
+  try {
+    return await takeStep(held, conclusion);
+  } finally {
+    settling.end();
+  }
+}
+
+async function takeStep(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
   const { step, stage } = conclusion;
   switch (step.kind) {
     case 'lost':
@@ -219,9 +280,44 @@ async function endRun(
   const record = await held.settle(attempts, end, leftovers?.list);
   if (record === undefined) return lost(held, "a successor's record stands");
   await leftovers?.remove();
-  held.event(fate, { reason });
+  tellEnd(held, record, { fate, reason, at });
+  if (isRunFate(fate)) ping(held.coordinator, held.job.spec, fate === 'succeeded' ? 'success' : 'fail', held.report);
+  // The lease is released. An invocation that has ended may be frozen with its process.
+  await untilSent(held.coordinator, SENDS_WITHIN_MS);
   logFailure(held, stage);
   return { kind: 'ended', record };
+}
+
+/** Reports the end of the run, which is recorded. */
+function tellEnd(
+  held: HeldRow,
+  { startedAt }: LedgerRecord,
+  { fate, reason, at }: Pick<RunEnd, 'fate' | 'reason' | 'at'>,
+): void {
+  const { coordinator, job, key, row } = held;
+  const trigger = row.run?.trigger ?? 'schedule';
+  held.event(fate, {
+    reason,
+    trigger,
+    ...(startedAt !== null && { durationMs: Math.max(0, at - Date.parse(startedAt)) }),
+  });
+  const since = row.run?.since ?? at;
+  const end = { fate: isRunFate(fate) ? fate : null, reason, trigger, since, attempts: row.attempt };
+  coordinator.telemetry?.ended({ job: job.spec, key }, end);
+}
+
+/**
+ * Sends the span of a run that was found ended: its holder may have died before it sent the same one. If it has not,
+ * the span comes twice, with the same ids and times.
+ */
+function traceFound({ coordinator, job, key, row }: HeldRow, record: LedgerRecord): void {
+  const { outcome, reason, trigger, endedAt, claimedAt } = record;
+  if (reason === null || endedAt === null) return;
+  const at = Date.parse(endedAt);
+  const since = claimedAt == null ? (row.run?.since ?? at) : Date.parse(claimedAt);
+  const fate = isRunFate(outcome) ? outcome : null;
+  const end = { fate, reason, trigger: trigger ?? 'schedule', since, at, attempts: record.attempts.length };
+  coordinator.telemetry?.ended({ job: job.spec, key }, end);
 }
 
 async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
@@ -286,6 +382,7 @@ function attemptOf(
     token: row.token,
     deployment: coordinator.deployment,
     startedAt: new Date(handlerCall.startedAt).toISOString(),
+    ...(handlerCall.waitedForGroupMs === undefined ? {} : { waitedForGroupMs: handlerCall.waitedForGroupMs }),
     ...(handlerCall.waitedForSlotMs === undefined ? {} : { waitedForSlotMs: handlerCall.waitedForSlotMs }),
     endedAt: new Date(handlerCall.endedAt).toISOString(),
     outcome,

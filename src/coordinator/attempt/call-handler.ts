@@ -40,7 +40,7 @@ function checkResult(job: JobName, value: unknown): Handled {
   const bytes = Buffer.byteLength(json);
   if (bytes > RESULT_LIMIT) {
     return refuse(
-      `${String(bytes)} bytes of JSON, more than ${String(RESULT_LIMIT)}: write it to a blob, return its name`,
+      `${String(bytes)} bytes of JSON, more than ${String(RESULT_LIMIT)}: store it elsewhere, return its name`,
     );
   }
   return { kind: 'returned', result: JSON.parse(json) };

@@ -8,7 +8,7 @@ import { Trust } from '../../lease/trust';
 import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
-import { LATE_MS } from '../give-back';
+import { LATE_MS } from '../hand-overs';
 import type { HeldRow } from '../held';
 import { holdRow } from '../held';
 import type { AttemptInput, ClaimInput } from '../message';
@@ -145,6 +145,7 @@ function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: Clai
   return {
     ...row,
     owed: [],
+    telling: [],
     phase: 'running',
     attempt: decided.attempt + 1,
     notBefore: undefined,

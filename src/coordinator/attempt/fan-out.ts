@@ -44,21 +44,23 @@ interface FanOut {
   readonly input: never;
 }
 
+/** What an attempt can do for its stage. */
+interface Ways {
+  /** Calls a part of the handler as an attempt. */
+  readonly call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>;
+  /** Makes sure of the run's place in its group, for items without a call. Returns the end of an attempt that has none. */
+  readonly place: () => Promise<HandlerCall | undefined>;
+}
+
 /**
  * One attempt of a run that fans out. The stored pieces show how far the run has come: without a plan, the attempt
  * plans; with all items done, it gathers; with items left, it leaves them to their lanes, or fails after their time.
  *
- * @param call calls a part of the handler as an attempt
  * @param afterItems the run's own orchestration has finished with the items, or their time is over
  */
-export async function fanOutStage(
-  held: HeldRow,
-  fanOut: FanOut,
-  call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>,
-  afterItems: boolean,
-): Promise<Stage> {
+export async function fanOutStage(held: HeldRow, fanOut: FanOut, ways: Ways, afterItems: boolean): Promise<Stage> {
   try {
-    return await stageOf(held, fanOut, call, afterItems);
+    return await stageOf(held, fanOut, ways, afterItems);
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
     return { handlerCall: endedBy(held, 'foreign', describeError(error)), items: [] };
@@ -68,7 +70,7 @@ export async function fanOutStage(
 async function stageOf(
   held: HeldRow,
   { handler, input }: FanOut,
-  call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>,
+  { call, place }: Ways,
   afterItems: boolean,
 ): Promise<Stage> {
   const { name } = held.job.spec;
@@ -100,7 +102,10 @@ async function stageOf(
     const handlerCall = await call((context) => handler.gather(context, outcomes as never, input));
     return { handlerCall, items: [] };
   }
-  if (!afterItems) return { handlerCall: undefined, items: left };
+  if (!afterItems) {
+    const ended = await place();
+    return ended === undefined ? { handlerCall: undefined, items: left } : { handlerCall: ended, items: [] };
+  }
   const limit = formatDuration(itemsDeadlineMs(held.job.spec, handler.policy));
   const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
   return { handlerCall: outOfTime(held, message), items: [] };
@@ -125,6 +130,7 @@ export function itemLanes(
     token: held.row.token,
     until,
     ...(Object.keys(asked).length > 0 && { asked }),
+    ...(held.row.run?.trigger === 'backfill' && { isBackfilled: true as const }),
     attempts: policy.retry.attempts,
   };
   return lanesOf(items, policy.concurrency).map((lane) => ({ ...common, items: lane }));

@@ -19,6 +19,7 @@ import type { Aborted, Aborter, Bounds, Handled } from '../bounded';
 import { callBounded, createAborter, timeoutAfter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
 import type { AttemptResult, ItemInput } from '../message';
+import { NO_TELEMETRY } from '../telemetry';
 import type { AttemptLog } from './attempt-log';
 import { createAttemptLog, NO_LOG } from './attempt-log';
 import { callHandler, describeError } from './call-handler';
@@ -49,7 +50,7 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
   const wanted: WantedItem = { coordinator, report, job, handler: job.handler, input };
   if (coordinator.stopping) return again(wanted, SEND_AGAIN_MS);
   try {
-    return await lookAfter(wanted);
+    return await attemptUnlessEnded(wanted);
   } catch (error) {
     const isKnown = error instanceof StoreError || error instanceof ForeignMetadataError;
     if (!isKnown && !(error instanceof ForeignRecordError)) throw error;
@@ -58,7 +59,7 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
   }
 }
 
-async function lookAfter(wanted: WantedItem): Promise<ItemResult> {
+async function attemptUnlessEnded(wanted: WantedItem): Promise<ItemResult> {
   const { coordinator, input } = wanted;
   const found = await checkItem(wanted);
   if (found.kind === 'unwanted') return { kind: 'item', state: 'stopped' };
@@ -94,7 +95,7 @@ async function attemptItem(item: Item): Promise<ItemResult> {
   const { coordinator, handler, input, trust } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
-  // This process may have stood still since it looked.
+  // This process may have stood still since its check.
   if (!trust.holds) return again(item, SEND_AGAIN_MS);
   if (attempt > retry.attempts) {
     // Its last call was lost without an answer: its process died, or could not reach storage.
@@ -171,7 +172,7 @@ async function callItem(
   const fence = createFence(name, input.token as Token, trust);
   const stopWatching = keepChecking(item, trust, aborter);
   const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
-  const rank = startRank(job.spec, parseRecordKey(input.key)?.scheduledFor ?? 0);
+  const rank = startRank(job.spec, parseRecordKey(input.key)?.scheduledFor ?? 0, input.isBackfilled === true);
   const patience = { signal: aborter.signal, atMostMs: patienceOf(settings, limit + graceMs, 0) };
   let slot: Slot | undefined;
   const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
@@ -180,21 +181,39 @@ async function callItem(
     if (aborter.signal.aborted) return await abortedBeforeCall(aborter);
     // This process may have stood still while it waited.
     if (slots !== undefined && (slot === undefined || !trust.holds)) return 'notCalled';
-    return await callBounded(clock, aborter, bounds, (progress) => {
-      const context = itemContext(
-        name,
-        input,
-        { aborter, fence, progress: reportProgress(log, progress), log },
-        report,
-      );
-      const planned: unknown = JSON.parse(input.item);
-      return callHandler(name, () => handler.each(context, planned as never, runInput as never));
-    });
+    const { traceparent, traced } = traceItem(item);
+    return await traced(() =>
+      callBounded(clock, aborter, bounds, (progress) => {
+        const said = { aborter, fence, progress: reportProgress(log, progress), log, traceparent };
+        const context = itemContext(name, input, said, report);
+        const planned: unknown = JSON.parse(input.item);
+        return callHandler(name, () => handler.each(context, planned as never, runInput as never));
+      }),
+    );
   } finally {
     slot?.giveBack();
     stopWatching();
     fence.close();
   }
+}
+
+/** The item's span in the trace of its run. */
+function traceItem({ coordinator, report, job: { spec }, input }: Item): {
+  readonly traceparent: string | undefined;
+  readonly traced: <End extends Handled | Aborted>(work: () => Promise<End>) => Promise<End>;
+} {
+  const { telemetry = NO_TELEMETRY } = coordinator;
+  const { invocation } = report;
+  const span = telemetry.begin('item', { job: spec, key: input.key }, { invocation });
+  const { index: item, attempt } = input;
+  return {
+    traceparent: span.traceparent,
+    async traced(work) {
+      const end = await span.within(work);
+      span.end({ item, attempt, result: end.kind, isError: end.kind !== 'returned' });
+      return end;
+    },
+  };
 }
 
 /** Only an item that is no longer wanted is over: any other one is sent again. */
@@ -212,20 +231,28 @@ export function itemContext(
     fence,
     progress,
     log,
-  }: Pick<ItemContext, 'progress'> & { aborter: Aborter; fence: ClosableFence; log: AttemptLog },
+    traceparent,
+  }: Pick<ItemContext, 'progress'> & {
+    aborter: Aborter;
+    fence: ClosableFence;
+    log: AttemptLog;
+    traceparent?: string | undefined;
+  },
   report: Report,
 ): ItemContext {
   const { close: _, ...openFence } = fence;
+  const runId = runIdOf(job, key);
   return {
     job,
     scheduledFor: new Date(asked?.rerunOf ?? parseRecordKey(key)?.scheduledFor ?? 0),
-    runId: runIdOf(job, key),
+    runId,
     index,
     attempt,
     signal: aborter.signal,
     fence: openFence,
     progress,
-    log: jobLog(report, `[${job}#${String(index)}]`, log),
+    log: jobLog(report, { job, runId, attempt, item: index, traceparent }, log),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

@@ -6,7 +6,7 @@ import type { StandardSchema } from '../../core/standard-schema';
 import { InputError, parseInput } from '../../handler/parse-input';
 import type { RequestStore } from '../../lease/store';
 import type { RunnableJob } from '../coordinator';
-import type { Ask } from '../settle';
+import type { Ask } from '../row-writer';
 
 /** The input of one run: its request's, or the job's. */
 export type RunInput =

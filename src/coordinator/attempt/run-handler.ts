@@ -17,15 +17,18 @@ import type { ClosableFence } from '../../lease/fence';
 import type { Aborted, Aborter, Bounds } from '../bounded';
 import { callBounded, timeoutAfter } from '../bounded';
 import type { Handled } from '../bounded';
-import type { Report } from '../coordinator';
+import type { Report, Speaker } from '../coordinator';
 import { handlerDue, timeOf } from '../held';
 import type { HeldRow } from '../held';
+import type { Span } from '../telemetry';
 import type { AttemptLog } from './attempt-log';
+import { ping } from '../tell';
 import { callHandler, describeError } from './call-handler';
 import { previousRun } from './previous';
 import { waitForDue, waitUntil } from './wait-for-due';
-import type { SeenControl, Waiter } from './wait-for-slot';
-import { PAUSED, waitForSlot } from './wait-for-slot';
+import type { Membership } from './membership';
+import type { SeenControl, Turn, Waiter } from './wait-for-slot';
+import { PAUSED, waitForTurn } from './wait-for-slot';
 
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
@@ -38,6 +41,9 @@ export interface Attempted {
   readonly aborter: Aborter;
   readonly trigger: Trigger;
   readonly log: AttemptLog;
+  readonly membership: Membership;
+  /** Of the attempt. */
+  readonly span: Span;
   /** Takes the job's control, where the attempt reads it again. */
   readonly onControl: Waiter['onControl'];
   readonly lastControl: Waiter['lastControl'];
@@ -48,7 +54,8 @@ export interface HandlerCall {
   readonly end: AttemptEnd;
   /** When the handler started; undefined when it was not called. */
   readonly startedAt: EpochMs | undefined;
-  /** How long it waited for a free slot, if it did. */
+  /** How long it waited for a place in its group, and for a free slot, if it did. */
+  readonly waitedForGroupMs?: Millis;
   readonly waitedForSlotMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
@@ -56,8 +63,8 @@ export interface HandlerCall {
 }
 
 /**
- * Waits until the due time and for a free slot, calls the handler, and waits until it returns or its signal is aborted.
- * A handler that ignores its signal gets no more time than the grace.
+ * Waits until the due time, for a place in the job's group and for a free slot, calls the handler, and waits until it
+ * returns or its signal is aborted. A handler that ignores its signal gets no more time than the grace.
  *
  * @param call calls the handler
  */
@@ -66,17 +73,19 @@ export async function runHandler(
   attempted: Attempted,
   call: (context: JobContext) => unknown,
 ): Promise<HandlerCall> {
-  const { aborter } = attempted;
+  const { aborter, membership } = attempted;
+  const { signal } = aborter;
   const due = handlerDue(held.job.spec, held.row);
-  const isPaused = await waitForDue(held, due, aborter.signal, attempted.onControl);
-  const { slot, end } = isPaused ? PAUSED : await waitForSlot(held, { ...attempted, signal: aborter.signal });
+  const isPaused = await waitForDue(held, due, signal, attempted.onControl);
+  const turn = isPaused ? PAUSED : await waitForTurn(held, { ...attempted, signal }, membership);
+  const { slot, end } = turn;
   try {
     // The time may have been corrected meanwhile.
-    if (slot !== undefined) await waitUntil(held, due, due, aborter.signal);
+    if (slot !== undefined || membership.isNeeded) await waitUntil(held, due, due, signal);
     // This process may have stood still since its claim: by now the run may be over, or a successor's.
     if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
-    if (aborter.signal.aborted || end !== undefined) return await notCalled(held, aborter, end);
-    const ended = await callNow(held, attempted, slot?.waitedMs ?? 0, call);
+    if (signal.aborted || end !== undefined) return await notCalled(held, aborter, end);
+    const ended = await callNow(held, attempted, turn, call);
     slot?.giveBack();
     // Settling costs this process some work: handlers that are due at the same instant start first.
     await sleep(held.coordinator.clock, 0);
@@ -87,7 +96,7 @@ export async function runHandler(
 }
 
 /** The attempt ends without its handler. An abort counts before any other reason. */
-async function notCalled(held: HeldRow, aborter: Aborter, end: AttemptEnd | undefined): Promise<HandlerCall> {
+export async function notCalled(held: HeldRow, aborter: Aborter, end: AttemptEnd | undefined): Promise<HandlerCall> {
   const isAborted = aborter.signal.aborted || end === undefined;
   const first = isAborted ? await aborter.aborted : end;
   return { end: first, startedAt: undefined, endedAt: timeOf(held), error: null };
@@ -96,17 +105,22 @@ async function notCalled(held: HeldRow, aborter: Aborter, end: AttemptEnd | unde
 async function callNow(
   held: HeldRow,
   attempted: Attempted,
-  waitedMs: Millis,
+  { slot, waitedForGroupMs = 0 }: Turn,
   call: (context: JobContext) => unknown,
 ): Promise<HandlerCall> {
   const { aborter } = attempted;
   const startedAt = timeOf(held);
-  const waited = waitedMs > 0 ? { waitedForSlotMs: waitedMs } : {};
+  const waited = {
+    ...(waitedForGroupMs > 0 && { waitedForGroupMs }),
+    ...(slot !== undefined && slot.waitedMs > 0 && { waitedForSlotMs: slot.waitedMs }),
+  };
   reportStart(held, startedAt, waited);
+  const span = attempted.span.begin('handler');
   const first = await callBounded(held.coordinator.clock, aborter, boundsOf(held), (progress) => {
-    const context = contextFor(held, attempted, startedAt, progress);
-    return callHandler(held.job.spec.name, () => call(context));
+    const context = contextFor(held, { ...attempted, span }, startedAt, progress);
+    return span.within(() => callHandler(held.job.spec.name, () => call(context)));
   });
+  span.end({ result: first.kind, isError: first.kind !== 'returned' });
   return { ...endOf(first, aborter), startedAt, endedAt: timeOf(held), ...waited };
 }
 
@@ -121,9 +135,14 @@ function endOf(first: Handled | Aborted, aborter: Aborter): Pick<HandlerCall, 'e
   }
 }
 
-function reportStart(held: HeldRow, startedAt: EpochMs, waited: Pick<HandlerCall, 'waitedForSlotMs'>): void {
+function reportStart(
+  held: HeldRow,
+  startedAt: EpochMs,
+  waited: Pick<HandlerCall, 'waitedForGroupMs' | 'waitedForSlotMs'>,
+): void {
   const { run } = held.row;
   if (run === undefined) return;
+  if (held.row.attempt === 1) ping(held.coordinator, held.job.spec, 'start', held.report);
   held.event('started', { at: startedAt, latenessMs: startedAt - dueOf(held.job.spec, run), ...waited });
 }
 
@@ -145,34 +164,39 @@ function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
 
 function contextFor(
   { coordinator, report, job, row }: HeldRow,
-  { fence, aborter, trigger, log }: Attempted,
+  { fence, aborter, trigger, log, span: { traceparent } }: Attempted,
   startedAt: EpochMs,
   progress: (note?: string) => void,
 ): JobContext {
   const { name } = job.spec;
   const key = row.run?.key ?? '';
+  const runId = runIdOf(name, key);
   const { close: _, ...openFence } = fence;
   return {
     job: name,
     scheduledFor: new Date(row.run?.rerunOf ?? row.run?.scheduledFor ?? startedAt),
     startedAt: new Date(startedAt),
-    runId: runIdOf(name, key),
+    runId,
     attempt: row.attempt,
     trigger,
     origin: row.run?.origin ?? SCHEDULED,
     signal: aborter.signal,
     fence: openFence,
     progress: reportProgress(log, progress),
-    log: jobLog(report, `[${name}]`, log),
+    log: jobLog(report, { job: name, runId, attempt: row.attempt, traceparent }, log),
+    ...(traceparent === undefined ? {} : { traceparent }),
     previous: () => previousRun(coordinator.store, name, key),
   };
 }
 
-export function jobLog(report: Report, prefix: string, log: AttemptLog): JobLog {
+export function jobLog(report: Report, speaker: Speaker, log: AttemptLog): JobLog {
+  const { job, item } = speaker;
+  const prefix = item === undefined ? `[${job}]` : `[${job}#${String(item)}]`;
   const write =
     (level: LogLevel) =>
     (...message: unknown[]): void => {
-      report.log(level, prefix, ...message);
+      if (report.line === undefined) report.log(level, prefix, ...message);
+      else report.line(level, speaker, message);
       log.line(level, message);
     };
   return Object.assign(write('info'), {
@@ -204,6 +228,8 @@ export function watchForCancel(
 ): Pick<Waiter, 'onControl' | 'lastControl'> & { stop: () => void } {
   const { clock, serviceTime } = held.coordinator;
   const { spec } = held.job;
+  // Due times and requests wait for a back-filled run.
+  const mayGiveWay = spec.overlap === 'cancel' && held.row.run?.trigger !== 'backfill';
   const runId = runIdOf(spec.name, held.row.run?.key ?? '');
   let last: SeenControl | undefined;
   let disarm = (): void => undefined;
@@ -217,7 +243,7 @@ export function watchForCancel(
     else overlap(`the due time ${new Date(due).toISOString()}`);
   };
   const armFrom = (after: EpochMs): void => {
-    const due = spec.overlap === 'cancel' && spec.enabled ? spec.timetable.next(after) : undefined;
+    const due = mayGiveWay && spec.enabled ? spec.timetable.next(after) : undefined;
     if (due === undefined || aborter.signal.aborted) return;
     const wait: Millis = actualTime(spec, due) - serviceTime.now();
     // In steps, so that a correction of the time made meanwhile counts.
@@ -242,7 +268,7 @@ export function watchForCancel(
         aborter.abort('cancelled', 'cancelRequested', `run ${runId} was cancelled by an operator`);
       // A leader job takes no requests: one from before it became one ends no term.
       const request = spec.kind === 'always' ? undefined : pendingRequests(seen, held.row.manualTaken)[0];
-      if (spec.overlap === 'cancel' && request !== undefined) overlap(`manual request ${request.id}`);
+      if (mayGiveWay && request !== undefined) overlap(`manual request ${request.id}`);
     },
     stop: () => {
       disarm();

@@ -58,7 +58,7 @@ export async function waitUntil(
   // A clock that is set back must not prolong the wait: the claim's Date and the monotonic clock bound it.
   const bound = claimed.monotonic + (due - claimed.date) * (1 + CLOCK_RATE_ERROR) - (due - at);
   const left = (): Millis => Math.min(at - serviceTime.now(), bound - clock.monotonic());
-  // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: look again after waiting.
+  // Node's timers may fire 1 ms early, and the clock may be set or corrected meanwhile: the time is checked again after waiting.
   for (let wait = left(); wait > 0; wait = left()) {
     await sleep(clock, Math.min(wait, READ_CLOCK_EVERY_MS), signal);
     if (signal.aborted) return;

@@ -1,4 +1,4 @@
-import type { EpochMs, Millis } from '../../core/brand';
+import type { Millis } from '../../core/brand';
 import type { Control } from '../../core/control';
 import { currentPause, decodeControl, NO_CONTROL, pauseAt } from '../../core/control';
 import { windowMs } from '../../core/decide/verdict';
@@ -11,7 +11,8 @@ import { StoreError } from '../../lease/store';
 import type { Settings } from '../coordinator';
 import type { HeldRow } from '../held';
 import { CLOCK_RATE_ERROR, timeOf } from '../held';
-import type { Slot } from '../slots';
+import type { Patience, Slot } from '../slots';
+import type { Membership } from './membership';
 
 /** After a longer wait, a control that was read longer ago than this is read again. */
 const CONTROL_AGE_MS = 5_000;
@@ -38,49 +39,82 @@ export interface Waiter {
 /** The result of the wait. Where it has a slot, the caller gives it back. */
 export interface Turn {
   readonly slot?: Slot;
+  /** How long it was waited for a place in the job's group. */
+  readonly waitedForGroupMs?: Millis;
   /** The handler is not called. Undefined also where the signal was aborted. */
   readonly end?: Extract<AttemptEnd, { kind: 'notRun' | 'crowded' }>;
 }
 
+type Crowded = Extract<AttemptEnd, { kind: 'crowded' }>;
+
 /** The job is paused, so that the handler is not called. */
 export const PAUSED: Turn = { end: { kind: 'notRun', fate: 'paused', reason: 'paused' } };
 
+/**
+ * Waits until the job's group, and then this process, may run one more handler. The place in the group comes first: a run
+ * that waited for it with a slot would keep all other jobs of this process waiting.
+ */
+export async function waitForTurn(held: HeldRow, waiter: Waiter, membership: Membership): Promise<Turn> {
+  const { clock } = held.coordinator;
+  const since = clock.monotonic();
+  const group = membership.isNeeded ? await waitForGroup(held, waiter, membership) : {};
+  if (group.end !== undefined || waiter.signal.aborted) return group;
+  const turn = await waitForSlot(held, waiter);
+  if (turn.end !== undefined) return turn;
+  try {
+    const isLong = clock.monotonic() - since > CONTROL_AGE_MS;
+    const isPaused = isLong && (await isPausedMeanwhile(held, waiter));
+    return isPaused ? { ...turn, ...PAUSED } : { ...group, ...turn };
+  } catch (error) {
+    turn.slot?.giveBack();
+    throw error;
+  }
+}
+
+/** Waits for a place in the group of the job. */
+export async function waitForGroup(held: HeldRow, waiter: Waiter, membership: Membership): Promise<Turn> {
+  const { patience, end } = patienceFor(held, waiter, 'groupFull');
+  const waitedForGroupMs = await membership.enter(patience);
+  return waitedForGroupMs === undefined ? { end } : { waitedForGroupMs };
+}
+
 /** Waits until this process may run one more handler. Without a limit it returns at once, without a slot. */
-export async function waitForSlot(held: HeldRow, waiter: Waiter): Promise<Turn> {
+async function waitForSlot(held: HeldRow, waiter: Waiter): Promise<Turn> {
   const { slots } = held.coordinator;
   const { spec } = held.job;
   const { run } = held.row;
   // A leader job's term lasts until the host's limit, and would keep its slot from all others.
   if (slots === undefined || run === undefined || spec.kind === 'always') return {};
-  const due = dueOf(spec, run);
-  const window = windowLeft(held, due);
+  const { patience, end } = patienceFor(held, waiter, 'noFreeSlot');
+  const slot = await slots.take(startRank(spec, dueOf(spec, run), run.trigger === 'backfill'), patience);
+  return slot === undefined ? { end } : { slot };
+}
+
+/** How long the run may wait, and its end after that. */
+function patienceFor(
+  held: HeldRow,
+  { signal }: Waiter,
+  reason: Crowded['reason'],
+): { readonly patience: Patience; readonly end: NonNullable<Turn['end']> } {
+  const window = windowLeft(held);
   const host = hostLeft(held);
-  const patience = { signal: waiter.signal, atMostMs: Math.min(window, host) };
-  const slot = await slots.take(startRank(spec, due), patience);
-  if (slot === undefined) {
-    return { end: window <= host ? { kind: 'notRun', fate: 'expired', reason: 'noFreeSlot' } : { kind: 'crowded' } };
-  }
-  try {
-    const isPaused = slot.waitedMs > CONTROL_AGE_MS && (await isPausedMeanwhile(held, due, waiter));
-    return isPaused ? { slot, ...PAUSED } : { slot };
-  } catch (error) {
-    slot.giveBack();
-    throw error;
-  }
+  const end =
+    window <= host ? ({ kind: 'notRun', fate: 'expired', reason } as const) : ({ kind: 'crowded', reason } as const);
+  return { patience: { signal, atMostMs: Math.min(window, host) }, end };
 }
 
 /**
  * The time until the run is older than its window. A run whose handler was called before has no such end: its retries
- * and its take-over follow.
+ * and its take-over follow. Nor has a back-filled one.
  */
-function windowLeft(held: HeldRow, due: EpochMs): Millis {
+function windowLeft(held: HeldRow): Millis {
   const { coordinator, job, row, claimed } = held;
   const { spec } = job;
-  if (row.past.length > 0) return Infinity;
+  if (row.past.length > 0 || row.run === undefined || row.run.trigger === 'backfill') return Infinity;
   const sinceClaim = (coordinator.clock.monotonic() - claimed.monotonic) * (1 + CLOCK_RATE_ERROR);
   // A fast clock makes nothing older than it is.
   const now = Math.min(timeOf(held), claimed.date + 1_000 + sinceClaim);
-  return due + (row.run?.trigger === 'manual' ? spec.catchUpWindowMs : windowMs(spec)) - now;
+  return dueOf(spec, row.run) + (row.run.trigger === 'manual' ? spec.catchUpWindowMs : windowMs(spec)) - now;
 }
 
 /** The time that is left of this invocation if the handler is to have its whole `timeout`. */
@@ -100,11 +134,12 @@ export function patienceOf({ functionTimeoutMs }: Settings, neededMs: Millis, us
 }
 
 /** A pause stops neither a run whose handler was called before, nor one that a person asked for. */
-async function isPausedMeanwhile(held: HeldRow, due: EpochMs, waiter: Waiter): Promise<boolean> {
+async function isPausedMeanwhile(held: HeldRow, waiter: Waiter): Promise<boolean> {
   const control = await latestControl(held, waiter);
   const { run, past } = held.row;
-  if (control === undefined || past.length > 0 || run?.trigger === 'manual') return false;
-  return (pauseAt(control, due) ?? currentPause(control, timeOf(held))) !== undefined;
+  if (control === undefined || past.length > 0 || run === undefined || run.trigger === 'manual') return false;
+  const wasPaused = run.trigger === 'backfill' ? undefined : pauseAt(control, dueOf(held.job.spec, run));
+  return (wasPaused ?? currentPause(control, timeOf(held))) !== undefined;
 }
 
 async function latestControl({ coordinator, job, report }: HeldRow, waiter: Waiter): Promise<Control | undefined> {

@@ -1,68 +1,85 @@
 import type { EpochMs, LeaseId } from '../../core/brand';
 import type { Claim, Decision } from '../../core/decide/situation';
+import { isBackfilled } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
 import { claimRank } from '../../core/priority';
 import { StoreError } from '../../lease/store';
-import type { RunnableJob } from '../coordinator';
+import type { Coordinator, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import { storageAnswers, storageTroubled } from '../reachability';
 import { hasRoom, hubKeepsUp, isEarly, leaseFor } from './early';
 import type { Fire, TickState } from './fire';
 import { CLAIMS_AT_ONCE } from './fire';
-import type { Looked } from './look';
-import { HOLD_BACK_MS, isSilent, SWEEP, WATCH_AT_MOST_MS, upcomingAt, WATCH_FIRST_MS } from './notes';
+import { claimsOf } from './layout';
+import type { JobDecision } from './read-and-decide';
+import { HOLD_BACK_MS, isSilent, requiredMoved, SWEEP, WATCH_AT_MOST_MS, upcomingAt, WATCH_FIRST_MS } from './notes';
 import { handOver } from './race';
 import { writeDecided } from './write-decided';
 
 const ROOM_AGAIN_MS = 1_000;
 
-/** A look that found something due. */
-interface Due extends Looked {
+/** A decision that something is due. */
+interface Due extends JobDecision {
   readonly decision: Extract<Decision, { kind: 'claim' | 'record' }>;
   readonly lease: 'available' | 'expired';
 }
 
-/** Starts the claim or the record that a look found due, unless something forbids it. Looks continue meanwhile. */
-export function act(state: TickState, fire: Fire, job: RunnableJob, looked: Looked): void {
+/** Starts the claim or the record that is due, unless something forbids it. Checks continue meanwhile. */
+export function act(state: TickState, fire: Fire, job: RunnableJob, decided: JobDecision): void {
   const notes = state.board.notes(job.spec.name);
-  if (notes.next.kind !== 'ready' || !isDue(looked) || state.coordinator.stopping) return;
+  if (notes.next.kind !== 'ready' || !isDue(decided) || state.coordinator.stopping) return;
+  if (!isAllowed(state.coordinator, decided)) {
+    // The sweep that finds the list settled decides anew.
+    notes.decidedOn = undefined;
+    notes.next = SWEEP;
+    return;
+  }
   fire.due.add(job.spec.name);
-  if (isSilent(looked.decision)) tellSilence(state, fire, job, looked);
-  if (looked.decision.kind === 'claim' && !mayClaim(state, fire, job, { ...looked, claim: looked.decision.claim })) {
+  if (isSilent(decided.decision)) tellSilence(state, fire, job, decided);
+  if (decided.decision.kind === 'claim' && !mayClaim(state, fire, job, { ...decided, claim: decided.decision.claim })) {
     notes.decidedOn = undefined;
     return;
   }
   notes.next = { kind: 'acting' };
-  const lookedAt = state.coordinator.clock.monotonic();
+  const decidedAt = state.coordinator.clock.monotonic();
   state.actions.start(
     state.gate(
       async () => {
         // While this waited, others were faster with another job, so they may have taken this one too.
-        if (state.lostAt > lookedAt) lookAgain(state, job);
-        else await writeOnce(state, fire, job, looked);
+        if (state.lostAt > decidedAt) checkAgain(state, job);
+        else await writeOnce(state, fire, job, decided);
       },
-      claimRank(job.spec, dueTime(looked.decision)),
+      claimRank(job.spec, dueTime(decided.decision), isBackfill(decided.decision)),
     ),
   );
 }
 
-function lookAgain({ board, coordinator }: TickState, { spec }: RunnableJob): void {
+function checkAgain({ board, coordinator }: TickState, { spec }: RunnableJob): void {
   const notes = board.notes(spec.name);
   notes.decidedOn = undefined;
   // It has held back for others already.
   notes.next = { kind: 'holdBack', until: coordinator.serviceTime.now() };
 }
 
-async function writeOnce(state: TickState, fire: Fire, job: RunnableJob, looked: Due): Promise<void> {
-  const isClaim = looked.decision.kind === 'claim';
-  const won = await write(state, fire, job, looked).catch((error: unknown) => failed(state, fire, job, error));
+async function writeOnce(state: TickState, fire: Fire, job: RunnableJob, decided: Due): Promise<void> {
+  const isClaim = decided.decision.kind === 'claim';
+  const won = await write(state, fire, job, decided).catch((error: unknown) => failed(state, fire, job, error));
   if (won === true && isClaim) fire.handedOver += 1;
+  if (won === undefined && isClaim) state.coordinator.telemetry?.claimed(job.spec.name, 'race', 'unknown');
   if (won === false && isClaim) state.lostAt = state.coordinator.clock.monotonic();
-  over(state, fire, job, looked.decision, won);
+  over(state, fire, job, decided.decision, won);
 }
 
-function isDue(looked: Looked): looked is Due {
-  return (looked.decision.kind === 'claim' || looked.decision.kind === 'record') && looked.lease !== 'held';
+function isDue(decided: JobDecision): decided is Due {
+  return (decided.decision.kind === 'claim' || decided.decision.kind === 'record') && decided.lease !== 'held';
+}
+
+/** While rows may be on their way to other accounts, only runs that have begun continue. */
+function isAllowed(coordinator: Coordinator, { decision, lease }: Due): boolean {
+  const claims = claimsOf(coordinator);
+  if (claims !== 'begun') return claims === 'all';
+  // A record on an expired row may be the end of a run whose holder has died.
+  return decision.kind === 'claim' ? decision.claim.what !== 'first' : lease === 'expired';
 }
 
 /** Logs silent items once. This deployment's own task hub may be the one that runs none, so it must be proven. */
@@ -71,7 +88,7 @@ function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fi
   if (notes.version === undefined || notes.version.silenceTold === true) return;
   notes.version = { ...notes.version, silenceTold: true };
   report.log('warn', `job "${job.spec.name}": nobody has worked on the items of its run for 45 s`);
-  if (due.row.incumbent === coordinator.deployment) hubWatch.lookAtHub();
+  if (due.row.incumbent === coordinator.deployment) hubWatch.demandProof();
 }
 
 /** Whether to race for the claim now. Otherwise the notes hold the state that it waits for. */
@@ -126,11 +143,16 @@ async function write(
   if (decision.kind === 'record') return writeDecided(coordinator, job, { row: decision.row, etag, leaseId }, report);
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
-  return handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs });
+  const { invocation } = report;
+  return handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs, invocation });
 }
 
 function dueTime(decision: Due['decision']): EpochMs {
   return decision.kind === 'claim' && decision.claim.run.kind === 'known' ? decision.claim.run.scheduledFor : 0;
+}
+
+function isBackfill(decision: Due['decision']): boolean {
+  return decision.kind === 'claim' && isBackfilled(decision.claim);
 }
 
 function claimOf(decision: Due['decision']): Claim | undefined {
@@ -149,13 +171,17 @@ function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unk
 
 /** @param won undefined if unknown */
 function over(
-  { coordinator, board, actions, claimRate }: TickState,
+  { coordinator, board, actions, claimRate, required }: TickState,
   { report }: Fire,
   job: RunnableJob,
   decision: Due['decision'],
   won: boolean | undefined,
 ): void {
   const notes = board.notes(job.spec.name);
+  for (const name of won === true ? required.requiring(job.spec.name) : []) {
+    const waiting = board.notes(name);
+    waiting.next = requiredMoved(waiting.next, coordinator.serviceTime.now() + WATCH_FIRST_MS);
+  }
   if (won !== undefined) {
     notes.unanswered = undefined;
     storageAnswers(coordinator, 'writing', report);
@@ -167,15 +193,18 @@ function over(
     claimRate.handedOver(coordinator.clock.monotonic());
   }
   const { lookAheadMs } = coordinator.settings;
-  notes.next = { kind: 'rest', at: lookAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }) };
+  notes.next = {
+    kind: 'rest',
+    at: checkAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }),
+  };
   notes.upcoming =
     won === true && decision.kind === 'claim' && job.spec.kind === 'timed' && decision.claim.run.kind === 'known'
       ? upcomingAt(job.spec, job.spec.timetable.next(decision.claim.row.cursor))
       : undefined;
 }
 
-/** When to look again after a claim, won or lost. Ticks also look at every job in flight, regardless of this. */
-function lookAfter(
+/** When to check again after a claim, won or lost. Ticks also check every job in flight, regardless of this. */
+function checkAfter(
   { spec }: RunnableJob,
   decision: Due['decision'],
   { won, now, lookAheadMs }: { readonly won: boolean | undefined; readonly now: EpochMs; readonly lookAheadMs: number },
@@ -184,6 +213,7 @@ function lookAfter(
   // A backlog continues as soon as the run that was just claimed may be over.
   const soon = now + (won === true ? WATCH_FIRST_MS : HOLD_BACK_MS);
   if (won === undefined || decision.kind !== 'claim' || decision.claim.run.kind === 'term') return soon;
+  if (decision.claim.hasBacklog === true) return soon;
   const next = spec.timetable.next(decision.claim.row.cursor);
   return next === undefined ? soon : Math.max(soon, claimTime(spec, next, lookAheadMs));
 }

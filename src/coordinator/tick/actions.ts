@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock';
 import { sleep } from '../../core/clock';
 
 /**
- * Work that ticks have started and do not await between two looks. A tick returns only after it is over, since its logs
+ * Work that ticks have started and do not await between two checks. A tick returns only after it is over, since its logs
  * and events belong to that invocation.
  */
 export interface Actions {
@@ -19,7 +19,7 @@ export interface Actions {
 }
 
 /** How often a wait for all actions checks whether it missed an end. */
-const LOOK_EVERY_MS: Millis = 2_000;
+const POLL_EVERY_MS: Millis = 2_000;
 
 export function createActions(clock: Clock): Actions {
   let running = 0;
@@ -49,7 +49,7 @@ export function createActions(clock: Clock): Actions {
     nextEnd,
     wake,
     async allOver() {
-      while (running > 0) await sleep(clock, LOOK_EVERY_MS, nextEnd());
+      while (running > 0) await sleep(clock, POLL_EVERY_MS, nextEnd());
     },
   };
 }

@@ -1,8 +1,8 @@
-import type { EpochMs, JobName } from '../../core/brand';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { Pace } from '../../core/bursts';
 import { lookAheads } from '../../core/bursts';
 import type { JobNotes } from './notes';
-import { clockCorrected, lookTime, newNotes } from './notes';
+import { clockCorrected, checkTime, newNotes } from './notes';
 
 /** The notes on all jobs. */
 export class Board {
@@ -23,17 +23,17 @@ export class Board {
     return notes;
   }
 
-  /** The jobs whose next look is due. */
+  /** The jobs whose next check is due. */
   due(now: EpochMs): JobName[] {
     const due: JobName[] = [];
     // After each claim of a burst, so nothing is allocated for a job that is not due.
-    for (const [job, { next }] of this.#notes) if ((lookTime(next) ?? Infinity) <= now) due.push(job);
+    for (const [job, { next }] of this.#notes) if ((checkTime(next) ?? Infinity) <= now) due.push(job);
     return due;
   }
 
-  nextLook(): EpochMs {
+  nextCheckAt(): EpochMs {
     let earliest = Infinity;
-    for (const { next } of this.#notes.values()) earliest = Math.min(earliest, lookTime(next) ?? Infinity);
+    for (const { next } of this.#notes.values()) earliest = Math.min(earliest, checkTime(next) ?? Infinity);
     return earliest;
   }
 
@@ -43,10 +43,10 @@ export class Board {
   }
 
   /**
-   * Gives each due time that this process expects to claim a look-ahead, and looks earlier where that is longer. Where
-   * another deployment is the incumbent, its own look-ahead grows, and this process comes after it.
+   * Gives each due time that this process expects to claim a look-ahead, and checks it earlier where that is longer than the
+   * usual one. Where another deployment is the incumbent, its own look-ahead grows, and this process comes after it.
    */
-  planBursts(pace: Pace): void {
+  planBursts(pace: Pace, usualMs: Millis): void {
     const own = [...this.#notes.values()].filter(({ next }) => next.kind === 'rest');
     const aheadOf = lookAheads(
       own.flatMap(({ upcoming }) => (upcoming === undefined ? [] : [upcoming.at])),
@@ -56,7 +56,7 @@ export class Board {
       const { upcoming, next } = notes;
       if (upcoming === undefined || next.kind !== 'rest') continue;
       notes.lookAheadMs = aheadOf(upcoming.at);
-      if (notes.lookAheadMs <= pace.lookAheadMs) continue;
+      if (notes.lookAheadMs <= usualMs) continue;
       const at = upcoming.at - Math.min(notes.lookAheadMs, upcoming.mostAheadMs);
       if (at < next.at) notes.next = { kind: 'rest', at };
     }

@@ -3,10 +3,10 @@ import type { Listing } from '../../lease/store';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { act } from './act';
 import type { Fire, TickState } from './fire';
-import type { Looked, Seen } from './look';
-import { isForeign, look } from './look';
+import type { JobDecision, Seen } from './read-and-decide';
+import { isForeign, readAndDecide } from './read-and-decide';
 import type { JobNotes } from './notes';
-import { afterLook, lookStarted, lookTime, SWEEP, upcomingAt } from './notes';
+import { afterCheck, checkStarted, checkTime, requiredMoved, SWEEP, upcomingAt } from './notes';
 
 /** A listing, or the part of one that has been read. */
 export interface Shown {
@@ -22,12 +22,17 @@ export async function decideOnAll(
   shown: Shown,
   names: readonly JobName[],
 ): Promise<void> {
-  const looks: Promise<void>[] = [];
+  const { board, coordinator, required } = state;
+  for (const name of required.saw(shown.listing)) {
+    const notes = board.notes(name);
+    notes.next = requiredMoved(notes.next, coordinator.serviceTime.now());
+  }
+  const decisions: Promise<void>[] = [];
   for (const name of names) {
     const seen = changed(state, fire, shown, name);
-    if (seen !== undefined) looks.push(decideOn(state, fire, runnable(state.coordinator, name), seen));
+    if (seen !== undefined) decisions.push(decideOn(state, fire, runnable(state.coordinator, name), seen));
   }
-  await Promise.all(looks);
+  await Promise.all(decisions);
 }
 
 export function runnable({ jobs }: Coordinator, name: JobName): RunnableJob {
@@ -58,7 +63,7 @@ function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name
   if (givesBack !== undefined) actions.start(givesBack);
   const version = `${row.etag} ${row.lease} ${control?.etag ?? ''}`;
   // While the version is the same, the decision on an available row stands until the noted time.
-  const isCalm = row.lease === 'available' && (lookTime(notes.next) ?? Infinity) > coordinator.serviceTime.now();
+  const isCalm = row.lease === 'available' && (checkTime(notes.next) ?? Infinity) > coordinator.serviceTime.now();
   return isCalm && notes.decidedOn === version ? undefined : { row, control, listedAt, version };
 }
 
@@ -68,32 +73,35 @@ async function decideOn(
   job: RunnableJob,
   { version, ...listed }: Changed,
 ): Promise<void> {
-  const { coordinator, board } = state;
+  const { coordinator, board, required } = state;
   const { serviceTime } = coordinator;
   const notes = board.notes(job.spec.name);
   const before = notes.next;
-  notes.next = lookStarted(before, serviceTime.now());
-  const looked = await look(coordinator, job, notes, listed, fire.report);
+  notes.next = checkStarted(before, serviceTime.now());
+  const versions = required.versions(job.spec);
+  const decided = await readAndDecide(state, job, notes, listed, fire.report);
   // Another tick of this process may have begun to act meanwhile.
   if (isActing(notes)) return;
   notes.decidedOn = version;
-  if (looked === undefined) {
+  if (decided === undefined) {
     notes.next = SWEEP;
     notes.inFlight = false;
     return;
   }
-  const { decision, row } = looked;
-  notes.next = afterLook(before, decision, { isForeign: isForeign(coordinator, row), now: serviceTime.now() });
+  const { decision, row } = decided;
+  notes.next = afterCheck(before, decision, { isForeign: isForeign(coordinator, row), now: serviceTime.now() });
+  // Required rows that changed during the check found no state to leave.
+  if (required.versions(job.spec) !== versions) notes.next = requiredMoved(notes.next, serviceTime.now());
   notes.upcoming = decision.kind === 'nothing' ? upcomingAt(job.spec, decision.upcoming) : undefined;
-  notes.inFlight = isInFlight(looked);
-  act(state, fire, job, looked);
+  notes.inFlight = isInFlight(decided);
+  act(state, fire, job, decided);
 }
 
 function isActing({ next }: JobNotes): boolean {
   return next.kind === 'acting';
 }
 
-function isInFlight({ decision, row, lease }: Looked): boolean {
+function isInFlight({ decision, row, lease }: JobDecision): boolean {
   // An expired row without anything to do is settled.
   const isExpired = lease === 'expired' && decision.kind !== 'nothing';
   return lease === 'held' || isExpired || row.phase === 'retrying' || row.phase === 'fanning';

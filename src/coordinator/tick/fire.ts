@@ -2,10 +2,13 @@ import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../gate';
 import type { Actions } from './actions';
+import type { BackfillWatch } from './backfills';
 import type { Board } from './board';
 import type { ClaimRate } from './claim-rate';
 import type { HubWatch } from './hub-watch';
+import type { NoticeWatch } from './notice-watch';
 import type { OverdueWatch } from './overdue';
+import type { RequiredWatch } from './required';
 
 /** How many claims run side by side. */
 export const CLAIMS_AT_ONCE = 32;
@@ -27,10 +30,13 @@ export interface TickState {
   readonly coordinator: Coordinator;
   readonly board: Board;
   readonly actions: Actions;
-  /** Limits how many storage calls of looks and claims run side by side. Others wait by the ranks of their jobs. */
+  /** Limits how many storage calls of checks and claims run side by side. Others wait by the ranks of their jobs. */
   readonly gate: Gate;
   readonly hubWatch: HubWatch;
   readonly overdue: OverdueWatch;
+  readonly required: RequiredWatch;
+  readonly backfills: BackfillWatch;
+  readonly notices: NoticeWatch;
   readonly claimRate: ClaimRate;
   /** When this process last acquired in vain, on the monotonic clock. What was seen before shows what others took. */
   lostAt: Millis;

@@ -8,7 +8,7 @@ import type { RunnableJob } from '../coordinator';
 import { runnable } from './decide-on';
 import type { TickState } from './fire';
 import { CLAIMS_AT_ONCE } from './fire';
-import type { NextLook } from './notes';
+import type { NextCheck } from './notes';
 import { SWEEP, upcomingAt } from './notes';
 
 const CREATE_LIMIT_MS: Millis = 10_000;
@@ -18,7 +18,7 @@ const AT_ONCE = CLAIMS_AT_ONCE / 2;
 const MET_IN_ROW = 8;
 /** After so many other places without a missing row, a listing is cheaper than another try. */
 const LEAPS = 3;
-/** New jobs are created for so long before jobs that were seen before are looked at again. */
+/** New jobs are created for so long before jobs that were seen before are checked again. */
 const SLICE_MS: Millis = 1_000;
 const SLICE_AT_LEAST_MS: Millis = 50;
 
@@ -117,7 +117,7 @@ export function createFirstSight({ coordinator, board, gate }: TickState): First
     metInRow = 0;
     leaps = 0;
     const notes = board.notes(name);
-    notes.next = hasControl ? { kind: 'rest', at: serviceTime.now() } : firstLook(job, row.cursor);
+    notes.next = hasControl ? { kind: 'rest', at: serviceTime.now() } : firstCheck(job, row.cursor);
     notes.upcoming = upcomingAt(job.spec, dueAfter(job, row.cursor));
   }
 
@@ -129,8 +129,8 @@ export function createFirstSight({ coordinator, board, gate }: TickState): First
     leaps += 1;
   }
 
-  /** A look decides: until then the row is known, as this process has written it. */
-  function firstLook(job: RunnableJob, cursor: EpochMs): NextLook {
+  /** A check decides: until then the row is known, as this process has written it. */
+  function firstCheck(job: RunnableJob, cursor: EpochMs): NextCheck {
     if (job.spec.kind === 'always') return { kind: 'rest', at: serviceTime.now() };
     const due = dueAfter(job, cursor);
     return due === undefined ? SWEEP : { kind: 'rest', at: claimTime(job.spec, due, coordinator.settings.lookAheadMs) };

@@ -6,8 +6,9 @@ import { brief } from '../../core/text';
 import { within } from '../../lease/deadline';
 import type { ListedRow } from '../../lease/store';
 import { StoreError } from '../../lease/store';
-import type { Coordinator, HandOver, Hub, Report, RunnableJob } from '../coordinator';
-import { giveBack, LATE_MS } from '../give-back';
+import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
+import { giveBack } from '../give-back';
+import type { HandOver } from '../hand-overs';
 import { storageTroubled, troubled } from '../reachability';
 
 const POLL_FIRST_MS = 50;
@@ -23,7 +24,7 @@ const HUB_ANSWERS_WITHIN_MS = 10_000;
  */
 export interface HubWatch {
   /**
-   * Seeks the proof until the time is up or `stopped` is aborted. Looks and records need no hub and continue meanwhile.
+   * Seeks the proof until the time is up or `stopped` is aborted. Checks and records need no hub and continue meanwhile.
    * Resolves to whether this deployment may race; undefined if it already may, or the proof is already being sought.
    */
   prove(hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean> | undefined;
@@ -37,8 +38,8 @@ export interface HubWatch {
   /** Whether this deployment has given this turn back, and leaves it to the others for now. */
   isLeft(job: JobSpec, turn: string): boolean;
   /** Demands a new proof before this deployment races again, because items that were left to this hub are silent. */
-  lookAtHub(): void;
-  /** Whether this deployment may race now. A look may have raised a doubt. */
+  demandProof(): void;
+  /** Whether this deployment may race now. A check may have raised a doubt. */
   readonly mayRace: boolean;
   /** Raises a doubt, because an orchestration could not be started. */
   failed(job: RunnableJob, error: unknown, report: Report): void;
@@ -67,7 +68,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   };
 
   /** Stops claims until the hub is proven. Only a failed proof is reported. */
-  const lookAtHub = (): void => {
+  const demandProof = (): void => {
     isProven = false;
     probe = undefined;
   };
@@ -85,9 +86,9 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     }
   };
 
-  /** If one hand-over is late, others may be too. They are given back without waiting for a look. */
+  /** If one hand-over is late, others may be too. They are given back without waiting for a check. */
   const giveBackLate = async (report: Report): Promise<void> => {
-    const late = [...handOvers].filter(([, one]) => !one.isLate && clock.monotonic() - one.at > LATE_MS);
+    const late = [...handOvers].filter(([, one]) => !one.isLate && clock.monotonic() - one.at > handOvers.lateMs);
     await Promise.all(late.map(([name, handOver]) => isLate(name, handOver, report)));
   };
 
@@ -131,7 +132,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   };
 
   return {
-    lookAtHub,
+    demandProof,
     prove(hub, left, stopped, report) {
       if (isProven || isSought) return undefined;
       isSought = true;
@@ -151,12 +152,13 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       if (handOver === undefined || askedAt < handOver.at) return undefined;
       const { etag, lease } = row;
       if (handOver.etag !== etag) {
-        handOvers.delete(name);
+        const isOurs = row.metadata['incumbent'] === coordinator.deployment;
+        handOvers.claimed(name, isOurs ? row.metadata : undefined);
         // Somebody else's claim hides whether ours was made. A new proof of the hub shows it, without a report.
-        if (row.metadata['incumbent'] !== coordinator.deployment) lookAtHub();
-      } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > LATE_MS) {
+        if (!isOurs) demandProof();
+      } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > handOvers.lateMs) {
         // A host that is being shut down accepts orchestrations and runs none, so it gets no more of them.
-        lookAtHub();
+        demandProof();
         return isLate(name, handOver, report);
       } else if (lease !== 'leased') {
         handOvers.delete(name);

@@ -12,32 +12,36 @@ export const WATCH_FIRST_MS: Millis = 100;
 export const WATCH_AT_MOST_MS: Millis = 2_000;
 
 /**
- * When this process looks at a job next, and what it waits for until then.
+ * When this process checks a job next, which is to list its row and to decide, and what it waits for until then.
  *
  * ```text
  *   sweep, rest, watch ── due, and others go first ──▶ holdBack ── over ──▶ ready ──▶ acting ── over ──▶ rest
  *      ▲      │      └─── due, and this deployment goes first ───────────────▶│
  *      └──────┘ not due                                                       └──▶ waitsForHub ── proven ──▶ holdBack
+ *
+ *   rest, watch ── due, and a required job is idle ──▶ awaits ── its row changes ──▶ watch ── it succeeded ──▶ as due
  * ```
  */
-export type NextLook =
-  /** Look with the next sweep, or with the next tick if something is in flight. */
+export type NextCheck =
+  /** Check with the next sweep, or with the next tick if something is in flight. */
   | { readonly kind: 'sweep' }
   /** Nothing is to be done before `at`, unless the row changes. */
   | { readonly kind: 'rest'; readonly at: EpochMs }
-  /** Somebody holds the row. The look after the next one follows it by `delayMs`. */
+  /** Somebody holds the row. The check after the next one follows it by `delayMs`. */
   | { readonly kind: 'watch'; readonly at: EpochMs; readonly delayMs: Millis }
+  /** Required jobs have not succeeded. Nothing is to be done before `at`, unless one of their rows changes. */
+  | { readonly kind: 'awaits'; readonly at: EpochMs }
   /** Others go first. At `until` this deployment may act at once. */
   | { readonly kind: 'holdBack'; readonly until: EpochMs }
   /** A claim, a record or a leader job's term is due, and this process may write it. A term waits for the next tick. */
   | { readonly kind: 'ready' }
   /** A claim is due and may be made as soon as the task hub is proven. */
   | { readonly kind: 'waitsForHub' }
-  /** This process writes a claim or a record. The next look is set at its end. */
+  /** This process writes a claim or a record. The next check is set at its end. */
   | { readonly kind: 'acting' };
 
-export const SWEEP: NextLook = { kind: 'sweep' };
-export const READY: NextLook = { kind: 'ready' };
+export const SWEEP: NextCheck = { kind: 'sweep' };
+export const READY: NextCheck = { kind: 'ready' };
 
 /** The facts that this process has learned about one version of a row. A new version starts without any. */
 export interface RowVersion {
@@ -67,12 +71,12 @@ export function upcomingAt(job: JobSpec, scheduledFor: EpochMs | undefined): Upc
   return { at: actualTime(job, scheduledFor), mostAheadMs: mostAhead(job, scheduledFor) };
 }
 
-/** What this process remembers of one job between looks, so that an idle tick makes no call. */
+/** What this process remembers of one job between checks, so that an idle tick makes no call. */
 export interface JobNotes {
-  next: NextLook;
-  /** Whether the job may need a look before the next sweep. If so, the first look of each tick includes it. */
+  next: NextCheck;
+  /** Whether the job may need a check before the next sweep. If so, the first check of each tick includes it. */
   inFlight: boolean;
-  /** The due time that this process expects to claim next, as of the last look. */
+  /** The due time that this process expects to claim next, as of the last check. */
   upcoming: Upcoming | undefined;
   /** How long before that due time it may be claimed. Undefined: as long as the settings say. */
   lookAheadMs: Millis | undefined;
@@ -111,11 +115,12 @@ export function newNotes(): JobNotes {
   };
 }
 
-/** The time of the next look; undefined if the state has none. */
-export function lookTime(next: NextLook): EpochMs | undefined {
+/** The time of the next check; undefined if the state has none. */
+export function checkTime(next: NextCheck): EpochMs | undefined {
   switch (next.kind) {
     case 'rest':
     case 'watch':
+    case 'awaits':
       return next.at;
     case 'holdBack':
       return next.until;
@@ -127,33 +132,44 @@ export function lookTime(next: NextLook): EpochMs | undefined {
   }
 }
 
-/** The state during a look. If the look fails, the next step begins with this job and does not wait for a sweep. */
-export function lookStarted(next: NextLook, now: EpochMs): NextLook {
-  return (lookTime(next) ?? Infinity) <= now ? next : { kind: 'rest', at: now };
+/** The state during a check. If the check fails, the next step begins with this job and does not wait for a sweep. */
+export function checkStarted(next: NextCheck, now: EpochMs): NextCheck {
+  return (checkTime(next) ?? Infinity) <= now ? next : { kind: 'rest', at: now };
 }
 
 /** Discards the noted instant: one that was noted by a wrong clock may be too early, or much too late. */
-export function clockCorrected(next: NextLook): NextLook {
-  return lookTime(next) === undefined ? next : { kind: 'rest', at: 0 };
+export function clockCorrected(next: NextCheck): NextCheck {
+  return checkTime(next) === undefined ? next : { kind: 'rest', at: 0 };
+}
+
+/** A required job was claimed, or its row has changed. */
+export function requiredMoved(next: NextCheck, now: EpochMs): NextCheck {
+  return next.kind === 'awaits' ? { kind: 'awaits', at: Math.min(next.at, now) } : next;
 }
 
 /**
- * @param before the state in which the look found the job
+ * @param before the state in which the check found the job
  * @param isForeign another deployment is the job's incumbent
  */
-export function afterLook(
-  before: NextLook,
+export function afterCheck(
+  before: NextCheck,
   decision: Decision,
   { isForeign, now }: { readonly isForeign: boolean; readonly now: EpochMs },
-): NextLook {
+): NextCheck {
   switch (decision.kind) {
     case 'nothing':
-      if (decision.lookAt === undefined) return SWEEP;
+      if (decision.checkAt === undefined) return SWEEP;
       return isForeign
-        ? { kind: 'holdBack', until: decision.lookAt + HOLD_BACK_MS }
-        : { kind: 'rest', at: decision.lookAt };
+        ? { kind: 'holdBack', until: decision.checkAt + HOLD_BACK_MS }
+        : { kind: 'rest', at: decision.checkAt };
+    case 'await':
+      return { kind: 'awaits', at: decision.checkAt + (isForeign ? HOLD_BACK_MS : 0) };
     case 'wait':
       return watchAgain(before, now, decision.until);
+    case 'readRequired':
+    case 'readBackfill':
+      // Their rows changed while they were read, or more is to be read.
+      return watchAgain(before, now, 'tickEnds');
     case 'claim':
     case 'record': {
       // If the items of a run are silent, the incumbent is in doubt, so the others go first.
@@ -168,14 +184,14 @@ export function afterLook(
 }
 
 /** A hold-back that was noted for a later due time does not delay an earlier claim. */
-function heldBack(before: NextLook, now: EpochMs): NextLook {
+function heldBack(before: NextCheck, now: EpochMs): NextCheck {
   if (before.kind === 'ready' || before.kind === 'waitsForHub') return READY;
   const until = Math.min(before.kind === 'holdBack' ? before.until : Infinity, now + HOLD_BACK_MS);
   return until > now ? { kind: 'holdBack', until } : READY;
 }
 
-/** Looks at a held row become more frequent as its due time approaches, and less frequent after it. */
-function watchAgain(before: NextLook, now: EpochMs, until: EpochMs | 'tickEnds'): NextLook {
+/** Checks of a held row become more frequent as its due time approaches, and less frequent after it. */
+function watchAgain(before: NextCheck, now: EpochMs, until: EpochMs | 'tickEnds'): NextCheck {
   const beforeDue = until === 'tickEnds' ? 0 : until - HELD_WATCH_MS - now;
   if (beforeDue > 0) {
     const at = now + Math.min(WATCH_AT_MOST_MS, Math.max(WATCH_FIRST_MS, beforeDue / 6));

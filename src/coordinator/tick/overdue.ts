@@ -2,6 +2,7 @@ import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { Control } from '../../core/control';
 import { decodeControl, NO_CONTROL } from '../../core/control';
 import type { JobSpec } from '../../core/job';
+import type { Punctuality } from '../../core/notice-sweep';
 import { ForeignMetadataError } from '../../core/metadata';
 import { countsFrom, overdueBy } from '../../core/overdue';
 import type { Row } from '../../core/row';
@@ -13,10 +14,10 @@ import type { Coordinator, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { lastSuccess } from '../ledger';
 
-/** Sweeps are not punctual to the millisecond. */
-const SWEEP_SHARE = 0.9;
+/** Any listing of all jobs delays the next sweep, so one that comes a little early must not be left out. */
+const SWEEP_SHARE = 0.75;
 /** Few at a time, because claims are more urgent. */
-const LOOKS_AT_ONCE = 4;
+const READS_AT_ONCE = 4;
 /** How many pages of the ledger a process reads when it first sees a job. Later it reads one. */
 const PAGES_AT_FIRST = 4;
 
@@ -44,6 +45,8 @@ export interface OverdueWatch {
    * @returns the work in progress, if the ledger must be read; never rejects
    */
   check(listing: Listing, report: Report): Promise<void> | undefined;
+  /** Whether a job is overdue, as of the last check. A job without `alertAfter` never is. */
+  punctuality(job: JobName): Punctuality;
   /** Adds the last success that this process has seen to the row of a claim. */
   told(job: JobName, row: Row): Row;
 }
@@ -59,7 +62,8 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
   const known = new Map<JobName, Known>();
   /** Saves decoding rows that have not changed. */
   const read = new Map<JobName, Seen>();
-  const gate = createGate(LOOKS_AT_ONCE);
+  const gate = createGate(READS_AT_ONCE);
+  const verdicts = new Map<JobName, Punctuality>();
   let checkedAt: Millis | undefined;
 
   return {
@@ -70,13 +74,19 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
       checkedAt = now;
       const unsure = alerted.flatMap(({ spec }) => {
         const seen = seenIn(listing, spec);
-        return seen !== undefined && mayBeOverdue(seen) ? [seen] : [];
+        const isUnsure = seen !== undefined && mayBeOverdue(seen);
+        verdicts.set(spec.name, seen === undefined || isUnsure ? 'unknown' : 'punctual');
+        return isUnsure ? [seen] : [];
       });
       // A held lease may be a new one: a run may have ended in between without a change of the row.
-      const looks = unsure.flatMap((seen) =>
-        !seen.isHeld && tell(seen, report) ? [] : [gate(() => look(seen, report))],
+      const readings = unsure.flatMap((seen) =>
+        !seen.isHeld && tell(seen, report) ? [] : [gate(() => readLedger(seen, report))],
       );
-      return looks.length === 0 ? undefined : Promise.all(looks).then(() => undefined);
+      return readings.length === 0 ? undefined : Promise.all(readings).then(() => undefined);
+    },
+    punctuality: (job) => {
+      const { alertAfterMs } = coordinator.jobs.get(job)?.spec ?? {};
+      return alertAfterMs === undefined ? 'punctual' : (verdicts.get(job) ?? 'unknown');
     },
     told(job, row) {
       const from = known.get(job)?.from;
@@ -116,11 +126,12 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
     if (current?.version !== version) return false;
     const at = serviceTime.now();
     const ageMs = overdueBy(spec, control, current.from, at);
+    verdicts.set(spec.name, ageMs === undefined ? 'punctual' : { since: at - ageMs, ageMs });
     if (ageMs !== undefined) report.event({ event: 'overdue', at, job: spec.name, ageMs });
     return true;
   }
 
-  async function look(seen: Seen, report: Report): Promise<void> {
+  async function readLedger(seen: Seen, report: Report): Promise<void> {
     if (coordinator.stopping) return;
     const { spec, row, version } = seen;
     const before = known.get(spec.name);

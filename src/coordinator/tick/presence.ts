@@ -85,6 +85,7 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
     version,
     revision,
     abilities: ABILITIES,
+    ...(coordinator.place !== undefined && { accounts: coordinator.place.accounts.length }),
     tickedAt: serviceTime.now(),
     skewMs: serviceTime.skewMs,
     rival: undefined,

@@ -5,12 +5,16 @@ import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
 import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
-import type { Coordinator, HandOver, Hub, RunnableJob } from '../coordinator';
+import type { Coordinator, Hub, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
+import type { HandOver } from '../hand-overs';
 import type { AttemptInput } from '../message';
+import type { Invocation } from '../telemetry';
 import { packRow } from '../message';
 import { withinHub } from './hub-watch';
 import { withLastRun } from './last-run';
+import type { RaceTrace } from './trace-race';
+import { traceRace } from './trace-race';
 
 /** How long the tick repeats the acquisition, and the start of its orchestration. */
 const HAND_OVER_LIMIT_MS = 5_000;
@@ -20,7 +24,7 @@ class HandOverError extends Error {
   override readonly name = 'HandOverError';
 }
 
-/** A claim that a look found due, with the row that the look saw. */
+/** A claim that is due, with the row that the decision is about. */
 export interface Race {
   readonly claim: Claim;
   readonly etag: ETag;
@@ -29,6 +33,8 @@ export interface Race {
   readonly leaseId: LeaseId;
   /** The same as before if the acquisition is repeated: calls may overtake each other. */
   readonly leaseMs: Millis;
+  /** The tick's call, for traces. */
+  readonly invocation?: Invocation | undefined;
 }
 
 /**
@@ -44,8 +50,12 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
   const { name } = job.spec;
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
+  const trace = traceRace(coordinator, job, claim, race.invocation);
   const acquired = await acquire(coordinator, { job, leaseId, leaseMs, etag }, remaining);
-  if (acquired === undefined) return false;
+  if (acquired === undefined) {
+    trace.lost();
+    return false;
+  }
   serviceTime.observe(acquired.date, acquired.sent);
   const isOff =
     coordinator.stopping ||
@@ -57,7 +67,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
     }
     return false;
   }
-  await start(coordinator, hub, job, race, acquired.date);
+  await start(coordinator, hub, job, { ...race, trace }, acquired.date);
   return true;
 }
 
@@ -68,12 +78,14 @@ async function start(
   coordinator: Coordinator,
   hub: Hub,
   { spec: { name } }: RunnableJob,
-  { claim, etag, lease, leaseId, leaseMs }: Race,
+  { claim, etag, lease, leaseId, leaseMs, trace }: Race & { readonly trace: RaceTrace },
   acquiredAt: EpochMs,
 ): Promise<void> {
   const { clock, handOvers } = coordinator;
   const complete = completeRow(claim, acquiredAt, coordinator.deployment);
   const row = claim.what === 'first' ? await withLastRun(coordinator, name, complete, acquiredAt) : complete;
+  const handOverTrace = trace.won(row.run?.key ?? '');
+  const sent = handOverTrace.sent();
   const input: AttemptInput = {
     kind: 'handedOver',
     job: name,
@@ -85,6 +97,7 @@ async function start(
     what: claim.what,
     ...(claim.isSilent && { isSilent: true }),
     end: claim.end ?? null,
+    ...(sent && { sent }),
   };
   const orchestration = orchestrationId(name, row.run?.scheduledFor ?? acquiredAt, leaseId);
   const handedOver = { leaseId, etag, lease, turn: turnOf(claim, etag), isLate: false } as const;
@@ -93,7 +106,9 @@ async function start(
   handOvers.set(name, pending);
   try {
     await withinHub(clock, () => hub.start(orchestration, input));
+    handOverTrace.end(false);
   } catch (cause) {
+    handOverTrace.end(true);
     handOvers.delete(name);
     throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
   }

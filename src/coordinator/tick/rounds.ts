@@ -68,7 +68,9 @@ function merged(parts: readonly Listing[], last: Listing): Listing {
   const jobs = new Map<JobName, ListedJob>(parts.flatMap((part) => [...part.jobs]));
   const strays = parts.flatMap((part) => part.strays ?? []).reduce(both, NO_STRAYS);
   const fleet = parts.find((part) => part.fleet !== undefined)?.fleet;
-  return { date: last.date, jobs, ...(fleet && { fleet }), ...(strays.count > 0 && { strays }) };
+  const layout = parts.find((part) => part.layout !== undefined)?.layout;
+  const shared = { ...(fleet && { fleet }), ...(layout && { layout }) };
+  return { date: last.date, jobs, ...shared, ...(strays.count > 0 && { strays }) };
 }
 
 const NO_STRAYS: Strays = { count: 0, names: [], harmful: [] };

@@ -4,16 +4,19 @@ import { claimRank } from '../../core/priority';
 import { within } from '../../lease/deadline';
 import type { Listing, ListOptions } from '../../lease/store';
 import { moment } from '../../lease/trust';
+import type { Coordinator, Report } from '../coordinator';
 import { decideOnAll, runnable } from './decide-on';
 import { createFirstSight } from './first-sight';
 import { burstPlanner } from './plan-bursts';
 import { heedCordon } from './cordon';
+import { claimsOf, heedLayout } from './layout';
 import type { Fire, TickState } from './fire';
+import { createRetention } from './retention';
 import { listingRounds } from './rounds';
 import { tellSlowListing, tellStrays } from './strays';
 
 const LISTING_LIMIT_MS = 10_000;
-/** If the clock correction changes by more than this, looks noted under the old one are discarded. */
+/** If the clock correction changes by more than this, instants noted under the old one are discarded. */
 const TIME_MOVED_MS = 2_000;
 /**
  * How many jobs one page of a listing shows. Calls for single jobs are cheaper if these are fewer than the pages of a
@@ -26,14 +29,14 @@ const SWEEP_JOB_MS = 8;
 /** Sweeps that are set to come this seldom, or less often, are left as they are. */
 const SPREAD_UP_TO_MS = 60_000;
 
-/** Looks at jobs and starts due work: one call of `step` after another. One for each process. */
+/** Checks jobs and starts due work: one call of `step` after another. One for each process. */
 export interface Survey {
   /** Whether storage has answered once. */
   readonly prepared: boolean;
   /**
-   * Looks at the jobs whose look is due, or at all jobs.
+   * Checks the jobs whose next check is due, or all jobs.
    *
-   * @returns the time until the next look is due
+   * @returns the time until the next check is due
    * @throws StoreError
    */
   step(fire: Fire, options: StepOptions): Promise<Millis>;
@@ -54,6 +57,7 @@ export function createSurvey(state: TickState): Survey {
   const clockWasSet = clockSteps(clock);
   const planBursts = burstPlanner(state);
   const firstSight = createFirstSight(state);
+  const purge = createRetention(coordinator);
   const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
   let prepared = false;
   let lastSweep: Millis | undefined;
@@ -72,26 +76,29 @@ export function createSurvey(state: TickState): Survey {
     if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
     prepared = true;
     if (clockWasSet()) {
-      // A listing corrects the clock. Looks noted before may be as far ahead as the clock was.
+      // A listing corrects the clock. Instants noted before may be as far ahead as the clock was.
       lastSweep = undefined;
       board.clockCorrected();
     }
     planBursts();
-    const due = board.due(serviceTime.now());
+    const due = claimsOf(coordinator) === 'none' ? [] : board.due(serviceTime.now());
     const sweepIsDue = mustSweep || sinceSweep() >= sweepEveryMs || (isFirst && board.anyInFlight);
     const all = sweepIsDue || rounds.going || !isFew(due);
     // Due jobs do not wait for a long listing of all.
-    if (!all || rounds.slow) await lookAtEach(fire, due);
-    if (all) await lookAtAll(fire);
-    if (firstSight.going) await createRows(leftMs);
+    if (!all || rounds.slow) await checkEach(fire, due);
+    if (all) await checkAll(fire);
+    const claims = claimsOf(coordinator);
+    if (claims === 'none') return Math.max(0, sweepEveryMs - sinceSweep());
+    const creates = claims === 'all' && firstSight.going;
+    if (creates) await createRows(leftMs);
     planBursts();
-    if (firstSight.going) return 0;
-    return Math.max(0, Math.min(board.nextLook() - serviceTime.now(), sweepEveryMs - sinceSweep()));
+    if (creates && firstSight.going) return 0;
+    return Math.max(0, Math.min(board.nextCheckAt() - serviceTime.now(), sweepEveryMs - sinceSweep()));
   }
 
-  /** Rows of new jobs come after looks at those that are known, and again between them. */
+  /** Rows of new jobs come after checks of those that are known, and again between them. */
   async function createRows(leftMs: Millis): Promise<void> {
-    const limitMs = Math.min(leftMs, board.nextLook() - serviceTime.now());
+    const limitMs = Math.min(leftMs, board.nextCheckAt() - serviceTime.now());
     if (await firstSight.createSome(limitMs)) lastSweep = undefined;
   }
 
@@ -100,8 +107,9 @@ export function createSurvey(state: TickState): Survey {
   }
 
   /** Whether one call for each of these jobs is cheaper than a listing of all. */
-  function isFew(jobs: readonly unknown[]): boolean {
-    return rounds.slow || jobs.length <= coordinator.jobs.size / JOBS_PER_PAGE;
+  function isFew(jobs: readonly JobName[]): boolean {
+    const calls = jobs.reduce((sum, name) => sum + 1 + runnable(coordinator, name).spec.requires.length, 0);
+    return rounds.slow || calls <= coordinator.jobs.size / JOBS_PER_PAGE;
   }
 
   async function list(options: ListOptions): Promise<Listing> {
@@ -115,13 +123,13 @@ export function createSurvey(state: TickState): Survey {
     return listing;
   }
 
-  async function lookAtEach(fire: Fire, names: readonly JobName[]): Promise<void> {
+  async function checkEach(fire: Fire, names: readonly JobName[]): Promise<void> {
     await Promise.all(
       names.map((name) =>
         gate(
           async () => {
             const askedAt = clock.monotonic();
-            await decideOnAll(state, fire, { listing: await list({ job: name }), askedAt }, [name]);
+            await decideOnAll(state, fire, { listing: await listWithRequired(name), askedAt }, [name]);
           },
           claimRank(runnable(coordinator, name).spec),
         ),
@@ -129,22 +137,43 @@ export function createSurvey(state: TickState): Survey {
     );
   }
 
-  async function lookAtAll(fire: Fire): Promise<void> {
+  /** One job, and the jobs that it requires if somebody could claim it now. */
+  async function listWithRequired(name: JobName): Promise<Listing> {
+    const own = await list({ job: name });
+    if (own.jobs.get(name)?.row?.lease === 'leased') return own;
+    const { requires } = runnable(coordinator, name).spec;
+    const required = await Promise.all(requires.map((job) => list({ job })));
+    return { ...own, jobs: new Map([...own.jobs, ...required.flatMap(({ jobs }) => [...jobs])]) };
+  }
+
+  async function checkAll(fire: Fire): Promise<void> {
     const askedAt = clock.monotonic();
     const isFirstPart = !rounds.going;
-    const { part, whole } = await rounds.next(board.nextLook() - serviceTime.now());
-    if (isFirstPart) heedCordon(coordinator, part, fire.report);
+    const { part, whole } = await rounds.next(board.nextCheckAt() - serviceTime.now());
+    if (isFirstPart) heedBounds(coordinator, part, fire.report);
     tellSlowListing(coordinator, rounds.slow ? part : undefined, fire.report);
-    const names = board.jobs();
+    // The rows of another list are none of this deployment's business.
+    const names = claimsOf(coordinator) === 'none' ? [] : board.jobs();
     const hasRow = (listing: Listing) => (name: JobName) => listing.jobs.get(name)?.row !== undefined;
     await decideOnAll(state, fire, { listing: part, askedAt }, names.filter(hasRow(part)));
     if (whole === undefined) return;
-    firstSight.lacking(whole);
     lastSweep = askedAt;
     tellStrays(coordinator, whole, fire.report);
-    const check = state.overdue.check(whole, fire.report);
-    if (check !== undefined) state.actions.start(check);
+    coordinator.telemetry?.swept(whole);
+    if (claimsOf(coordinator) !== 'all') return;
+    startIf(state, purge(fire.report));
+    firstSight.lacking(whole);
+    const overdue = state.overdue.check(whole, fire.report);
+    // A notice that a job is overdue needs the ledger's answer.
+    const told = (): Promise<void> | undefined => state.notices.check(whole, fire.report);
+    startIf(state, overdue === undefined ? told() : overdue.then(told));
   }
+}
+
+/** What may keep this deployment from claiming lies in the first part of a listing. */
+function heedBounds(coordinator: Coordinator, part: Listing, report: Report): void {
+  heedCordon(coordinator, part, report);
+  heedLayout(coordinator, part, report);
 }
 
 /** Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often. */
@@ -170,4 +199,8 @@ function clockSteps(clock: Clock): () => boolean {
     ahead = clock.now() - clock.monotonic();
     return before !== undefined && Math.abs(ahead - before) > TIME_MOVED_MS;
   };
+}
+
+function startIf({ actions }: TickState, work: Promise<void> | undefined): void {
+  if (work !== undefined) actions.start(work);
 }

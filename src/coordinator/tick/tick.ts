@@ -11,14 +11,16 @@ import type { Coordinator, Hub, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
 import { createActions } from './actions';
+import { backfillWatch } from './backfills';
 import { Board } from './board';
 import { ClaimRate } from './claim-rate';
 import type { Fire, TickState } from './fire';
 import { CLAIMS_AT_ONCE } from './fire';
 import { hubWatch } from './hub-watch';
-import { overdueWatch } from './overdue';
+import { watches } from './notice-watch';
 import { announcer } from './presence';
 import { purger } from './purge';
+import { requiredWatch } from './required';
 import { createSurvey } from './survey';
 
 /** A tick returns this long before its next fire, because a timer skips fires during a call. */
@@ -28,7 +30,7 @@ const FIRES_EARLY_MS = 500;
 const STORE_AGAIN_FIRST_MS = 500;
 const STORE_AGAIN_MS = 2_000;
 
-/** A poke looks at what comes due within this time, so that its caller gets an answer soon. */
+/** A poke checks what comes due within this time, so that its caller gets an answer soon. */
 const POKE_MS = 8_000;
 
 /** The tick timer's side of the coordinator. One for each process, called at each fire. */
@@ -60,8 +62,8 @@ interface Turn {
 interface Served {
   /** The last fire that it served. */
   readonly fire: Fire;
-  /** The end of its last look, or of none. */
-  readonly end: 'looked' | 'stopping' | StoreError;
+  /** The end of its last check, or of none. */
+  readonly end: 'done' | 'stopping' | StoreError;
 }
 
 export function createTicker(coordinator: Coordinator): Ticker {
@@ -72,7 +74,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     actions: createActions(clock),
     gate: createGate(CLAIMS_AT_ONCE),
     hubWatch: hubWatch(coordinator),
-    overdue: overdueWatch(coordinator),
+    ...{ ...watches(coordinator), required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) },
     claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
     lostAt: -Infinity,
   };
@@ -91,7 +93,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       const nextFire: NextFire = (after) => after + POKE_MS;
       const { fire, end } = await whileTicking((stopped) => serve({ hub, report, nextFire, stopped, isPoke: true }));
       if (end === 'stopping') return undefined;
-      if (end !== 'looked') throw end;
+      if (end !== 'done') throw end;
       const { size: due } = fire.due;
       const { handedOver } = fire;
       return { at, due, handedOver, hubProven: state.hubWatch.mayRace, cordoned: coordinator.cordon !== undefined };
@@ -116,7 +118,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     }
   }
 
-  /** Looks and acts until shortly before the timer's next fire. */
+  /** Checks jobs and acts until shortly before the timer's next fire. */
   async function serve({ hub, report, nextFire, stopped, isPoke }: Turn): Promise<Served> {
     let untilFire = countdown(clock, nextFire(clock.now() + FIRES_EARLY_MS));
     const left = (): Millis => untilFire() - RETURN_BEFORE_MS;
@@ -136,18 +138,18 @@ export function createTicker(coordinator: Coordinator): Ticker {
         isFirst = true;
       }
       try {
-        // Taken before the step: an action that ends during it may set an earlier look than the step returns.
+        // Taken before the step: an action that ends during it may set an earlier check than the step returns.
         const actionOver = actions.nextEnd();
         proveHub(fire, left, stopped);
         const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst, leftMs: left() });
-        end = 'looked';
+        end = 'done';
         proveHub(fire, left, stopped);
         if (state.hubWatch.mayRace) announce(hub, report, { hubProven: true, isPoke });
         isFirst = false;
         storageAnswers(coordinator, 'storage', report);
         again = newBackOff();
         // A poke does not stay for the next sweep, but for the rows of new jobs.
-        const rest = isPoke && wait > 0 ? board.nextLook() - serviceTime.now() : wait;
+        const rest = isPoke && wait > 0 ? board.nextCheckAt() - serviceTime.now() : wait;
         // While the hub is in doubt, the tick stays: a claim may be waiting for the proof.
         if (rest <= left() || !state.hubWatch.mayRace) {
           await sleep(clock, Math.max(0, Math.min(rest, left())), actionOver);
@@ -169,7 +171,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     return { fire, end };
   }
 
-  /** Seeks the proof of the task hub beside the looks. A doubt stops only claims. */
+  /** Seeks the proof of the task hub beside the checks. A doubt stops only claims. */
   function proveHub({ hub, report }: Fire, left: () => Millis, stopped: AbortSignal): void {
     const proof = state.hubWatch.prove(hub, left, stopped, report);
     if (proof === undefined) return;
@@ -186,7 +188,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
 }
 
 /**
- * The jobs in the order in which they are looked at and claimed, if they are due together. Equal ones are in an order of
+ * The jobs in the order in which they are checked and claimed, if they are due together. Equal ones are in an order of
  * this instance's own, so that instances that are late acquire different jobs first, and seldom the same in vain.
  */
 function inClaimOrder({ jobs, random }: Coordinator): readonly JobName[] {

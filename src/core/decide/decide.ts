@@ -27,7 +27,7 @@ export function decide(situation: Situation): Decision {
 /** A forgotten job that is back in the file counts as new. Its cursor, token and request number still never go back. */
 function decideForgotten({ job, revision, row, lease, listedAt }: Situation): Decision {
   if (revision < row.revision) return { kind: 'lowerRevision' };
-  if (lease === 'held') return { kind: 'nothing', lookAt: undefined };
+  if (lease === 'held') return { kind: 'nothing', checkAt: undefined };
   const cursor = Math.max(row.cursor, firstCursor(job, listedAt));
   const { token, manualTaken } = row;
   return { kind: 'record', row: { ...newRow(cursor, revision, job.scheduleHash), token, manualTaken } };
@@ -41,7 +41,7 @@ function decideTerm(s: Situation): Decision {
   if (row.failures > 0 && row.busyUntil !== undefined) {
     const wait = backoff(job.retry, row.failures, 1);
     const from = boundedWait(s, row.busyUntil + wait, wait);
-    if (now < from) return { kind: 'nothing', lookAt: from };
+    if (now < from) return { kind: 'nothing', checkAt: from };
     if (seenBy(s) < from) return { kind: 'wait', until: from + HELD_WATCH_MS };
   }
   const base = carry(s);
@@ -57,7 +57,7 @@ function decideTerm(s: Situation): Decision {
   };
 }
 
-/** Finishes the work of a dead holder; nothing else is due before `lookAt`. */
-function finishLeftBehind(s: Situation, lookAt: EpochMs | undefined): Decision {
-  return isLeftBehind(s) ? { kind: 'record', row: carry(s) } : { kind: 'nothing', lookAt };
+/** Finishes the work of a dead holder; nothing else is due before `checkAt`. */
+function finishLeftBehind(s: Situation, checkAt: EpochMs | undefined): Decision {
+  return isLeftBehind(s) ? { kind: 'record', row: carry(s) } : { kind: 'nothing', checkAt };
 }

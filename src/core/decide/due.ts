@@ -1,3 +1,4 @@
+import type { EpochMs } from '../brand';
 import type { ManualRequest } from '../control';
 import { pendingRequests } from '../control';
 import type { Stretch } from '../fate';
@@ -6,56 +7,84 @@ import { recordKey } from '../key';
 import { askedOf } from '../origin';
 import type { Row } from '../row';
 import { OWED_STRETCHES } from '../row';
+import { decideBackfill, withBacklog } from './backfill';
 import { carry, freshRun, isLeftBehind, recentOf } from './next-row';
 import type { Claim, Decision, Situation } from './situation';
 import { earliest, HELD_WATCH_MS, seenBy } from './situation';
-import type { Fates, FateView } from './verdict';
+import type { Fates, FateView, NextUp } from './verdict';
 import { fatesOf } from './verdict';
 
-/** Requests and due times of a settled row. */
+/** Requests, due times and back-fills of a settled row, in this order. */
 export function decideDue(s: Situation): Decision {
+  const { decision, row } = decideFirst(s);
+  return row === undefined ? withBacklog(s, decision) : decideBackfill(s, row, decision);
+}
+
+interface First {
+  readonly decision: Decision;
+  /** What was decided, where a back-fill may run now. Undefined: it may not. */
+  readonly row?: Row;
+}
+
+/** Requests and due times alone. */
+export function decideFirst(s: Situation): First {
   const manual = takeRequests(s);
   const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;
   const fates = fatesOf(fateView(s), Math.max(0, room));
   const { next } = fates;
+  if (next.kind === 'unread') return { decision: { ...next, kind: 'readRequired' } };
   const dueFirst = next.kind === 'claim' && (manual.next === undefined || next.queued);
 
   if (!dueFirst && manual.next !== undefined && next.kind !== 'more') {
-    return { kind: 'claim', claim: manualClaim(s, fates, manual, manual.next) };
+    return { decision: { kind: 'claim', claim: manualClaim(s, fates, manual, manual.next) } };
   }
   if (next.kind === 'claim') {
-    const base = decided(s, fates, manual);
-    return {
-      kind: 'claim',
-      claim: {
-        what: 'first',
-        run: { kind: 'known', key: recordKey(next.scheduledFor), scheduledFor: next.scheduledFor },
-        trigger: next.trigger,
-        end: undefined,
-        row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),
-      },
-    };
+    return { decision: { kind: 'claim', claim: dueClaim(decided(s, fates, manual), next) } };
   }
-  if (mustRecordNow(s, fates, manual)) return record(s, fates, manual);
+  if (mustRecordNow(s, fates, manual)) return { decision: record(s, fates, manual) };
 
   const newest = fates.stretches.at(-1);
   const recordAt = newest === undefined ? undefined : actualTime(s.job, newest.through) + s.sweepIntervalMs;
   if (next.kind === 'pastLimit') {
-    return { kind: 'wait', until: actualTime(s.job, next.scheduledFor) + HELD_WATCH_MS };
+    return { decision: { kind: 'wait', until: actualTime(s.job, next.scheduledFor) + HELD_WATCH_MS } };
   }
-  const lookAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
+  if (isLeftBehind(s)) return { decision: record(s, fates, manual) };
+  if (next.kind === 'waits') return { decision: awaitRequired(s, next, recordAt) };
+  const checkAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
   const upcoming = next.kind === 'later' ? next.scheduledFor : undefined;
-  return isLeftBehind(s) ? record(s, fates, manual) : { kind: 'nothing', lookAt, upcoming };
+  return { decision: { kind: 'nothing', checkAt, upcoming }, row: decided(s, fates, manual) };
+}
+
+function dueClaim(base: Row, next: Extract<NextUp, { readonly kind: 'claim' }>): Claim {
+  return {
+    what: 'first',
+    run: { kind: 'known', key: recordKey(next.scheduledFor), scheduledFor: next.scheduledFor },
+    trigger: next.trigger,
+    end: undefined,
+    row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),
+  };
+}
+
+/** A due time waits for required jobs. A change of their rows leads to a check too. */
+function awaitRequired(
+  { now }: Situation,
+  { until, isBusy }: Extract<NextUp, { readonly kind: 'waits' }>,
+  recordAt: EpochMs | undefined,
+): Decision {
+  if (isBusy) return { kind: 'wait', until: 'tickEnds' };
+  // The end of the wait has come by our clock, but not by the service's.
+  if (until <= now) return { kind: 'wait', until: until + HELD_WATCH_MS };
+  return { kind: 'await', checkAt: Math.min(until, recordAt ?? Infinity) };
 }
 
 /** Limits the decision by the listing's Date, so that a fast clock cannot run a due time early. */
 function fateView(s: Situation): FateView {
-  const { job, control, now, lookAheadMs } = s;
+  const { job, control, required, now, lookAheadMs } = s;
   const listedBy = s.listedAt + 1000;
   // The last run was over when the row was listed. Its holder's clock may have been fast.
   const overBy = s.listedAt + DATE_BEHIND_MS;
   const busyUntil = s.row.busyUntil === undefined ? undefined : Math.min(s.row.busyUntil, overBy);
-  return { job, row: { ...s.row, busyUntil }, control, now, lookAheadMs, limit: listedBy + lookAheadMs };
+  return { job, row: { ...s.row, busyUntil }, control, required, now, lookAheadMs, limit: listedBy + lookAheadMs };
 }
 
 interface TakenRequests {
@@ -99,7 +128,8 @@ function mustRecordNow(s: Situation, fates: Fates, manual: TakenRequests): boole
   if (manual.stretches.length > 0 || fates.next.kind === 'more') return true;
   const newest = fates.stretches.at(-1);
   if (newest === undefined) return false;
-  if (fates.stretches.some((stretch) => stretch.fate === 'paused')) return true;
+  // What a success that comes late would change is recorded before it comes.
+  if (fates.stretches.some(({ fate, reason }) => fate === 'paused' || reason === 'requirementNotMet')) return true;
   return s.now - actualTime(s.job, newest.through) >= s.sweepIntervalMs;
 }
 

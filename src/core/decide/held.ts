@@ -1,11 +1,12 @@
 import { currentPause, pendingRequests } from '../control';
 import { actualTime, nextDue } from '../job';
+import { hasBacklog } from './backfill';
 import { claimTime } from './verdict';
 import { adopts } from './next-row';
 import type { Decision, Situation } from './situation';
 import { HELD_WATCH_MS } from './situation';
 
-/** The row is held: decides until when to look again, by the due times that a free row would give. */
+/** The row is held: decides when to check again, by the due times that a free row would give. */
 export function watchHeld(s: Situation): Decision {
   const { job, row, now } = s;
   const requests = job.kind === 'always' ? [] : pendingRequests(s.control, row.manualTaken);
@@ -13,19 +14,20 @@ export function watchHeld(s: Situation): Decision {
   // Another deployment may keep claiming with its older file, so the newer schedule takes the first moment between two
   // runs.
   if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };
-  if (!job.enabled) return { kind: 'nothing', lookAt: undefined };
+  if (!job.enabled) return { kind: 'nothing', checkAt: undefined };
   const pause = currentPause(s.control, now);
-  if (pause !== undefined) return { kind: 'nothing', lookAt: pause.until };
+  if (pause !== undefined) return { kind: 'nothing', checkAt: pause.until };
+  if (hasBacklog(s)) return { kind: 'wait', until: 'tickEnds' };
   const oldest = nextDue(job, row.cursor, now);
-  if (oldest === undefined) return { kind: 'nothing', lookAt: undefined };
+  if (oldest === undefined) return { kind: 'nothing', checkAt: undefined };
   const watchFrom = now - HELD_WATCH_MS;
   if (actualTime(job, oldest) < watchFrom) {
     const behind = row.run === undefined || actualTime(job, oldest) < row.run.since;
-    if (behind || job.overlap !== 'skip') return { kind: 'wait', until: 'tickEnds' };
+    if (behind || job.overlap !== 'skip' || row.run?.trigger === 'backfill') return { kind: 'wait', until: 'tickEnds' };
   }
   const upcoming = job.timetable.next(Math.max(row.cursor, watchFrom - job.offsetMs - 1));
-  if (upcoming === undefined) return { kind: 'nothing', lookAt: undefined };
+  if (upcoming === undefined) return { kind: 'nothing', checkAt: undefined };
   const claimAt = claimTime(job, upcoming, s.lookAheadMs);
-  if (claimAt > now) return { kind: 'nothing', lookAt: claimAt, upcoming };
+  if (claimAt > now) return { kind: 'nothing', checkAt: claimAt, upcoming };
   return { kind: 'wait', until: actualTime(job, upcoming) + HELD_WATCH_MS };
 }

@@ -7,13 +7,14 @@ import type { Row } from '../row';
 import type { Situation } from './situation';
 import { seenBy } from './situation';
 
-/** Keeps the records that an expired row owes. Those of an available row are already written. */
+/** Keeps the records and notices that an expired row owes. Those of an available row are already written. */
 export function carry(s: Situation): Row {
   const { row, job } = s;
   const sameHash = job.scheduleHash === row.scheduleHash;
   return {
     ...row,
     owed: s.lease === 'expired' ? row.owed : [],
+    telling: s.lease === 'expired' ? row.telling : [],
     revision: sameHash ? Math.max(row.revision, s.revision) : row.revision,
   };
 }
@@ -70,5 +71,8 @@ export function recentOf({ row, job, control }: Situation, stretches: readonly S
  * deletes that record, nobody can tell that the run is settled.
  */
 export function isLeftBehind({ lease, row, record }: Situation): boolean {
-  return lease === 'expired' && (row.owed.length > 0 || (row.phase === 'running' && record === 'final'));
+  return (
+    lease === 'expired' &&
+    (row.owed.length > 0 || row.telling.length > 0 || (row.phase === 'running' && record === 'final'))
+  );
 }

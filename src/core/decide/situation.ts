@@ -1,12 +1,14 @@
-import type { EpochMs, Millis } from '../brand';
+import type { BackfillLedger } from '../backfill';
+import type { EpochMs, JobName, Millis } from '../brand';
 import type { Control } from '../control';
 import type { LastBeat } from '../fan-out';
 import type { Reason, RunFate, Trigger } from '../fate';
 import type { JobSpec } from '../job';
 import type { Asked } from '../origin';
+import type { RequiredJobs } from '../requires';
 import type { Row } from '../row';
 
-/** A tick keeps looking at a held row until this long after its due time. */
+/** A tick keeps checking a held row until this long after its due time. */
 export const HELD_WATCH_MS = 2_000;
 
 /** The inputs of a decision about one job. */
@@ -27,6 +29,10 @@ export interface Situation {
   readonly beat?: LastBeat | 'none' | undefined;
   /** The ledger record of the row's run, if it was read. `unreadable`: it exists, and cronlease cannot read it. */
   readonly record: 'unread' | 'none' | 'open' | 'final' | 'unreadable';
+  /** What this process knows of the jobs that this one requires. Undefined: nothing. */
+  readonly required?: RequiredJobs | undefined;
+  /** What this process has read of the ledger for the back-fill, as far as it holds for this row. */
+  readonly backfillLedger?: BackfillLedger | undefined;
   readonly lookAheadMs: Millis;
   readonly sweepIntervalMs: Millis;
   /** How long the items of a run may take; 0: the job does not fan out. */
@@ -50,22 +56,30 @@ export interface Claim {
    * items done gathers them instead.
    */
   readonly end: { readonly fate: RunFate; readonly reason: Reason } | undefined;
+  /** A back-fill continues once this run is over. */
+  readonly hasBacklog?: true;
 }
 
 export type Decision =
-  /** Nothing is to be done before `lookAt`, unless the row changes. */
+  /** Nothing is to be done before `checkAt`, unless the row changes. */
   | {
       readonly kind: 'nothing';
-      readonly lookAt: EpochMs | undefined;
-      /** The due time whose claim time `lookAt` is, or may be. */
+      readonly checkAt: EpochMs | undefined;
+      /** The due time whose claim time `checkAt` is, or may be. */
       readonly upcoming?: EpochMs | undefined;
     }
-  /** The row is held, or the listing is too old to decide on: look again soon, up to `until`. */
+  /** A due time waits for required jobs. Nothing is to be done before `checkAt`, unless their rows change. */
+  | { readonly kind: 'await'; readonly checkAt: EpochMs }
+  /** The row is held, a required job is busy, or the listing is too old to decide on: check again soon, up to `until`. */
   | { readonly kind: 'wait'; readonly until: EpochMs | 'tickEnds' }
   /** Read first whether the ledger has a final record of the row's run. */
   | { readonly kind: 'readRecord' }
   /** Read the heartbeat first: the items may still be at work. */
   | { readonly kind: 'readBeat' }
+  /** Read first whether these required jobs have a success that was due after `since`. */
+  | { readonly kind: 'readRequired'; readonly jobs: readonly JobName[]; readonly since: EpochMs }
+  /** Read first which records this due time of the back-fill has. */
+  | { readonly kind: 'readBackfill'; readonly due: EpochMs }
   | { readonly kind: 'claim'; readonly claim: Claim }
   /** Due times get their fates, and nothing runs. */
   | { readonly kind: 'record'; readonly row: Row }
@@ -85,4 +99,9 @@ export function boundedWait({ firstSeenAt }: Situation, until: EpochMs, longest:
 export function earliest(...instants: readonly (EpochMs | undefined)[]): EpochMs | undefined {
   const known = instants.filter((instant) => instant !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** Whether a claim is one of a back-filled run. */
+export function isBackfilled({ what, trigger, row }: Claim): boolean {
+  return (what === 'first' ? trigger : row.run?.trigger) === 'backfill';
 }

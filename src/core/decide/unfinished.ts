@@ -7,6 +7,8 @@ import { actualTime } from '../job';
 import { runIdOf } from '../key';
 import type { Row } from '../row';
 import { isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../row';
+import { givesWay, withAside } from './backfill';
+import { decideFirst } from './due';
 import { watchHeld } from './held';
 import { adopt, adopts, carry } from './next-row';
 import type { Claim, Decision, Situation } from './situation';
@@ -39,6 +41,9 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   if (cancel !== undefined) {
     return { kind: 'claim', claim: nextClaim(s, 'resume', { fate: 'cancelled', reason: cancel }) };
   }
+  const first = givesWay(s) && !adopts(s) ? decideFirst(s).decision : undefined;
+  if (first?.kind === 'claim') return { kind: 'claim', claim: withAside(first.claim, s) };
+  if (first?.kind === 'readRequired') return first;
   const notBefore = row.notBefore ?? 0;
   const longest = row.phase === 'fanning' ? s.itemsLimitMs : job.retry.maxBackoffMs;
   const resumeAt = notBefore === 0 ? 0 : boundedWait(s, notBefore, longest) + RESUME_AFTER_MS;
@@ -56,12 +61,16 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   const dueAt = due === undefined ? Infinity : actualTime(job, due);
   // Due by our clock, but beyond the listing's limit.
   if (dueAt <= s.now) return { kind: 'wait', until: dueAt + HELD_WATCH_MS };
-  const lookAt = Math.min(resumeAt, dueAt);
-  if (row.phase !== 'fanning') return { kind: 'nothing', lookAt };
+  const checkAt = Math.min(resumeAt, dueAt);
+  if (first?.kind === 'wait') return first;
+  const firstAt = first?.kind === 'nothing' || first?.kind === 'await' ? first.checkAt : undefined;
+  if (row.phase !== 'fanning') return { kind: 'nothing', checkAt: Math.min(checkAt, firstAt ?? Infinity) };
   const beatDue = s.beat === undefined || s.beat === 'none' ? undefined : silentFrom(s.beat.writtenAt);
   // Running items keep due times waiting, as a lease does.
   const watched = watchHeld(s);
-  return watched.kind === 'nothing' ? { kind: 'nothing', lookAt: earliest(watched.lookAt, lookAt, beatDue) } : watched;
+  return watched.kind === 'nothing'
+    ? { kind: 'nothing', checkAt: earliest(watched.checkAt, checkAt, beatDue) }
+    : watched;
 }
 
 /**
@@ -72,10 +81,15 @@ export function waitingSince(job: JobSpec, row: Row): EpochMs {
   return row.run === undefined ? row.cursor : Math.max(row.cursor, row.run.since - job.offsetMs - 1);
 }
 
+/** Whether a due time or a request ends the run. A back-filled one never gives way for good. */
+function mayBeCancelled({ job, row }: Situation): boolean {
+  return job.overlap === 'cancel' && row.run?.trigger !== 'backfill';
+}
+
 /** The next due time that ends a waiting run of a job with overlap `cancel`. A due time in a pause does not. */
 function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
-  if (job.overlap !== 'cancel' || !job.enabled || currentPause(control, now) !== undefined) return undefined;
+  if (!mayBeCancelled(s) || !job.enabled || currentPause(control, now) !== undefined) return undefined;
   // A schedule that the row has not adopted yet counts from now.
   const due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
   return due !== undefined && actualTime(job, due) <= now ? outsidePauses(job, control, due) : due;
@@ -86,7 +100,7 @@ function cancelReason(s: Situation): Reason | undefined {
   const { job, row, control } = s;
   if (row.run === undefined) return undefined;
   if (control.cancel === runIdOf(job.name, row.run.key)) return 'cancelRequested';
-  if (job.overlap !== 'cancel') return undefined;
+  if (!mayBeCancelled(s)) return undefined;
   // A leader job takes no requests.
   if (job.kind !== 'always' && pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
   const due = cancellingDueTime(s);

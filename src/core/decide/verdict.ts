@@ -1,9 +1,11 @@
-import type { EpochMs, Millis } from '../brand';
+import type { EpochMs, JobName, Millis } from '../brand';
 import type { Control, Pause } from '../control';
 import { currentPause, pauseAt } from '../control';
 import type { Reason, Stretch, Trigger, UnrunFate } from '../fate';
 import type { JobSpec } from '../job';
 import { actualTime, nextDue } from '../job';
+import type { RequiredJobs, Requirement } from '../requires';
+import { NOTHING_KNOWN, requirementOf } from '../requires';
 import type { Row } from '../row';
 
 /** An older due time counts as missed, and `catchUp` decides. */
@@ -22,6 +24,7 @@ export interface FateView {
   readonly job: JobSpec;
   readonly row: Row;
   readonly control: Control;
+  readonly required?: RequiredJobs | undefined;
   readonly now: EpochMs;
   /** No due time after this instant is decided. */
   readonly limit: EpochMs;
@@ -36,6 +39,10 @@ export type NextUp =
   | { readonly kind: 'later'; readonly at: EpochMs; readonly scheduledFor?: EpochMs }
   /** The claim time has come by our clock, but the due time lies beyond the listing's limit. */
   | { readonly kind: 'pastLimit'; readonly scheduledFor: EpochMs }
+  /** It waits for jobs that it requires. `isBusy`: one of them may succeed at any moment. */
+  | { readonly kind: 'waits'; readonly scheduledFor: EpochMs; readonly until: EpochMs; readonly isBusy: boolean }
+  /** Nobody knows yet whether these required jobs have succeeded. */
+  | { readonly kind: 'unread'; readonly jobs: readonly JobName[]; readonly since: EpochMs }
   /** The job is paused or disabled. The rest is decided when that ends. */
   | { readonly kind: 'suspended' }
   /** More due times are undecided than fit into one decision. */
@@ -70,6 +77,11 @@ export function fatesOf(view: FateView, room: number): Fates {
       return end({ kind: 'claim', scheduledFor, trigger: verdict.trigger, queued: verdict.queued });
     }
     if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));
+    if (verdict.kind === 'waits') {
+      const mayClaim = currentPause(control, decidedAt(view)) === undefined;
+      return end({ ...verdict, scheduledFor, isBusy: verdict.isBusy && mayClaim });
+    }
+    if (verdict.kind === 'unread') return end(verdict);
     if (!extend(stretches, verdict.fate, verdict.reason, scheduledFor, room)) return end({ kind: 'more' });
     cursor = scheduledFor;
   }
@@ -129,6 +141,8 @@ export function mostAhead(job: JobSpec, scheduledFor: EpochMs): Millis {
 export type Verdict =
   | { readonly kind: 'run'; readonly trigger: Trigger; readonly queued: boolean }
   | { readonly kind: 'unrun'; readonly fate: UnrunFate; readonly reason: Reason }
+  /** It waits for jobs that it requires, or nobody knows yet whether it does. */
+  | Extract<Requirement, { readonly kind: 'waits' | 'unread' }>
   /** Its fate is decided when the pause ends, or when the job is enabled again. */
   | { readonly kind: 'suspended'; readonly fate: 'paused' | 'disabled'; readonly pause?: Pause };
 
@@ -146,31 +160,72 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
     return lasts ? { kind: 'suspended', fate: 'paused', pause } : unrun('paused', 'paused');
   }
   if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');
+  const requirement = requirementAt(view, scheduledFor);
+  if (requirement.kind === 'missed') return unrun('expired', 'requirementNotMet');
+  if (requirement.kind !== 'met') return requirement;
+  if (waitedForBackfill(view.row, actual)) return afterBackfill(view, scheduledFor);
   if (duringLastRun(view.row, actual)) {
     if (job.overlap === 'skip') return unrun('overlapped', 'overlapSkip');
-    return waitsNewer(view, scheduledFor)
-      ? unrun('overlapped', 'overlapNewer')
-      : { kind: 'run', trigger: 'schedule', queued: true };
+    return insteadOfNewer(view, waitsNewer(view, scheduledFor), {
+      ...{ newer: unrun('overlapped', 'overlapNewer') },
+      own: { kind: 'run', trigger: 'schedule', queued: true },
+    });
   }
-  if (age <= onTimeMs(job)) return { kind: 'run', trigger: 'schedule', queued: false };
-  if (job.catchUp === 'none') return unrun('expired', 'catchUpNone');
-  if (job.catchUp === 'latest') {
-    const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
-    if (newer !== undefined && actualTime(job, newer) <= now) return unrun('collapsed', 'catchUpLatest');
-  }
-  return { kind: 'run', trigger: 'catchUp', queued: false };
+  const isMissed = age > onTimeMs(job);
+  if (isMissed && job.catchUp === 'none') return unrun('expired', 'catchUpNone');
+  const own: Verdict = { kind: 'run', trigger: isMissed ? 'catchUp' : 'schedule', queued: false };
+  if (job.catchUp !== 'latest' || age <= ON_TIME_MS) return own;
+  const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
+  const passed = newer !== undefined && actualTime(job, newer) <= now ? newer : undefined;
+  return insteadOfNewer(view, passed, { newer: unrun('collapsed', 'catchUpLatest'), own });
+}
+
+/**
+ * A due time that came during a back-filled run waits for it, whatever `overlap` and `catchUp` are. Of several, the
+ * newest one runs; all do if `catchUp` is `all`.
+ */
+function afterBackfill(view: FateView, scheduledFor: EpochMs): Verdict {
+  const { job, row, control } = view;
+  const own: Verdict = { kind: 'run', trigger: 'schedule', queued: true };
+  if (job.catchUp === 'all') return own;
+  const next = outsidePauses(job, control, job.timetable.next(scheduledFor));
+  const at = next === undefined ? Infinity : actualTime(job, next);
+  const newer = at <= decidedAt(view) && waitedForBackfill(row, at) ? next : undefined;
+  return insteadOfNewer(view, newer, { newer: unrun('collapsed', 'catchUpLatest'), own });
+}
+
+function requirementAt(view: FateView, scheduledFor: EpochMs): Requirement {
+  return requirementOf(view.job, view.required ?? NOTHING_KNOWN, scheduledFor, decidedAt(view));
+}
+
+/**
+ * A newer due time takes the place of an older one only if it does not wait for required jobs. Otherwise a job that they
+ * delay each time would never run.
+ */
+function insteadOfNewer(
+  view: FateView,
+  newer: EpochMs | undefined,
+  verdicts: { readonly newer: Verdict; readonly own: Verdict },
+): Verdict {
+  if (newer === undefined) return verdicts.own;
+  const requirement = requirementAt(view, newer);
+  if (requirement.kind === 'unread') return requirement;
+  return requirement.kind === 'met' ? verdicts.newer : verdicts.own;
 }
 
 /**
  * The age up to which a due time is not missed. With `catchUp` `none` a missed due time never runs, so the limit covers
- * one failed hand-over, whose lease must end first.
+ * one failed hand-over, whose lease must end first. A due time that waited for required jobs is not missed.
  */
-export function onTimeMs({ catchUp, leaseMs }: Pick<JobSpec, 'catchUp' | 'leaseMs'>): Millis {
-  return catchUp === 'none' ? Math.max(ON_TIME_MS, reclaimMs(leaseMs)) : ON_TIME_MS;
+export function onTimeMs({ catchUp, leaseMs, requires, requireWithinMs }: TimedBy): Millis {
+  const onTime = catchUp === 'none' ? Math.max(ON_TIME_MS, reclaimMs(leaseMs)) : ON_TIME_MS;
+  return requires.length === 0 ? onTime : requireWithinMs + onTime;
 }
 
+type TimedBy = Pick<JobSpec, 'catchUp' | 'leaseMs' | 'requires' | 'requireWithinMs'>;
+
 /** The age from which on a due time never runs that the schedule starts, or that was missed. */
-export function windowMs(job: Pick<JobSpec, 'catchUp' | 'catchUpWindowMs' | 'leaseMs'>): Millis {
+export function windowMs(job: TimedBy & Pick<JobSpec, 'catchUpWindowMs'>): Millis {
   return job.catchUp === 'none' ? Math.min(job.catchUpWindowMs, onTimeMs(job)) : job.catchUpWindowMs;
 }
 
@@ -179,10 +234,15 @@ export function reclaimMs(leaseMs: Millis): Millis {
   return leaseMs + CLAIMED_AGAIN_MS;
 }
 
-/** Whether a newer due time waits for the last run too. A due time in a pause does not count. */
-function waitsNewer({ job, row, control }: FateView, scheduledFor: EpochMs): boolean {
+/**
+ * A newer due time that came during the last run too, outside of pauses. One that has not come yet came after the run,
+ * which is over, even if the clock of its holder was fast and the row has a later end.
+ */
+function waitsNewer(view: FateView, scheduledFor: EpochMs): EpochMs | undefined {
+  const { job, row, control } = view;
   const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
-  return newer !== undefined && duringLastRun(row, actualTime(job, newer));
+  const at = newer === undefined ? Infinity : actualTime(job, newer);
+  return at <= decidedAt(view) && duringLastRun(row, at) ? newer : undefined;
 }
 
 /** The first due time from this one on that lies in no pause. Takes one step for each pause, however long. */
@@ -204,6 +264,12 @@ function unrun(fate: UnrunFate, reason: Reason): Verdict {
 /** Whether the last run, which is over, was still running at this instant. */
 function duringLastRun(row: Row, instant: EpochMs): boolean {
   return row.run !== undefined && row.busyUntil !== undefined && row.run.since <= instant && instant < row.busyUntil;
+}
+
+/** Whether the last run, or the one that waits for its next attempt, is a back-filled one and went on at this instant. */
+function waitedForBackfill({ run, busyUntil, phase }: Row, instant: EpochMs): boolean {
+  if (run?.trigger !== 'backfill' || instant < run.since) return false;
+  return phase === 'retrying' || (busyUntil !== undefined && instant < busyUntil);
 }
 
 /** Adds a due time to the last stretch, or begins a new one. Returns false if there is no room for one. */

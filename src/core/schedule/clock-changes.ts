@@ -51,7 +51,7 @@ export function clockChanges(
 }
 
 /** The stretches of a zone that begin with a change in [from, to]. */
-function changesIn(timeZone: string, from: EpochMs, to: EpochMs): readonly Segment[] {
+export function changesIn(timeZone: string, from: EpochMs, to: EpochMs): readonly Segment[] {
   const zone = zoneOf(timeZone);
   const found: Segment[] = [];
   let segment = zone.segmentAt(Math.floor(from / 1000));

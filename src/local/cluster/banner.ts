@@ -3,7 +3,7 @@ import { isUtc, showTimeOfDay } from '../../core/show-time';
 import { type Cluster, deploymentOf } from './cluster';
 import { withoutSecrets } from './secrets';
 
-export type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'instances'>;
+export type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'database' | 'instances'>;
 type StartedInstance = ReturnType<Started['instances']>[number];
 
 /** The contents of the first lines of `cronlease dev`. */
@@ -67,6 +67,7 @@ function dashboardLines(instances: readonly StartedInstance[], { bold }: BannerS
 }
 
 const TRY = [
+  ['npx cronlease status', 'show the state of all jobs'],
   ['npx cronlease runs', 'list runs, newest first'],
   ['npx cronlease why JOB TIME', 'explain the outcome of a due time'],
   ['npx cronlease run JOB', 'run a job now'],
@@ -102,11 +103,16 @@ function nextLines({ jobs }: About, timeZone: string): readonly string[] {
   );
 }
 
-/** The storage account, without its key. */
+/** The storage, without its key or password. */
 function describeStorage(cluster: Started, data: string | undefined): readonly string[] {
   const part = (name: string): string | undefined =>
     new RegExp(`(?:^|;)${name}=([^;]+)`, 'i').exec(withoutSecrets(cluster.storage))?.[1];
   const where = part('BlobEndpoint') ?? part('AccountName') ?? 'the storage emulator';
+  if (cluster.database !== undefined) {
+    const kept = data === undefined ? 'in a temporary folder (--data DIR keeps it)' : `kept in ${data}`;
+    return [row('storage', `${cluster.database.name} at ${withoutSecrets(cluster.storage)},`), row('', kept)];
+  }
+  if (/^[a-z]+:\/\//i.test(cluster.storage)) return [row('storage', withoutSecrets(cluster.storage))];
   if (cluster.azuritePid === undefined) return [row('storage', where)];
   return [
     row('storage', `Azurite at ${where},`),

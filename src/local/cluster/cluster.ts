@@ -7,8 +7,13 @@ import { type Azurite, startAzurite } from './azurite';
 import { describeExit } from './child';
 import { ClusterError } from './cluster-error';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
-import { startGuard } from './guard';
+import { type Guard, startGuard } from './guard';
+import { startPostgres } from './postgres';
+import { startRedis } from './redis';
 import { createTimerLocks, type TimerLocks } from './timer-locks';
+
+/** The servers that a cluster can start. */
+export type OwnServer = 'azurite' | 'postgres' | 'redis';
 
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
@@ -19,11 +24,13 @@ export interface ClusterOptions {
   readonly sameApp?: number | undefined;
   /** The port of the first instance; the others count up from it. 0: any free ports. */
   readonly port: number;
-  /** A connection string; undefined: the cluster starts Azurite. */
+  /** A connection string; undefined: the cluster starts a server of its own. */
   readonly storage: string | undefined;
+  /** That server. Default: Azurite. */
+  readonly server?: OwnServer;
   /** Coordination container. */
   readonly container: string;
-  /** Folder in which Azurite keeps its data; undefined: in memory. */
+  /** Folder in which the server keeps its data; undefined: in memory, or in a temporary folder. */
   readonly data: string | undefined;
   /** Folders that are removed if this process dies before the cluster ends. */
   readonly temporary?: readonly string[];
@@ -49,13 +56,15 @@ export interface Cluster {
   readonly storage: string;
   /** The emulator's process id, if it was started here. */
   readonly azuritePid: number | undefined;
+  /** The server beside the emulator that was started here, if one was. */
+  readonly database?: { readonly name: 'PostgreSQL' | 'Redis'; readonly pid: number } | undefined;
   /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
   /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
   start(deployment: string): Promise<void>;
   /** Drains all instances and restarts them. Rejects with {@link ClusterError} if one cannot start. */
   restart(): Promise<void>;
-  /** Drains all instances, then ends Azurite. */
+  /** Drains all instances, then ends the server. */
   stop(): Promise<void>;
   /** Ends everything at once. */
   kill(): Promise<void>;
@@ -102,7 +111,8 @@ function settingsOf(name: string, storage: string, container: string): Record<st
     CRONLEASE_STORAGE__blobServiceUri: '',
     CRONLEASE_CONTAINER: container,
     CRONLEASE_DEPLOYMENT: name,
-    AzureWebJobsStorage: storage,
+    // The host and Durable need a storage account on Azure. The embedded host does not.
+    AzureWebJobsStorage: /^[a-z]+:\/\//i.test(storage) ? 'UseDevelopmentStorage=true' : storage,
     AzureFunctionsWebHost__hostid: name,
     // A hub's name must be letters and digits.
     TASKHUB_NAME: name.replace(/[^A-Za-z0-9]/g, ''),
@@ -119,7 +129,7 @@ function givenUp(signal: AbortSignal | undefined): Promise<never> {
 }
 
 /**
- * Starts deployments that race for one set of jobs: Azurite unless `storage` names an account, and a host process for
+ * Starts deployments that race for one set of jobs: a server unless `storage` names one, and a host process for
  * each deployment. Resolves once all of them answer. If one cannot start, this ends them all.
  * @throws {@link ClusterError}
  */
@@ -131,14 +141,14 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     rmSync(hubs, { recursive: true, force: true });
     await guard.end();
   };
-  let azurite: Azurite | undefined;
+  let own: Server | undefined;
   try {
-    azurite = options.storage === undefined ? await startAzurite(options.app, options.data) : undefined;
+    own = options.storage === undefined ? await startOwn(options, guard) : undefined;
   } catch (error) {
     await end();
     throw error;
   }
-  const storage = options.storage ?? azurite?.connectionString ?? '';
+  const storage = options.storage ?? own?.connectionString ?? '';
   // With it, and from this machine alone, the HTTP API needs no login.
   const secret = randomBytes(32).toString('base64url');
   const placeOf = places(options.sameApp ?? 1);
@@ -172,10 +182,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   });
 
   let stopping = false;
-  const failed = watchAzurite(azurite, () => stopping);
+  const failed = watchServer(own, () => stopping);
   const cluster: Cluster = {
     storage,
-    azuritePid: azurite?.pid,
+    azuritePid: own?.name === 'Azurite' ? own.pid : undefined,
+    database: own === undefined || own.name === 'Azurite' ? undefined : { name: own.name, pid: own.pid },
     instances: () => deployments.flatMap((deployment) => deployment.answering() ?? []),
     failed,
     async start(name) {
@@ -188,12 +199,12 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     async stop() {
       stopping = true;
       await Promise.all(deployments.map((deployment) => deployment.stop()));
-      await azurite?.stop();
+      await own?.stop();
       await end();
     },
     async kill() {
       stopping = true;
-      await Promise.all([...deployments.map((deployment) => deployment.kill()), azurite?.kill()]);
+      await Promise.all([...deployments.map((deployment) => deployment.kill()), own?.kill()]);
       await end();
     },
   };
@@ -208,13 +219,36 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   return cluster;
 }
 
-/** Rejects when Azurite ends unexpectedly. */
-function watchAzurite(azurite: Azurite | undefined, isStopping: () => boolean): Promise<never> {
+/** The server of a cluster. */
+interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
+  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis';
+  stop(): Promise<unknown>;
+  kill(): Promise<unknown>;
+}
+
+async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Promise<Server> {
+  switch (server) {
+    case 'postgres': {
+      const { pid, url, exited, stop } = await startPostgres({ data, guard });
+      // A fast shutdown writes everything, and waits for no session.
+      return { name: 'PostgreSQL', pid, connectionString: url, exited, stop: () => stop('SIGINT'), kill: () => stop() };
+    }
+    case 'redis': {
+      const { pid, url, exited, stop } = await startRedis({ data, guard });
+      return { name: 'Redis', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
+    }
+    default:
+      return { name: 'Azurite', ...(await startAzurite(app, data)) };
+  }
+}
+
+/** Rejects when the server ends unexpectedly. */
+function watchServer(server: Server | undefined, isStopping: () => boolean): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
   // A caller need not listen.
   promise.catch(() => undefined);
-  void azurite?.exited.then((exit) => {
-    if (!isStopping()) reject(new ClusterError(`Azurite ended unexpectedly (${describeExit(exit)}).`));
+  void server?.exited.then((exit) => {
+    if (!isStopping()) reject(new ClusterError(`${server.name} ended unexpectedly (${describeExit(exit)}).`));
   });
   return promise;
 }

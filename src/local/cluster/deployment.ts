@@ -21,6 +21,7 @@ export interface ClusterEvent {
   readonly count?: number;
   readonly latenessMs?: number;
   readonly waitedForSlotMs?: number;
+  readonly waitedForGroupMs?: number;
   readonly ageMs?: number;
   readonly skewMs?: number;
 }

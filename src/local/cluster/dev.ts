@@ -2,7 +2,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppLoadError, readLocalSettings, readPackage } from '../host/app-folder';
-import { type Cluster, type ClusterOptions, deploymentOf, startCluster, SWEEP_INTERVAL } from './cluster';
+import {
+  type Cluster,
+  type ClusterOptions,
+  deploymentOf,
+  type OwnServer,
+  startCluster,
+  SWEEP_INTERVAL,
+} from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
 import type { DevFile } from './dev-file';
@@ -24,11 +31,11 @@ export interface DevOptions {
   readonly sameApp?: number;
   /** Port of the first one; the others count up. 0: any free ports. Default: 7071, or the next free ones. */
   readonly port?: number;
-  /** `embedded` (Azurite, the default) or a connection string. */
+  /** `embedded` (Azurite, the default), `postgres` or `redis` (a server that is installed here), or a connection string. */
   readonly storage?: string;
   /** Coordination container. Default: the setting `CRONLEASE_CONTAINER`, or else `cronlease`. */
   readonly container?: string;
-  /** Folder for Azurite's data. Default: in memory. */
+  /** Folder for the data of the server that is started. Default: in memory, or in a temporary folder. */
   readonly data?: string;
   /** How long to run, in milliseconds, once everything answers. Default: until a signal. */
   readonly durationMs?: number;
@@ -62,7 +69,7 @@ export interface DevStorage {
 const TICK = 'cronleaseTick';
 /** The longest wait for the ticks at the start: a tick proves its task hub first. */
 const TICKS_WITHIN_MS = 5_000;
-const LOOK_EVERY_MS = 50;
+const POLL_EVERY_MS = 50;
 
 /** The exit codes of every command. */
 const OK = 0;
@@ -94,14 +101,20 @@ function usageError({ port = FIRST_PORT, storage = 'embedded', data, ...options 
   if (!Number.isInteger(port) || port < 0 || port + instances - 1 > 65_535) {
     return `--port ${port}: it must be a whole number from 0 (any free port) to ${65_536 - instances}.`;
   }
-  if (storage !== 'embedded' && !storage.includes('=')) {
+  if (ownServer(storage) === undefined && !/=|^[a-z]+:\/\//i.test(storage)) {
     // The message does not repeat the value, which may be a key.
-    return '--storage: it must be "embedded" or a connection string.';
+    return '--storage: it must be "embedded", "postgres", "redis", a connection string, or a URL such as postgres://HOST/DATABASE.';
   }
-  if (storage !== 'embedded' && data !== undefined) {
-    return '--data is for the embedded storage: leave out --data or --storage.';
+  if (ownServer(storage) === undefined && data !== undefined) {
+    return '--data is for a server that is started here: leave out --data or --storage.';
   }
   return undefined;
+}
+
+/** The server that the cluster starts; undefined: the storage is elsewhere. */
+function ownServer(storage: string): OwnServer | undefined {
+  if (storage === 'embedded') return 'azurite';
+  return storage === 'postgres' || storage === 'redis' ? storage : undefined;
 }
 
 function useColor(): boolean {
@@ -221,7 +234,7 @@ async function untilTicking(cluster: Cluster, ticking: DevStorage['ticking'], en
   while (names.length > 0 && performance.now() < deadline && !ending.signal.aborted) {
     const found = await ticking();
     if (names.every((name) => found.has(name))) return;
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }
 
@@ -230,10 +243,11 @@ function clusterOptions({
   storage = 'embedded',
   restart = true,
   ...options
-}: DevOptions): Pick<ClusterOptions, 'storage' | 'restart' | 'inspect' | 'strict' | 'settings'> {
+}: DevOptions): Pick<ClusterOptions, 'storage' | 'server' | 'restart' | 'inspect' | 'strict' | 'settings'> {
   const { inspect = false, strict = false, jobs } = options;
+  const server = ownServer(storage);
   return {
-    storage: storage === 'embedded' ? undefined : storage,
+    ...(server === undefined ? { storage } : { storage: undefined, server }),
     restart,
     inspect,
     strict,

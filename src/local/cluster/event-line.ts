@@ -68,13 +68,16 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
     return `took ${showSpan(Date.parse(at) - since)}`;
   };
 
-  const lateness = ({ latenessMs, waitedForSlotMs, event, runId = '' }: ClusterEvent): string | undefined => {
+  const lateness = (told: ClusterEvent): string | undefined => {
+    const { latenessMs, event, runId = '' } = told;
     if (latenessMs === undefined) return undefined;
     if (event === 'started' && planned.has(runId)) return 'gathers the results of its items';
-    return verbose || latenessMs >= LATE_MS ? `${showSpan(latenessMs)} late${forSlot(waitedForSlotMs)}` : undefined;
+    return verbose || latenessMs >= LATE_MS ? `${showSpan(latenessMs)} late${waits(told)}` : undefined;
   };
-  const forSlot = (waitedMs: number | undefined): string =>
-    waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for a free slot`;
+  const waits = ({ waitedForGroupMs, waitedForSlotMs }: ClusterEvent): string =>
+    wait(waitedForGroupMs, 'a place in its group') + wait(waitedForSlotMs, 'a free slot');
+  const wait = (waitedMs: number | undefined, what: string): string =>
+    waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
 
   const facts = (event: ClusterEvent): readonly (string | undefined)[] => [
     attempt(event),

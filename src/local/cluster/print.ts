@@ -54,6 +54,9 @@ const STYLES: Readonly<Record<string, Style>> = {
   clockSkew: 'yellow',
   unhealthy: 'red',
   healthy: 'green',
+  noticed: 'cyan',
+  noticeSent: 'green',
+  noticeLost: 'red',
   warning: 'yellow',
   instanceExited: 'red',
   instanceStarted: 'green',
@@ -66,9 +69,9 @@ const EVENT_WIDTH = 10;
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */
 const OWN = path.join(__dirname, '../../../..');
 
-/** The connection string, for programs. The emulator's key is public, and opens nothing else. */
-function shownStorage({ storage, azuritePid }: Started): string {
-  return azuritePid === undefined ? withoutSecrets(storage) : storage;
+/** The connection string, for programs. The emulator's key is public, and a server that was started here has none. */
+function shownStorage({ storage, azuritePid, database }: Started): string {
+  return azuritePid === undefined && database === undefined ? withoutSecrets(storage) : storage;
 }
 
 export function jsonPrinter({ out, err }: Output): Printer {

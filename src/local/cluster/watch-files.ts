@@ -3,7 +3,7 @@ import path from 'node:path';
 import { AppLoadError, readPackage } from '../host/app-folder';
 
 /** Files are polled this often: unlike events, polling misses no change on any file system. */
-const LOOK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 const CODE = /\.[cm]?js$/;
 /** A folder with more code than this is not an app's build. */
 const FILES_AT_MOST = 5_000;
@@ -63,7 +63,7 @@ function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<str
   return [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file));
 }
 
-/** Polls files, and reports changes that have lasted from one look to the next. */
+/** Polls files, and reports changes that have lasted from one poll to the next. */
 export interface FileWatch {
   /** @param onChange polling waits until it is done */
   start(onChange: (files: readonly string[]) => Promise<void>): void;
@@ -76,16 +76,16 @@ export interface FileWatch {
  * @param list the files; undefined: not to be polled now
  */
 export function watchFiles(list: () => readonly string[] | undefined): FileWatch {
-  const look = (): ReadonlyMap<string, string> | undefined => {
+  const versions = (): ReadonlyMap<string, string> | undefined => {
     const files = list();
     return files && versionsOf(files);
   };
-  let known = look() ?? new Map<string, string>();
+  let known = versions() ?? new Map<string, string>();
   let last = known;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   const changes = (): readonly string[] => {
-    const now = look();
+    const now = versions();
     if (now === undefined) return [];
     const settled = differences(last, now).length === 0;
     last = now;
@@ -101,7 +101,7 @@ export function watchFiles(list: () => readonly string[] | undefined): FileWatch
         if (changed.length > 0) await onChange(changed);
       };
       const arm = (): void => {
-        if (!stopped) timer = setTimeout(() => void step().finally(arm), LOOK_EVERY_MS);
+        if (!stopped) timer = setTimeout(() => void step().finally(arm), POLL_EVERY_MS);
       };
       arm();
     },

@@ -28,7 +28,7 @@ export function startLocked(
   let stopTimer: (() => void) | undefined;
   let again: NodeJS.Timeout | undefined;
   let ended = false;
-  const look = async (): Promise<void> => {
+  const tryLock = async (): Promise<void> => {
     const held = await lock.take(functionName, periodMs);
     if (ended) {
       if (held) lock.release(functionName);
@@ -39,9 +39,9 @@ export function startLocked(
       stopTimer?.();
       stopTimer = undefined;
     }
-    again = setTimeout(() => void look(), held ? periodMs / 2 : recoveryMs);
+    again = setTimeout(() => void tryLock(), held ? periodMs / 2 : recoveryMs);
   };
-  void look();
+  void tryLock();
   return {
     stop() {
       ended = true;

@@ -7,7 +7,7 @@ export interface TimerInfo {
   readonly IsPastDue: boolean;
 }
 
-/** The longest wait before another look at the clock: the machine may sleep, or the clock may be set. */
+/** The longest wait before another check of the clock: the machine may sleep, or the clock may be set. */
 const MAX_DELAY_MS = 60_000;
 
 /** Calls `run` at `at` (milliseconds since 1970, by the wall clock), never before. Returns a cancel function. */

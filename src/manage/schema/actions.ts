@@ -108,7 +108,19 @@ export const PauseManyBody = named(
 export const ResumeManyBody = named(
   'ResumeManyBody',
   'Jobs to resume: by `jobs`, `tag` or `pattern`, one of them.',
-  z.strictObject({ ...choice, reason }).refine(chooses, ONE_CHOICE),
+  z
+    .strictObject({
+      ...choice,
+      reason,
+      maintenance: z
+        .string()
+        .max(1_000)
+        .optional()
+        .describe(
+          'The `jobs` of the planned work that ends with it, as lists show them. Default: those of the choice.',
+        ),
+    })
+    .refine(chooses, ONE_CHOICE),
 );
 
 export const ReasonBody = named('ReasonBody', 'The reason of a change.', z.strictObject({ reason }));

@@ -143,6 +143,8 @@ const Settings = named(
     catchUp: z.enum(['latest', 'all', 'none']),
     catchUpWindowMs: Milliseconds,
     overlap: z.enum(['skip', 'queue', 'cancel']),
+    requires: list(z.string()).describe('A due time waits until each of these jobs has succeeded.'),
+    requireWithinMs: Milliseconds.nullable().describe('How long it waits for them. Null: it requires none.'),
     priority: z.int().min(0).max(9).describe('Of jobs that are due together, 9 goes first.'),
     offsetMs: Milliseconds.describe('The delay of every due time by `spread`.'),
     timeoutMs: Milliseconds.nullable(),
@@ -172,6 +174,7 @@ export const OneJob = named(
     settings: Settings.nullable().describe("Null: the job is not in this app's jobs file."),
     waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The requests that wait.'),
     pauses: list(Pause).describe('Pauses that undecided due times may lie in, the one in force among them.'),
+    backfillId: z.string().nullable().describe('The id of its last back-fill. Null: it has none.'),
     cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
     controlVersion: z
       .string()

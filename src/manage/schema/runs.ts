@@ -16,6 +16,9 @@ const Attempt = named(
     waitedForSlotMs: Milliseconds.optional().describe(
       'How long its handler waited for a free slot of its instance. Absent where it did not.',
     ),
+    waitedForGroupMs: Milliseconds.optional().describe(
+      "How long it waited, before that, for a place in its job's group. Absent where it did not.",
+    ),
     endedAt: Instant.nullable(),
     outcome: z.enum([...RUN_FATES, 'holderLost', 'draining', 'planned', 'running']),
     error: ErrorOfHandler.nullable(),
@@ -85,6 +88,17 @@ export const Why = named(
     text: z.string().describe('The explanation in words.'),
     warnings: list(z.string()),
     runId: z.string().nullable().describe('The record that has the answer. Null: the ledger has none.'),
+    backfills: list(
+      z.object({
+        runId: z.string(),
+        outcome: RunOutcome,
+        reason: Reason.nullable(),
+        startedAt: Instant.nullable(),
+        endedAt: Instant.nullable(),
+      }),
+    ).describe(
+      'The runs of this due time in back-fills, the oldest first. Their records lie beside that of the answer.',
+    ),
   }),
 );
 

@@ -8,6 +8,8 @@ export const COUNTED_CALLS: CountedCalls = {
   idleTick: { calls: {}, activities: 0, turns: 0 },
   sweep: { calls: { listing: 1 }, activities: 0, turns: 0 },
   presence: { calls: { write: 1 }, activities: 0, turns: 0 },
+  noticeSweep: { calls: { listing: 1 }, activities: 0, turns: 0 },
+  notice: { calls: { write: 1, metadata: 1 }, activities: 0, turns: 0 },
   dueTick: { calls: { listing: 2 }, activities: 0, turns: 0 },
   won: { calls: { metadata: 1, acquire: 1 }, activities: 1, turns: 2 },
   settled: { calls: { write: 1, release: 1 }, activities: 0, turns: 0 },

@@ -30,8 +30,8 @@ const AN_HOUR = {
 /** A line of a log, and how many lines there are. infra/README.md has the reasons. */
 const LINE_GB = 1e-6;
 const LINES = { ofExecution: 3, ofRun: 2, ofWrite: 1, hostWritesOfRun: 15 };
-/** A page of a listing holds this many blobs. */
-const ROWS_A_PAGE = 5_000;
+/** A page of a listing holds this many blobs. Where one is not enough, ranges of names fill their pages almost. */
+const ROWS_A_PAGE = { only: 5_000, ofSeveral: 4_900 };
 
 /** What a person says about the app, beside its jobs file. */
 export interface CostAssumptions {
@@ -76,6 +76,8 @@ export interface CostEstimate {
   readonly total: number;
   /** Storage calls of all jobs and deployments. */
   readonly storageCalls: number;
+  /** How many further calls a notice makes; undefined: no job notifies. */
+  readonly callsPerNotice: number | undefined;
   /** Jobs whose frequency was counted in part. */
   readonly extrapolated: number;
 }
@@ -90,7 +92,8 @@ export function estimateCost(
   const frequency = countDueTimes(specs, after);
   const bills = specs.map((spec) => jobBill(spec, assumed, frequency));
   const costs = bills.map(({ quantities, ...rest }): JobCost => ({ ...rest, cost: costOf(quantities, prices) }));
-  const shared = sharedBill(specs.length, assumed, frequency);
+  const notifies = specs.some(({ notify }) => notify !== undefined);
+  const shared = [...sharedBill(specs.length, assumed, frequency), ...(notifies ? [noticesBill(assumed)] : [])];
   const lines = shared.map(({ quantities, ...line }): SharedCost => ({ ...line, cost: costOf(quantities, prices) }));
   const grants = freeGrants([...bills, ...shared], prices);
   const jobs = costs.toSorted((a, b) => b.cost - a.cost || (a.job < b.job ? -1 : 1));
@@ -104,6 +107,7 @@ export function estimateCost(
       ...jobs.map(({ storageCalls }) => storageCalls),
       ...shared.filter(({ unit }) => unit === 'calls').map(({ quantity }) => quantity),
     ]),
+    callsPerNotice: notifies ? totalOf(COUNTED.notice.calls) : undefined,
     extrapolated: frequency.extrapolated,
   };
 }
@@ -123,6 +127,8 @@ function jobBill(spec: JobSpec, assumed: CostAssumptions, { dueTimes }: Frequenc
       ? [COUNTED.won.calls, COUNTED.settled.calls, times(COUNTED.renewed.calls, renewals)]
       : [COUNTED.fannedOut.calls, times(COUNTED.item.calls, items)]),
     times(COUNTED.lost.calls, deployments - 1),
+    waitCalls(spec, assumed),
+    groupCalls(spec, assumed),
   ].map((counts) => times(counts, runs));
   const fan = items === undefined ? undefined : { ...COUNTED.fannedOut, items };
   const turns = fan === undefined ? COUNTED.won.turns : fan.turns + fan.items * COUNTED.item.turns;
@@ -145,6 +151,27 @@ function jobBill(spec: JobSpec, assumed: CostAssumptions, { dueTimes }: Frequenc
   return { job: spec.name, runs, storageCalls, executions, gbSeconds, logGb, quantities };
 }
 
+/** While its required job runs, a tick checks a due time this often. */
+const CHECK_EVERY_MS: Millis = 2_000;
+
+/**
+ * The listings of a due time that waits for one run of the jobs that it requires: each deployment reads their ledgers
+ * before and after that run, and reads their rows during it.
+ */
+function waitCalls({ requires }: JobSpec, { deployments, durationMs }: CostAssumptions): CallCounts {
+  return requires.length === 0
+    ? {}
+    : { listing: deployments * (2 * requires.length + Math.ceil(durationMs / CHECK_EVERY_MS)) };
+}
+
+/**
+ * The calls of a run for a place in its group, where it need not wait: a write before its handler and one after it, and a
+ * read where other deployments write the group, too.
+ */
+function groupCalls({ group }: JobSpec, { deployments }: CostAssumptions): CallCounts {
+  return group === undefined ? {} : { write: 2, ...(deployments > 1 && { read: 1 }) };
+}
+
 type SharedBill = Omit<SharedCost, 'cost'> & { readonly quantities: Quantities };
 
 function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Frequency): readonly SharedBill[] {
@@ -153,7 +180,7 @@ function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Freque
   const baseline = alwaysReady * memoryGb * MONTH_SECONDS * deployments;
   const ticks = AN_HOUR.ticks * each;
   const tests = AN_HOUR.availabilityTests * each;
-  const pages = Math.max(1, Math.ceil(jobs / ROWS_A_PAGE));
+  const pages = jobs <= ROWS_A_PAGE.only ? 1 : Math.ceil(jobs / ROWS_A_PAGE.ofSeveral);
   const sweeps = Math.max(0, AN_HOUR.sweeps * HOURS - dueTicks) * deployments;
   const coordination = [
     times(COUNTED.sweep.calls, sweeps * pages),
@@ -174,13 +201,20 @@ function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Freque
     { item: 'answers to availability tests', quantity: tests, unit: 'executions', quantities: onDemand(tests) },
     { item: 'availability tests', quantity: tests, unit: 'tests', quantities: { availabilityTest: tests } },
     {
-      ...{ item: 'looks, sweeps and presences', quantity: sum(coordination.map(totalOf)), unit: 'calls' },
+      ...{ item: 'checks, sweeps and presences', quantity: sum(coordination.map(totalOf)), unit: 'calls' },
       quantities: pricedCalls(coordination),
     },
     { item: "Durable's own calls", quantity: durable, unit: 'calls', quantities: { queueOrTableCall: durable } },
     { item: "the host's own calls", quantity: host, unit: 'calls', quantities: { hostBlobWrite: host } },
     { item: 'logs of ticks and of the host', quantity: logGb, unit: 'GB', quantities: { logGb } },
   ];
+}
+
+/** Each sweep lists the notices, also where a due time took the place of the sweep of rows. */
+function noticesBill({ deployments }: CostAssumptions): SharedBill {
+  const calls = times(COUNTED.noticeSweep.calls, AN_HOUR.sweeps * HOURS * deployments);
+  const quantities = pricedCalls([calls]);
+  return { item: 'listings of notices', quantity: totalOf(calls), unit: 'calls', quantities };
 }
 
 /** A subscription has each free grant once, however many deployments there are. */

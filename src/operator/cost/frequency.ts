@@ -10,8 +10,8 @@ const YEAR_MS = 365 * DAY_MS;
 export const TICK_MS: Millis = 15_000;
 /** A job with fewer due times in the next month is counted over a year. */
 const SELDOM = 4;
-/** Look-ups in all, and for each job: some seconds of work. */
-const LOOK_UPS = { all: 5_000_000, atLeast: 1_000 };
+/** Searches in all, and for each job: some seconds of work. */
+const SEARCHES = { all: 5_000_000, atLeast: 1_000 };
 
 export interface Frequency {
   /** Due times a month, by job; for a job that is due seldom a fraction. */
@@ -33,7 +33,7 @@ interface Count {
  */
 export function countDueTimes(specs: readonly JobSpec[], after: EpochMs): Frequency {
   const timed = specs.filter(({ kind, enabled }) => kind === 'timed' && enabled);
-  const budget = Math.max(LOOK_UPS.atLeast, Math.floor(LOOK_UPS.all / Math.max(1, timed.length)));
+  const budget = Math.max(SEARCHES.atLeast, Math.floor(SEARCHES.all / Math.max(1, timed.length)));
   const ticks = new Uint8Array(MONTH_MS / TICK_MS);
   const known = new Map<string, Count>();
   const dueTimes = new Map<string, number>();

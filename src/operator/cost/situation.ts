@@ -4,11 +4,13 @@ import type { CallCounts } from '../../core/storage-call';
 export type CountedSituation =
   /** A tick with nothing due and nothing in flight, between two sweeps. */
   | 'idleTick'
-  /** A sweep: a look at all rows, once a minute. */
+  /** A sweep: a listing of all rows, once a minute. */
   | 'sweep'
+  /** The listing of notices that a sweep adds where a job has `notify`. */
+  | 'noticeSweep'
   /** The presence of a deployment, once in five minutes. */
   | 'presence'
-  /** The looks of a tick at whose time something is due, for all jobs together. */
+  /** The checks of a tick at whose time something is due, for all jobs together. */
   | 'dueTick'
   /** A due time is won: from the race to the start of the handler. */
   | 'won'
@@ -18,6 +20,8 @@ export type CountedSituation =
   | 'renewed'
   /** A run is settled: from the end of the handler. */
   | 'settled'
+  /** A notice to one receiver that takes it at once, besides the run that calls for it. */
+  | 'notice'
   /** The run of a dead holder is taken over: until the second start of the handler. */
   | 'takenOver'
   /** A run that fans out, without its items: plan, gathering and settling. */

@@ -14,7 +14,7 @@ export function checkCordons(listed: ListedControl | undefined, presences: Prese
     return checkFleet(fleet, deploymentsOf(presences).deployments);
   } catch (error) {
     if (!(error instanceof ForeignMetadataError)) throw error;
-    const remedy = 'delete the blob: every cordon is lifted by that, and "cronlease cordon" makes them again';
+    const remedy = 'delete it: every cordon is lifted by that, and "cronlease cordon" makes them again';
     return [problem('metadata', `jobs/${FLEET}/control`, error.message, remedy)];
   }
 }

@@ -16,7 +16,7 @@ export function checkDeployments(listed: Presences, file: JobsFile | undefined):
   const live = deployments.filter((deployment) => deployment.live);
   return [
     ...foreign.map(({ name, error }) =>
-      problem('metadata', `deployments/${name}`, error.message, 'delete the blob: the deployment writes it again'),
+      problem('metadata', `deployments/${name}`, error.message, 'delete it: the deployment writes it again'),
     ),
     ...strayBlobs(listed.strays, 'deployments/'),
     ...checkTicks(deployments, listed.date),

@@ -6,6 +6,7 @@ import { checkCordons } from './cordons';
 import { checkDeployments } from './deployments';
 import type { Finding } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
+import { checkLayouts } from './layouts';
 import { checkStorage } from './storage';
 
 /** The jobs file, or the reason that there is none. */
@@ -13,12 +14,24 @@ export type FileSeen =
   | { readonly kind: 'read'; readonly source: string; readonly file: JobsFile }
   | { readonly kind: 'none' | 'wrong'; readonly reason: string };
 
-/** Finds every cause, visible from outside, that may keep the jobs from running. Removes every blob that it writes. */
-export async function diagnose(store: LeaseStore, trial: Trial, seen: FileSeen): Promise<readonly Finding[]> {
+/** The rights that the caller has in one account. */
+export interface TriedAccount {
+  readonly location: string;
+  readonly trial: Trial;
+}
+
+/** Finds every cause, visible from outside, that may keep the jobs from running. Removes every object that it writes. */
+export async function diagnose(
+  store: LeaseStore,
+  trials: readonly TriedAccount[],
+  seen: FileSeen,
+): Promise<readonly Finding[]> {
   const file = seen.kind === 'read' ? seen.file : undefined;
   const about = seen.kind === 'read' ? fileRead(seen.source, seen.file) : noFile(seen.reason, seen.kind === 'wrong');
-  const storage = checkStorage(store.location, trial);
-  if (trial.container !== 'there' || trial.failures.has('list')) return [...storage, about];
+  const storage = trials.flatMap(({ location, trial }) => checkStorage(location, trial));
+  if (!trials.some(({ trial: { container, failures } }) => container === 'there' && !failures.has('list'))) {
+    return [...storage, about];
+  }
   const [list, presences] = await Promise.all([listJobs(store, file?.jobs ?? []), store.listPresences()]);
   return [
     ...storage,
@@ -26,5 +39,6 @@ export async function diagnose(store: LeaseStore, trial: Trial, seen: FileSeen):
     ...(await checkJobs({ store, file, list })),
     ...checkDeployments(presences, file),
     ...checkCordons(list.fleet, presences),
+    ...checkLayouts(store.location, list, presences),
   ];
 }

@@ -17,6 +17,7 @@ export type Check =
   | 'clock'
   | 'permissions'
   | 'versioning'
+  | 'durability'
   | 'file'
   | 'host'
   | 'metadata'
@@ -33,7 +34,8 @@ export type Check =
   | 'hubs'
   | 'skew'
   | 'versions'
-  | 'cordons';
+  | 'cordons'
+  | 'accounts';
 
 export function ok(check: Check, message: string): Finding {
   return { check, status: 'ok', subject: null, message, remedy: null };

@@ -69,8 +69,8 @@ function foreignBlob(name: JobName, { part, error }: UnreadablePart): Finding {
   const remedy =
     part === 'lease'
       ? 'restore the metadata (from a version, a snapshot or a backup), or upgrade older deployments; never delete ' +
-        'the blob: its token must not go back'
-      : 'restore the metadata, or delete the blob, which loses its pauses and requests';
+        'the row: its token must not go back'
+      : 'restore the metadata, or delete the control, which loses its pauses and requests';
   return problem('metadata', `jobs/${name}/${part}`, `the job is left alone: ${error.message}`, remedy);
 }
 

@@ -2,40 +2,48 @@ import { formatDuration } from '../../core/duration';
 import { StoreDeniedError } from '../../lease/store';
 import type { Trial, TrialStep } from '../../lease/trial';
 import type { Finding } from './finding';
-import { ok, problem, warning } from './finding';
+import { ok, orOk, problem, warning } from './finding';
 
 /** Instances correct a clock that differs from the service's by more than this. */
 export const SKEW_MS = 2_000;
 
-const ACTIONS: Readonly<Record<TrialStep, string>> = {
-  list: 'list blobs',
-  read: 'read blobs',
-  create: 'create blobs',
-  lease: 'lease blobs',
-  write: 'write metadata under a lease',
-  release: 'release leases',
-  delete: 'delete blobs',
-};
+function actionOf(step: TrialStep, { nouns: { object } }: Trial): string {
+  switch (step) {
+    case 'write':
+      return 'write metadata under a lease';
+    case 'release':
+      return 'release leases';
+    case 'list':
+    case 'read':
+    case 'create':
+    case 'lease':
+    case 'delete':
+      return `${step} ${object}s`;
+  }
+}
 
 /** Checks storage itself: whether it answers, this caller's permissions, and settings that cost money. */
 export function checkStorage(location: string, trial: Trial): readonly Finding[] {
   const unreachable = trial.failures.get('list');
   if (unreachable?.code === 'StoreUnavailable') {
     return [
-      problem('storage', null, unreachable.message, 'check the network, the firewall of the account, and --storage'),
+      problem('storage', null, unreachable.message, 'check the network, the firewall of the store, and --storage'),
     ];
   }
   const locked = lockedOut(location, trial);
   if (locked !== undefined) return [locked];
   if (trial.container === 'missing') {
-    const message = `${location} answers, but there is no such container`;
+    const message = `${location} answers, but there is no such ${trial.nouns.place}`;
     return [
       problem('storage', null, message, 'start a deployment, which creates it, or check --container'),
       clock(trial),
     ];
   }
   const took = trial.answeredInMs === undefined ? '' : ` in ${Math.round(trial.answeredInMs)} ms`;
-  return [ok('storage', `${location} answers${took}`), clock(trial), permissions(trial), versioning(trial)];
+  return [
+    ok('storage', `${location} answers${took}`),
+    ...[clock(trial), permissions(trial), ...versioning(trial), ...durability(trial)],
+  ];
 }
 
 /** A reason that keeps this caller out regardless of its roles. */
@@ -90,14 +98,18 @@ function clock({ skewMs }: Trial): Finding {
   );
 }
 
-function permissions({ failures, untried, left, caller, remedies }: Trial): Finding {
+function permissions(trial: Trial): Finding {
+  const { failures, untried, left, caller, remedies, nouns } = trial;
   const missing = [...failures.keys()];
-  if (missing.length === 0) return ok('permissions', 'may list, read, create, lease, write and delete blobs');
+  if (missing.length === 0)
+    return ok('permissions', `may list, read, create, lease, write and delete ${nouns.object}s`);
   const [first] = failures.values();
-  const names = missing.map((step) => ACTIONS[step]).join(', ');
+  const names = missing.map((step) => actionOf(step, trial)).join(', ');
   const rest =
-    untried.length === 0 ? '' : ` (not tried because of that: ${untried.map((step) => ACTIONS[step]).join(', ')})`;
-  const trace = left === undefined ? '' : `; the blob ${left} remains`;
+    untried.length === 0
+      ? ''
+      : ` (not tried because of that: ${untried.map((step) => actionOf(step, trial)).join(', ')})`;
+  const trace = left === undefined ? '' : `; the ${nouns.object} ${left} remains`;
   const denied = `may not ${names}${rest}${trace}`;
   if (caller === undefined) {
     return problem('permissions', null, `${denied}: ${first?.message ?? ''}`, remedies.role);
@@ -110,17 +122,23 @@ function permissions({ failures, untried, left, caller, remedies }: Trial): Find
   return problem('permissions', null, message, remedies.role);
 }
 
-function versioning({ versioned, failures, remedies }: Trial): Finding {
+function durability({ durability: settings }: Trial): readonly Finding[] {
+  if (settings === undefined) return [];
+  const found = settings.risks.map(({ isProblem, message, remedy }) =>
+    (isProblem ? problem : warning)('durability', null, message, remedy),
+  );
+  return orOk(found, 'durability', 'the server keeps what it has accepted, and writes it to its files');
+}
+
+function versioning({ versioned, failures, remedies, nouns: { object } }: Trial): readonly Finding[] {
+  if (versioned === undefined) return [];
   if (versioned) {
-    return warning(
-      'versioning',
-      null,
-      'the account keeps a version of a blob at each write of a row or record',
-      remedies.versions,
-    );
+    const message = `the account keeps a version of a ${object} at each write of a row or record`;
+    return [warning('versioning', null, message, remedies.versions)];
   }
   if (failures.has('create')) {
-    return warning('versioning', null, 'is unknown, because no blob could be created', 'correct the permissions first');
+    const message = `is unknown, because no ${object} could be created`;
+    return [warning('versioning', null, message, 'correct the permissions first')];
   }
-  return ok('versioning', 'the account keeps no versions');
+  return [ok('versioning', 'the account keeps no versions')];
 }

@@ -1,6 +1,7 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import type { JobSpec } from '../../core/job';
+import type { JobGroup, JobSpec } from '../../core/job';
 import type { ClockChange } from '../../core/schedule/clock-changes';
+import { waitsFor } from '../../core/requires';
 import { clockChanges, clockNote } from '../../core/schedule/clock-changes';
 import type { Start } from './starts';
 import { startsIn } from './starts';
@@ -19,6 +20,13 @@ export interface PlannedStart extends Start {
 /** A minute in which several jobs start. */
 export interface PileUp {
   readonly minute: EpochMs;
+  readonly jobs: number;
+  /** The groups of which more jobs start than run at a time, by name. */
+  readonly groups: readonly FullGroup[];
+}
+
+/** A group of which more jobs start in one minute than may run at a time. */
+export interface FullGroup extends JobGroup {
   readonly jobs: number;
 }
 
@@ -60,33 +68,58 @@ export function planOf(specs: readonly JobSpec[], span: PlanSpan): Plan {
   const busiest = busiestMinutes();
   let counted = 0;
   let countedTo = to;
-  let minute = { at: -Infinity, first: 0, jobs: new Set<JobName>() };
+  let minute = { at: -Infinity, first: 0, jobs: new Map<JobName, JobSpec>() };
   const endMinute = (): void => {
     const { at, first, jobs } = minute;
-    busiest.add({ minute: at, jobs: jobs.size });
-    if (jobs.size < MANY) return;
-    const note = `${jobs.size} jobs start in this minute`;
+    const groups = fullGroups(jobs.values());
+    busiest.add({ minute: at, jobs: jobs.size, groups });
+    if (jobs.size < MANY && groups.length === 0) return;
     for (let index = first; index < starts.length; index += 1) {
       const start = starts[index];
-      if (start !== undefined) starts[index] = { ...start, notes: [...start.notes, note] };
+      if (start === undefined) continue;
+      const notesHere = pileUpNotes(start, jobs.size, groups);
+      if (notesHere.length > 0) starts[index] = { ...start, notes: [...start.notes, ...notesHere] };
     }
   };
   for (const start of startsIn(specs, from, to)) {
     const at = Math.floor(start.runsAt / MINUTE_MS) * MINUTE_MS;
     if (at !== minute.at) {
       endMinute();
-      minute = { at, first: starts.length, jobs: new Set() };
+      minute = { at, first: starts.length, jobs: new Map() };
       if (counted >= mostCounted) {
         countedTo = at;
         break;
       }
     }
     counted += 1;
-    minute.jobs.add(start.spec.name);
+    minute.jobs.set(start.spec.name, start.spec);
     if (starts.length < limit) starts.push({ ...start, notes: notes(start) });
   }
   if (countedTo === to) endMinute();
   return { starts, counted, countedTo, busiest: busiest.found(), touched };
+}
+
+function fullGroups(jobs: Iterable<JobSpec>): readonly FullGroup[] {
+  const groups = new Map<string, FullGroup>();
+  for (const { group } of jobs) {
+    if (group !== undefined) groups.set(group.name, { ...group, jobs: (groups.get(group.name)?.jobs ?? 0) + 1 });
+  }
+  return [...groups.values()]
+    .filter(({ jobs: count, maxParallel }) => count > maxParallel)
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The notes of a start in a minute with many jobs, or with more of its group than run at a time. */
+function pileUpNotes({ spec }: Start, jobs: number, groups: readonly FullGroup[]): readonly string[] {
+  const group = groups.find(({ name }) => name === spec.group?.name);
+  return [
+    ...(jobs < MANY ? [] : [`${jobs} jobs start in this minute`]),
+    ...(group === undefined ? [] : [`${inGroup(group)} in this minute`]),
+  ];
+}
+
+function inGroup({ name, jobs, maxParallel }: FullGroup): string {
+  return `${jobs} jobs of group "${name}", which run ${maxParallel} at a time, start`;
 }
 
 /** The changes of clocks in a span that touch jobs, in their order. */
@@ -102,10 +135,8 @@ function notesOf(touched: readonly TouchedJob[]): (start: Start) => readonly str
   for (const { spec, change } of touched) {
     for (const due of change.due) notes.set(`${spec.name} ${due}`, clockNote(change));
   }
-  return ({ spec, scheduledFor }) => {
-    const note = notes.get(`${spec.name} ${scheduledFor}`);
-    return note === undefined ? [] : [note];
-  };
+  return ({ spec, scheduledFor }) =>
+    [waitsFor(spec), notes.get(`${spec.name} ${scheduledFor}`)].filter((note) => note !== undefined);
 }
 
 /** Keeps the minutes with the most jobs, at least two; of equal ones the earliest. */

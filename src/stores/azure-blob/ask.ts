@@ -1,6 +1,6 @@
-import type { EpochMs, Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
+import type { EpochMs } from '../../core/brand';
 import { type CallOptions, StoreUnavailableError } from '../../lease/store';
+import { limited, type Service } from '../limited';
 import { codeOf, dateOf, failure } from './errors';
 
 /** The service's answer, with the time by its own clock. `no`: the condition or the lease of the call did not hold. */
@@ -17,13 +17,6 @@ interface Question<T> {
 }
 
 export type Ask = <T extends { readonly date?: Date }>(question: Question<T>) => Promise<Answer<T>>;
-
-interface Service {
-  /** The container's URL, without secrets. */
-  readonly location: string;
-  readonly clock: Clock;
-  readonly callTimeoutMs: Millis;
-}
 
 /**
  * Makes each call once, and translates its error into the port's terms. The caller's signal or the time limit ends a
@@ -42,39 +35,6 @@ export function asker(service: Service): Ask {
       }
     });
   };
-}
-
-/** Settles like `send`, or at once when the caller gives up or the time limit passes, even if `send` continues. */
-async function limited<T>(
-  { clock, callTimeoutMs }: Service,
-  where: string,
-  signal: AbortSignal | undefined,
-  send: (abortSignal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  signal?.throwIfAborted();
-  const controller = new AbortController();
-  const given = Promise.withResolvers<never>();
-  const giveUp = (reason: unknown): void => {
-    given.reject(reason);
-    controller.abort();
-  };
-  const onAbort = (): void => {
-    giveUp(signal?.reason);
-  };
-  signal?.addEventListener('abort', onAbort, { once: true });
-  const cancelTimer = clock.after(callTimeoutMs, () => {
-    giveUp(
-      new StoreUnavailableError(
-        `${where}: no answer within ${callTimeoutMs} ms. The call may or may not have taken effect.`,
-      ),
-    );
-  });
-  try {
-    return await Promise.race([given.promise, send(controller.signal)]);
-  } finally {
-    cancelTimer();
-    signal?.removeEventListener('abort', onAbort);
-  }
 }
 
 function checkDate(date: number | undefined, where: string): EpochMs {

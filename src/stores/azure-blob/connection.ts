@@ -10,8 +10,9 @@ import {
 } from '@azure/storage-blob';
 import type { Identity } from './caller';
 import { callerIn } from './caller';
-import type { CallKind } from '../../core/storage-call';
-import { callCounter } from './count-calls';
+import type { Clock } from '../../core/clock';
+import type { CallKind, CallOutcome } from '../../core/storage-call';
+import { callCounter, callMeter } from './count-calls';
 import { unreadListings } from './unread-listing';
 
 /** Settings by name, from an app's environment. */
@@ -22,6 +23,14 @@ interface Sending extends StoragePipelineOptions {
   readonly policies?: readonly RequestPolicyFactory[];
   /** Counts the calls: receives the kind of each before it is sent. Undefined: nothing is added to the pipeline. */
   readonly onCall?: (kind: CallKind) => void;
+  /** Receives each call once it is over. Undefined: nothing is added to the pipeline. */
+  readonly meter?: CallMeter | undefined;
+}
+
+/** Measures calls. */
+export interface CallMeter {
+  readonly clock: Clock;
+  readonly onOutcome: (outcome: CallOutcome) => void;
 }
 
 export const DEFAULT_CONTAINER = 'cronlease';
@@ -56,6 +65,22 @@ export class StorageSettingsError extends Error {
   ) {
     super(message);
   }
+
+  /** The same, of a connection that has another name. */
+  of(connection: string): StorageSettingsError {
+    return new StorageSettingsError(this.code, this.message.replaceAll(CONNECTION, connection));
+  }
+}
+
+/** The settings of the connection of this name, as if it were the only one. */
+export function settingsOf(settings: Settings, connection: string): Settings {
+  const own = new Map<string, string | undefined>();
+  for (const [name, value] of Object.entries(settings)) {
+    if (name === connection || name.startsWith(`${connection}__`)) {
+      own.set(CONNECTION + name.slice(connection.length), value);
+    }
+  }
+  return Object.fromEntries(own);
 }
 
 /** The rule of {@link isContainerName}, as a remedy. */
@@ -78,13 +103,46 @@ export function connectContainer(
   containerName: string = DEFAULT_CONTAINER,
   sending?: Sending,
 ): ContainerClient {
-  if (!isContainerName(containerName)) {
-    throw new StorageSettingsError(
-      'ContainerNameInvalid',
-      `${JSON.stringify(containerName)} is not a container name: ${CONTAINER_NAME_RULE}.`,
-    );
-  }
+  checkContainerName(containerName);
   return connectService(settings, sending).getContainerClient(containerName);
+}
+
+/** @throws StorageSettingsError */
+function checkContainerName(containerName: string): void {
+  if (isContainerName(containerName)) return;
+  throw new StorageSettingsError(
+    'ContainerNameInvalid',
+    `${JSON.stringify(containerName)} is not a container name: ${CONTAINER_NAME_RULE}.`,
+  );
+}
+
+/**
+ * Checks the settings beside `CRONLEASE_STORAGE` where that names another store.
+ *
+ * @throws StorageSettingsError
+ */
+export function checkStorageName(settings: Settings, containerName: string): void {
+  if (settings[SERVICE_URI]?.trim()) throw setTwice();
+  checkContainerName(containerName);
+}
+
+function setTwice(): StorageSettingsError {
+  return new StorageSettingsError(
+    'StorageSetTwice',
+    `Both ${CONNECTION} and ${SERVICE_URI} are set. They may name different accounts, so remove one of them.`,
+  );
+}
+
+/**
+ * Gets a token of the identity that the settings name for another service. Undefined: they name none, and a password is
+ * used.
+ *
+ * @throws StorageSettingsError
+ */
+export function tokenOf(settings: Settings, scope: string): (() => Promise<string>) | undefined {
+  if (!settings[CREDENTIAL]?.trim()) return undefined;
+  const credential = identity(settings);
+  return async () => (await credential.getToken(scope))?.token ?? '';
 }
 
 /**
@@ -95,11 +153,13 @@ export function connectContainer(
  */
 export function connectService(
   settings: Settings,
-  { policies = [], onCall, ...options }: Sending = {},
+  { policies = [], onCall, meter, ...options }: Sending = {},
 ): BlobServiceClient {
   const { url, credential } = resolve(settings);
   const pipeline = newPipeline(credential, { retryOptions: { maxTries: 1 }, ...options });
-  pipeline.factories.push(unreadListings, ...(onCall === undefined ? [] : [callCounter(onCall)]), ...policies);
+  const counters = onCall === undefined ? [] : [callCounter(onCall)];
+  const meters = meter === undefined ? [] : [callMeter(meter.clock, meter.onOutcome)];
+  pipeline.factories.push(unreadListings, ...counters, ...meters, ...policies);
   return new BlobServiceClient(url, pipeline);
 }
 
@@ -126,12 +186,7 @@ interface Connection {
 function resolve(settings: Settings): Connection {
   const text = settings[CONNECTION]?.trim();
   const uri = settings[SERVICE_URI]?.trim();
-  if (text && uri) {
-    throw new StorageSettingsError(
-      'StorageSetTwice',
-      `Both ${CONNECTION} and ${SERVICE_URI} are set. They may name different accounts, so remove one of them.`,
-    );
-  }
+  if (text && uri) throw setTwice();
   if (text) return parseConnectionString(text);
   if (uri) return { url: checkServiceUri(uri), credential: identity(settings) };
   const near = Object.keys(settings).filter((name) => name.toUpperCase().startsWith(CONNECTION) && settings[name]);

@@ -1,5 +1,8 @@
-import type { RequestPolicyFactory } from '@azure/storage-blob';
-import type { CallKind } from '../../core/storage-call';
+import type { RequestPolicyFactory, WebResource } from '@azure/storage-blob';
+import { RestError } from '@azure/storage-blob';
+import type { Clock } from '../../core/clock';
+import type { CallKind, CallOutcome } from '../../core/storage-call';
+import { callResult } from '../../core/storage-call';
 
 /** A request of the blob service, as the SDK or a server has it. */
 interface BlobRequest {
@@ -16,11 +19,43 @@ export function callCounter(onCall: (kind: CallKind) => void): RequestPolicyFact
   return {
     create: (next) => ({
       sendRequest: (request) => {
-        onCall(kindOfCall({ ...request, leaseAction: request.headers.get('x-ms-lease-action') }));
+        onCall(kindOfRequest(request));
         return next.sendRequest(request);
       },
     }),
   };
+}
+
+/** A policy that reports each call once it is over. */
+export function callMeter(clock: Clock, onOutcome: (outcome: CallOutcome) => void): RequestPolicyFactory {
+  return {
+    create: (next) => ({
+      async sendRequest(request) {
+        const kind = kindOfRequest(request);
+        const sent = clock.monotonic();
+        let status: number | undefined;
+        try {
+          const answer = await next.sendRequest(request);
+          status = answer.status;
+          return answer;
+        } catch (error) {
+          status = statusOf(error);
+          throw error;
+        } finally {
+          onOutcome({ kind, result: callResult(status), ms: clock.monotonic() - sent });
+        }
+      },
+    }),
+  };
+}
+
+/** Takes the three members that matter: a copy of the whole request would cost more than the rest of a measurement. */
+function kindOfRequest({ method, url, headers }: WebResource): CallKind {
+  return kindOfCall({ method, url, leaseAction: headers.get('x-ms-lease-action') });
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof RestError ? error.statusCode : undefined;
 }
 
 /** @throws Error for a request that this adapter never sends */

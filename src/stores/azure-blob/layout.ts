@@ -37,6 +37,11 @@ export function requestName(id: string): string {
   return `requests/${id}`;
 }
 
+/** A group of jobs. */
+export function groupName(group: string): string {
+  return `groups/${group}`;
+}
+
 /** The presences of deployments. */
 export const PRESENCE_PREFIX = 'deployments/';
 
@@ -74,6 +79,9 @@ export function piecePrefix(job: JobName, key?: string): string {
 export function logPrefix(job: JobName, key: string): string {
   return `logs/${job}/${key}/`;
 }
+
+/** Notices, until they are delivered and for a while after it. */
+export const NOTICES_PREFIX = 'notices/';
 
 /** What people changed. */
 export const AUDIT_PREFIX = 'audit/';

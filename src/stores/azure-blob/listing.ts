@@ -15,8 +15,16 @@ interface Page extends ListingPage {
 interface PageRequest {
   readonly prefix: string;
   readonly limit: number;
+  /** The first name that is listed, or that of no blob. */
+  readonly start?: string | undefined;
   readonly continuation?: string | undefined;
 }
+
+/** The service does not list from a name on, or in another order than that of names. */
+export class RangesRefusedError extends StoreUnavailableError {}
+
+/** The answers of a service that does not list from a name on. */
+const NO_RANGES = ['UnsupportedQueryParameter', 'InvalidQueryParameterValue'];
 
 /** Requests one page of a listing, with at most `limit` blobs and never more than the store's page size. */
 export type AskPage = (
@@ -29,8 +37,8 @@ export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number):
   return async (what, { limit = pageSize, ...request }, options) => {
     const sized = { ...request, limit: Math.min(limit, pageSize) };
     const send = (abortSignal: AbortSignal): Promise<Page> => page(container, sized, abortSignal);
-    const answer = await ask({ what, no: [], options, send });
-    if (answer.kind === 'no') throw new StoreUnavailableError(`${what}: refused without a reason`);
+    const answer = await ask({ what, no: request.start === undefined ? [] : NO_RANGES, options, send });
+    if (answer.kind === 'no') throw new RangesRefusedError(`${what}: the service does not list from a name on`);
     return answer;
   };
 }
@@ -38,10 +46,11 @@ export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number):
 /** Requests one page by one call, in order of name. */
 export async function page(
   container: ContainerClient,
-  { prefix, limit, continuation }: PageRequest,
+  { prefix, limit, start, continuation }: PageRequest,
   abortSignal: AbortSignal,
 ): Promise<Page> {
-  const pages = container.listBlobsFlat({ prefix, includeMetadata: true, abortSignal }).byPage({
+  const from = start === undefined ? {} : { startFrom: start };
+  const pages = container.listBlobsFlat({ prefix, ...from, includeMetadata: true, abortSignal }).byPage({
     maxPageSize: limit,
     ...(continuation === undefined ? {} : { continuationToken: continuation }),
   });

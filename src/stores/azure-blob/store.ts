@@ -16,11 +16,13 @@ import { EMULATOR } from './connection';
 import { auditsIn } from './audits';
 import { blobsOf } from './blobs';
 import { controlsIn } from './controls';
+import { groupsIn } from './groups';
 import { jobRowsIn } from './job-rows';
 import { electionRow, ELECTIONS_PREFIX, JOBS_PREFIX, parseElectionRow } from './layout';
 import { ledgerIn } from './ledger';
 import { logsIn } from './logs';
 import { type AskPage, page, pagesOf, rowOf } from './listing';
+import { noticesIn } from './notices';
 import { piecesIn } from './pieces';
 import { presencesIn } from './presences';
 import { requestsIn } from './requests';
@@ -30,6 +32,8 @@ import { rowCalls } from './rows';
 const DEFAULT_CALL_TIMEOUT_MS = 10_000;
 /** The service's largest page. The emulator hangs on pages of more than 500. */
 const PAGE_SIZE = { service: 5000, emulator: 500 };
+/** The emulator answers one request at a time: more listings at once would only delay other calls. */
+const PAGES_AT_ONCE = { service: 8, emulator: 1 };
 
 interface AzureBlobStoreOptions {
   /** Made by `connectContainer`, or with `retryOptions: { maxTries: 1 }`. */
@@ -40,6 +44,8 @@ interface AzureBlobStoreOptions {
   readonly callTimeoutMs?: Millis;
   /** The most blobs on one page of a listing. Default: 5,000, and 500 on the emulator, which hangs on larger pages. */
   readonly pageSize?: number;
+  /** How many pages of one listing are requested at the same time. Default: 8, and 1 on the emulator. */
+  readonly pagesAtOnce?: number;
 }
 
 /**
@@ -50,7 +56,8 @@ export function azureBlobStore({
   container,
   clock,
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
-  pageSize = pageSizeOf(container),
+  pageSize = PAGE_SIZE[serverOf(container)],
+  pagesAtOnce = PAGES_AT_ONCE[serverOf(container)],
 }: AzureBlobStoreOptions): LeaseStore & LeaseBreaking {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
@@ -61,19 +68,21 @@ export function azureBlobStore({
     location,
     limits: STORE_LIMITS,
     prepare: (options) => prepare(container, ask, location, options),
-    ...jobRowsIn(container, ask, askPage, controls.readControl),
+    ...jobRowsIn(container, ask, { askPage, pageSize, pagesAtOnce }, controls.readControl),
     ...controls,
     ...ledgerIn(blobs, askPage),
     ...logsIn(container, ask, askPage),
     ...piecesIn(container, ask, blobs, askPage),
     ...requestsIn(blobs),
     ...presencesIn(container, ask, askPage),
+    ...noticesIn(container, ask, blobs, askPage),
     ...auditsIn(blobs, askPage),
+    ...groupsIn(blobs),
   };
 }
 
-function pageSizeOf({ accountName }: ContainerClient): number {
-  return accountName === EMULATOR.account ? PAGE_SIZE.emulator : PAGE_SIZE.service;
+function serverOf({ accountName }: ContainerClient): 'emulator' | 'service' {
+  return accountName === EMULATOR.account ? 'emulator' : 'service';
 }
 
 /**
@@ -103,7 +112,7 @@ export function azureBlobElectionRows({
   container,
   clock,
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
-  pageSize = pageSizeOf(container),
+  pageSize = PAGE_SIZE[serverOf(container)],
 }: AzureBlobStoreOptions): ElectionStore {
   const rows = azureBlobElections(container, clock);
   const ask = asker({ location: rows.location, clock, callTimeoutMs });

@@ -1,9 +1,9 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import { StoreDeniedError, StoreError } from '../../lease/store';
+import { StoreDeniedError } from '../../lease/store';
 import type { Trial, TrialStep } from '../../lease/trial';
-import { TRIAL_STEPS } from '../../lease/trial';
+import { startTrying } from '../../lease/trial';
 import { type Ask, asker } from './ask';
 import { type Identity, shownCaller } from './caller';
 import { download } from './download';
@@ -32,19 +32,7 @@ type Step = () => Promise<unknown>;
 export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoCalls }: TrialOptions): Promise<Trial> {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
-  const failures = new Map<TrialStep, StoreError>();
-  const tried = new Set<TrialStep>();
-  const attempt = async (step: TrialStep, run: Step): Promise<boolean> => {
-    tried.add(step);
-    try {
-      await run();
-      return true;
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      failures.set(step, error);
-      return false;
-    }
-  };
+  const { attempt, failures, untried } = startTrying();
   const first = await listOnce(container, ask, clock, attempt);
   let versioned = false;
   let created = false;
@@ -67,9 +55,10 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
   return {
     ...first,
     caller: caller && shownCaller(caller),
+    nouns: { object: 'blob', place: 'container' },
     remedies: remediesFor(location, caller),
     failures,
-    untried: TRIAL_STEPS.filter((step) => !tried.has(step)),
+    untried: untried(),
     versioned,
     left: created && failures.has('delete') ? trialName(id) : undefined,
   };

@@ -1,19 +1,25 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { appendFileSync } from 'node:fs';
+import pg from 'pg';
 import type { JobContext } from '../../../src/index';
-import { defineFanOut, defineJob, registerCoordinator } from '../../../src/index';
+import { defineFanOut, defineJob, NonRetryableError, registerCoordinator, StaleLeaderError } from '../../../src/index';
 import { trueNow } from '../time';
 import type { Note } from './note';
 
 type Extra = Pick<Note, 'code' | 'trustedAt' | 'begunAt'>;
 
-function note(what: Note['what'], { job, scheduledFor, attempt, trigger, fence }: JobContext, extra: Extra = {}): void {
+function note(
+  what: Note['what'],
+  { job, scheduledFor, attempt, trigger, fence, runId }: JobContext,
+  extra: Extra = {},
+): void {
   const line: Note = {
     what,
     job,
     scheduledFor: scheduledFor.getTime(),
     attempt,
     trigger,
+    isBackfill: runId.includes('-m-'),
     token: fence.token,
     deployment: process.env['CRONLEASE_DEPLOYMENT'] ?? '',
     pid: process.pid,
@@ -26,13 +32,32 @@ function note(what: Note['what'], { job, scheduledFor, attempt, trigger, fence }
 let service: BlobServiceClient | undefined;
 const INTO = 'fenced';
 
+let pool: pg.Pool | undefined;
+
+async function writeTable({ job, fence }: JobContext, connectionString: string, text: string): Promise<void> {
+  pool ??= new pg.Pool({ connectionString, max: 1 }).on('error', () => undefined);
+  fence.check();
+  const { rowCount } = await pool.query(
+    `insert into "chaos".fenced (blob, token, text) values ($1, $2, $3)
+      on conflict (blob) do update set token = excluded.token, text = excluded.text
+      where fenced.token <= excluded.token`,
+    [job, fence.token, text],
+  );
+  if (rowCount === 0) throw new StaleLeaderError(`${job}: token ${String(fence.token)} is stale`);
+}
+
+async function writeBlob({ job, fence }: JobContext, connection: string, text: string): Promise<void> {
+  service ??= BlobServiceClient.fromConnectionString(connection);
+  await fence.write(service.getContainerClient(INTO).getBlockBlobClient(job), text);
+}
+
 /** A fenced write, whose fate is noted. */
 async function write(context: JobContext): Promise<void> {
-  service ??= BlobServiceClient.fromConnectionString(process.env['CRONLEASE_STORAGE'] ?? '');
-  const blob = service.getContainerClient(INTO).getBlockBlobClient(context.job);
+  const storage = process.env['CRONLEASE_STORAGE'] ?? '';
   const begunAt = trueNow();
+  const text = `attempt ${String(context.attempt)} at ${String(begunAt)}`;
   try {
-    await context.fence.write(blob, `attempt ${String(context.attempt)} at ${String(begunAt)}`);
+    await (storage.startsWith('postgres:') ? writeTable : writeBlob)(context, storage, text);
     note('wrote', context, { begunAt });
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'StaleLeader') note('refused', context);
@@ -70,7 +95,7 @@ function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 const WRITE_EVERY = 10;
 
 interface Long {
@@ -99,7 +124,7 @@ async function long(context: JobContext, { ms, laterMs, blockMs }: Long): Promis
     }
     for (let turn = 0; performance.now() < end && !context.signal.aborted; turn += 1) {
       if (!stillTrusts() || turn % WRITE_EVERY === 0) await write(context);
-      await wait(LOOK_MS);
+      await wait(POLL_MS);
     }
     if (context.signal.aborted) await write(context);
   });
@@ -112,6 +137,13 @@ const handlers = {
     run: (context) =>
       noted(context, () => {
         if (context.attempt === 1) throw new Error('the first attempt fails');
+      }),
+  }),
+  alternates: defineJob<{ everyMs: number }>({
+    run: (context, { everyMs }) =>
+      noted(context, () => {
+        const isEven = Math.floor(context.scheduledFor.getTime() / everyMs) % 2 === 0;
+        if (isEven) throw new NonRetryableError('each second run fails');
       }),
   }),
   long: defineJob<Long>({ run: long }),

@@ -17,6 +17,8 @@ export interface Note {
   readonly scheduledFor: number;
   readonly attempt: number;
   readonly trigger: string;
+  /** The run is of a back-fill. */
+  readonly isBackfill?: boolean;
   readonly token: number;
   readonly deployment: string;
   readonly pid: number;

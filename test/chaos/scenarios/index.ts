@@ -1,7 +1,10 @@
 import type { Scenario } from '../scenario';
+import { backfillScenarios } from './backfills';
 import { clockScenarios } from './clocks';
+import { groupScenarios } from './groups';
 import { killScenarios } from './kill';
 import { networkScenarios } from './network';
+import { noticeScenarios } from './notices';
 import { restartScenarios } from './restart';
 import { stopScenarios } from './stop';
 import { storageScenarios } from './storage';
@@ -13,4 +16,7 @@ export const scenarios: readonly Scenario[] = [
   ...networkScenarios,
   ...clockScenarios,
   ...restartScenarios,
+  ...noticeScenarios,
+  ...backfillScenarios,
+  ...groupScenarios,
 ];

@@ -24,22 +24,21 @@ function outage(world: World, from: number, until: number): Fault[] {
   });
 }
 
-/** Stops the emulator for a while. Requests in its sockets are served when it wakes, whoever still waits for them. */
-async function stopEmulator(world: World, ms: number, onceStopped: () => void = () => undefined): Promise<Acted> {
-  const { pid } = world.emulator();
+/** Stops the server for a while. Requests in its sockets are served when it wakes, whoever still waits for them. */
+async function stopStorage(world: World, ms: number, onceStopped: () => void = () => undefined): Promise<Acted> {
   const from = trueNow();
-  process.kill(pid, 'SIGSTOP');
+  world.storage.pause();
   onceStopped();
   await pause(ms, world.signal);
   const until = trueNow();
-  process.kill(pid, 'SIGCONT');
+  world.storage.resume();
   await pause(CAUGHT_UP_MS, world.signal);
   return { faults: outage(world, from, until) };
 }
 
 async function stopInLongRun(world: World, ms: number): Promise<Acted> {
   await longIsRunning(world);
-  return stopEmulator(world, ms);
+  return stopStorage(world, ms);
 }
 
 export const storageScenarios: readonly Scenario[] = [
@@ -63,7 +62,7 @@ export const storageScenarios: readonly Scenario[] = [
     async act(world) {
       const hold = world.hold('request', (call) => call.kind === 'acquire' && call.job === 'steady');
       await inTime('an acquisition', COMES_WITHIN_MS, hold.caught, world.signal);
-      return stopEmulator(world, SHORT_MS, hold.letGo);
+      return stopStorage(world, SHORT_MS, hold.letGo);
     },
   },
   {
@@ -80,12 +79,13 @@ export const storageScenarios: readonly Scenario[] = [
     async act(world) {
       await longIsRunning(world);
       const from = trueNow();
-      await world.emulator().kill();
+      await world.storage.kill();
       await pause(DOWN_MS, world.signal);
-      await world.restartEmulator();
+      await world.storage.restart();
       const until = trueNow();
       await pause(CAUGHT_UP_MS, world.signal);
-      return { faults: outage(world, from, until), forgotten: { from: from - UNSAVED_MS, until } };
+      const faults = outage(world, from, until);
+      return world.storage.forgets ? { faults, forgotten: { from: from - UNSAVED_MS, until } } : { faults };
     },
   },
 ];

@@ -1,8 +1,8 @@
 import type { ETag } from '../../../src/core/brand';
-import type { CallOptions, LeaseBreaking, LeaseStore } from '../../../src/lease/store';
+import type { CallOptions, LeaseBreaking, LeaseStore, Retention } from '../../../src/lease/store';
 import { JOB, LEASE_MS, newLeaseId } from './support';
 
-type Method = Exclude<keyof LeaseStore, 'location' | 'limits' | keyof LeaseBreaking>;
+type Method = Exclude<keyof LeaseStore, 'location' | 'limits' | 'home' | keyof LeaseBreaking | keyof Retention>;
 type Call = (store: LeaseStore, options?: CallOptions) => Promise<unknown>;
 
 /** One call of each method that every store has, with arguments that are in order. */
@@ -40,11 +40,23 @@ export const CALLS: { readonly [M in Method]: Call } = {
   pieceWritten: (store, options) => store.pieceWritten(JOB, 'k', 'plan', options),
   writeAudit: (store, options) => store.writeAudit('1-a', { by: 'ann' }, undefined, options),
   listAudits: (store, options) => store.listAudits({ limit: 10 }, options),
+  createNotice: (store, options) => store.createNotice('a_failed_1', { body: '{}', metadata: {} }, options),
+  readNotice: (store, options) => store.readNotice('a_failed_1', options),
+  writeNotice: (store, options) => store.writeNotice('a_failed_1', { state: 'done' }, '"0x1"' as ETag, options),
+  deleteNotice: (store, options) => store.deleteNotice('a_failed_1', options),
+  listNotices: (store, options) => store.listNotices({ limit: 10 }, options),
+  readGroup: (store, options) => store.readGroup('db', options),
+  writeGroup: (store, options) => store.writeGroup('db', '{}', undefined, options),
   deletePiece: (store, options) => store.deletePiece(JOB, '1-s', 'plan', options),
 };
 
 /** As {@link CALLS}, with what only some stores have. */
-export function callsOf({ breakLease }: LeaseStore): Readonly<Record<string, Call>> {
-  if (breakLease === undefined) return CALLS;
-  return { ...CALLS, breakLease: async (store, options) => store.breakLease?.(JOB, '"0x1"' as ETag, options) };
+export function callsOf({ breakLease, purge }: LeaseStore): Readonly<Record<string, Call>> {
+  return {
+    ...CALLS,
+    ...(breakLease && {
+      breakLease: async (store, options) => store.breakLease?.(JOB, '"0x1"' as ETag, options),
+    }),
+    ...(purge && { purge: async (store, options) => store.purge?.(new Map([[JOB, 1_000]]), options) }),
+  };
 }

@@ -1,7 +1,10 @@
 import { recordKey } from '../../../src/core/key';
 import type { JobSpec } from '../../../src/core/job';
+import type { Row } from '../../../src/core/row';
 import type { ClaimFact, JobFacts } from '../world/facts';
 import { isFinal, isRequest, keyText, marginOf, short } from '../world/facts';
+import { checkBackfillsEnded, isBackfilling } from './backfill';
+import { checkWaited } from './requires';
 import { firstSpec } from '../faults/plan-job';
 import { START } from '../world/world';
 import type { World } from '../world/world';
@@ -59,8 +62,9 @@ export function backlogMs(world: World, quietFrom: number): number {
     for (; due !== undefined && due + spec.offsetMs < quietFrom; due = spec.timetable.next(due)) waiting += 1;
     return waiting * BACKLOG_RUN_MS;
   });
-  // Instances that run one handler at once work on all backlogs in turn.
-  if (world.plan.maxConcurrentRuns !== undefined) return backlogs.reduce((sum, ms) => sum + ms, 0);
+  // Instances that run one handler at once, and groups of jobs, work on all backlogs in turn.
+  if (world.plan.maxConcurrentRuns !== undefined || world.observer.groups.size > 0)
+    return backlogs.reduce((sum, ms) => sum + ms, 0);
   return Math.max(0, ...backlogs);
 }
 
@@ -90,8 +94,20 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   )
     return false;
   if (spec.kind !== 'timed' || !spec.enabled) return true;
+  if (isBackfilling(facts, spec)) return false;
   const due = spec.timetable.next(row.cursor);
-  return due === undefined || due + spec.offsetMs >= quietFrom;
+  if (due === undefined) return true;
+  return due + spec.offsetMs >= quietFrom && !isBehind(row, spec, due, now);
+}
+
+/**
+ * Whether a backlog goes on with the due times that came since the faults ended: its current run began when the next
+ * due time had already come.
+ */
+function isBehind({ run, phase }: Row, spec: JobSpec, due: number, now: number): boolean {
+  if (spec.catchUp !== 'all' || spec.requires.length > 0 || isBusy(spec)) return false;
+  const since = run !== undefined && phase !== 'idle' ? run.since : now;
+  return due + spec.offsetMs + LATENESS_MS < since;
 }
 
 /** The rules for the time after the faults, once it was quiet for a while. */
@@ -108,6 +124,7 @@ export function checkEnd(world: World, phases: Phases): void {
     if (phases.calmFrom === Infinity && isJobSettled(facts, spec, phases.quietFrom, end)) continue;
     checkSettled(world, facts, spec, phases);
     checkFates(world, facts, spec, phases);
+    checkBackfillsEnded(facts, spec, world.observer.report);
     if (phases.calmFrom === Infinity) continue;
     checkPunctual(world, facts, spec, phases, end);
     checkReleased(world, facts, phases, end);
@@ -200,9 +217,13 @@ function checkPunctual(
   const { name } = facts;
   if (!spec.enabled) return;
   const excused = excusesOf(facts, quietFrom);
+  // It waits for others, and `checkTaken` sees that it does not wait in vain.
+  if (spec.group !== undefined) return;
   const slowMs = Math.max(0, ...world.plan.instances.map((instance) => instance.slowMs ?? 0));
   // Where each call takes long, a backlog does too.
   if (slowMs > 0 || isBusy(spec)) {
+    // Nobody knows how much later than the required jobs it may be.
+    if (spec.requires.length > 0) return;
     const last = Math.max(...[...facts.started.values()].map(({ at }) => at));
     if (last < end - ALWAYS_WITHIN_MS - CALLS_A_BACKLOG_RUN * slowMs && !excused(end)) {
       const what = last === -Infinity ? 'no handler of it has started' : `its last handler started at ${short(last)}`;
@@ -215,6 +236,10 @@ function checkPunctual(
   for (let due = spec.timetable.next(from - spec.offsetMs); due !== undefined; due = spec.timetable.next(due)) {
     const actual = due + spec.offsetMs;
     if (actual > end - ON_ITS_WAY_MS) break;
+    if (spec.requires.length > 0) {
+      checkWaited(world, facts, { spec, due, excused, end });
+      continue;
+    }
     if (excused(actual)) continue;
     const record = facts.records.get(recordKey(due))?.record;
     const started = facts.started.get(`${recordKey(due)} 1`)?.at;

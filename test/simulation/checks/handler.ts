@@ -1,4 +1,6 @@
 import { pauseAt } from '../../../src/core/control';
+import { recordKey } from '../../../src/core/key';
+import type { Row } from '../../../src/core/row';
 import { checkNotAgain } from './failover';
 import { checkWaited } from './slots';
 import { trusts } from './trust';
@@ -43,9 +45,10 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
     report('startedPaused', name, `${what} started, and its job had been paused since the claim`);
   }
   checkWaited(facts, execution, claim, now, report);
-  if (before.phase === 'retrying' && before.notBefore !== undefined) {
+  const notBefore = notBeforeOf(before, key);
+  if (notBefore !== undefined) {
     const off = beforeError + Math.abs(actor.error()) + EPSILON_MS;
-    if (now + off < before.notBefore) report('retriedEarly', name, `${what} started before its not-before time`);
+    if (now + off < notBefore) report('retriedEarly', name, `${what} started before its not-before time`);
   }
   const recovered = facts.failedOver?.recovered;
   const isRerun = recovered?.reruns === true && recovered.run === key;
@@ -65,4 +68,11 @@ function isPausedSince({ name, controls }: JobFacts, actor: Actor, { at, row }: 
   const last = controls.findLast((version) => version.at <= from);
   const seen = [last, ...controls.filter((version) => version.at > from && version.at <= now)];
   return seen.every((version) => version !== undefined && pauseAt(version.control, due) !== undefined);
+}
+
+/** When the run may be tried again. A back-filled one may wait aside while another run has the row. */
+function notBeforeOf({ run, phase, notBefore, backfill }: Row, key: string): number | undefined {
+  if (run?.key === key) return phase === 'retrying' ? notBefore : undefined;
+  const { aside, id } = backfill ?? {};
+  return aside !== undefined && recordKey(aside.scheduledFor, id) === key ? aside.notBefore : undefined;
 }

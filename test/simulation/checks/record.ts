@@ -54,6 +54,9 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, now: num
     }
     return;
   }
+  if (record.trigger === 'backfill' && record.reason === 'overlapCancel') {
+    report('backfillGaveWay', name, `${keyText(key)} was ended by a due time or a request`);
+  }
   if (record.outcome === 'paused') checkNotRun(facts, key, report);
   if (record.outcome === 'expired') checkExpired(facts, key, record, now, report);
   for (const { key: run, token } of facts.started.values()) {

@@ -3,8 +3,9 @@ import type { Stretch } from '../../../src/core/fate';
 import { recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
 import { tokenRaised } from './failover';
-import { checkDecision } from './fates';
+import { checkDecision } from './decision';
 import { leftToItems } from './items';
+import { checkToldBeforeRelease, countedIn } from './notices';
 import { checkNotBefore } from './wait';
 import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from '../world/facts';
 import { DATE_BEHIND_MS, isFinal, keyText, short } from '../world/facts';
@@ -26,6 +27,7 @@ export function rowWritten(
   actor.largestErrorSent.delete(facts.name);
   if (before === undefined) return;
   leftToItems(facts, before, row, now, report);
+  countedIn(facts, before, row, actor);
   for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
   checkGrowth(facts, before, row, report);
   checkReign(facts, before, row, actor, report);
@@ -115,11 +117,24 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
   const attempt = `${run.key} ${String(row.attempt)}`;
   if (facts.claims.has(attempt)) report('claimedTwice', name, `${what} was claimed twice`);
   if (row.attempt === 1) checkFirst(facts, before, row, acquisition, report);
-  else if (before.run?.key !== run.key || row.attempt !== before.attempt + 1) {
+  else if (!continues(before, row)) {
     report('attemptOutOfTurn', name, `${what} does not follow the row`);
-  } else checkLook(facts, what, run.key, acquisition, report);
+  } else checkNotSettled(facts, what, run.key, acquisition, report);
   facts.claims.set(attempt, claim);
   facts.claimOf.set(row.token, claim);
+}
+
+/** Whether a claim of the next attempt follows the row, or the run that the row has aside. */
+function continues({ run, attempt, backfill }: Row, row: Row): boolean {
+  if (run?.key === row.run?.key) return row.attempt === attempt + 1;
+  const { aside, id } = backfill ?? {};
+  return aside !== undefined && recordKey(aside.scheduledFor, id) === row.run?.key && row.attempt === aside.attempt + 1;
+}
+
+/** Whether a back-filled run that waits for its next attempt was put aside. */
+function gaveWay({ run, phase, attempt }: Row, { backfill }: Row): boolean {
+  if (run?.trigger !== 'backfill' || phase !== 'retrying' || backfill?.aside === undefined) return false;
+  return recordKey(backfill.aside.scheduledFor, backfill.id) === run.key && backfill.aside.attempt === attempt;
 }
 
 function checkFirst(
@@ -134,10 +149,11 @@ function checkFirst(
   if (run === undefined) return;
   if (records.has(run.key)) report('claimedAgain', name, `${keyText(run.key)} was claimed although its record exists`);
   const isTimed = facts.specs.some(({ kind }) => kind === 'timed');
-  if (run.trigger !== 'manual' && isTimed && before.cursor >= run.scheduledFor) {
+  if (run.trigger !== 'manual' && run.trigger !== 'backfill' && isTimed && before.cursor >= run.scheduledFor) {
     report('claimedAgain', name, `${short(run.scheduledFor)} was claimed although the cursor is past it`);
   }
-  if (before.run !== undefined && before.phase !== 'idle' && !isFinal(facts, before.run.key)) {
+  const isAside = gaveWay(before, row);
+  if (before.run !== undefined && before.phase !== 'idle' && !isAside && !isFinal(facts, before.run.key)) {
     const unfinished = keyText(before.run.key);
     report('claimedOver', name, `${keyText(run.key)} was claimed while run ${unfinished} is unfinished`);
   }
@@ -148,7 +164,7 @@ function checkFirst(
 }
 
 /** A run whose final record existed when a tick looked is settled: nobody takes it over. */
-function checkLook(
+function checkNotSettled(
   facts: JobFacts,
   what: string,
   key: string,
@@ -166,6 +182,7 @@ function checkLook(
 export function released(facts: JobFacts, report: Report): void {
   const { row, name } = facts;
   if (row === undefined) return;
+  checkToldBeforeRelease(facts, report);
   if (row.phase === 'running' && row.run !== undefined && !isFinal(facts, row.run.key)) {
     report('releasedUnfinished', name, `released over unfinished run ${keyText(row.run.key)}`);
   }

@@ -39,7 +39,7 @@ export function checkAtOnce(
   }
 }
 
-/** Checks a handler that starts after a wait for a slot. */
+/** Checks a handler that starts after a wait for its group or for a slot. */
 export function checkWaited(
   facts: JobFacts,
   execution: Execution,
@@ -53,7 +53,7 @@ export function checkWaited(
   const spec = actor.spec(facts.name);
   // A process that stood still notices nothing meanwhile.
   if (waited === 0 || run === undefined || spec === undefined || now - waited - READ_MS < process.wokeAt()) return;
-  const what = `handler of ${keyText(run.key)} waited ${String(waited)} ms for a slot`;
+  const what = `handler of ${keyText(run.key)} waited ${String(waited)} ms for its turn`;
   const host = Math.max(WAIT_AT_LEAST_MS, HOST_MS - (spec.timeoutMs ?? 0) - spec.graceMs);
   if (waited > host + CLOCKS_MS)
     report('waitedTooLong', facts.name, `${what}, and its host ends it after ${String(host)}`);
@@ -88,7 +88,8 @@ export function checkExpired(facts: JobFacts, key: string, record: LedgerRecord,
   const spec = claim && facts.acquisitions.get(claim.leaseId)?.actor.spec(name);
   if (spec === undefined || record.trigger === null) return;
   const due = Date.parse(record.scheduledFor) + (record.trigger === 'manual' ? 0 : spec.offsetMs);
-  if (record.reason !== 'noFreeSlot' || now - due < windowOf(spec, record.trigger) - CLOCKS_MS) {
+  const isFull = record.reason === 'noFreeSlot' || (record.reason === 'groupFull' && spec.group !== undefined);
+  if (!isFull || now - due < windowOf(spec, record.trigger) - CLOCKS_MS) {
     report('wrongOutcome', name, `${what} (${String(record.reason)}), and is not older than its window`);
   }
 }

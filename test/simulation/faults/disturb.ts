@@ -1,4 +1,5 @@
 import type { JobSpec } from '../../../src/core/job';
+import { startBackfill, stopBackfill } from '../../../src/operator/backfill';
 import { cancelRun } from '../../../src/operator/cancel';
 import { forgetJob } from '../../../src/operator/forget';
 import { pauseJob, resumeJob } from '../../../src/operator/pause';
@@ -17,8 +18,8 @@ import { kill, leave, pause, START } from '../world/world';
 import type { World } from '../world/world';
 
 const FADES_FOR_MS = 20_000;
-/** The time between two looks for a condition. */
-const LOOKED_MS = 300;
+/** How often the condition is polled. */
+const POLL_EVERY_MS = 300;
 
 /** Applies the planned disturbances to the world. A shrunk plan may lack the target of one. */
 export function disturb(world: World, what: Disturbance): void {
@@ -54,7 +55,7 @@ function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'se
   const now = START + world.timeline.now();
   const isSo = [...world.observer.jobs.values()].some(({ row, executions }) => {
     if (what.once === 'atWork') return executions.size > 0;
-    return row?.phase === 'running' && row.run?.trigger === 'schedule' && row.run.scheduledFor > now + LOOKED_MS;
+    return row?.phase === 'running' && row.run?.trigger === 'schedule' && row.run.scheduledFor > now + POLL_EVERY_MS;
   });
   if (isSo) {
     const set = (skewMs: number): void => {
@@ -67,7 +68,7 @@ function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'se
       });
     }
   } else {
-    world.timeline.after(LOOKED_MS, () => {
+    world.timeline.after(POLL_EVERY_MS, () => {
       setClocks(world, what);
     });
   }
@@ -151,6 +152,17 @@ function disturbJob(
       return;
     case 'request':
       operate(world, (store) => requestRun(store, job, { id: requestId(world, what.at) }));
+      return;
+    case 'backfill': {
+      const { from, order, limit, includeSucceeded } = what;
+      const origin = { actor: 'p', channel: 'shell' };
+      const id = `b${String(Math.floor(what.at))}`;
+      const wanted = { id, from: START + from, to: undefined, order, limit, includeSucceeded, origin };
+      operate(world, (store) => startBackfill(store, job, wanted));
+      return;
+    }
+    case 'stopBackfill':
+      operate(world, (store) => stopBackfill(store, subject));
       return;
     case 'cancel':
       operate(world, (store) => cancelRun(store, subject));

@@ -1,3 +1,4 @@
+import type { BackfillOrder } from '../../../src/core/backfill';
 import type { Gone } from '../world/account';
 import type { RowSpoil } from '../world/foreign';
 import type { Random } from './random';
@@ -27,6 +28,16 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'request'; readonly job: number }
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'breakLease'; readonly job: number; readonly period: number }
+  /** An operator starts a back-fill, from this long after the beginning of the history on. */
+  | {
+      readonly kind: 'backfill';
+      readonly job: number;
+      readonly from: number;
+      readonly order: BackfillOrder;
+      readonly limit: number;
+      readonly includeSucceeded: boolean;
+    }
+  | { readonly kind: 'stopBackfill'; readonly job: number }
   /** An operator looks at a job's lease and breaks it. */
   | { readonly kind: 'unlock'; readonly job: number }
   /** An operator forgets a job that the file has: for its deployments it is a new one. */
@@ -72,7 +83,16 @@ export type DisturbanceKind = Disturbance['kind'];
 /** The disturbances of plain histories. A mix adds others itself. */
 export type DrawnKind = Exclude<
   DisturbanceKind,
-  'leap' | 'failover' | 'hubRefuses' | 'setClocks' | 'unlock' | 'spoil' | 'spoilRow' | 'forget'
+  | 'leap'
+  | 'failover'
+  | 'hubRefuses'
+  | 'setClocks'
+  | 'backfill'
+  | 'stopBackfill'
+  | 'unlock'
+  | 'spoil'
+  | 'spoilRow'
+  | 'forget'
 >;
 
 /** The largest error of a wall clock. */

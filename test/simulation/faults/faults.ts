@@ -30,7 +30,7 @@ const CALLS = {
   /** As `crashBefore`, for a release: the run has its record, but its row is not released. */
   lastRelease: [2_000, 20_000],
   /** As `pauseAfter`, for a look whether a run has a record, or a read of a fan-out's piece. */
-  lastLook: [20_000, 40_000, 55_000],
+  lastRead: [20_000, 40_000, 55_000],
   /** The process stops, or its machine sleeps, once the call has taken effect. */
   pauseAfter: [3_000, 20_000, 40_000, 90_000],
   sleepAfter: [3_000, 20_000, 40_000, 90_000],
@@ -56,10 +56,10 @@ export type HubFault = keyof typeof MESSAGES;
 /** The faults of plain histories. */
 export const CALL_FAULTS = (Object.keys(CALLS) as CallFault[]).filter((kind) => kind !== 'lastRelease');
 /** The faults of any call. */
-const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 'lastLook');
+const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 'lastRead');
 const ANY_CREATE: readonly CallFault[] = ['lastRecord', ...ANY_CALL];
 const ANY_RELEASE: readonly CallFault[] = ['lastRelease', ...ANY_CALL];
-const ANY_LOOK: readonly CallFault[] = ['lastLook', ...ANY_CALL];
+const ANY_READ: readonly CallFault[] = ['lastRead', ...ANY_CALL];
 /** Only themes and mixes set how often messages are hidden, or come afterwards. */
 export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter(
   (kind) => kind !== 'afterwards' && kind !== 'hidden',
@@ -75,7 +75,7 @@ const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
 export function faultsOfCall(kind: string): readonly CallFault[] {
   if (kind.endsWith('createRecord')) return ANY_CREATE;
   if (kind.endsWith('release')) return ANY_RELEASE;
-  return kind.endsWith('readRecord') || kind.endsWith('readPiece') ? ANY_LOOK : ANY_CALL;
+  return kind.endsWith('readRecord') || kind.endsWith('readPiece') ? ANY_READ : ANY_CALL;
 }
 
 /** One fault that struck, with its place. A list of these describes a whole history. */

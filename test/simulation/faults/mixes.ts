@@ -1,11 +1,15 @@
 import type { Disturbance, DrawnKind } from './disturbance';
 import { drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
+import { backfills } from './mix-backfill';
 import { elections } from './mix-elections';
 import { failover } from './mix-failover';
 import { foreign } from './mix-foreign';
+import { groupedJobs } from './mix-groups';
 import { draining, slowHub } from './mix-hand-overs';
+import { notices } from './mix-notices';
 import { people } from './mix-people';
+import { requiringJobs } from './mix-requires';
 import type { Plan } from './plan';
 import { plainPlan, withinLimits } from './plan';
 import type { PlannedJob } from './plan-job';
@@ -34,6 +38,10 @@ export const MIX_NAMES = [
   'foreign',
   'elections',
   'failover',
+  'requires',
+  'notices',
+  'backfills',
+  'groups',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -89,6 +97,14 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 600,
     change: failover,
   },
+  requires: { what: 'jobs require others, with the faults of other mixes', share: 330, change: requires },
+  notices: { what: 'jobs that notify fail and recover, and holders die as they tell it', share: 150, change: notices },
+  backfills: { what: 'people back-fill jobs, and stop it, beside the plain faults', share: 150, change: backfills },
+  groups: {
+    what: 'jobs of one group run one to three at once, with the faults of other mixes',
+    share: 330,
+    change: groups,
+  },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are shut down, beside a healthy deployment', share: 100, change: draining },
   schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },
@@ -122,6 +138,23 @@ function withSlots(plan: Plan): Plan {
 function withEarlyClaims(plan: Plan): Plan {
   const claimsPerSecond = seededBy(plan.seed, 'early').pick([undefined, undefined, undefined, 0.05, 0.1, 0.5]);
   return claimsPerSecond === undefined ? plan : { ...plan, claimsPerSecond };
+}
+
+/** A third of these histories have no other faults than the plain ones. */
+function requires(plan: Plan, random: Random): Plan {
+  const troubled = random.pick([undefined, undefined, undefined, wide, loss, clocks, pauses, kills, outages]);
+  const requiring = requiringJobs(plan, random);
+  return troubled === undefined ? requiring : troubled(requiring, random);
+}
+
+/** A third of these histories have no other faults than the plain ones. */
+function groups(plan: Plan, random: Random): Plan {
+  const troubled = random.pick([undefined, undefined, undefined, wide, loss, clocks, pauses, kills, outages]);
+  const grouped = groupedJobs(plan, random);
+  if (troubled === undefined) return grouped;
+  const mixed = troubled(grouped, random);
+  // Jobs that run one after another, each with calls that take seconds, would never be through with their backlog.
+  return { ...mixed, instances: mixed.instances.map((instance) => ({ ...instance, slowMs: 0 })) };
 }
 
 function wide(plan: Plan, random: Random): Plan {
@@ -294,7 +327,7 @@ function fans(plan: Plan, random: Random): Plan {
     { ...wide, disturbances: [...lost].sort(byTime) },
     {
       ...{ pauseAfter: rate, sleepAfter: rate, lostAfter: rate, crashAfter: rate / 2 },
-      ...{ hidden: random.pick([0, 0.05, 0.2]), late: random.pick([0, 0.1, 0.3]), lastLook: random.pick([0, 0, 0.03]) },
+      ...{ hidden: random.pick([0, 0.05, 0.2]), late: random.pick([0, 0.1, 0.3]), lastRead: random.pick([0, 0, 0.03]) },
     },
   );
 }

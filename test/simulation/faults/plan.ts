@@ -67,7 +67,7 @@ export function plainPlan(seed: number): Plan {
     lastRecord: 0,
     lastRelease: 0,
     afterwards: 0,
-    lastLook: 0,
+    lastRead: 0,
     hidden: 0,
     ...drawRates(random, HUB_FAULTS, Math.min(0.3, level * 4), 0.4),
     ...theme.rates,

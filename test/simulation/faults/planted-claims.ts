@@ -7,7 +7,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'no If-Match on the acquisition',
     edits: [
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/rows.ts',
         in: 'acquire',
         from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(",
         to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(",
@@ -20,7 +20,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     mix: 'hubs',
     edits: [
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/rows.ts',
         in: 'writeRow',
         from: 'row === undefined || row.etag !== ifMatch || !mayWrite(',
         to: 'row === undefined || !mayWrite(',
@@ -32,19 +32,19 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'the store accepts a stale ETag, in every call',
     edits: [
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/rows.ts',
         in: 'acquire',
         from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(",
         to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(",
       },
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/rows.ts',
         in: 'writeRow',
         from: 'row === undefined || row.etag !== ifMatch || !mayWrite(',
         to: 'row === undefined || !mayWrite(',
       },
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/ledger.ts',
         in: 'put',
         from: 'if (ledger.get(key)?.etag !== ifMatch) return undefined;',
         to: '',
@@ -56,7 +56,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'records are written over those that exist',
     edits: [
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/ledger.ts',
         in: 'put',
         from: 'if (ledger.get(key)?.etag !== ifMatch) return undefined;',
         to: '',
@@ -68,13 +68,13 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'hold-back as the only guard: neither lease nor ETag keeps a second claim out',
     edits: [
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/rows.ts',
         in: 'writeRow',
         from: 'row === undefined || row.etag !== ifMatch || !mayWrite(row.lease, leaseId, clock.monotonic())',
         to: 'row === undefined',
       },
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/rows.ts',
         in: 'acquire',
         from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(row.lease, leaseId",
         to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(NO_LEASE, leaseId",
@@ -110,10 +110,10 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'a final record is ignored before a take-over',
     edits: [
       {
-        file: 'coordinator/tick/look.ts',
-        in: 'lookAt',
-        from: 'decision = decideWith(found);',
-        to: "version = { ...version, endedAt: undefined };\n    decision = decideWith(found === 'final' ? 'none' : found);",
+        file: 'coordinator/tick/read-and-decide.ts',
+        in: 'readUntilDecided',
+        from: "if (record !== 'unreadable' && record?.state === 'final') learn({ endedAt: endOf(record) });",
+        to: "if (known === 'final') known = 'none';",
       },
       {
         file: 'core/decide/unfinished.ts',
@@ -170,7 +170,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         to: 'const own = early;',
       },
       {
-        file: 'coordinator/tick/look.ts',
+        file: 'coordinator/tick/read-and-decide.ts',
         in: 'situationOf',
         from: 'row: endedAt === undefined ? row : endedRow(row, endedAt),',
         to: 'row,',
@@ -213,7 +213,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/settle.ts',
         in: 'settle',
-        from: 'if (rowIsOurs) await writeOwed(writer);',
+        from: 'await writeOwed(writer);',
         to: '',
       },
     ],

@@ -8,7 +8,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'core/decide/due.ts',
-        in: 'decideDue',
+        in: 'dueClaim',
         from: 'row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),',
         to: 'row: freshRun(base),',
       },
@@ -34,7 +34,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
         file: 'core/decide/unfinished.ts',
         in: 'decideUnfinished',
         from: 'const cancel = cancelReason(s);',
-        to: "if (row.phase === 'retrying' && s.lease === 'expired') return { kind: 'nothing', lookAt: undefined };\n  const cancel = cancelReason(s);",
+        to: "if (row.phase === 'retrying' && s.lease === 'expired') return { kind: 'nothing', checkAt: undefined };\n  const cancel = cancelReason(s);",
       },
     ],
   },
@@ -125,8 +125,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'core/decide/verdict.ts',
         in: 'verdictOn',
-        from: "if (job.catchUp === 'none')",
-        to: "if (job.catchUp === 'none' && age < 0)",
+        from: "if (isMissed && job.catchUp === 'none')",
+        to: "if (isMissed && job.catchUp === 'none' && age < 0)",
       },
     ],
   },
@@ -190,8 +190,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'core/decide/verdict.ts',
         in: 'verdictOn',
-        from: 'if (age <= onTimeMs(job))',
-        to: 'if (age <= ON_TIME_MS)',
+        from: 'const isMissed = age > onTimeMs(job);',
+        to: 'const isMissed = age > ON_TIME_MS;',
       },
     ],
   },
@@ -202,8 +202,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'core/decide/verdict.ts',
         in: 'verdictOn',
-        from: '    const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));',
-        to: '    const newer = job.timetable.next(scheduledFor);',
+        from: 'const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));',
+        to: 'const newer = job.timetable.next(scheduledFor);',
       },
     ],
   },

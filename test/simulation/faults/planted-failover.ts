@@ -101,8 +101,8 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
       {
         file: 'core/failover.ts',
         in: 'lostRequests',
-        from: 'number <= row.manualTaken && time > keptSince(wreck)',
-        to: 'number <= row.manualTaken && time > keptSince(wreck) + Infinity',
+        from: 'time > keptSince(wreck)',
+        to: 'time > keptSince(wreck) + Infinity',
       },
     ],
   },

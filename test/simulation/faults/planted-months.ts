@@ -23,8 +23,8 @@ export const MONTHS_FAULTS: readonly Planted[] = [
       {
         file: 'core/decide/next-row.ts',
         in: 'isLeftBehind',
-        from: "(row.owed.length > 0 || (row.phase === 'running' && record === 'final'))",
-        to: 'row.owed.length > 0',
+        from: " || (row.phase === 'running' && record === 'final')",
+        to: '',
       },
     ],
   },

@@ -105,8 +105,8 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'foreign',
     edits: [
       {
-        file: 'coordinator/tick/look.ts',
-        in: 'look',
+        file: 'coordinator/tick/read-and-decide.ts',
+        in: 'readAndDecide',
         from: 'troubled(coordinator, quarantine, { job: name, reason }, report);',
         to: 'void reason;',
       },
@@ -118,15 +118,15 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'foreign',
     edits: [
       {
-        file: 'coordinator/tick/look.ts',
-        in: 'look',
+        file: 'coordinator/tick/read-and-decide.ts',
+        in: 'readAndDecide',
         from: 'if (!(error instanceof ForeignMetadataError)) throw error;',
         to: "if (error instanceof ForeignMetadataError) throw new StoreUnavailableError('simulated', { cause: error });\n    else throw error;",
       },
       {
-        file: 'coordinator/tick/look.ts',
-        from: "import { readRecord } from '../ledger';",
-        to: "import { readRecord } from '../ledger';\nimport { StoreUnavailableError } from '../../lease/store';",
+        file: 'coordinator/tick/read-and-decide.ts',
+        from: "import { readUnlessForeign } from '../ledger';",
+        to: "import { readUnlessForeign } from '../ledger';\nimport { StoreUnavailableError } from '../../lease/store';",
       },
     ],
   },
@@ -136,10 +136,10 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'people',
     edits: [
       {
-        file: 'coordinator/tick/look.ts',
-        in: 'situationOf',
-        from: 'control: seen.control === undefined ?',
-        to: "control: seen.control === undefined || seen.control.metadata['pauses'] === 'of another program' ?",
+        file: 'coordinator/tick/read-and-decide.ts',
+        in: 'readUntilDecided',
+        from: 'const control = seen.control === undefined ?',
+        to: "const control = seen.control === undefined || seen.control.metadata['pauses'] === 'of another program' ?",
       },
     ],
   },

@@ -33,8 +33,8 @@ export const SLOT_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: WAIT,
-        in: 'waitForSlot',
-        from: 'slot.waitedMs > CONTROL_AGE_MS && (await isPausedMeanwhile(held, due, waiter));',
+        in: 'waitForTurn',
+        from: 'isLong && (await isPausedMeanwhile(held, waiter));',
         to: 'false;',
       },
     ],

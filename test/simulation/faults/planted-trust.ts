@@ -119,7 +119,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/run-handler.ts',
         in: 'runHandler',
-        from: 'await waitForDue(held, due, aborter.signal, attempted.onControl);',
+        from: 'await waitForDue(held, due, signal, attempted.onControl);',
         to: 'false; void due;',
       },
     ],
@@ -131,8 +131,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/attempt.ts',
         in: 'underLease',
-        from: "fence.close();\n    if (!held.trust.holds) return lost(held, 'the lease was lost');",
-        to: "if (!held.trust.holds) return lost(held, 'the lease was lost');",
+        from: 'fence.close();\n    keepsPlace = stage.items.length > 0;',
+        to: 'keepsPlace = stage.items.length > 0;',
       },
     ],
   },
@@ -141,7 +141,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: "a renewal is believed whatever lease id the service answers with, the holder's or not",
     edits: [
       {
-        file: 'stores/memory/store.ts',
+        file: 'stores/memory/rows.ts',
         in: 'renew',
         from: "if (row === undefined || lease === undefined) return 'lost';",
         to: "if (row === undefined) return 'lost';\n      if (lease === undefined) return 'renewed';",
@@ -153,7 +153,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'a broken lease counts as expired',
     edits: [
       {
-        file: 'coordinator/tick/look.ts',
+        file: 'coordinator/tick/read-and-decide.ts',
         in: 'leaseOf',
         from: 'return !isEnding && seenFor >=',
         to: 'return !isEnding || seenFor >=',

@@ -1,13 +1,17 @@
 import type { MixName } from './mixes';
+import { BACKFILL_FAULTS } from './planted-backfills';
 import { CLAIM_FAULTS } from './planted-claims';
 import { DECISION_FAULTS } from './planted-decisions';
 import { ELECTION_FAULTS } from './planted-elections';
 import { FAILOVER_FAULTS } from './planted-failover';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
+import { GROUP_FAULTS } from './planted-groups';
 import { LOG_FAULTS } from './planted-logs';
+import { NOTICE_FAULTS } from './planted-notices';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
 import { PEOPLE_FAULTS } from './planted-people';
+import { REQUIRES_FAULTS } from './planted-requires';
 import { SLOT_FAULTS } from './planted-slots';
 import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
@@ -46,6 +50,10 @@ export const PLANTED: readonly Planted[] = [
   ...ELECTION_FAULTS,
   ...FAILOVER_FAULTS,
   ...SLOT_FAULTS,
+  ...REQUIRES_FAULTS,
+  ...NOTICE_FAULTS,
+  ...BACKFILL_FAULTS,
+  ...GROUP_FAULTS,
 ];
 
 export function plantedBy(name: string): Planted | undefined {

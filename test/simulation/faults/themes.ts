@@ -75,6 +75,6 @@ const THEMES: readonly [Theme, ...Theme[]] = [
   { kinds: ['outage', 'outage', 'setClock'], outages: ['fades'], longRuns: true, clocksInOutages: true },
   // Calls of dead and stopped instances arrive when a successor is about to begin, or has begun.
   { ...theme('kill', 'pause'), rates: { lastRecord: 0.3, crashSent: 0.01, late: 0.05 }, longRuns: true },
-  ...twice({ ...theme('kill', 'pause'), rates: { lastRecord: 0.4, lastLook: 0.5, late: 0.1 }, leaseMs: 30_000 }),
+  ...twice({ ...theme('kill', 'pause'), rates: { lastRecord: 0.4, lastRead: 0.5, late: 0.1 }, leaseMs: 30_000 }),
   ...twice({ ...theme('deploy', 'deploy', 'deploy', 'kill'), changing: true }),
 ];

@@ -113,6 +113,10 @@ function describeSpec(spec: JobSpec, revision: number): string {
     ...(spec.enabled ? [] : ['disabled']),
     `lease ${seconds(spec.leaseMs)}`,
     `overlap ${spec.overlap}`,
+    ...(spec.requires.length === 0
+      ? []
+      : [`requires ${spec.requires.join(' and ')} within ${seconds(spec.requireWithinMs)}`]),
+    ...(spec.group === undefined ? [] : [`group ${spec.group.name} of ${String(spec.group.maxParallel)}`]),
     `priority ${String(spec.priority)}`,
     `catchUp ${spec.catchUp} within ${seconds(spec.catchUpWindowMs)}`,
     `attempts ${String(spec.retry.attempts)}, backoff ${seconds(spec.retry.backoffMs)}`,

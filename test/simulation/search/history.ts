@@ -1,7 +1,9 @@
 import { currentPause } from '../../../src/core/control';
 import { resumeJob } from '../../../src/operator/pause';
 import { backlogMs, checkEnd, isSettled } from '../checks/end';
+import { checkTaken } from '../checks/groups';
 import { checkLogs } from '../checks/logs';
+import { checkTold } from '../checks/notices';
 import { checkStarts } from '../checks/starts';
 import { checkSaidOverdue, SAID_WITHIN_MS } from '../checks/overdue';
 import { disturb } from '../faults/disturb';
@@ -18,7 +20,7 @@ import type { World } from '../world/world';
 const EVENTS_AT_MOST = 400_000;
 /** Once the faults have ended, everything that they left is to be settled within this, backlogs apart. */
 const SETTLED_WITHIN_MS = 330_000;
-const LOOK_EVERY_MS = 15_000;
+const POLL_EVERY_MS = 15_000;
 /** A failover that is under way at the end of the trouble is over within this. */
 const FAILED_OVER_WITHIN_MS = 600_000;
 /** The time for which everything must then run without any trouble. */
@@ -66,7 +68,7 @@ export async function runHistory(plan: Plan, traced = false): Promise<Outcome> {
 /** Checks now and then that overdue jobs are reported. */
 function watchAlerts(world: World): void {
   const { timeline, plan, observer, deployments } = world;
-  timeline.after(LOOK_EVERY_MS, () => {
+  timeline.after(POLL_EVERY_MS, () => {
     if (!world.troubled) return;
     const now = START + timeline.now();
     for (const { ticking, revision } of deployments) {
@@ -83,11 +85,13 @@ function watchAlerts(world: World): void {
 }
 
 /** Lets time pass, and checks all promises after each event. */
-function until({ timeline, observer, counts, election }: World, instant: number): Promise<void> {
+function until({ timeline, observer, counts, election, troubled }: World, instant: number): Promise<void> {
   return timeline.runUntil(instant, () => {
     counts.events += 1;
     observer.check();
     election?.check();
+    if (!troubled)
+      for (const facts of observer.groups.values()) checkTaken(facts, START + timeline.now(), observer.report);
     if (counts.events > EVENTS_AT_MOST) observer.report('endless', 'all', 'the history does not come to an end');
     return observer.violations.length === 0;
   });
@@ -97,7 +101,7 @@ function until({ timeline, observer, counts, election }: World, instant: number)
 async function untilFailedOver(world: World): Promise<void> {
   const { timeline, observer, plan } = world;
   while (world.failingOver && observer.violations.length === 0) {
-    await until(world, timeline.now() + LOOK_EVERY_MS);
+    await until(world, timeline.now() + POLL_EVERY_MS);
     if (timeline.now() > plan.troubledMs + FAILED_OVER_WITHIN_MS) {
       observer.report('endless', 'all', 'recover does not come to an end');
     }
@@ -118,7 +122,7 @@ async function quieten(world: World): Promise<void> {
       if (observer.violations.length === 0) observer.report('notSettled', 'all', 'what the faults left is not settled');
       return;
     }
-    await until(world, timeline.now() + LOOK_EVERY_MS);
+    await until(world, timeline.now() + POLL_EVERY_MS);
     if (observer.violations.length > 0) return;
     resumeAll(world);
   }
@@ -126,6 +130,7 @@ async function quieten(world: World): Promise<void> {
   world.trace?.add('', 'all that the faults left is settled');
   await until(world, calm + CALM_MS);
   if (observer.violations.length === 0) checkEnd(world, { quietFrom: START + quiet, calmFrom: START + calm });
+  checkTold(world);
   if (observer.violations.length === 0) await checkLogs(world);
 }
 

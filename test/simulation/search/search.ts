@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { bundleWorker, PlantingError, plantedSources } from './bundle';
 import { onAllCores } from './cores';
@@ -9,7 +10,7 @@ import type { Planted } from '../faults/planted';
 import { PLANTED } from '../faults/planted';
 import type { Failure, Found, Request } from './worker';
 
-/** The number of histories in one task of a core. */
+/** The most histories in one task of a core. */
 const AT_ONCE = 20;
 /** Within this many histories each planted fault must be caught. */
 export const WITHIN = 500;
@@ -55,9 +56,11 @@ export async function searchHistories(
   const failures: Failure[] = [];
   let done = 0;
   let next = first;
+  // Few histories are shared among the cores too.
+  const atOnce = Math.min(AT_ONCE, Math.ceil(histories / availableParallelism()));
   await onAllCores(
     () => {
-      const count = Math.min(AT_ONCE, first + histories - next);
+      const count = Math.min(atOnce, first + histories - next);
       if (count <= 0 || (stopAtFirst && failures.length > 0) || !continues({ histories: done, failures }))
         return undefined;
       next += count;

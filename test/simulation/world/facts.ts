@@ -143,6 +143,8 @@ export interface Recovered {
 /** The observed state of one job. */
 export interface JobFacts {
   readonly name: JobName;
+  /** All jobs. */
+  readonly others: ReadonlyMap<JobName, JobFacts>;
   /** By revision. */
   readonly specs: readonly JobSpec[];
   row: Row | undefined;
@@ -160,7 +162,7 @@ export interface JobFacts {
   readonly started: Map<string, { readonly key: string; readonly token: number; readonly at: number }>;
   /** Tokens whose handler returned. */
   readonly returned: Set<number>;
-  /** How long the handler of a token said that it had waited for a slot. */
+  /** How long the handler of a token said that it had waited for a place in its group and for a slot. */
   readonly slotWaits: Map<number, number>;
   readonly executions: Set<Execution>;
   readonly items: Set<ItemExecution>;
@@ -189,11 +191,16 @@ export interface JobFacts {
   /** When an instance last reported that it is overdue. */
   saidOverdueAt: number;
   failedOver: FailedOver | undefined;
+  /** The notices that the changes of its row call for, by id: the run of each. */
+  readonly toTell: Map<string, string>;
+  /** The notices that were created. */
+  readonly told: Set<string>;
 }
 
-export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
+export function newFacts(name: JobName, specs: readonly JobSpec[], others: ReadonlyMap<JobName, JobFacts>): JobFacts {
   return {
     name,
+    others,
     specs,
     row: undefined,
     etag: undefined,
@@ -222,6 +229,8 @@ export function newFacts(name: JobName, specs: readonly JobSpec[]): JobFacts {
     endedAt: new Map(),
     saidOverdueAt: -Infinity,
     failedOver: undefined,
+    toTell: new Map(),
+    told: new Set(),
   };
 }
 

@@ -7,7 +7,7 @@ import { decodeRow } from '../../../src/core/row';
 import type { LeaseStore } from '../../../src/lease/store';
 import type { RecoverRequest } from '../../../src/operator/recover-jobs';
 import { recoverJobs } from '../../../src/operator/recover-jobs';
-import type { Checkpoint } from '../../../src/stores/memory/store';
+import type { Checkpoint } from '../../../src/stores/memory/fail-over';
 import { checkRecovered, checkRunsAgain, RUNS_AGAIN_WITHIN_MS } from '../checks/failover';
 import type { PlannedFailover } from '../faults/disturbance';
 import { firstSpec } from '../faults/plan-job';

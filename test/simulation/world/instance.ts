@@ -5,6 +5,7 @@ import { Health } from '../../../src/coordinator/coordinator';
 import { drain } from '../../../src/coordinator/drain';
 import { createSlots } from '../../../src/coordinator/slots';
 import { createTicker } from '../../../src/coordinator/tick/tick';
+import { HandOvers } from '../../../src/coordinator/hand-overs';
 import type { JobName } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
 import type { CoordinatorEvent } from '../../../src/core/event';
@@ -98,7 +99,7 @@ export function startInstance(options: InstanceOptions): Instance {
     health: new Health(),
     running: new Set(),
     ticks: new Set(),
-    handOvers: new Map(),
+    handOvers: new HandOvers(),
     ended: new Map(),
     stopping: false,
   };

@@ -114,7 +114,7 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
             network.crash(fault.ms);
             break;
           case 'pauseAfter':
-          case 'lastLook':
+          case 'lastRead':
           case 'sleepAfter':
             network.pause(fault.ms, fault.kind === 'sleepAfter');
             break;

@@ -3,11 +3,15 @@ import { decodeControl, NO_CONTROL } from '../../../src/core/control';
 import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
 import { recordKey } from '../../../src/core/key';
+import { parseNoticeId } from '../../../src/core/notice';
 import { decodeRow } from '../../../src/core/row';
 import type { LeaseBreaking, LeaseStore, Listing, StoredRecord } from '../../../src/lease/store';
 import type { JobContext } from '../../../src/handler/handler';
+import type { GroupFacts } from '../checks/groups';
+import { checkTogether, groupsOf, groupWritten } from '../checks/groups';
 import { handlerStarted } from '../checks/handler';
 import { checkItems, pieceCreated } from '../checks/items';
+import { noticeCreated } from '../checks/notices';
 import { recordWritten } from '../checks/record';
 import { saidOverdue } from '../checks/overdue';
 import { released, rowWritten } from '../checks/row';
@@ -26,6 +30,7 @@ const DECIDES_WITHIN_MS = 1_000;
 export interface Observer {
   readonly violations: readonly Violation[];
   readonly jobs: ReadonlyMap<JobName, JobFacts>;
+  readonly groups: ReadonlyMap<string, GroupFacts>;
   /** The service's store, with a check of every call that is applied. */
   watch(store: LeaseStore & LeaseBreaking, actor: Actor): LeaseStore;
   /** A process sends a call. */
@@ -57,8 +62,10 @@ export function createObserver(
   { trace, limit }: { readonly trace: Trace | undefined; readonly limit: number | undefined },
 ): Observer {
   const violations: Violation[] = [];
-  const jobs = new Map([...specs].map(([name, revisions]) => [name, newFacts(name, revisions)]));
+  const jobs = new Map<JobName, JobFacts>();
+  for (const [name, revisions] of specs) jobs.set(name, newFacts(name, revisions, jobs));
   const all = [...jobs.values()];
+  const groups = groupsOf(specs, jobs);
   const madeAt = new WeakMap<Listing, number>();
   const now = (): number => start + timeline.now();
   const factsOf = (name: string): JobFacts => {
@@ -75,14 +82,16 @@ export function createObserver(
       checkTrust(facts, now(), report);
       checkItems(facts, now(), report);
     }
+    for (const facts of groups.values()) checkTogether(facts, report);
   };
 
   return {
     violations,
     jobs,
+    groups,
     report,
     check,
-    watch: (store, actor) => watchStore(store, { actor, factsOf, madeAt, now, report, trace, proven }),
+    watch: (store, actor) => watchStore(store, { actor, factsOf, groups, madeAt, now, report, trace, proven }),
     sent(actor, method, parameters) {
       // A clock may be set, and corrected, between any two calls.
       const error = actor.error();
@@ -167,8 +176,10 @@ export function createObserver(
       if (event.event === 'overdue' && event.job !== undefined) {
         saidOverdue(factsOf(event.job), actor, event, now(), report);
       }
-      const { event: name, job, token, waitedForSlotMs } = event;
-      if (name === 'started' && job !== undefined) factsOf(job).slotWaits.set(token ?? 0, waitedForSlotMs ?? 0);
+      const { event: name, job, token, waitedForSlotMs = 0, waitedForGroupMs = 0 } = event;
+      if (name === 'started' && job !== undefined) {
+        factsOf(job).slotWaits.set(token ?? 0, waitedForGroupMs + waitedForSlotMs);
+      }
       if (event.event === 'unhealthy' && event.job !== undefined) factsOf(event.job).saidUnhealthyAt = now();
     },
     fencedWriteSent(job, token) {
@@ -209,6 +220,7 @@ const HAND_OVERS_LOST = 1;
 interface Watching {
   readonly actor: Actor;
   readonly factsOf: (name: string) => JobFacts;
+  readonly groups: ReadonlyMap<string, GroupFacts>;
   readonly madeAt: WeakMap<Listing, number>;
   readonly now: () => number;
   readonly report: Observer['report'];
@@ -217,7 +229,13 @@ interface Watching {
 }
 
 function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): LeaseStore {
-  return { ...store, ...watchRows(store, watching), ...watchLeases(store, watching), ...watchRecords(store, watching) };
+  return {
+    ...store,
+    ...watchRows(store, watching),
+    ...watchLeases(store, watching),
+    ...watchRecords(store, watching),
+    ...watchGroups(store, watching),
+  };
 }
 
 function watchRows(
@@ -320,10 +338,22 @@ function watchLeases(
   };
 }
 
+function watchGroups(store: LeaseStore, { groups, now, report, trace }: Watching): Pick<LeaseStore, 'writeGroup'> {
+  return {
+    async writeGroup(group, body, ifMatch, options) {
+      const answer = await store.writeGroup(group, body, ifMatch, options);
+      trace?.add('store', `group ${group} ${answer.kind} ${body}`);
+      const facts = groups.get(group);
+      if (answer.kind === 'written' && facts !== undefined) groupWritten(facts, body, now(), report);
+      return answer;
+    },
+  };
+}
+
 function watchRecords(
   store: LeaseStore,
   { factsOf, now, report, trace }: Watching,
-): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece' | 'deletePiece'> {
+): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece' | 'deletePiece' | 'createNotice'> {
   const written = (job: JobName, key: string, stored: StoredRecord): void => {
     recordWritten(factsOf(job), key, stored, now(), report);
     trace?.add('store', `${job} record ${keyText(key)} ${Object.values(stored.summary).slice(0, 4).join(' ')}`);
@@ -333,6 +363,13 @@ function watchRecords(
       const answer = await store.createRecord(job, key, record, options);
       if (answer.kind === 'created') written(job, key, record);
       else trace?.add('store', `${job} createRecord ${keyText(key)} exists`);
+      return answer;
+    },
+    async createNotice(id, notice, options) {
+      const answer = await store.createNotice(id, notice, options);
+      trace?.add('store', `notice ${id} ${answer.kind}`);
+      const job = parseNoticeId(id)?.job;
+      if (answer.kind === 'created' && job !== undefined) noticeCreated(factsOf(job), id, report);
       return answer;
     },
     async createPiece(job, key, name, piece, options) {

@@ -380,7 +380,7 @@ export function wake(world: World, instance: Instance): void {
 
 /** How long a stopping host waits for its work, and how often it looks. */
 const INVOCATIONS_MS = 10_000;
-const LOOKS_EVERY_MS = 100;
+const POLL_EVERY_MS = 100;
 const HOOK_MS = 5_000;
 
 /**
@@ -399,7 +399,7 @@ export function leave(world: World, place: PlannedInstance, back: number): void 
     if (process.dead) return;
     const isIdle = coordinator.ticks.size === 0 && coordinator.running.size === 0;
     if (!isIdle && timeline.now() - toldAt < INVOCATIONS_MS) {
-      timeline.after(LOOKS_EVERY_MS, drainWhenIdle);
+      timeline.after(POLL_EVERY_MS, drainWhenIdle);
       return;
     }
     trace?.add(process.id, 'drains');

@@ -1,4 +1,5 @@
 // A function app in place of a coordinator: its tick starts an orchestration, and its attempt logs a line.
+const { writeSync } = require('node:fs');
 const { app } = require('@azure/functions');
 const df = require('durable-functions');
 
@@ -7,7 +8,11 @@ const say = (context, event, rest = {}) =>
 
 df.app.activity('attempt', {
   handler: async (input, context) => {
-    if (input.block) for (;;); // never gives the event loop back
+    if (input.block) {
+      // At once: what `context.log` gets would wait for the event loop.
+      writeSync(1, 'blocked\n');
+      for (;;);
+    }
     say(context, 'started', { attempt: 1, latenessMs: Date.now() - input.startedAt });
     if (input.lastsMs) await new Promise((resolve) => setTimeout(resolve, input.lastsMs));
     if (input.fail) throw new Error('as asked');

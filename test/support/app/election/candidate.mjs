@@ -1,10 +1,10 @@
 // A program that is no function app: a candidate that prints its events, one JSON object a line.
-// node candidate.mjs CONNECTION_STRING CONTAINER ID
+// node candidate.mjs CONNECTION CONTAINER ID
 import { ContainerClient } from '@azure/storage-blob';
-import { LeaderElection } from 'cronlease';
+import { LeaderElection, StaleLeaderError } from 'cronlease';
+import pg from 'pg';
 
-const [connectionString, containerName, id] = process.argv.slice(2);
-const container = new ContainerClient(connectionString, containerName);
+const [connection, containerName, id] = process.argv.slice(2);
 const say = (what, more = {}) => console.log(JSON.stringify({ what, id, at: Date.now(), ...more }));
 
 // Notices, after a pause of the process, when it woke.
@@ -15,20 +15,44 @@ setInterval(() => {
   lastBeat = performance.now();
 }, 5);
 
+/** The store of the election, and the fenced write to its target. */
+function blobs() {
+  const container = new ContainerClient(connection, containerName);
+  const target = container.getBlockBlobClient('target');
+  return { store: { container }, write: (fence, text) => fence.write(target, text) };
+}
+
+function postgres() {
+  const pool = new pg.Pool({ connectionString: connection, max: 1 });
+  return {
+    store: { storage: connection, container: containerName },
+    // Only the table refuses: fence.check() would do so earlier.
+    async write({ token }, text) {
+      const { rowCount } = await pool.query(
+        `insert into "${containerName}".target (id, text, token) values (1, $1, $2)
+         on conflict (id) do update set text = excluded.text, token = excluded.token
+         where target.token <= excluded.token`,
+        [text, token],
+      );
+      if (rowCount === 0) throw new StaleLeaderError(`token ${token} is stale`);
+    },
+  };
+}
+
+const { store, write } = connection.startsWith('postgres:') ? postgres() : blobs();
 const election = new LeaderElection({
-  container,
+  ...store,
   name: 'race',
   id,
   lease: '15s',
   pollInterval: '2s',
   task: async ({ token, signal, fence }) => {
-    const target = container.getBlockBlobClient('target');
-    await fence.write(target, `${id} ${token}`);
+    await write(fence, `${id} ${token}`);
     say('wrote', { token });
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     await aborted;
     const toldAfter = wokeAt === undefined ? undefined : performance.now() - wokeAt;
-    const refused = await fence.write(target, `${id} ${token} too late`).then(
+    const refused = await write(fence, `${id} ${token} too late`).then(
       () => false,
       ({ code }) => code,
     );

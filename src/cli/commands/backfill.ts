@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import { BACKFILL_AT_MOST } from '../../core/backfill';
+import type { BackfillOptions } from '../backfill';
+import type { Done } from './command';
+import { acting, examples, wholeNumber, withReason } from './command';
+
+/** The command that runs past due times again. */
+export function addBackfill(program: Command, done: Done): void {
+  withReason(
+    acting(
+      program,
+      'backfill',
+      'run past due times again, one after another',
+      'Lists the due times of a span with their outcomes, asks, and then runs them one after another. Those that have succeeded are passed over. Due times that come meanwhile go first. Each run has a record of its own, and its handler gets the past due time as its own.',
+    ),
+  )
+    .option('--from <TIME>', "the oldest due time, or a time before it; without an offset in the job's time zone")
+    .option('--to <TIME>', 'the newest due time, or a time after it (default: now)')
+    .addOption(
+      new Option('--order <ORDER>', 'the due times that run first').choices(['oldest', 'newest']).default('oldest'),
+    )
+    .option('--limit <N>', 'run at most so many, the first ones in the order', wholeNumber(1, BACKFILL_AT_MOST))
+    .option('--include-succeeded', 'run those that have succeeded too')
+    .option('--dry-run', 'list the due times, and start nothing')
+    .option('--yes', 'do not ask for confirmation')
+    .addOption(new Option('--status', 'show how far the last back-fill is').conflicts(['from', 'stop', 'dryRun']))
+    .addOption(new Option('--stop', 'stop the back-fill; its run in progress continues').conflicts(['from', 'dryRun']))
+    .option('--json', 'print {job, started, running, passedOver, dueTimes}; with --status {job, backfill}')
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease backfill nightly-report --from 2026-01-01 --to 2026-01-31 --dry-run',
+        'cronlease backfill nightly-report --from 2026-01-01 --order newest --limit 10 --yes',
+        'cronlease backfill nightly-report --status',
+      ),
+    )
+    .action(async (job: string, options: BackfillOptions) =>
+      done(await (await import('../backfill.js')).backfill(job, options)),
+    );
+}

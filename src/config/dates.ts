@@ -1,0 +1,75 @@
+import * as z from 'zod';
+import { dateWindow, spanOf, type Window } from '../core/schedule/window';
+import { dayOf } from '../core/schedule/calendar';
+import { parseMoment } from '../core/schedule/moment';
+import { ScheduleError } from '../core/schedule/schedule-error';
+import { zoneOf } from '../core/schedule/zone';
+import { DAY, moment, reading } from './readers';
+
+/**
+ * Returns the window unchanged. If both borders are local, or both are instants, it rejects a window that runs
+ * backwards here, since that needs no zone and is reported even if the job's zone is wrong.
+ */
+export function inOrder<Borders extends Window>(window: Borders): Borders {
+  const { from, to } = window;
+  if ((from?.kind === 'instant') === (to?.kind === 'instant')) spanOf(window, zoneOf('UTC'));
+  return window;
+}
+
+export const exceptedDate = z
+  .string()
+  .meta({ description: 'A whole local day', pattern: `^${DAY}$`, examples: ['2026-12-25'] })
+  .transform(
+    reading((text) => {
+      const date = parseMoment(text);
+      if (date.kind === 'date') return dateWindow(date);
+      throw new ScheduleError('is a time, not a date', 'write a date such as "2026-12-25", or {"from": …, "to": …}');
+    }),
+  );
+
+export const exceptedSpan = z
+  .strictObject({ from: moment('Nothing is due from this on'), to: moment('Due again from this on') })
+  .transform(reading(inOrder));
+
+const year = (description: string) => z.int().min(1970).max(9999).meta({ description }).optional();
+
+export const exceptedYearly = z.strictObject({
+  yearly: z
+    .string()
+    .meta({
+      description: 'Month and day of a local day, each year',
+      pattern: String.raw`^\d\d-\d\d$`,
+      examples: ['12-25'],
+    })
+    .transform(
+      reading((text) => {
+        const [, month = 0, day = 0] = (/^(\d\d)-(\d\d)$/.exec(text) ?? []).map(Number);
+        // 2024 is a leap year.
+        if (dayOf(2024, month, day) !== undefined) return { month, day };
+        throw new ScheduleError('is not a day of a year', 'write month and day, such as "12-25"');
+      }),
+    ),
+  days: z.int().min(1).max(366).meta({ description: 'The number of days, this one included.' }).prefault(1),
+  since: year('The first year.'),
+  until: year('The last year.'),
+});
+
+/** The most entries of one calendar, and the most calendars. */
+export const CALENDAR_LIMITS = { entries: 5_000, calendars: 100 };
+
+const calendarEntry = z.union([
+  exceptedDate,
+  exceptedSpan,
+  exceptedYearly,
+  z.strictObject({
+    file: z
+      .string()
+      .min(1)
+      .meta({ description: 'An iCalendar file, relative to the jobs file.', examples: ['holidays.ics'] }),
+  }),
+]);
+
+export type CalendarEntry = z.output<typeof calendarEntry>;
+
+/** The entries of one calendar. */
+export const calendarSchema = z.array(calendarEntry).max(CALENDAR_LIMITS.entries);

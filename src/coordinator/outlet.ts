@@ -1,0 +1,27 @@
+import type { ETag } from '../core/brand';
+import type { Delivery } from '../core/delivery';
+import type { Notice } from '../core/notice';
+import type { Report } from './report';
+
+/** A notice that this process may send: it has created it, or taken it over. */
+export interface OwnNotice {
+  readonly notice: Notice;
+  readonly delivery: Delivery;
+  readonly etag: ETag;
+}
+
+/** The sender of notices and pings: one for each process. Its calls never reject, and nobody waits for an answer. */
+export interface Outlet {
+  /** A name of this process, which marks the notices that it sends. */
+  readonly instance: string;
+  /** The receivers whose addresses this process has. */
+  readonly receivers: ReadonlySet<string>;
+  /** Sends a notice that this process has created or taken over, at once. Resolves after the first try, or sooner. */
+  send(own: OwnNotice, report: Report): Promise<void>;
+  /** Calls the address of this name: a run starts, or has ended. Resolves once it has answered, or cannot be reached. */
+  ping(name: string, kind: PingKind, report: Report): Promise<void>;
+  /** The receivers that are switched off, as a listing shows them. */
+  sawOff(ids: readonly string[]): void;
+}
+
+export type PingKind = 'start' | 'success' | 'fail';

@@ -1,0 +1,33 @@
+import type { ETag } from '../core/brand';
+import type { CoordinatorEvent } from '../core/event';
+import type { Row } from '../core/row';
+import type { LeaseStore } from '../lease/store';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
+
+/**
+ * Asks storage until there is an answer, for as long as the lease is trusted.
+ *
+ * @throws StoreError when there is no answer in that time, or storage refuses the caller
+ */
+export type Ask<Store = LeaseStore> = <T>(call: (store: Store, signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/**
+ * A row under its lease, with the calls that are safe in one order alone. Only `holdRow` makes one, and only the
+ * settle order (`settle.ts`, `tell-owed.ts`) receives it.
+ */
+export interface RowWriter {
+  readonly coordinator: Coordinator;
+  readonly report: Report;
+  readonly job: RunnableJob;
+  /** As it was written last. */
+  readonly row: Row;
+  /** The ETag of the open record that this claim wrote before its handler was called, if it had to. */
+  mark: ETag | undefined;
+  readonly ask: Ask;
+  /** Reports an event of the row's run, as of now. */
+  event(event: CoordinatorEvent['event'], details?: Partial<CoordinatorEvent>): void;
+  /** Returns false when another holder has the lease, or the row has changed. */
+  write(row: Row): Promise<boolean>;
+  /** @throws StoreError when storage does not answer: the lease expires */
+  release(): Promise<void>;
+}

@@ -1,0 +1,77 @@
+import type { Millis } from '../core/brand';
+import { encodeDelivery, newDelivery, SEND_WITHIN_MS } from '../core/delivery';
+import { asciiJson } from '../core/metadata';
+import type { Notice } from '../core/notice';
+import type { NotifySettings } from '../core/notify';
+import { redactNothing } from '../core/redact';
+import type { JobSpec } from '../core/job';
+import type { NoticeStore } from '../lease/store';
+import type { Coordinator, Report } from './coordinator';
+import type { PingKind } from './outlet';
+
+/** The longest error of a handler in a notice. */
+const ERROR_LENGTH = 4_000;
+
+type Sending = Pick<Coordinator, 'outlet' | 'sends' | 'clock'>;
+
+type Ask = <T>(call: (store: NoticeStore, signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/**
+ * Creates a notice, unless somebody has created it, and sends it if it is ours. Nobody waits until it is sent: if this
+ * process dies, a sweep finds it.
+ *
+ * @throws StoreError
+ */
+export async function tell(
+  coordinator: Coordinator,
+  report: Report,
+  ask: Ask,
+  { notify, notice }: { readonly notify: NotifySettings; readonly notice: Notice },
+): Promise<'created' | 'exists'> {
+  const { outlet, serviceTime } = coordinator;
+  const hidden = redacted(coordinator, notice);
+  const now = serviceTime.now();
+  const delivery =
+    outlet === undefined
+      ? newDelivery(hidden, notify.to, '-', now)
+      : newDelivery(hidden, notify.to, outlet.instance, now + SEND_WITHIN_MS);
+  const stored = { body: asciiJson(hidden), metadata: encodeDelivery(delivery) };
+  const answer = await ask((store, signal) => store.createNotice(hidden.id, stored, { signal }));
+  if (answer.kind === 'exists') return 'exists';
+  const { change, job, at } = hidden;
+  report.event({ event: 'noticed', at, ...(job === '' ? {} : { job }), reason: change });
+  if (outlet !== undefined) sending(coordinator, outlet.send({ notice: hidden, delivery, etag: answer.etag }, report));
+  return 'created';
+}
+
+/** Calls the job's address at somebody who watches it. It neither fails nor delays the run. */
+export function ping(coordinator: Sending, spec: Pick<JobSpec, 'ping'>, kind: PingKind, report: Report): void {
+  const { outlet } = coordinator;
+  if (spec.ping !== undefined && outlet !== undefined) sending(coordinator, outlet.ping(spec.ping, kind, report));
+}
+
+/** Keeps count of what is being sent, so that an invocation can wait for a moment. */
+function sending({ sends }: Sending, done: Promise<void>): void {
+  if (sends === undefined) return;
+  sends.add(done);
+  void done.finally(() => sends.delete(done));
+}
+
+/** Waits until what is being sent is out, and never for longer than this. */
+export async function untilSent({ sends, clock }: Sending, atMostMs: Millis): Promise<void> {
+  if (sends === undefined || sends.size === 0) return;
+  await new Promise<void>((resolve) => {
+    const cancel = clock.after(atMostMs, resolve);
+    void Promise.allSettled(sends).then(() => {
+      cancel();
+      resolve();
+    });
+  });
+}
+
+/** A handler's error may have secrets. */
+function redacted({ redact = redactNothing }: Coordinator, notice: Notice): Notice {
+  if (notice.error === undefined) return notice;
+  const [error = ''] = redact([notice.error], ERROR_LENGTH);
+  return { ...notice, error };
+}

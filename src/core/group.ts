@@ -1,0 +1,180 @@
+import type { EpochMs, JobName } from './brand';
+import type { JobSpec } from './job';
+import { isInstant, isObject } from './metadata';
+import type { Rank } from './ranked-queue';
+import { compareRanks } from './ranked-queue';
+import type { Row, RunRef } from './row';
+import { dueOf } from './row';
+
+/** One attempt in a group. A job has one at most, since the claim of a later one ends the trust of the earlier one. */
+export interface Member {
+  readonly job: JobName;
+  /** Of the attempt's claim. */
+  readonly token: number;
+  /** Of the run. */
+  readonly key: string;
+}
+
+export interface WaitingMember extends Member {
+  readonly priority: number;
+  /** When its run came, by {@link cameAt}. */
+  readonly came: EpochMs;
+}
+
+/** A group, as storage keeps it. */
+export interface Group {
+  /** The attempts that have a place. */
+  readonly running: readonly Member[];
+  /** Those that wait for one, in order of arrival. */
+  readonly waiting: readonly WaitingMember[];
+}
+
+export const EMPTY_GROUP: Group = { running: [], waiting: [] };
+
+/** The group's text in storage was not written by cronlease, or by a later version of it. */
+export class ForeignGroupError extends Error {
+  readonly code = 'ForeignGroup';
+  override readonly name = 'ForeignGroupError';
+}
+
+/**
+ * When a run came: at its due time, or when it was first acquired if that is later. Both are times of the service, so no
+ * machine's clock decides who goes first; and a run that is resumed, or taken over, keeps its place in the order.
+ */
+export function cameAt(spec: Pick<JobSpec, 'offsetMs'>, run: RunRef): EpochMs {
+  return Math.max(dueOf(spec, run), run.since);
+}
+
+/** What storage says of a job's row: its lease, and the row itself if it can be read. */
+export interface RowSight {
+  /** Somebody holds the row's lease, or may still trust one that was broken. */
+  readonly isHeld: boolean;
+  readonly row: Row | undefined;
+  /** The service's Date of that answer. */
+  readonly date: EpochMs;
+}
+
+/**
+ * Whether a member is out for certain: no handler of its attempt may trust its lease any more, and none of its items is
+ * at work. What is proven once stays so, however old the sight is.
+ *
+ * @param sight undefined: there is no such row
+ */
+export function isOut({ token, key }: Member, sight: RowSight | undefined): boolean {
+  if (sight === undefined) return true;
+  const { isHeld, row, date } = sight;
+  if (row === undefined) return !isHeld;
+  // The sight is older than the member's claim.
+  if (row.token < token) return false;
+  // Another run was claimed since, under a lease of its own.
+  if (row.run?.key !== key) return true;
+  // A later attempt of the same run keeps the place.
+  if (isHeld) return false;
+  return row.phase !== 'fanning' || date >= (row.notBefore ?? Infinity);
+}
+
+export function without(group: Group, isGone: (member: Member) => boolean): Group {
+  const running = group.running.filter((member) => !isGone(member));
+  const waiting = group.waiting.filter((member) => !isGone(member));
+  const isSame = running.length === group.running.length && waiting.length === group.waiting.length;
+  return isSame ? group : { running, waiting };
+}
+
+function isSameMember(one: Member, other: Member): boolean {
+  return one.job === other.job && one.token === other.token;
+}
+
+/**
+ * An attempt asks for a place. It gets one, or waits behind those that go before it.
+ *
+ * @returns the group as it was, if it changes nothing
+ */
+export function enter(group: Group, member: WaitingMember, maxParallel: number): Group {
+  const { job, token, key } = member;
+  const own = group.running.find((one) => one.job === job);
+  if (own !== undefined && own.token >= token) return group;
+  if (own?.key === key) return { ...group, running: group.running.map((one) => (one === own ? placeOf(member) : one)) };
+  // An attempt with a later claim waits already: this one has lost its lease.
+  if (group.waiting.some((one) => one.job === job && one.token > token)) return group;
+  // The claim of this attempt proves that earlier ones of its job are over.
+  const { running, waiting } = without(group, (one) => one.job === job && one.token < token);
+  const queue = waiting.some((one) => isSameMember(one, member)) ? waiting : [...waiting, member];
+  const ahead = inOrder(queue).findIndex((one) => isSameMember(one, member));
+  if (ahead < maxParallel - running.length) {
+    return {
+      running: [...running, placeOf(member)],
+      waiting: queue.filter((one) => !isSameMember(one, member)),
+    };
+  }
+  return queue === group.waiting ? group : { running, waiting: queue };
+}
+
+function placeOf({ job, token, key }: Member): Member {
+  return { job, token, key };
+}
+
+/** Takes an attempt out, and earlier ones of its job, which its claim has ended. */
+export function leave(group: Group, member: Member): Group {
+  return without(group, (one) => one.job === member.job && one.token <= member.token);
+}
+
+export function hasPlace({ running }: Group, member: Member): boolean {
+  return running.some((one) => isSameMember(one, member));
+}
+
+/** Those that wait, in the order in which they get places: by priority, then the one that came first. */
+export function inOrder(waiting: readonly WaitingMember[]): readonly WaitingMember[] {
+  return waiting.toSorted((one, other) => compareRanks(rankOf(one), rankOf(other)));
+}
+
+export function rankOf({ priority, came }: Pick<WaitingMember, 'priority' | 'came'>): Rank {
+  return [-priority, came];
+}
+
+const FORMAT = 1;
+
+export function storeGroup({ running, waiting }: Group): string {
+  return JSON.stringify({ format: FORMAT, running, waiting });
+}
+
+/** @throws ForeignGroupError */
+export function readGroup(name: string, text: string): Group {
+  const value = parsed(text);
+  const refuse = (): never => {
+    throw new ForeignGroupError(
+      `groups/${name} cannot be read: this version of cronlease did not write it. ` +
+        'While no job of the group runs, delete it; the next run writes it anew.',
+    );
+  };
+  if (!isObject(value) || value['format'] !== FORMAT) return refuse();
+  const { running, waiting } = value;
+  if (!Array.isArray(running) || !Array.isArray(waiting)) return refuse();
+  return {
+    running: running.map((one: unknown) => (isMember(one) ? placeOf(one) : refuse())),
+    waiting: waiting.map((one: unknown) => (isWaiting(one) ? { ...placeOf(one), ...orderOf(one) } : refuse())),
+  };
+}
+
+function orderOf({ priority, came }: WaitingMember): Pick<WaitingMember, 'priority' | 'came'> {
+  return { priority, came };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isMember(value: unknown): value is Member {
+  if (!isObject(value)) return false;
+  const { job, token, key } = value;
+  return typeof job === 'string' && Number.isSafeInteger(token) && typeof key === 'string';
+}
+
+function isWaiting(value: unknown): value is WaitingMember {
+  if (!isMember(value)) return false;
+  const { priority, came }: Partial<WaitingMember> = value;
+  return typeof priority === 'number' && Number.isFinite(priority) && isInstant(came);
+}

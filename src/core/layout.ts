@@ -1,0 +1,88 @@
+import type { EpochMs, JobName } from './brand';
+import { isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
+import type { Place } from './shards';
+import { listHash } from './shards';
+
+/**
+ * An account's layout lies among the controls of its jobs, under this name, so that each sweep reads it without a call.
+ * It sorts before the names of jobs, so that it is on the first page. No job may have it.
+ */
+export const LAYOUT = '-layout' as JobName;
+
+/** Over which accounts the jobs are dealt: the metadata of `jobs/-layout/control`, in each of them. */
+export interface Layout {
+  /** Grows by one with each change of the list. */
+  readonly version: number;
+  /** `changing`: rows may be on their way, so nobody begins a run. */
+  readonly state: 'changing' | 'settled';
+  /** {@link listHash} of the list. */
+  readonly list: string;
+  /** The list that was followed until this change; undefined: there was none. */
+  readonly before: string | undefined;
+  /** The accounts of the list. While it is changing, also those that leave it. */
+  readonly accounts: readonly string[];
+  /** Whether the account that holds this layout has left the list. */
+  readonly left: boolean;
+  readonly since: EpochMs;
+}
+
+/** Which runs this deployment may claim in an account. */
+export type Allowance =
+  | { readonly claims: 'all' }
+  /** `begun`: only the next attempts of runs that have begun, so that they come to their end. */
+  | { readonly claims: 'begun' | 'none'; readonly reason: string };
+
+export function encodeLayout(layout: Layout): Readonly<Record<string, string>> {
+  const { version, state, list, before, accounts, left, since } = layout;
+  return writeMetadata({
+    ...{ format: 1, version, state, list, before },
+    accounts: accounts.map((url) => ({ url })),
+    left: left ? 'true' : undefined,
+    since: isoOrUndefined(since),
+  });
+}
+
+/** Throws `ForeignMetadataError` when the metadata is no layout. */
+export function decodeLayout(metadata: Readonly<Record<string, string>>): Layout {
+  const read = new MetadataReader(metadata);
+  read.oneOf('format', ['1']);
+  return {
+    version: read.whole('version'),
+    state: read.oneOf('state', ['changing', 'settled']),
+    list: read.text('list'),
+    before: read.optionalText('before'),
+    accounts: read.list('accounts', ({ url }) => (typeof url === 'string' ? url : undefined)),
+    left: read.optionalText('left') !== undefined,
+    since: read.instant('since'),
+  };
+}
+
+/** What the layout of an account allows a deployment whose list this is. Undefined: the account has no layout. */
+export function allowanceOf({ accounts, index }: Place, layout: Layout | undefined): Allowance {
+  const here = accounts[index] ?? '';
+  if (layout === undefined) {
+    if (accounts.length === 1) return { claims: 'all' };
+    return none(`${here} has no layout, and this deployment deals the jobs over ${counted(accounts)}`);
+  }
+  const own = listHash(accounts);
+  const { state, list, before } = layout;
+  if (state === 'changing') {
+    const reason = `the list of accounts is being changed in ${here}`;
+    const followed = before ?? listHash([here]);
+    return followed === own ? { claims: 'begun', reason } : none(reason);
+  }
+  if (layout.left) return none(`${here} has left the list of accounts`);
+  if (list === own) return { claims: 'all' };
+  return none(
+    `this deployment deals the jobs over ${counted(accounts)} (${accounts.join(', ')}), and the layout of ${here} ` +
+      `over ${counted(layout.accounts)} (${layout.accounts.join(', ')})`,
+  );
+}
+
+function none(reason: string): Allowance {
+  return { claims: 'none', reason };
+}
+
+function counted(accounts: readonly string[]): string {
+  return accounts.length === 1 ? '1 account' : `${String(accounts.length)} accounts`;
+}

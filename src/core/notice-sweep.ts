@@ -1,0 +1,158 @@
+import type { EpochMs, ETag, JobName, Millis } from './brand';
+import type { Control } from './control';
+import { currentPause } from './control';
+import type { Delivery } from './delivery';
+import { isInForce } from './episode';
+import type { Notice, Trouble } from './notice';
+import { BEGINNINGS, ENDINGS, parseNoticeId, seenNotice } from './notice';
+import type { NoticeTopic, NotifySettings } from './notify';
+import type { Row } from './row';
+
+const DAY_MS: Millis = 86_400_000;
+/** A delivered notice stays for this long, so that nobody creates it a second time. */
+const KEPT_MS: Millis = DAY_MS;
+/** The beginning of a trouble stays until the trouble is over, and at most for this long. */
+const BEGINNING_KEPT_MS: Millis = 30 * DAY_MS;
+
+/** A notice as a listing shows it. */
+export interface Listed {
+  readonly id: string;
+  readonly etag: ETag;
+  readonly job: JobName;
+  readonly change: string;
+  readonly delivery: Delivery;
+}
+
+/** Whether a job is overdue. `unknown`: the ledger has not been read yet. */
+export type Punctuality = { readonly since: EpochMs; readonly ageMs: Millis } | 'punctual' | 'unknown';
+
+/** A job that notifies, as a sweep sees it. */
+export interface SweptJob {
+  readonly name: JobName;
+  readonly description: string | undefined;
+  readonly enabled: boolean;
+  readonly notify: NotifySettings;
+  readonly state:
+    | { readonly kind: 'read'; readonly row: Row; readonly control: Control; readonly overdue: Punctuality }
+    /** Its row or control is not cronlease's. `of` names that version of it. */
+    | { readonly kind: 'quarantined'; readonly of: string; readonly reason: string };
+}
+
+/** The notices of these changes, in order of time. */
+function ofChanges(listed: readonly Listed[], changes: Readonly<Record<string, Trouble>>, trouble: Trouble): Listed[] {
+  return listed
+    .filter(({ change }) => Object.hasOwn(changes, change) && changes[change] === trouble)
+    .toSorted((a, b) => a.delivery.at - b.delivery.at);
+}
+
+/** The last beginning of a trouble, if no end of it has been told since. */
+function lasting(own: readonly Listed[], trouble: Trouble): Listed | undefined {
+  const begun = ofChanges(own, BEGINNINGS, trouble).at(-1);
+  const ended = ofChanges(own, ENDINGS, trouble).at(-1);
+  return begun !== undefined && (ended === undefined || ended.delivery.at < begun.delivery.at) ? begun : undefined;
+}
+
+/** The part of a beginning's id that names the change. */
+function nameOf({ id, job, change }: Listed): string {
+  return id.slice(`${job}_${change}_`.length);
+}
+
+/**
+ * The notices that a sweep calls for: troubles without a claim that began or ended, and reminders. Those that are
+ * listed already are left out; of several deployments that see the same, one creates it.
+ *
+ * @param own the listed notices of this job
+ */
+export function noticesOfSweep(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
+  const wanted = [...quarantineNotices(job, own, now), ...overdueNotices(job, own, now), ...reminders(job, own, now)];
+  const known = new Set(own.map(({ id }) => id));
+  return wanted.filter(({ id }) => !known.has(id));
+}
+
+function isWanted({ notify }: SweptJob, topic: NoticeTopic): boolean {
+  return notify.on.includes(topic);
+}
+
+function quarantineNotices(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
+  if (!isWanted(job, 'quarantine')) return [];
+  const begun = lasting(own, 'quarantine');
+  if (job.state.kind === 'quarantined') {
+    // Another foreign write is not another quarantine.
+    if (begun !== undefined) return [];
+    return [seenNotice(job, 'quarantined', job.state.of, { at: now, reason: job.state.reason })];
+  }
+  return begun === undefined ? [] : [seenNotice(job, 'restored', nameOf(begun), { at: now, since: begun.delivery.at })];
+}
+
+function overdueNotices(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
+  if (!isWanted(job, 'overdue') || job.state.kind !== 'read') return [];
+  const { overdue, control } = job.state;
+  const begun = lasting(own, 'overdue');
+  if (overdue === 'unknown') return [];
+  if (overdue !== 'punctual') {
+    return begun === undefined
+      ? [seenNotice(job, 'overdue', String(overdue.since), { at: now, since: overdue.since })]
+      : [];
+  }
+  // A pause hides that the job is overdue, and does not end it.
+  if (begun === undefined || currentPause(control, now) !== undefined || !job.enabled) return [];
+  return [seenNotice(job, 'punctual', nameOf(begun), { at: now, since: begun.delivery.at })];
+}
+
+/** One reminder for each period since the beginning was told. Periods that nobody saw are left out. */
+function reminders(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
+  const { notify, state } = job;
+  const { remindMs } = notify;
+  if (remindMs === undefined || state.kind !== 'read' || !job.enabled) return [];
+  if (isSilenced(state, now)) return [];
+  const of = (trouble: Trouble, details: Partial<Notice>): readonly Notice[] => {
+    const begun = lasting(own, trouble);
+    const count = begun === undefined ? 0 : Math.floor((now - begun.delivery.at) / remindMs);
+    if (begun === undefined || count < 1) return [];
+    const name = `${nameOf(begun)}-${trouble}-${String(count)}`;
+    return [seenNotice(job, 'reminder', name, { at: now, trouble, count, since: begun.delivery.at, ...details })];
+  };
+  const { row, overdue } = state;
+  const fails = isWanted(job, 'failure') && row.failures >= notify.after;
+  const isLate = isWanted(job, 'overdue') && overdue !== 'unknown' && overdue !== 'punctual';
+  return [...(fails ? of('failure', { failures: row.failures }) : []), ...(isLate ? of('overdue', {}) : [])];
+}
+
+/** Somebody looks after the job: the episode is acknowledged, or a person has paused the job. */
+function isSilenced({ row, control }: { readonly row: Row; readonly control: Control }, now: EpochMs): boolean {
+  const { acknowledgement } = control;
+  const pause = currentPause(control, now);
+  return (
+    (acknowledgement !== undefined && isInForce(acknowledgement, row, now)) ||
+    (pause !== undefined && pause.by !== 'cronlease')
+  );
+}
+
+/**
+ * The listed notices that nobody needs any more. The beginning of a trouble goes before its end, since a sweep that saw
+ * the beginning alone would tell the end again.
+ */
+export function outdated(listed: readonly Listed[], now: EpochMs): readonly Listed[] {
+  const byJob = Map.groupBy(listed, ({ job }) => job);
+  return [...byJob.values()].flatMap((own) => own.filter((one) => isOutdated(one, own, now)));
+}
+
+function isOutdated({ change, delivery }: Listed, own: readonly Listed[], now: EpochMs): boolean {
+  const { doneAt, at } = delivery;
+  // Nobody knows its receiver: it cannot be sent.
+  if (doneAt === undefined) return now - at > BEGINNING_KEPT_MS;
+  if (now - doneAt < KEPT_MS) return false;
+  const begins = BEGINNINGS[change as keyof typeof BEGINNINGS] as Trouble | undefined;
+  if (begins !== undefined) {
+    const ends = ofChanges(own, ENDINGS, begins).find((end) => end.delivery.at >= at);
+    return now - doneAt > BEGINNING_KEPT_MS || (ends?.delivery.doneAt ?? now) < now - KEPT_MS;
+  }
+  const ends = ENDINGS[change as keyof typeof ENDINGS] as Trouble | undefined;
+  return ends === undefined || !ofChanges(own, BEGINNINGS, ends).some((begun) => begun.delivery.at <= at);
+}
+
+/** A notice of a listing; undefined if its id is no notice's of a job. */
+export function listedNotice(id: string, etag: ETag, delivery: Delivery): Listed | undefined {
+  const parts = parseNoticeId(id);
+  return parts && { id, etag, ...parts, delivery };
+}

@@ -1,0 +1,180 @@
+import type { EpochMs, JobName } from './brand';
+import type { ClaimedFate, Reason } from './fate';
+import { isRunFate } from './fate';
+import { parseRecordKey, runIdOf } from './key';
+import { isInstant, isObject } from './metadata';
+import type { NoticeTopic, NotifySettings } from './notify';
+import type { EndChange, OwedNotice } from './owed-notice';
+import type { Recent } from './recent';
+import type { LedgerRecord } from './record';
+import type { Row } from './row';
+import { failuresAfter } from './run';
+import { brief } from './text';
+
+/** The changes that sweeps see, where nobody holds a claim. */
+export type SeenChange = 'overdue' | 'punctual' | 'quarantined' | 'restored' | 'reminder';
+
+/** What a notice is about. `test`: a person asked for it. `digest`: several notices in one. */
+export type Change = EndChange | SeenChange | 'test' | 'digest';
+
+/** The trouble that a change begins, repeats or ends. */
+export type Trouble = 'failure' | 'overdue' | 'quarantine';
+
+/** Changes that begin a trouble, and those that end it. */
+export const BEGINNINGS = { failed: 'failure', overdue: 'overdue', quarantined: 'quarantine' } as const;
+export const ENDINGS = { recovered: 'failure', punctual: 'overdue', restored: 'quarantine' } as const;
+
+/** One notice, as it is stored until it is delivered, and as formats show it. */
+export interface Notice {
+  /** The same for every sender and every try. It has no dot: receivers sign and compare it. */
+  readonly id: string;
+  readonly change: Change;
+  /** Empty for a digest and a test. */
+  readonly job: JobName | '';
+  /** When the state changed. */
+  readonly at: EpochMs;
+  /** The trouble that a reminder repeats. */
+  readonly trouble?: Trouble;
+  readonly description?: string;
+  readonly runId?: string;
+  /** Of the run, or of an `overdue` job: since when it has had no success. */
+  readonly since?: EpochMs;
+  readonly outcome?: string;
+  readonly reason?: string;
+  readonly error?: string;
+  readonly attempts?: number;
+  readonly failures?: number;
+  readonly skipped?: number;
+  /** The number of a reminder, from 1. */
+  readonly count?: number;
+  /** The notices of a digest, and how many it stands for. */
+  readonly notices?: readonly Notice[];
+  readonly of?: number;
+}
+
+type Ending = { readonly fate: ClaimedFate; readonly at: EpochMs };
+type Told = { readonly notify: NotifySettings | undefined; readonly pauseAfterFailures: number | undefined };
+
+/**
+ * The row before the end of its run was counted, as far as notices need it. A holder may have died between its row and
+ * its record: if its row said `recovered`, the failures of the episode are in that notice alone.
+ */
+export function beforeEnd<R extends Pick<Row, 'run' | 'failures' | 'lastFailedKey' | 'telling'>>(row: R): R {
+  const recovered = row.telling.find(({ change, of }) => change === 'recovered' && of === row.run?.key);
+  return recovered === undefined ? row : { ...row, failures: recovered.failures };
+}
+
+/** The notices that the end of a run calls for. Attempts never do, nor do cancelled runs. */
+export function noticesOfEnd(
+  { notify, pauseAfterFailures }: Told,
+  row: Row,
+  { fate, at }: Ending,
+): readonly OwedNotice[] {
+  const { run } = row;
+  if (notify === undefined || run === undefined || !isRunFate(fate) || fate === 'cancelled') return [];
+  const before = beforeEnd(row);
+  const isCounted = before.lastFailedKey === run.key;
+  const failedBefore = before.failures - (isCounted ? 1 : 0);
+  const { failures } = failuresAfter(before, fate);
+  const owed = (topic: NoticeTopic, change: EndChange, count: number): readonly OwedNotice[] =>
+    notify.on.includes(topic) ? [{ change, of: run.key, at, failures: count, ...episodeFacts(row, run.key) }] : [];
+  if (fate === 'succeeded') return failedBefore >= notify.after ? owed('recovery', 'recovered', failedBefore) : [];
+  return [
+    ...(failedBefore < notify.after && failures >= notify.after ? owed('failure', 'failed', failures) : []),
+    ...(pauseAfterFailures !== undefined && failures >= pauseAfterFailures ? owed('pause', 'paused', failures) : []),
+  ];
+}
+
+/** The first failure since the last success, and how many due times did not run since then. */
+function episodeFacts({ recent }: Row, current: string): Pick<OwedNotice, 'since' | 'skipped'> {
+  const isSuccess = (entry: Recent): boolean => entry.kind === 'run' && entry.outcome === 'succeeded';
+  const episode = recent.slice(recent.findLastIndex(isSuccess) + 1);
+  const first = episode.findIndex(
+    (entry) => entry.kind === 'run' && entry.outcome !== undefined && entry.outcome !== 'cancelled',
+  );
+  if (first === -1) return { since: parseRecordKey(current)?.scheduledFor, skipped: 0 };
+  const skipped = episode
+    .slice(first)
+    .reduce((count, entry) => count + (entry.kind === 'gap' ? Math.max(1, entry.count) : 0), 0);
+  return { since: episode[first]?.scheduledFor, skipped };
+}
+
+/** The name of a change of a job: the same wherever it is seen, and of letters that a blob and a signature can have. */
+export function noticeId(job: JobName, change: Change, of: string): string {
+  return `${job}_${change}_${of.replaceAll(/[^0-9a-z-]/gi, '')}`;
+}
+
+/** The job and the change of a notice's id; undefined if it is no notice's. */
+export function parseNoticeId(id: string): { readonly job: JobName; readonly change: string } | undefined {
+  const [, job, change] = /^([a-z0-9-]{1,63})_([a-z]+)_[0-9A-Za-z-]+$/.exec(id) ?? [];
+  return job === undefined || change === undefined ? undefined : { job: job as JobName, change };
+}
+
+interface NoticedJob {
+  readonly name: JobName;
+  readonly description: string | undefined;
+}
+
+/** The notice of a run's end. The record has the details, if it can be read. */
+export function endNotice(
+  { name, description }: NoticedJob,
+  owed: OwedNotice,
+  record: LedgerRecord | undefined,
+): Notice {
+  const error = record?.attempts.findLast((attempt) => attempt.error !== null)?.error;
+  return {
+    id: noticeId(name, owed.change, owed.of),
+    ...{ change: owed.change, job: name, at: owed.at, runId: runIdOf(name, owed.of), failures: owed.failures },
+    ...(description === undefined ? {} : { description }),
+    ...(owed.since === undefined ? {} : { since: owed.since }),
+    ...(owed.skipped > 0 ? { skipped: owed.skipped } : {}),
+    ...(record === undefined ? {} : { ...outcomeOf(record), attempts: record.attempts.length }),
+    ...(error == null || owed.change === 'recovered' ? {} : { error: `${error.name}: ${error.message}` }),
+  };
+}
+
+function outcomeOf({ outcome, reason }: LedgerRecord): { readonly outcome?: string; readonly reason?: Reason } {
+  return { ...(outcome === null ? {} : { outcome }), ...(reason === null ? {} : { reason }) };
+}
+
+/** The notice of a change that a sweep has seen. */
+export function seenNotice(
+  { name, description }: NoticedJob,
+  change: SeenChange,
+  of: string,
+  details: Pick<Notice, 'at'> & Partial<Notice>,
+): Notice {
+  return {
+    ...{ id: noticeId(name, change, of), change, job: name },
+    ...(description === undefined ? {} : { description }),
+    ...details,
+    ...(details.reason === undefined ? {} : { reason: brief(details.reason) }),
+  };
+}
+
+/** Reads a stored notice back; undefined if it is none. */
+export function readNotice(body: string): Notice | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+  if (!isObject(value)) return undefined;
+  const { id, change, job, at } = value;
+  const isReadable = typeof id === 'string' && typeof change === 'string' && typeof job === 'string' && isInstant(at);
+  return isReadable ? { ...value, id, change: change as Change, job: job as JobName, at } : undefined;
+}
+
+/** The trouble that a notice begins, repeats or ends. A pause belongs to the failures that caused it. */
+export function troubleOf({ change, trouble }: Pick<Notice, 'change' | 'trouble'>): Trouble | undefined {
+  if (change === 'paused') return 'failure';
+  if (change in BEGINNINGS) return BEGINNINGS[change as keyof typeof BEGINNINGS];
+  if (change in ENDINGS) return ENDINGS[change as keyof typeof ENDINGS];
+  return trouble;
+}
+
+export function isEnding(change: Change): boolean {
+  return change in ENDINGS;
+}

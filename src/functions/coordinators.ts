@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { formatIssue } from '../config/config-error';
+import { loadJobs } from '../config/load';
+import type { Coordinator, PresenceFacts, RunnableJob } from '../coordinator/coordinator';
+import { Health } from '../coordinator/coordinator';
+import { HandOvers } from '../coordinator/hand-overs';
+import { createSlots } from '../coordinator/slots';
+import type { JobName } from '../core/brand';
+import { longestWait } from '../core/early-claim';
+import type { JobSpec } from '../core/job';
+import { shardOf } from '../core/shards';
+import type { Handlers } from '../handler/handlers';
+import { dealtStore } from '../lease/dealt-store';
+import { serviceTime } from '../lease/service-time';
+import type { LeaseStore } from '../lease/store';
+import { STORE_LIMITS } from '../stores/limits';
+import { openShards, openStore } from '../stores/open';
+import { systemClock } from '../system-clock';
+import type { Feed } from '../telemetry/feed';
+import { VERSION } from '../version';
+import type { Environment } from './app-settings';
+import type { HostFacts } from './host-facts';
+import { environmentSetting } from './manage-settings';
+import { noticeSettings } from './notice-settings';
+import { createOutlet, unknownNames } from './outlet';
+import { redactSetting } from './redact';
+import { containerName, deploymentName, durationSetting, SettingError, shardNames } from './settings';
+
+/** The limit of a host that has none: nearly the longest time that a timer of Node can wait. */
+const NO_TIMEOUT_MS = 20 * 24 * 3_600_000;
+
+/** The options of {@link registerCoordinator}. */
+export interface CoordinatorOptions {
+  /** The jobs file: a path, absolute or relative to `process.cwd()`, or an object of its shape. */
+  readonly jobs: string | object;
+  /** The handlers that the jobs name. */
+  readonly handlers: Handlers;
+  /**
+   * The storage accounts over which the jobs are dealt: the names of app settings that hold their connections. The app
+   * setting `CRONLEASE_SHARDS` goes before it. Default: the connection `CRONLEASE_STORAGE` alone.
+   */
+  readonly shards?: readonly string[];
+}
+
+/** The coordinators of this process: one for each storage account, with the jobs that are dealt to it. */
+export interface Coordinators {
+  /** At least one. */
+  readonly all: readonly Coordinator[];
+  /** The coordinator of a job. */
+  of(job: string): Coordinator;
+  /** The store as people see it: the jobs of all accounts. */
+  readonly store: LeaseStore;
+  /** All jobs of the file that have a handler. */
+  readonly jobs: readonly JobSpec[];
+}
+
+/** What the coordinators of a process share. */
+type Shared = Omit<Coordinator, 'store' | 'jobs' | 'serviceTime' | 'outlet' | 'sends' | keyof State> & {
+  readonly presence: PresenceFacts;
+};
+
+/** What each of them has for itself. */
+type State = Pick<Coordinator, 'health' | 'running' | 'ticks' | 'handOvers' | 'ended' | 'stopping'>;
+
+/** The process in which the coordinators work. */
+export interface Surroundings {
+  readonly env: Environment;
+  readonly host: HostFacts;
+  /** Undefined: nothing is exported. */
+  readonly feed: Feed | undefined;
+}
+
+/**
+ * Reads the jobs file and the app settings.
+ *
+ * @throws ConfigError, SettingError, StorageSettingsError
+ */
+export function createCoordinators(options: CoordinatorOptions, { env, host, feed }: Surroundings): Coordinators {
+  // An empty setting counts as unset, as everywhere.
+  const source = env['CRONLEASE_JOBS_FILE'] || options.jobs;
+  const { handlers } = options;
+  const { jobsFile, warnings, inputs } = loadJobs(source, {
+    ...{ baseFolder: process.cwd(), functionTimeoutMs: host.functionTimeoutMs, handlers },
+    now: systemClock.now(),
+    leaseMs: STORE_LIMITS.leaseMs,
+  });
+  const notices = noticeSettings(env);
+  const advice = [...host.warnings, ...unknownNames(jobsFile.jobs, notices)];
+  for (const warning of [...warnings, ...advice]) console.warn(`Warning: ${formatIssue(warning)}`);
+
+  const stores = openStores(options.shards, env, feed);
+  const accounts = stores.map(({ location }) => location);
+  refuseApart(jobsFile.jobs, accounts);
+  const shared = sharedBy(stores, { revision: jobsFile.revision, env, host });
+  const environment = environmentSetting(env)?.name;
+  const all = stores.map((store, index): Coordinator => {
+    const time = serviceTime(systemClock);
+    const { deployment, presence } = shared;
+    const { instance } = presence;
+    const outlet = createOutlet(notices, { store, clock: systemClock, time, instance, deployment, environment });
+    const own = jobsFile.jobs.filter(({ name }) => shardOf(name, accounts) === index);
+    return {
+      ...shared,
+      ...{ store, serviceTime: time, jobs: runnableJobs(own, handlers, inputs) },
+      ...(accounts.length > 1 && { place: { accounts, index } }),
+      ...(outlet === undefined ? {} : { outlet, sends: new Set() }),
+      ...newState(),
+    };
+  });
+  return {
+    all,
+    of: (job) => at(all, shardOf(job, accounts)),
+    store: dealtStore(stores),
+    jobs: jobsFile.jobs.filter(({ handler }) => handlers[handler] !== undefined),
+  };
+}
+
+function at(all: readonly Coordinator[], index: number): Coordinator {
+  const found = all[index];
+  if (found === undefined) throw new Error(`there is no account ${String(index)}`);
+  return found;
+}
+
+function openStores(
+  shards: readonly string[] | undefined,
+  env: Environment,
+  feed: Feed | undefined,
+): readonly LeaseStore[] {
+  const connection = { settings: env, container: containerName(env), clock: systemClock, onOutcome: feed?.called };
+  const names = shardNames(env, shards);
+  const opened = names === undefined ? [openStore(connection)] : openShards(connection, names);
+  return feed === undefined ? opened : opened.map((store) => feed.measured(store));
+}
+
+/** A tick reads a required job with the listing of its account, and a group lies in the account of its jobs. */
+export function refuseApart(jobs: readonly JobSpec[], accounts: readonly string[]): void {
+  const firstOf = new Map<string, JobName>();
+  for (const { name, group } of jobs) {
+    if (group === undefined) continue;
+    const first = firstOf.get(group.name) ?? name;
+    firstOf.set(group.name, first);
+    if (shardOf(first, accounts) === shardOf(name, accounts)) continue;
+    throw new SettingError(
+      'CRONLEASE_SHARDS',
+      accounts.join(', '),
+      `jobs "${first}" and "${name}" of group "${group.name}" are dealt to two accounts. Names that begin alike before ` +
+        `"--" are dealt to one account: call them "${group.name}--${first}" and "${group.name}--${name}", say`,
+    );
+  }
+  for (const { name, requires } of jobs) {
+    const apart = requires.find((other) => shardOf(other, accounts) !== shardOf(name, accounts));
+    if (apart === undefined) continue;
+    throw new SettingError(
+      'CRONLEASE_SHARDS',
+      accounts.join(', '),
+      `job "${name}" requires "${apart}", which is dealt to another account. Names that begin alike before "--" are ` +
+        `dealt to one account: call them "chain--${name}" and "chain--${apart}", say`,
+    );
+  }
+}
+
+function sharedBy(
+  stores: readonly LeaseStore[],
+  { revision, env, host }: Omit<Surroundings, 'feed'> & { readonly revision: number },
+): Shared {
+  const { attemptsAtOnce, maxConcurrentRuns } = host;
+  const redact = redactSetting(env);
+  const lookAheadMs = durationSetting(env, 'CRONLEASE_LOOK_AHEAD', 5_000, 0, 60_000);
+  const longestLeaseMs = Math.max(...stores.map(({ limits }) => limits.leaseMs.most));
+  return {
+    clock: systemClock,
+    random: Math.random,
+    newId: randomUUID,
+    deployment: deploymentName(env),
+    revision,
+    settings: {
+      lookAheadMs,
+      longestLookAheadMs: lookAheadMs === 0 ? 0 : Math.max(lookAheadMs, longestWait(longestLeaseMs)),
+      // Each account's burst leaves the others their share of the host.
+      ...(attemptsAtOnce !== undefined && { attemptsAtOnce: Math.max(1, Math.floor(attemptsAtOnce / stores.length)) }),
+      sweepIntervalMs: durationSetting(env, 'CRONLEASE_SWEEP_INTERVAL', 60_000, 1_000, 3_600_000),
+      functionTimeoutMs: host.functionTimeoutMs ?? NO_TIMEOUT_MS,
+    },
+    ...(maxConcurrentRuns === undefined ? {} : { slots: createSlots(systemClock, maxConcurrentRuns) }),
+    ...(redact === undefined ? {} : { redact }),
+    presence: { instance: randomUUID(), version: VERSION, hubAccount: host.hubAccount },
+  };
+}
+
+function newState(): State {
+  return {
+    health: new Health(),
+    running: new Set(),
+    ticks: new Set(),
+    handOvers: new HandOvers(),
+    ended: new Map(),
+    stopping: false,
+  };
+}
+
+function runnableJobs(
+  specs: readonly JobSpec[],
+  handlers: Handlers,
+  inputs: ReadonlyMap<JobName, unknown>,
+): Map<JobName, RunnableJob> {
+  const runnable = new Map<JobName, RunnableJob>();
+  for (const spec of specs) {
+    const handler = handlers[spec.handler];
+    if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
+  }
+  return runnable;
+}

@@ -1,0 +1,131 @@
+import { isObject } from '../core/metadata';
+import type { AllowedHost, Guard } from '../notices/guard';
+import { checkAddress, ForbiddenAddressError, networksOf } from '../notices/guard';
+import type { Format, Receiver } from '../notices/receiver';
+import { FORMATS } from '../notices/receiver';
+import { keyOf } from '../notices/signature';
+import type { Environment } from './app-settings';
+import { SettingError } from './settings';
+
+const NAME = /^[a-z0-9-]{1,63}$/;
+const PAGERDUTY = 'https://events.pagerduty.com/v2/enqueue';
+/** Stands for a value in a message: it may be secret. */
+const HIDDEN = '…';
+
+export interface NoticeSettings {
+  readonly receivers: ReadonlyMap<string, Receiver>;
+  readonly pings: ReadonlyMap<string, URL>;
+  readonly guard: Guard;
+  readonly publicAddress: URL | undefined;
+}
+
+/** The settings of notices and pings. Throws {@link SettingError}; its message repeats no address and no secret. */
+export function noticeSettings(env: Environment): NoticeSettings {
+  const guard: Guard = { hosts: allowedHosts(env), isLocal: isLocal(env) };
+  const receivers = new Map<string, Receiver>();
+  for (const [name, value] of Object.entries(objectIn(env, 'CRONLEASE_RECEIVERS', '{"ops": {…}}'))) {
+    receivers.set(name, receiverOf(`CRONLEASE_RECEIVERS.${name}`, name, value, guard));
+  }
+  const pings = new Map<string, URL>();
+  for (const [name, value] of Object.entries(
+    objectIn(env, 'CRONLEASE_PINGS', '{"nightly": "https://hc-ping.com/…"}'),
+  )) {
+    pings.set(name, addressOf(`CRONLEASE_PINGS.${name}`, value, guard));
+  }
+  return { receivers, pings, guard, publicAddress: publicAddress(env) };
+}
+
+/** `cronlease dev` alone sets the secret: there, receivers on this machine are for trying out. */
+function isLocal(env: Environment): boolean {
+  return (env['CRONLEASE_DEV_SECRET'] ?? '') !== '' && env['WEBSITE_SITE_NAME'] === undefined;
+}
+
+function objectIn(
+  env: Environment,
+  setting: 'CRONLEASE_RECEIVERS' | 'CRONLEASE_PINGS',
+  example: string,
+): Readonly<Record<string, unknown>> {
+  const text = env[setting];
+  if (text === undefined || text === '') return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The error of the parser repeats a part of the text, which may be secret.
+    throw new SettingError(setting, HIDDEN, `it is not JSON. Write an object such as ${example}`);
+  }
+  if (!isObject(value)) throw new SettingError(setting, HIDDEN, `it is no object. Write one such as ${example}`);
+  const wrong = Object.keys(value).find((name) => !NAME.test(name));
+  if (wrong !== undefined) {
+    throw new SettingError(setting, wrong, 'a name has 1 to 63 of the characters a-z, 0-9 and -');
+  }
+  return value;
+}
+
+function receiverOf(place: string, name: string, value: unknown, guard: Guard): Receiver {
+  const refuse = (member: string, remedy: string): never => {
+    throw new SettingError(`${place}${member}`, HIDDEN, remedy);
+  };
+  if (!isObject(value)) return refuse('', 'write an object such as {"format": "slack", "url": "https://…"}');
+  const { format: given, url, secret, routingKey, ...others } = value;
+  const [other] = Object.keys(others);
+  if (other !== undefined) refuse(`.${other}`, 'is no member: use format, url, secret and routingKey');
+  const format: Format = FORMATS.find((one) => one === given) ?? refuse('.format', `use one of ${FORMATS.join(', ')}`);
+  const secrets = (Array.isArray(secret) ? secret : secret === undefined ? [] : [secret]).map(
+    (one: unknown) =>
+      (typeof one === 'string' ? keyOf(one) : undefined) ??
+      refuse('.secret', 'write "whsec_" and the base64 of 24 to 64 random bytes, or a list of two during a rotation'),
+  );
+  if (format === 'cloudevents' && secrets.length === 0) {
+    refuse('.secret', 'is missing: without it the receiver cannot know who sent a notice');
+  }
+  if (format === 'pagerduty' && !(typeof routingKey === 'string' && /^[A-Za-z0-9]{32}$/.test(routingKey))) {
+    refuse('.routingKey', 'write the integration key of 32 letters and digits');
+  }
+  const address = addressOf(`${place}.url`, url ?? (format === 'pagerduty' ? PAGERDUTY : undefined), guard);
+  return { name, format, address, secrets, routingKey: typeof routingKey === 'string' ? routingKey : undefined };
+}
+
+/** An address that may be called. Where its host leads is checked anew with each call. */
+function addressOf(place: string, value: unknown, guard: Guard): URL {
+  const address = typeof value === 'string' ? URL.parse(value) : null;
+  if (address === null) throw new SettingError(place, HIDDEN, 'write an address such as "https://hooks.slack.com/…"');
+  try {
+    checkAddress(address, guard);
+  } catch (error) {
+    if (error instanceof ForbiddenAddressError) throw new SettingError(place, HIDDEN, error.message);
+    throw error;
+  }
+  return address;
+}
+
+function allowedHosts(env: Environment): readonly AllowedHost[] {
+  const setting = 'CRONLEASE_NOTIFY_HOSTS';
+  const entries = (env[setting] ?? '').split(',').map((entry) => entry.trim().toLowerCase());
+  return entries
+    .filter((entry) => entry !== '')
+    .map((entry) => {
+      const [pattern = '', ...networks] = entry.split('=');
+      // A pattern such as `*.com` would allow nearly everything.
+      const isHost = /^(\*\.[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.:-]+)$/.test(pattern);
+      if (!isHost) {
+        throw new SettingError(setting, entry, 'write host names such as hooks.slack.com, or *.logic.azure.com');
+      }
+      if (networksOf(networks) === undefined) {
+        throw new SettingError(setting, entry, 'write a network after "=", such as alerts.corp.example=10.0.0.0/8');
+      }
+      return { pattern, networks };
+    });
+}
+
+function publicAddress(env: Environment): URL | undefined {
+  const text = env['CRONLEASE_PUBLIC_URL'];
+  if (text === undefined || text === '') return undefined;
+  const address = URL.parse(text);
+  if (address !== null && (address.protocol === 'https:' || address.protocol === 'http:')) return address;
+  throw new SettingError(
+    'CRONLEASE_PUBLIC_URL',
+    text,
+    'write the address of the dashboard, such as https://APP.azurewebsites.net/api/manage/',
+  );
+}

@@ -1,0 +1,88 @@
+import { format } from 'node:util';
+import type { Coordinator, Report, Speaker } from '../coordinator/coordinator';
+import type { CoordinatorEvent } from '../core/event';
+import { formatEvent } from '../core/event';
+import { isoOf } from '../core/iso';
+import type { LogLevel } from '../core/log-entry';
+import type { Feed } from '../telemetry/feed';
+import type { Environment } from './app-settings';
+import { SettingError } from './settings';
+
+/** The events that are logged as warnings. */
+const TROUBLED = new Set([
+  'failed',
+  'timedOut',
+  'stalled',
+  'overdue',
+  'clockSkew',
+  'unhealthy',
+  'warning',
+  'noticeLost',
+]);
+
+interface Reporting {
+  readonly coordinator: Coordinator;
+  /** Undefined: nothing is exported. */
+  readonly feed: Feed | undefined;
+  /** Whether the lines of handlers are JSON. */
+  readonly isJson: boolean;
+}
+
+/** Receives lines by their level: an invocation of the Functions host, `console`, or another logger. */
+export type LevelLog = Readonly<Record<LogLevel, (...message: unknown[]) => void>>;
+
+/** A call of the host. */
+export interface HostCall extends LevelLog {
+  /** Undefined where calls have no ids. */
+  readonly invocationId?: string | undefined;
+  readonly traceContext?: { readonly traceParent?: string | undefined } | undefined;
+}
+
+/** Writes events and logs of a call to its log. */
+export function reportTo(call: HostCall, { coordinator, feed, isJson }: Reporting): Report {
+  const { deployment, serviceTime } = coordinator;
+  const levels: LevelLog = {
+    debug: call.debug.bind(call),
+    info: call.info.bind(call),
+    warn: call.warn.bind(call),
+    error: call.error.bind(call),
+  };
+  const event = (one: CoordinatorEvent): void => {
+    feed?.event(one);
+    const traceId = one.runId === undefined ? undefined : feed?.traceId(one.runId);
+    const told = traceId === undefined ? one : { ...one, traceId };
+    levels[TROUBLED.has(one.event) ? 'warn' : 'info'](formatEvent(told, deployment));
+  };
+  for (const reason of feed?.problems() ?? []) event({ event: 'warning', at: serviceTime.now(), reason });
+  const line = (level: LogLevel, speaker: Speaker, message: readonly unknown[]): void => {
+    levels[level](formatLine({ level, at: serviceTime.now(), deployment }, speaker, format(...message)));
+  };
+  return {
+    event,
+    log: (level, ...message) => {
+      levels[level](...message);
+    },
+    ...(isJson ? { line } : {}),
+    ...(feed === undefined || call.invocationId === undefined
+      ? {}
+      : { invocation: { id: call.invocationId, traceparent: call.traceContext?.traceParent } }),
+  };
+}
+
+/** A line of a handler as one JSON object. */
+function formatLine(
+  { level, at, deployment }: { readonly level: LogLevel; readonly at: number; readonly deployment: string },
+  { job, runId, attempt, item, traceparent }: Speaker,
+  message: string,
+): string {
+  const traceId = traceparent?.split('-')[1];
+  return JSON.stringify({ level, at: isoOf(at), deployment, job, runId, attempt, item, traceId, message });
+}
+
+/** Whether the lines of handlers are JSON. Throws {@link SettingError}. */
+export function isJsonLog(env: Environment): boolean {
+  const name = 'CRONLEASE_LOG_FORMAT';
+  const text = env[name] || 'text';
+  if (text !== 'text' && text !== 'json') throw new SettingError(name, text, 'use "text" or "json"');
+  return text === 'json';
+}

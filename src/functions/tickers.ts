@@ -1,0 +1,43 @@
+import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
+import { onePokeAtOnce } from '../coordinator/tick/poke';
+import { createTicker } from '../coordinator/tick/tick';
+import type { Ticker } from '../coordinator/tick/tick';
+import type { Poked } from '../core/poked';
+import { allSettledOrThrow } from './all-settled';
+
+type ReportOf = (coordinator: Coordinator) => Report;
+
+/** The ticks of all storage accounts. The timer fires once for them all. */
+export interface Tickers {
+  /** Each account's tick keeps to its time by itself, so that an outage of one holds up none of the others. */
+  tick(hub: Hub, nextFire: Parameters<Ticker['tick']>[1], reportOf: ReportOf): Promise<void>;
+  /** Rejects with `StoreError` if an account did not answer, after the others have been served. */
+  poke(hub: Hub, reportOf: ReportOf): Promise<Poked | undefined>;
+}
+
+export function createTickers(coordinators: readonly Coordinator[]): Tickers {
+  const each = coordinators.map((coordinator) => {
+    const ticker = createTicker(coordinator);
+    return { coordinator, ticker, poke: onePokeAtOnce(coordinator, ticker) };
+  });
+  return {
+    async tick(hub, nextFire, reportOf) {
+      await allSettledOrThrow(each.map(({ coordinator, ticker }) => ticker.tick(hub, nextFire, reportOf(coordinator))));
+    },
+    async poke(hub, reportOf) {
+      const pokes = await allSettledOrThrow(each.map(({ coordinator, poke }) => poke(hub, reportOf(coordinator))));
+      return pokes.reduce(together);
+    },
+  };
+}
+
+function together(one: Poked | undefined, other: Poked | undefined): Poked | undefined {
+  if (one === undefined || other === undefined) return undefined;
+  return {
+    at: Math.min(one.at, other.at),
+    due: one.due + other.due,
+    handedOver: one.handedOver + other.handedOver,
+    hubProven: one.hubProven && other.hubProven,
+    cordoned: one.cordoned || other.cordoned,
+  };
+}

@@ -1,0 +1,111 @@
+import type { EpochMs } from '../core/brand';
+import { parseCron } from '../core/schedule/cron';
+import { changesIn } from '../core/schedule/clock-changes';
+import type { CronFields } from '../core/schedule/wall';
+import { nextWall } from '../core/schedule/wall';
+import type { Segment } from '../core/schedule/zone';
+import type { JobInFile } from '../config/schema';
+import type { CronValues } from './cron-text';
+import { cronText, followsElapsedTime } from './cron-text';
+
+/**
+ * What a source does when the clocks of a zone change.
+ *
+ * - `eachTime`: due whenever the clock shows a matching time: never if it is skipped, twice if it is repeated.
+ * - `afterGap`: right after a gap, and in the first pass of a repeated time.
+ * - `secondPass`: never if it is skipped, and in the second pass of a repeated time, however often it is due.
+ * - `shifted`: later by the length of a gap, and in the second pass of a repeated time.
+ */
+export type ClockRule = 'eachTime' | 'afterGap' | 'secondPass' | 'shifted';
+
+export interface Timing {
+  readonly values: CronValues;
+  /** The expression in its source. */
+  readonly written: string;
+  readonly timeZone: string;
+  readonly rule: ClockRule;
+}
+
+/** A schedule of ours with the due times of a source. */
+export interface Scheduled extends Pick<JobInFile, 'schedule' | 'timeZone' | 'dst'> {
+  /** The first day on which the source has other due times, and the difference. */
+  readonly differs?: string;
+}
+
+const YEARS_MS = 5 * 365.25 * 86_400_000;
+/** A schedule of each second has more times in a gap; they all are alike. */
+const MOST_WALLS = 2_000;
+
+/** @param now the changes of clocks of the following 5 years count */
+export function scheduled({ values, written, timeZone, rule }: Timing, now: EpochMs): Scheduled {
+  const zone = timeZone === 'UTC' ? {} : { timeZone };
+  const changes = changesIn(timeZone, now, now + YEARS_MS);
+  const asWritten = cronText(values, written, 'asWritten');
+  if (changes.length === 0) return { schedule: asWritten, ...zone };
+  if (rule === 'eachTime') {
+    const dst = followsElapsedTime(asWritten) ? {} : { dst: { gap: 'skip', overlap: 'both' } as const };
+    return { schedule: asWritten, ...zone, ...dst };
+  }
+  const schedule = cronText(values, written, 'list');
+  if (rule === 'secondPass') return { schedule, ...zone, dst: { gap: 'skip', overlap: 'second' } };
+  const gaps = gapsOf(parseCron(schedule).fields, changes);
+  if (rule === 'afterGap') {
+    const twice = gaps.find((gap) => gap.walls.length > 1);
+    return { schedule, ...zone, ...differing(timeZone, twice, 'afterGap') };
+  }
+  const keepsAll = gaps.every(
+    (gap) => gap.passesOver === undefined && gap.walls.every((wall) => gap.isDue(wall + gap.length)),
+  );
+  const skips = keepsAll && gaps.length > 0;
+  const odd = keepsAll ? undefined : gaps.find((gap) => gap.walls.some((wall) => wall !== gap.start));
+  return {
+    ...{ schedule, ...zone, dst: { ...(skips && { gap: 'skip' }), overlap: 'second' } },
+    ...differing(timeZone, odd, 'shifted'),
+  };
+}
+
+/** A gap with wall times of a schedule in it. */
+interface Gap {
+  /** The first wall time that the clocks skip, in seconds; `length` is that of the gap. */
+  readonly start: number;
+  readonly length: number;
+  readonly walls: readonly number[];
+  /** The first wall time after the gap that is due before the first one of the gap, moved by its length. */
+  readonly passesOver: number | undefined;
+  isDue(wall: number): boolean;
+}
+
+function gapsOf(fields: CronFields, changes: readonly Segment[]): readonly Gap[] {
+  return changes.flatMap(({ start: instant, before, offset }) => {
+    const [start, length] = [instant + before, offset - before];
+    const walls: number[] = [];
+    const next = (from: number): number | undefined => nextWall(fields, from, start + length);
+    for (let wall = next(start); wall !== undefined && walls.length < MOST_WALLS; wall = next(wall + 1))
+      walls.push(wall);
+    const isDue = (wall: number): boolean => nextWall(fields, wall, wall + 1) !== undefined;
+    const [first] = walls;
+    if (first === undefined) return [];
+    // A timer that waits for a skipped time sees none of the times before its moved one.
+    const passesOver = nextWall(fields, start + length, first + length);
+    return [{ start, length, walls, passesOver, isDue }];
+  });
+}
+
+function differing(
+  timeZone: string,
+  gap: Gap | undefined,
+  rule: 'afterGap' | 'shifted',
+): { readonly differs?: string } {
+  if (gap === undefined) return {};
+  const times = gap.walls.slice(0, 3).map(timeOf).join(', ') + (gap.walls.length > 3 ? ', …' : '');
+  const source =
+    rule === 'afterGap' ? `${gap.walls.length} times right after them` : `later by the ${gap.length / 60} minutes`;
+  const day = new Date(gap.start * 1000).toISOString().slice(0, 10);
+  return {
+    differs: `on ${day} the clocks of ${timeZone} skip ${times}: the source runs it ${source}, the job once, at ${timeOf(gap.start + gap.length)}`,
+  };
+}
+
+function timeOf(wall: number): string {
+  return new Date(wall * 1000).toISOString().slice(11, wall % 60 === 0 ? 16 : 19);
+}

@@ -1,0 +1,55 @@
+/** Words before the program itself that do not name it. */
+const WRAPPERS = new Set([
+  'cd',
+  'env',
+  'nice',
+  'ionice',
+  'nohup',
+  'time',
+  'timeout',
+  'flock',
+  'sudo',
+  'chronic',
+  'exec',
+  'test',
+]);
+/** Programs that run the file after them. */
+const INTERPRETERS =
+  /^(sh|bash|dash|zsh|ksh|python[\d.]*|perl|ruby|php[\d.]*|node|deno|bun|npx|java|dotnet|Rscript|pwsh)$/;
+
+/**
+ * A command of a crontab: the shell gets the text up to the first `%`, its standard input is the rest, with a line
+ * break for each further `%`. `\%` stands for the character.
+ */
+export function commandOf(text: string): { readonly shown: string; readonly input: string | undefined } {
+  const [first = '', ...rest] = text.split(/(?<!\\)%/).map((part) => part.replaceAll('\\%', '%'));
+  return { shown: first.trim(), input: rest.length === 0 ? undefined : rest.join('\n') };
+}
+
+/** A name for what a command does: the file of its script or program, without the ending. */
+export function nameOfCommand(command: string): string {
+  const parts = command.split(/&&|\|\||[;|]/);
+  for (const part of parts) {
+    const words = part.trim().split(/\s+/);
+    const file = programOf(words);
+    if (file !== undefined) return file.replace(/^.*\//, '').replace(/\.[a-z]{1,4}$/i, '');
+  }
+  return 'job';
+}
+
+/** The word that names what runs; undefined if the part only prepares it, such as `cd /srv`. */
+function programOf(words: readonly string[]): string | undefined {
+  let rest = words.filter((word) => !/^\w+=/.test(word) && !/^[\d&]*[<>]/.test(word));
+  const [first = ''] = rest;
+  const base = first.replace(/^.*\//, '');
+  if (base === 'cd' || base === 'test' || base === '[' || base === '') return undefined;
+  if (WRAPPERS.has(base)) {
+    // Options, numbers and lock files stand before the program.
+    rest = rest.slice(1).filter((word) => !word.startsWith('-'));
+    const at = rest.findIndex((word) => !/^\d+[smhd]?$/.test(word) && !/\.lock$|^\/(var|run|tmp)\//.test(word));
+    return at < 0 ? base : programOf(rest.slice(at));
+  }
+  if (!INTERPRETERS.test(base)) return first;
+  const script = rest.slice(1).find((word) => !word.startsWith('-') && /^[\w./@~-]+$/.test(word));
+  return script ?? first;
+}

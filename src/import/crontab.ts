@@ -1,0 +1,208 @@
+import type { EpochMs } from '../core/brand';
+import { ScheduleError } from '../core/schedule/schedule-error';
+import { zoneOf } from '../core/schedule/zone';
+import type { ClockRule } from './clock-policy';
+import { scheduled } from './clock-policy';
+import { readCrontabFields } from './crontab-fields';
+import { commandOf, nameOfCommand } from './crontab-command';
+import type { Finds, Found } from './draft';
+import { findsIn } from './draft';
+import { MACROS } from './macros';
+
+export interface CrontabOptions {
+  readonly now: EpochMs;
+  /** The zone of the machine that ran the crontab. */
+  readonly timeZone: string;
+  /** Whether each entry names a user before its command, as in /etc/crontab. */
+  readonly userColumn: boolean;
+}
+
+const ENVIRONMENT = /^(?<quote>["']?)(?<name>\w+)\k<quote>\s*=\s*(?<value>.*)$/;
+/** A comment that is an entry switched off describes nothing. */
+const ENTRY_IN_COMMENT = /^(@\w+\s|[-*\d][\d*,/-]*(\s+[\w*,/-]+){4}\s+\S)/;
+/** The last line of the comment with which Debian's crontabs begin. */
+const FIELD_NAMES = /\bdom\b.*\bdow\b/i;
+
+/** The state that passes from line to line. */
+interface Reading {
+  readonly finds: Finds;
+  readonly options: CrontabOptions;
+  /** Of `CRON_TZ`: it holds for the entries after it. */
+  cronZone: string | undefined;
+  /** Undefined: `CRON_TZ` names no zone that is known, so nothing after it can be imported. */
+  unknownZone: string | undefined;
+  comments: string[];
+}
+
+/** Reads a crontab by the rules of Vixie cron and of cronie, its continuation. */
+export function readCrontab(file: string, text: string, options: CrontabOptions): Found {
+  const finds = findsIn(file);
+  const reading: Reading = { finds, options, cronZone: undefined, unknownZone: undefined, comments: [] };
+  for (const [index, raw] of text.split(/\r?\n/).entries()) readLine(reading, raw.trim(), index + 1);
+  return finds;
+}
+
+function readLine(reading: Reading, line: string, number: number): void {
+  if (line.startsWith('#')) {
+    const comment = line.replace(/^#+\s*/, '').trim();
+    if (FIELD_NAMES.test(comment)) reading.comments = [];
+    else if (comment !== '' && !ENTRY_IN_COMMENT.test(comment)) reading.comments.push(comment);
+    return;
+  }
+  const { comments } = reading;
+  reading.comments = [];
+  if (line === '') return;
+  const environment = ENVIRONMENT.exec(line)?.groups;
+  if (environment !== undefined) {
+    readEnvironment(reading, line, number, { name: environment['name'] ?? '', value: environment['value'] ?? '' });
+  } else readEntry(reading, line, number, comments.join(' '));
+}
+
+function readEnvironment(
+  reading: Reading,
+  line: string,
+  number: number,
+  { name, value }: { readonly name: string; readonly value: string },
+): void {
+  const { finds } = reading;
+  if (name === 'CRON_TZ') {
+    const zone = value.replace(/^(["'])(.*)\1$/, '$2').trim();
+    reading.cronZone = zone === '' ? undefined : zone;
+    reading.unknownZone = isZone(reading.cronZone) ? undefined : zone;
+    return;
+  }
+  const { why, remedy } = ABOUT_ENVIRONMENT.get(name) ?? {
+    why: 'it sets an environment variable of the commands',
+    remedy: 'Set an app setting of this name if a handler reads it.',
+  };
+  finds.note(number, line, why, remedy);
+}
+
+function isZone(name: string | undefined): boolean {
+  try {
+    zoneOf(name ?? 'UTC');
+    return true;
+  } catch (error) {
+    if (error instanceof ScheduleError) return false;
+    throw error;
+  }
+}
+
+const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly remedy: string }> = new Map([
+  [
+    'MAILTO',
+    {
+      why: 'the output of a job is not mailed: its log is kept in the ledger',
+      remedy: 'Set "alertAfter" for jobs that somebody must hear of.',
+    },
+  ],
+  ['SHELL', { why: 'a handler is a function, and no shell runs it', remedy: 'Nothing is to be done.' }],
+  [
+    'TZ',
+    {
+      why: 'cron passes it to the commands, and it moves no schedule',
+      remedy: 'Handlers that print local times need the zone in their input.',
+    },
+  ],
+  [
+    'RANDOM_DELAY',
+    {
+      why: 'each run started at a random time of this span',
+      remedy: 'Set "spread" for a fixed offset of each job, or leave it.',
+    },
+  ],
+]);
+
+function readEntry(reading: Reading, line: string, number: number, comment: string): void {
+  const { finds, options } = reading;
+  const entry = split(line, options.userColumn);
+  if (entry === undefined) {
+    const wanted = options.userColumn ? 'five fields, a user and a command' : 'five fields and a command';
+    finds.leaveOut(number, line, `it is no entry: it needs ${wanted}`, 'Correct it, or remove it.');
+    return;
+  }
+  const { when, user, command } = entry;
+  const cron = when.startsWith('@') ? MACROS.get(when) : when;
+  if (when === '@reboot') {
+    const why = 'a start of the app is no due time: apps start when they scale, and when they are deployed';
+    finds.leaveOut(number, line, why, 'Do this work where the app starts, or run it with "cronlease run".');
+    return;
+  }
+  if (cron === undefined) {
+    finds.leaveOut(number, line, `${when} is unknown`, `Write five fields, or ${[...MACROS.keys()].join(', ')}.`);
+    return;
+  }
+  if (reading.unknownZone !== undefined) {
+    const why = `CRON_TZ is ${JSON.stringify(reading.unknownZone)}, which is no IANA time zone`;
+    finds.leaveOut(number, line, why, 'Write its IANA name, such as "Europe/Lisbon".');
+    return;
+  }
+  try {
+    addEntry(reading, { number, line, when, cron, command, comment });
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    finds.leaveOut(number, line, `${when} ${error.message}`, sentence(error.remedy));
+    return;
+  }
+  if (user !== undefined && user !== 'root') {
+    finds.note(number, line, `it ran as ${user}`, 'Give the identity of the function app the rights that it needs.');
+  }
+}
+
+interface Entry {
+  readonly number: number;
+  readonly line: string;
+  /** As written: five fields, or a word such as `@daily`. */
+  readonly when: string;
+  readonly cron: string;
+  readonly command: string;
+  readonly comment: string;
+}
+
+function addEntry(reading: Reading, { number, line, when, cron, command, comment }: Entry): void {
+  const { finds, options, cronZone } = reading;
+  const { values, isWild } = readCrontabFields(cron);
+  // With CRON_TZ, cronie compares each minute with a clock of that zone, and mends no gap.
+  const rule: ClockRule = cronZone !== undefined || isWild ? 'eachTime' : 'afterGap';
+  const timeZone = cronZone ?? options.timeZone;
+  const { differs, schedule, ...rest } = scheduled({ values, written: cron, timeZone, rule }, options.now);
+  const { shown, input } = commandOf(command);
+  finds.add(number, nameOfCommand(shown), {
+    schedule: shortOf(when, cron, schedule),
+    ...rest,
+    description: comment === '' ? shown : comment,
+  });
+  if (differs !== undefined)
+    finds.note(number, line, differs, 'Move the job out of the hour that the clocks skip, if this matters.');
+  if (input !== undefined) {
+    const why = 'the text after the first % was the standard input of the command';
+    finds.note(number, line, why, `Let the handler use it: ${JSON.stringify(input)}.`);
+  }
+}
+
+/** A word of the crontab that is one of ours too stays. */
+function shortOf(when: string, cron: string, schedule: string): string {
+  const isOurs = /^@(hourly|daily|weekly|monthly|yearly)$/.test(when);
+  return isOurs && schedule === cron ? when : schedule;
+}
+
+interface Split {
+  readonly when: string;
+  readonly user: string | undefined;
+  readonly command: string;
+}
+
+function split(line: string, userColumn: boolean): Split | undefined {
+  // A leading "-" keeps cronie from logging the start.
+  const text = line.replace(/^-(?=[\d*@])/, '');
+  const fields = text.startsWith('@') ? 1 : 5;
+  const pattern = new RegExp(String.raw`^((?:\S+\s+){${fields}})${userColumn ? String.raw`(\S+)\s+` : '()'}(\S.*)$`);
+  const [, when, user, command] = pattern.exec(text) ?? [];
+  if (when === undefined || command === undefined) return undefined;
+  const words = when.trim().replaceAll(/\s+/g, ' ');
+  return { when: fields === 1 ? words.toLowerCase() : words, user: userColumn ? user : undefined, command };
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}

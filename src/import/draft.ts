@@ -1,0 +1,69 @@
+import type { EpochMs } from '../core/brand';
+import type { JobInFile } from '../config/schema';
+
+/** A place in a file that is imported. Lines count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+}
+
+/** What every reader must know. */
+export interface SourceOptions {
+  readonly now: EpochMs;
+  /** The zone in which a source runs that names none. */
+  readonly timeZone: string;
+}
+
+/** Something of a source that the jobs file does not carry, or carries in another way. */
+export interface Note extends Place {
+  /** The words of the source that the note is about. */
+  readonly what: string;
+  readonly why: string;
+  readonly remedy: string;
+  /** Whether no job was made of it. */
+  readonly leftOut: boolean;
+}
+
+/** A job before it has its name. */
+export interface Draft extends Place {
+  /** The source's name for it, valid or not. */
+  readonly name: string;
+  readonly settings: JobInFile;
+}
+
+/** The content of one source. */
+export interface Found {
+  readonly drafts: readonly Draft[];
+  readonly notes: readonly Note[];
+}
+
+/** A source that is not what it should be: no part of it is imported. */
+export class ImportError extends Error {
+  readonly code = 'InvalidSource';
+  override readonly name = 'ImportError';
+
+  constructor({ file, line }: Place, message: string, options?: ErrorOptions) {
+    super(`${file}:${line}: ${message}`, options);
+  }
+}
+
+/** Collects what is found in one file. */
+export interface Finds extends Found {
+  add(line: number, name: string, settings: JobInFile): void;
+  /** Notes that something is carried in another way, or not at all, while its job is. */
+  note(line: number, what: string, why: string, remedy: string): void;
+  /** Notes that no job was made of something. */
+  leaveOut(line: number, what: string, why: string, remedy: string): void;
+}
+
+export function findsIn(file: string): Finds {
+  const drafts: Draft[] = [];
+  const notes: Note[] = [];
+  return {
+    drafts,
+    notes,
+    add: (line, name, settings) => drafts.push({ file, line, name, settings }),
+    note: (line, what, why, remedy) => notes.push({ file, line, what, why, remedy, leftOut: false }),
+    leaveOut: (line, what, why, remedy) => notes.push({ file, line, what, why, remedy, leftOut: true }),
+  };
+}

@@ -1,0 +1,80 @@
+import type { Millis } from '../core/brand';
+import { ConfigError } from '../config/config-error';
+import { loadJobs } from '../config/load';
+import type { JobInFile } from '../config/schema';
+import type { Draft, Found, Note } from './draft';
+import { withNames } from './names';
+
+/** A jobs file of imported jobs. */
+export interface JobsDocument {
+  readonly $schema: string;
+  readonly revision: number;
+  readonly jobs: Readonly<Record<string, JobInFile>>;
+}
+
+/** A job of the document, and its origin. */
+export type NamedDraft = Draft & { readonly job: string };
+
+export interface Imported {
+  readonly document: JobsDocument;
+  readonly jobs: readonly NamedDraft[];
+  readonly notes: readonly Note[];
+}
+
+export interface DocumentOptions {
+  readonly revision: number;
+  /** The time limit of the app's functions, into which each `timeout` must fit. */
+  readonly functionTimeoutMs: Millis;
+}
+
+const SCHEMA = './node_modules/cronlease/schema/jobs.schema.json';
+
+/** Makes one jobs file of all that was found. Every check of a jobs file accepts it: a job that one refuses is left out. */
+export function jobsDocument(found: readonly Found[], { revision, functionTimeoutMs }: DocumentOptions): Imported {
+  let jobs = withNames(found.flatMap(({ drafts }) => drafts));
+  const notes = found.flatMap((one) => one.notes);
+  for (;;) {
+    const entries = jobs.map(({ job, settings }) => [job, settings] as const);
+    const document = { $schema: SCHEMA, revision, jobs: Object.fromEntries(entries) };
+    const refused = errorsIn(document, functionTimeoutMs);
+    if (refused.size === 0) return { document, jobs, notes };
+    jobs = jobs.flatMap((draft) => {
+      const error = refused.get(draft.job);
+      if (error === undefined) return [draft];
+      const { name, file, line, settings } = draft;
+      const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
+      if (error.setting === 'timeout') {
+        const why = `it is left out, since it ${error.message}`;
+        notes.push({ file, line, what: `${name}: timeout ${settings.timeout ?? ''}`, why, remedy, leftOut: false });
+        const { timeout: _, ...rest } = settings;
+        return [{ ...draft, settings: rest }];
+      }
+      const why = `its ${error.setting} ${error.message}`;
+      notes.push({ file, line, what: `${name}: ${settings.schedule}`, why, remedy, leftOut: true });
+      return [];
+    });
+  }
+}
+
+interface Refusal {
+  readonly setting: string;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+/** By job: the first error of a check. */
+function errorsIn(document: JobsDocument, functionTimeoutMs: Millis): ReadonlyMap<string, Refusal> {
+  try {
+    loadJobs(document, { functionTimeoutMs });
+    return new Map();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const refused = new Map<string, Refusal>();
+    for (const { path, message, remedy } of error.errors) {
+      const [, job = '', setting = 'settings'] = path.split('.');
+      if (!(job in document.jobs)) throw error;
+      if (!refused.has(job)) refused.set(job, { setting, message, remedy });
+    }
+    return refused;
+  }
+}

@@ -1,0 +1,145 @@
+import type { EpochMs } from '../core/brand';
+import { isoOf } from '../core/iso';
+import { parseMoment } from '../core/schedule/moment';
+import { ScheduleError } from '../core/schedule/schedule-error';
+import { instantOfWall, zoneOf } from '../core/schedule/zone';
+import type { JobInFile } from '../config/schema';
+import type { Finds, SourceOptions } from './draft';
+import { ImportError } from './draft';
+import type { Element } from './xml-tree';
+import { childrenOf, readXml, textOf } from './xml-tree';
+
+/** A trigger of any file of Quartz. */
+export interface QuartzTrigger {
+  readonly line: number;
+  readonly name: string;
+  readonly expression: string;
+  readonly timeZone?: string | undefined;
+  readonly settings?: Omit<JobInFile, 'schedule'>;
+}
+
+/** Reads `job-scheduling-data`, the jobs file of Quartz's XML plug-in. Throws ImportError. */
+export function readQuartzXml(
+  finds: Finds,
+  file: string,
+  text: string,
+  options: SourceOptions,
+): readonly QuartzTrigger[] {
+  const root = readXml(file, text);
+  const schedules = childrenOf(root, 'job-scheduling-data', 'schedule');
+  if (schedules.length === 0) {
+    const message = 'this is no jobs file of Quartz: it has no <schedule> in <job-scheduling-data>';
+    throw new ImportError({ file, line: root.children[0]?.line ?? 1 }, message);
+  }
+  const jobs = schedules.flatMap((schedule) => childrenOf(schedule, 'job'));
+  const triggers = schedules.flatMap((schedule) => childrenOf(schedule, 'trigger')).flatMap(({ children }) => children);
+  for (const job of jobs) {
+    const name = textOf(job, 'name') ?? '';
+    if (triggers.some((trigger) => textOf(trigger, 'job-name') === name)) continue;
+    finds.leaveOut(
+      job.line,
+      `job ${name}`,
+      'it has no trigger in this file',
+      'Write a job with the schedule "@manual".',
+    );
+  }
+  return triggers.flatMap((trigger) => readTrigger(finds, trigger, jobs, options) ?? []);
+}
+
+function readTrigger(
+  finds: Finds,
+  trigger: Element,
+  jobs: readonly Element[],
+  options: SourceOptions,
+): QuartzTrigger | undefined {
+  const { line } = trigger;
+  const jobName = textOf(trigger, 'job-name') ?? '';
+  const what = `trigger ${textOf(trigger, 'name') ?? ''} of job ${jobName}`;
+  if (trigger.name !== 'cron') {
+    const why = `it is a ${trigger.name} trigger, which counts from the start of the scheduler`;
+    finds.leaveOut(line, what, why, 'Write "@every 90s", which counts from 1970, or a cron expression.');
+    return undefined;
+  }
+  const calendar = textOf(trigger, 'calendar-name');
+  if (calendar !== undefined) {
+    const why = `its calendar ${calendar} excludes times, and its dates are not in this file`;
+    finds.leaveOut(line, what, why, 'Write the dates into "calendars", and name them in "except" of the job.');
+    return undefined;
+  }
+  const job = jobs.find((one) => textOf(one, 'name') === jobName);
+  const timeZone = textOf(trigger, 'time-zone') ?? options.timeZone;
+  const expression = textOf(trigger, 'cron-expression') ?? '';
+  try {
+    const settings = settingsOf(finds, trigger, job, options);
+    return { line, name: jobName, expression, timeZone, settings };
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    finds.leaveOut(line, what, `a time of it ${error.message}`, 'Write it as 2026-12-31T23:00:00Z.');
+    return undefined;
+  }
+}
+
+function settingsOf(
+  finds: Finds,
+  trigger: Element,
+  job: Element | undefined,
+  options: SourceOptions,
+): Omit<JobInFile, 'schedule'> {
+  const input = Object.fromEntries(
+    [job, trigger].flatMap((element) =>
+      element === undefined
+        ? []
+        : childrenOf(element, 'job-data-map', 'entry').map((entry) => [
+            textOf(entry, 'key') ?? '',
+            textOf(entry, 'value') ?? '',
+          ]),
+    ),
+  );
+  const description =
+    textOf(trigger, 'description') ?? (job && (textOf(job, 'description') ?? textOf(job, 'job-class')));
+  return {
+    ...(description !== undefined && { description }),
+    ...(Object.keys(input).length > 0 && { input }),
+    ...misfireOf(trigger),
+    ...priorityOf(finds, trigger),
+    ...windowOf(trigger, options),
+  };
+}
+
+function misfireOf(trigger: Element): Pick<JobInFile, 'catchUp'> {
+  switch (textOf(trigger, 'misfire-instruction')) {
+    case 'MISFIRE_INSTRUCTION_DO_NOTHING':
+      return { catchUp: 'none' };
+    case 'MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY':
+      return { catchUp: 'all' };
+    default:
+      return {};
+  }
+}
+
+const PRIORITIES = 9;
+
+function priorityOf(finds: Finds, trigger: Element): Pick<JobInFile, 'priority'> {
+  const text = textOf(trigger, 'priority');
+  if (text === undefined) return {};
+  const priority = Number(text);
+  if (Number.isInteger(priority) && priority >= 0 && priority <= PRIORITIES) return { priority };
+  const why = `"priority" is 0 to ${PRIORITIES}`;
+  finds.note(trigger.line, `priority ${text}`, why, 'Write a priority of that span, if the order matters.');
+  return {};
+}
+
+/** The period of a trigger, its end included as in Quartz. A start that is over leaves no trace. */
+function windowOf(trigger: Element, options: SourceOptions): Pick<JobInFile, 'between'> {
+  const [start, end] = ['start-time', 'end-time'].map((name) => instantOf(textOf(trigger, name), options.timeZone));
+  const from = start === undefined || start <= options.now ? {} : { from: isoOf(start) };
+  const to = end === undefined ? {} : { to: isoOf(end + 1000) };
+  const between = { ...from, ...to };
+  return Object.keys(between).length === 0 ? {} : { between };
+}
+
+function instantOf(text: string | undefined, timeZone: string): EpochMs | undefined {
+  if (text === undefined) return undefined;
+  const moment = parseMoment(text.replace(/\.0+(?=$|Z|[+-])/, ''));
+  return moment.kind === 'instant' ? moment.at : instantOfWall(zoneOf(timeZone), moment.wall) * 1000;
+}

@@ -1,0 +1,74 @@
+import { ScheduleError } from '../core/schedule/schedule-error';
+import { scheduled } from './clock-policy';
+import type { Finds, Found, SourceOptions } from './draft';
+import { findsIn } from './draft';
+import { readQuartz, windowOf } from './quartz-cron';
+import type { QuartzTrigger } from './quartz-xml';
+import { readQuartzXml } from './quartz-xml';
+
+/** Reads the triggers of a Quartz jobs file (XML), of properties, or of a list with one `NAME EXPRESSION` a line. */
+export function readQuartzFile(file: string, text: string, options: SourceOptions): Found {
+  const finds = findsIn(file);
+  const triggers = text.trimStart().startsWith('<')
+    ? readQuartzXml(finds, file, text, options)
+    : readLines(finds, text);
+  for (const trigger of triggers) addTrigger(finds, trigger, options);
+  return finds;
+}
+
+/** Adds the job of a trigger, or the reason against it. */
+function addTrigger(finds: Finds, trigger: QuartzTrigger, options: SourceOptions): void {
+  const { line, name, expression, timeZone = options.timeZone, settings = {} } = trigger;
+  const what = `${name} = ${expression}`;
+  try {
+    const { values, years, written } = readQuartz(expression);
+    const { differs, ...timing } = scheduled({ values, written, timeZone, rule: 'secondPass' }, options.now);
+    if (differs !== undefined) throw new Error(`an expression of Quartz differs: ${differs}`);
+    if (years !== undefined && settings.between !== undefined) {
+      throw new ScheduleError('has a year, and its trigger has a start or end time', 'write one of the two');
+    }
+    finds.add(line, name, { ...timing, ...settings, ...windowOf(years) });
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    finds.leaveOut(
+      line,
+      what,
+      `the expression ${error.message}`,
+      `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`,
+    );
+  }
+}
+
+/** Six or seven fields, of which the first is a second: nothing else in a properties file looks like that. */
+const EXPRESSION = /^[\d*/,-]+(\s+[\w*/,?#-]+){5,6}$/;
+
+function readLines(finds: Finds, text: string): readonly QuartzTrigger[] {
+  return logicalLines(text).flatMap(({ line, text: entry }) => {
+    const split = /^(?<name>[^\s=:]+)(?:\s*[=:]\s*|\s+)(?<value>.*)$/.exec(entry)?.groups;
+    const [name = '', value = ''] = [split?.['name'], split?.['value']?.trim().replace(/^(["'])(.*)\1$/, '$2')];
+    if (EXPRESSION.test(value)) return [{ line, name, expression: value }];
+    if (EXPRESSION.test(entry)) return [{ line, name: `job-${line}`, expression: entry }];
+    finds.leaveOut(line, entry, 'it holds no expression of Quartz', 'Nothing is to be done if it is another setting.');
+    return [];
+  });
+}
+
+/** The lines of a properties file: without comments, and joined where a backslash ends one. */
+function logicalLines(text: string): readonly { readonly line: number; readonly text: string }[] {
+  const found: { line: number; text: string }[] = [];
+  let open: { line: number; text: string } | undefined;
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const part = raw.trim();
+    if (open === undefined && (part === '' || /^[#!]/.test(part))) continue;
+    const line: { line: number; text: string } = open ?? { line: index + 1, text: '' };
+    const continues = /(?<!\\)(?:\\\\)*\\$/.test(part);
+    line.text += continues ? part.slice(0, -1) : part;
+    if (continues) open = line;
+    else {
+      found.push(line);
+      open = undefined;
+    }
+  }
+  if (open !== undefined) found.push(open);
+  return found;
+}

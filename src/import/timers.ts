@@ -1,0 +1,208 @@
+import path from 'node:path';
+import type { EpochMs, Millis } from '../core/brand';
+import { formatDuration } from '../core/duration';
+import { ScheduleError } from '../core/schedule/schedule-error';
+import { JsonError, parseJson } from '../config/json';
+import { isRecord } from '../config/readers';
+import type { JobInFile } from '../config/schema';
+import type { Finds, Found } from './draft';
+import { findsIn, ImportError } from './draft';
+import { ncrontab, timeSpan } from './ncrontab';
+import { FromSetting, timerCalls } from './timer-code';
+
+export interface TimerOptions {
+  readonly now: EpochMs;
+  /** `WEBSITE_TIME_ZONE` of the app, as an IANA name. */
+  readonly timeZone: string;
+  /** The app settings, by name; undefined: unknown. */
+  readonly settings: ReadonlyMap<string, string> | undefined;
+}
+
+/** Reads the timer triggers of a `function.json`, or of a source in JavaScript or TypeScript. */
+export function readTimers(file: string, text: string, options: TimerOptions): Found {
+  const finds = findsIn(file);
+  if (file.endsWith('.json')) readFunctionJson(finds, file, text, options);
+  else {
+    for (const { line, name, options: members } of timerCalls(file, text)) {
+      if (typeof name !== 'string') leaveOutComputed(finds, line, 'app.timer(…)', 'its name');
+      else if (members === undefined) leaveOutComputed(finds, line, name, 'an option of it');
+      else addTimer(finds, { line, name, members }, options);
+    }
+  }
+  return finds;
+}
+
+interface Timer {
+  readonly line: number;
+  readonly name: string;
+  readonly members: ReadonlyMap<string, unknown>;
+}
+
+function leaveOutComputed(finds: Finds, line: number, what: string, part: string): void {
+  const why = `${part} is computed, so only a run of the program shows it`;
+  finds.leaveOut(line, what, why, 'Write the job by hand.');
+}
+
+function readFunctionJson(finds: Finds, file: string, text: string, options: TimerOptions): void {
+  const value = jsonOf(file, text);
+  const bindings = isRecord(value) && Array.isArray(value['bindings']) ? value['bindings'].filter(isRecord) : undefined;
+  if (!isRecord(value) || bindings === undefined) {
+    throw new ImportError({ file, line: 1 }, 'this is no function.json: it has no "bindings"');
+  }
+  const trigger = bindings.find(({ type }) => typeof type === 'string' && type.toLowerCase() === 'timertrigger');
+  if (trigger === undefined) return;
+  const name = path.basename(path.dirname(path.resolve(file)));
+  const line = text.slice(0, text.search(/"timerTrigger"/i)).split('\n').length;
+  const { retry, disabled } = value;
+  const members = new Map(Object.entries({ ...trigger, ...(retry !== undefined && { retry }), disabled }));
+  const others = bindings.filter((binding) => binding !== trigger).map((binding) => String(binding['type']));
+  if (others.length > 0) noteBindings(finds, line, name, others.join(', '));
+  addTimer(finds, { line, name, members }, options);
+}
+
+function jsonOf(file: string, text: string): unknown {
+  try {
+    return parseJson(text.replace(/^\ufeff/, '')).value;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new ImportError({ file, line: error.line }, `this is not JSON: ${error.message}`, { cause: error });
+  }
+}
+
+function noteBindings(finds: Finds, line: number, name: string, what: string): void {
+  finds.note(line, `${name}: ${what}`, 'a job has no bindings', 'Call the SDK of that service in the handler.');
+}
+
+function addTimer(finds: Finds, timer: Timer, options: TimerOptions): void {
+  const { line, name, members } = timer;
+  const text = scheduleText(finds, timer, options);
+  if (text === undefined) return;
+  try {
+    const timing = timingOf(finds, timer, text, options);
+    const enabled = members.get('disabled') === true ? { enabled: false } : {};
+    const catchUp = members.get('useMonitor') === false ? { catchUp: 'none' as const } : {};
+    finds.add(line, name, { ...timing, ...catchUp, ...retryOf(finds, timer), ...enabled });
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
+    finds.leaveOut(line, `${name}: ${text}`, `the schedule ${error.message}`, remedy);
+    return;
+  }
+  if (members.get('runOnStartup') === true) {
+    const why = 'a start of the app is no due time: apps start when they scale, and when they are deployed';
+    finds.note(
+      line,
+      `${name}: runOnStartup`,
+      why,
+      'Run it once with "cronlease run" after a deployment, if it must run then.',
+    );
+  }
+  const bindings = [...members.keys()].filter((key) => /^(extraInputs|extraOutputs|return)$/.test(key));
+  if (bindings.length > 0) noteBindings(finds, line, name, bindings.join(', '));
+  if (typeof members.get('disabled') === 'string') {
+    const why = 'an app setting decides whether the function is disabled';
+    finds.note(line, `${name}: disabled`, why, 'Set "enabled", or use "cronlease pause".');
+  }
+}
+
+/** The schedule as text; undefined after a note that it is not known. */
+function scheduleText(finds: Finds, { line, name, members }: Timer, { settings }: TimerOptions): string | undefined {
+  const value = members.get('schedule');
+  const setting = settingOf(value);
+  if (setting === undefined) {
+    if (typeof value === 'string') return value;
+    if (value === undefined) finds.leaveOut(line, name, 'it has no schedule', 'Write the job by hand.');
+    else leaveOutComputed(finds, line, name, 'its schedule');
+    return undefined;
+  }
+  const given = settings?.get(setting.name);
+  const found = given ?? setting.fallback;
+  if (typeof found !== 'string') {
+    const why = `its schedule is the app setting ${setting.name}, which is not known here`;
+    finds.leaveOut(line, name, why, 'Name a file that has it: --settings local.settings.json.');
+    return undefined;
+  }
+  const origin = given === undefined ? 'the default in the code' : 'the value in the settings file';
+  const why = `a jobs file contains no app settings, so it has ${origin}: ${JSON.stringify(found)}`;
+  finds.note(line, `${name}: app setting ${setting.name}`, why, 'Compare it with the setting of the app on Azure.');
+  return found;
+}
+
+function settingOf(value: unknown): FromSetting | undefined {
+  if (value instanceof FromSetting) return value;
+  const name = typeof value === 'string' ? /^%([^%]+)%$/.exec(value)?.[1] : undefined;
+  return name === undefined ? undefined : new FromSetting(name, undefined);
+}
+
+function timingOf(
+  finds: Finds,
+  { line, name }: Timer,
+  text: string,
+  { now, timeZone }: TimerOptions,
+): Pick<JobInFile, 'schedule' | 'timeZone' | 'dst'> {
+  const period = timeSpan(text);
+  if (period !== undefined) {
+    if (period === 0) throw new ScheduleError('has a period of 0', 'write a period of 1 s or more');
+    const why = `the timer counts ${text} from the start of the app and from the end of a long run, the job from 1970`;
+    finds.note(line, `${name}: ${text}`, why, 'Check the first due times: cronlease next.');
+    return { schedule: `@every ${formatDuration(period)}` };
+  }
+  const { differs, ...timing } = ncrontab(text, timeZone, now);
+  if (differs !== undefined) {
+    finds.note(
+      line,
+      `${name}: ${text}`,
+      differs,
+      'Move the job out of the hour that the clocks skip, if this matters.',
+    );
+  }
+  return timing;
+}
+
+/** The retry policy of a function. */
+function retryOf(finds: Finds, { line, name, members }: Timer): Pick<JobInFile, 'retry'> {
+  const given = members.get('retry');
+  if (given === undefined) return {};
+  const policy = given instanceof Map ? given : new Map(isRecord(given) ? Object.entries(given) : []);
+  const [count, delay] = [policy.get('maxRetryCount'), durationOf(policy.get('delayInterval'))];
+  const [least, most] = [durationOf(policy.get('minimumInterval')), durationOf(policy.get('maximumInterval'))];
+  const attempts = typeof count === 'number' && count >= 0 ? count + 1 : undefined;
+  if (attempts !== undefined && policy.get('strategy') === 'fixedDelay' && delay !== undefined) {
+    const wait = formatDuration(delay);
+    return { retry: { attempts, backoff: wait, factor: 1, maxBackoff: wait, jitter: 'none' } };
+  }
+  if (
+    attempts !== undefined &&
+    policy.get('strategy') === 'exponentialBackoff' &&
+    least !== undefined &&
+    most !== undefined
+  ) {
+    const why = 'the host chooses its waits at random between the two intervals, the job doubles them';
+    finds.note(line, `${name}: retry`, why, 'Check "retry" of the job.');
+    return { retry: { attempts, backoff: formatDuration(least), maxBackoff: formatDuration(Math.max(least, most)) } };
+  }
+  const why = 'its retry policy has no form in a jobs file, so the job has the default: 3 attempts in all';
+  finds.note(line, `${name}: retry`, why, 'Set "retry" of the job.');
+  return {};
+}
+
+const UNIT_MS: ReadonlyMap<string, Millis> = new Map([
+  ['milliseconds', 1],
+  ['seconds', 1000],
+  ['minutes', 60_000],
+  ['hours', 3_600_000],
+]);
+
+/** A wait of a retry policy in whole seconds: a time span, milliseconds, or an object of units. */
+function durationOf(value: unknown): Millis | undefined {
+  if (typeof value === 'string') return timeSpan(value);
+  const ms = value instanceof Map ? sumOf(value) : value;
+  return typeof ms === 'number' && ms >= 0 && ms % 1000 === 0 ? ms : undefined;
+}
+
+function sumOf(units: ReadonlyMap<unknown, unknown>): number {
+  return [...units].reduce((sum, [unit, count]) => {
+    const ms = UNIT_MS.get(String(unit));
+    return ms === undefined || typeof count !== 'number' ? NaN : sum + ms * count;
+  }, 0);
+}

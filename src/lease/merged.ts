@@ -1,0 +1,151 @@
+import type { JobName } from '../core/brand';
+import type {
+  AuditStore,
+  CallOptions,
+  LeaseStore,
+  ListedAudit,
+  ListedJob,
+  ListedPresence,
+  Listing,
+  MissingAccount,
+  Presences,
+  Strays,
+} from './store';
+import { StoreError } from './store';
+
+const STRAYS_NAMED = 10;
+
+/** The answer of one of several accounts. */
+interface Answered<Answer> {
+  readonly store: LeaseStore;
+  readonly answer: Answer;
+}
+
+interface Answers<Answer> {
+  readonly answers: readonly Answered<Answer>[];
+  /** Empty, or the accounts that did not answer. */
+  readonly missing: { readonly missing?: readonly MissingAccount[] };
+}
+
+/** Asks all accounts. Rejects with the error of the first one if none answers. */
+export async function askAll<Answer>(
+  stores: readonly LeaseStore[],
+  ask: (store: LeaseStore) => Promise<Answer>,
+): Promise<Answers<Answer>> {
+  const missing: MissingAccount[] = [];
+  const errors: StoreError[] = [];
+  const asked = stores.map(async (store): Promise<readonly Answered<Answer>[]> => {
+    try {
+      return [{ store, answer: await ask(store) }];
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      errors.push(error);
+      missing.push({ location: store.location, reason: error.message });
+      return [];
+    }
+  });
+  const answers = (await Promise.all(asked)).flat();
+  if (answers.length === 0 && errors[0] !== undefined) throw errors[0];
+  return { answers, missing: missing.length === 0 ? {} : { missing } };
+}
+
+/**
+ * One listing of several accounts. A job is shown from its own account alone: after a change of the list, others still
+ * have the rows that have moved.
+ */
+export function mergedListing(
+  answers: readonly Answered<Listing>[],
+  isOwn: (job: JobName, listing: Answered<Listing>) => boolean,
+): Listing {
+  const jobs = new Map<JobName, ListedJob>();
+  for (const one of answers) {
+    for (const [name, job] of one.answer.jobs) if (isOwn(name, one)) jobs.set(name, job);
+  }
+  const fleet = answers.find(({ answer }) => answer.fleet !== undefined)?.answer.fleet;
+  return {
+    date: oldest(answers.map(({ answer }) => answer)),
+    jobs,
+    ...(fleet && { fleet }),
+    ...straysOf(answers.map(({ answer }) => answer)),
+  };
+}
+
+/** Of a deployment that reports in several accounts, the oldest report: it ticks as a whole only if it ticks in each. */
+export function mergedPresences(answers: readonly Answered<Presences>[]): Presences {
+  const presences = new Map<string, ListedPresence>();
+  for (const { answer } of answers) {
+    for (const [name, presence] of answer.presences) {
+      const other = presences.get(name);
+      if (other === undefined || tickedIn(presence) < tickedIn(other)) presences.set(name, presence);
+    }
+  }
+  const all = answers.map(({ answer }) => answer);
+  return { date: oldest(all), presences, ...straysOf(all) };
+}
+
+/** Times of this form are ordered as text. */
+function tickedIn({ metadata }: ListedPresence): string {
+  return metadata['ticked'] ?? '';
+}
+
+function oldest(answers: readonly { readonly date: number }[]): number {
+  return Math.min(...answers.map(({ date }) => date));
+}
+
+function straysOf(answers: readonly { readonly strays?: Strays }[]): { readonly strays?: Strays } {
+  const all = answers.flatMap(({ strays }) => strays ?? []);
+  if (all.length === 0) return {};
+  return {
+    strays: {
+      count: all.reduce((sum, { count }) => sum + count, 0),
+      names: all.flatMap(({ names }) => names).slice(0, STRAYS_NAMED),
+      harmful: all.flatMap(({ harmful }) => harmful).slice(0, STRAYS_NAMED),
+    },
+  };
+}
+
+/** How far the entries of one account have been shown. */
+interface Place {
+  /** The page from which the next entries come. Undefined: the first one; null: there are no more. */
+  readonly page?: string | null;
+  /** How many entries of that page have been shown. */
+  readonly shown: number;
+}
+
+/** One page of the entries of all accounts, in order of key. */
+export async function mergedAudits(
+  stores: readonly LeaseStore[],
+  { limit, continuation }: Parameters<AuditStore['listAudits']>[0],
+  options: CallOptions | undefined,
+): ReturnType<AuditStore['listAudits']> {
+  const places = continuation === undefined ? stores.map(() => ({ shown: 0 })) : (JSON.parse(continuation) as Place[]);
+  const pages = await Promise.all(
+    stores.map(async (store, index) => {
+      const { page, shown }: Place = places[index] ?? { shown: 0 };
+      if (page === null) return { page, shown, entries: [], next: undefined };
+      const request = page === undefined ? { limit } : { limit, continuation: page };
+      const { audits, continuation: next } = await store.listAudits(request, options);
+      return { page, shown, entries: audits.slice(shown), next };
+    }),
+  );
+  // Beyond the end of a page that has a successor, nobody knows which account has the next entry.
+  const known = pages.flatMap(({ entries, next }) => (next === undefined ? [] : [entries.at(-1)?.key ?? '']));
+  const upTo = known.reduce((least, key) => (key < least ? key : least), '~');
+  const audits = pages
+    .flatMap(({ entries }) => entries)
+    .filter(({ key }) => key <= upTo)
+    .sort((one, other) => (one.key < other.key ? -1 : 1))
+    .slice(0, limit);
+  const last = audits.at(-1)?.key ?? '';
+  const after = pages.map(({ page, shown, entries, next }): Place => {
+    const taken = countUpTo(entries, last);
+    if (taken < entries.length) return { ...(page !== undefined && { page }), shown: shown + taken };
+    return { page: next ?? null, shown: 0 };
+  });
+  const isOver = after.every(({ page }) => page === null);
+  return { audits, continuation: isOver ? undefined : JSON.stringify(after) };
+}
+
+function countUpTo(entries: readonly ListedAudit[], last: string): number {
+  return entries.filter(({ key }) => key <= last).length;
+}

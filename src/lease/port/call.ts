@@ -1,0 +1,5 @@
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+export type Metadata = Readonly<Record<string, string>>;

@@ -1,0 +1,125 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { accessSync, constants, readdirSync } from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Exit } from './child';
+import { ClusterError } from './cluster-error';
+import type { Guard } from './guard';
+
+const START_MS = 30_000;
+const POLL_MS = 20;
+/** Where Debian puts the programs of PostgreSQL, the newest last. */
+const POSTGRES = '/usr/lib/postgresql';
+
+/** The path of an installed program; undefined: it is not installed. */
+export function findProgram(name: string): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', ...postgresFolders()];
+  return folders.map((folder) => path.join(folder, name)).find(isExecutable);
+}
+
+function postgresFolders(): string[] {
+  try {
+    const versions = readdirSync(POSTGRES).toSorted((a, b) => Number(b) - Number(a));
+    return versions.map((version) => path.join(POSTGRES, version, 'bin'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first line of what a program says of its version. */
+export function versionOf(program: string): string {
+  return execFileSync(program, ['--version'], { encoding: 'utf8' }).split('\n')[0] ?? '';
+}
+
+/** A port of loopback that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Whether something accepts connections there. */
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+export interface Server {
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  /** @param signal default: the one that ends it at once */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+interface ServerOptions {
+  /** Absolute; it exists. */
+  readonly folder: string;
+  /** Ends the server with this process, however that ends. Undefined: its owner sees to that. */
+  readonly guard?: Guard | undefined;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** It has started once it accepts connections there. */
+  readonly port: number;
+  /** The user that it runs as; undefined: this process's own. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** The signal that ends it at once. */
+  readonly end?: NodeJS.Signals;
+}
+
+/**
+ * Starts a server. Resolves once it accepts connections.
+ *
+ * @throws {@link ClusterError}
+ */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { program, args, port, user = {}, end = 'SIGKILL', folder, guard } = options;
+  // A terminal's Ctrl+C goes to its whole process group, and a server ends last.
+  const child = spawn(program, args, { ...user, cwd: folder, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-2_000)));
+  let ended: Exit | undefined;
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('error', (error) => (errors += error.message));
+    child.once('close', (code, signal) => resolve((ended = { code, signal })));
+  });
+  const pid = child.pid ?? 0;
+  guard?.watch({ pid, exited });
+  const deadline = performance.now() + START_MS;
+  while (!(await accepts(port))) {
+    if (ended !== undefined) throw new ClusterError(`${program} ended during its start.\n${errors}`);
+    if (performance.now() > deadline) {
+      child.kill('SIGKILL');
+      throw new ClusterError(
+        `${program} does not listen on port ${String(port)} after ${START_MS / 1000} s.\n${errors}`,
+      );
+    }
+    await pause(POLL_MS);
+  }
+  return {
+    pid,
+    exited,
+    async stop(signal = end) {
+      child.kill(signal);
+      await exited;
+    },
+  };
+}

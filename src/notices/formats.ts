@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { isoOf } from '../core/iso';
+import type { Notice } from '../core/notice';
+import { isEnding, troubleOf } from '../core/notice';
+import type { Format, Origin } from './receiver';
+import type { Words } from './words';
+import { wordsOf } from './words';
+
+/** A notice in the form that a receiver takes. */
+export interface Formatted {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export function format(as: Format, notice: Notice, origin: Origin, routingKey = ''): Formatted {
+  switch (as) {
+    case 'cloudevents':
+      return { contentType: 'application/cloudevents+json; charset=utf-8', body: cloudEvent(notice, origin) };
+    case 'slack':
+      return json(slackMessage(wordsOf(notice, origin)));
+    case 'teams':
+      return { contentType: 'application/json; charset=utf-8', body: teamsMessage(wordsOf(notice, origin)) };
+    case 'pagerduty':
+      return json(pagerDutyEvent(notice, origin, routingKey));
+  }
+}
+
+function json(value: object): Formatted {
+  return { contentType: 'application/json; charset=utf-8', body: JSON.stringify(value) };
+}
+
+/** The text up to `most` UTF-16 units, with a mark where it is cut. */
+export function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  // Half of a surrogate pair is not a character.
+  return `${text.slice(0, Math.max(0, most - 1)).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
+/** CloudEvents 1.0, structured mode. */
+export function cloudEvent(notice: Notice, origin: Origin): string {
+  const { id, change, job, at, ...details } = notice;
+  const { title, link } = wordsOf(notice, origin);
+  const { notices, since, ...rest } = details;
+  return JSON.stringify({
+    specversion: '1.0',
+    id,
+    source: origin.source,
+    type: `cronlease.${job === '' ? change : `job.${change}`}`,
+    ...(job === '' ? {} : { subject: job }),
+    time: isoOf(at),
+    datacontenttype: 'application/json',
+    data: {
+      title,
+      ...(job === '' ? {} : { job }),
+      change,
+      ...rest,
+      ...(since === undefined ? {} : { since: isoOf(since) }),
+      deployment: origin.deployment,
+      ...(origin.environment === undefined ? {} : { environment: origin.environment }),
+      ...(link === undefined ? {} : { link }),
+      ...(notices === undefined ? {} : { notices: notices.map((one) => ({ ...one, at: isoOf(one.at) })) }),
+    },
+  });
+}
+
+/** @see https://docs.slack.dev/reference/block-kit/blocks/section-block */
+const SLACK = { section: 3_000, blocks: 50, header: 150, fallback: 3_000 };
+
+/** Slack reads these as markup: `<!channel>` would call everybody. */
+export function slackText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** The escaped text of at most `most` characters: an escape is never cut in two. */
+function slackCut(text: string, most: number): string {
+  const escaped = slackText(text);
+  if (escaped.length <= most) return escaped;
+  const short = escaped.slice(0, most - 1).replace(/&[a-z]{0,3}$/, '');
+  return `${short.replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
+export function slackMessage({ title, facts, error, link }: Words): object {
+  const section = (text: string): object => ({ type: 'section', text: { type: 'mrkdwn', text } });
+  const lines = facts.map(([label, value]) => slackCut(`${label}: ${value}`, SLACK.section));
+  // The marks of a block of code, in an error, would end the block.
+  const fence = '```';
+  const quoted =
+    error === undefined ? [] : [`${fence}${slackCut(error.replaceAll('`', '´'), SLACK.section - 6)}${fence}`];
+  const more = link === undefined ? [] : [`<${slackText(link)}|Open the dashboard>`];
+  const texts = [...packed(lines, SLACK.section), ...quoted, ...more.filter((text) => text.length <= SLACK.section)];
+  return {
+    text: slackCut(title, SLACK.fallback),
+    blocks: [
+      { type: 'header', text: { type: 'plain_text', text: cut(title, SLACK.header), emoji: false } },
+      ...texts.slice(0, SLACK.blocks - 1).map(section),
+    ],
+  };
+}
+
+/** The lines in as few texts as they fit into. */
+function packed(lines: readonly string[], most: number): string[] {
+  const texts: string[] = [];
+  for (const line of lines) {
+    const last = texts.at(-1);
+    if (last !== undefined && last.length + 1 + line.length <= most) texts[texts.length - 1] = `${last}\n${line}`;
+    else texts.push(line);
+  }
+  return texts;
+}
+
+/** In bytes. @see https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors */
+export const TEAMS_BYTES = 28_672;
+
+/** An adaptive card in the message that a workflow takes. It gets shorter until it fits. */
+export function teamsMessage(words: Words): string {
+  for (let error = 6_000, facts = 100; ; error = Math.floor(error / 2), facts = Math.ceil(facts / 2)) {
+    const body = JSON.stringify(teamsCard(words, { error, facts }));
+    if (Buffer.byteLength(body) <= TEAMS_BYTES || (error === 0 && facts === 1)) return body;
+  }
+}
+
+/** Text from handlers and files is in runs of text, which have no markdown: a text block would make links of it. */
+function teamsCard(
+  { title, facts, error = '', link }: Words,
+  most: { readonly error: number; readonly facts: number },
+): object {
+  const plain = (text: string, style: object = {}): object => ({
+    type: 'RichTextBlock',
+    inlines: [{ type: 'TextRun', text, ...style }],
+  });
+  const left = facts.length - most.facts;
+  const lines = facts.slice(0, most.facts).map(([label, value]) => plain(`${label}: ${cut(value, 500)}`));
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    // Later versions are not shown by every client.
+    version: '1.4',
+    msteams: { width: 'Full' },
+    body: [
+      plain(cut(title, 500), { weight: 'Bolder', size: 'Medium' }),
+      ...lines,
+      ...(left > 0 ? [plain(`and ${String(left)} more`)] : []),
+      ...(error !== '' && most.error > 0 ? [plain(cut(error, most.error), { fontType: 'Monospace' })] : []),
+    ],
+    ...(link === undefined || link.length > 2_000
+      ? {}
+      : { actions: [{ type: 'Action.OpenUrl', title: 'Open the dashboard', url: link }] }),
+  };
+  return {
+    type: 'message',
+    attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }],
+  };
+}
+
+/** @see https://developer.pagerduty.com/docs/send-alert-event */
+const PAGERDUTY = { summary: 1_024, dedupKey: 255, details: 4_000 };
+
+export function pagerDutyEvent(notice: Notice, origin: Origin, routingKey: string): object {
+  const { title, facts, error, link } = wordsOf(notice, origin);
+  const { job, at } = notice;
+  return {
+    routing_key: routingKey,
+    event_action: isEnding(notice.change) ? 'resolve' : 'trigger',
+    dedup_key: dedupKey(notice, origin),
+    payload: {
+      summary: cut(title, PAGERDUTY.summary),
+      source: cut(origin.source, PAGERDUTY.dedupKey),
+      severity: severityOf(notice),
+      timestamp: isoOf(at),
+      ...(job === '' ? {} : { component: job }),
+      custom_details: {
+        ...Object.fromEntries(facts.map(([label, value]) => [label, cut(value, 500)])),
+        ...(error === undefined ? {} : { error: cut(error, PAGERDUTY.details) }),
+      },
+    },
+    ...(link === undefined ? {} : { links: [{ href: link, text: 'Open the dashboard' }] }),
+  };
+}
+
+/** The same for all notices of one trouble of one job, so that its end resolves the incident of its beginning. */
+export function dedupKey(notice: Notice, { source }: Origin): string {
+  const key = `cronlease ${source} ${notice.job} ${troubleOf(notice) ?? notice.change}`;
+  if (key.length <= PAGERDUTY.dedupKey) return key;
+  return `cronlease ${createHash('sha256').update(key).digest('hex')}`;
+}
+
+function severityOf(notice: Notice): 'critical' | 'error' | 'warning' | 'info' {
+  if (isEnding(notice.change) || notice.change === 'test') return 'info';
+  switch (troubleOf(notice)) {
+    case 'failure':
+      return notice.change === 'paused' ? 'critical' : 'error';
+    case 'overdue':
+      return 'warning';
+    default:
+      return 'error';
+  }
+}

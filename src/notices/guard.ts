@@ -1,0 +1,144 @@
+import { BlockList, isIP } from 'node:net';
+
+/** A host that notices and pings may be sent to. */
+export interface AllowedHost {
+  /** A host name, or `*.` and a domain, whose hosts are allowed. In lower case. */
+  readonly pattern: string;
+  /** The networks in which it may lie besides the public internet, as `10.1.0.0/16`. */
+  readonly networks: readonly string[];
+}
+
+export interface Guard {
+  readonly hosts: readonly AllowedHost[];
+  /** Whether this machine itself may be called, and without TLS: under `cronlease dev`. */
+  readonly isLocal: boolean;
+}
+
+/** An address that must not be called. The message has the host, never the rest of the address. */
+export class ForbiddenAddressError extends Error {
+  readonly code = 'ForbiddenAddress';
+  override readonly name = 'ForbiddenAddressError';
+}
+
+/** Networks that are no part of the public internet. Nobody outside may make an app call them. */
+const PRIVATE: readonly (readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6'])[] = [
+  ['0.0.0.0', 8, 'ipv4'],
+  ['10.0.0.0', 8, 'ipv4'],
+  ['100.64.0.0', 10, 'ipv4'],
+  ['172.16.0.0', 12, 'ipv4'],
+  ['192.0.0.0', 24, 'ipv4'],
+  ['192.0.2.0', 24, 'ipv4'],
+  ['192.88.99.0', 24, 'ipv4'],
+  ['192.168.0.0', 16, 'ipv4'],
+  ['198.18.0.0', 15, 'ipv4'],
+  ['198.51.100.0', 24, 'ipv4'],
+  ['203.0.113.0', 24, 'ipv4'],
+  ['224.0.0.0', 3, 'ipv4'],
+  ['::', 128, 'ipv6'],
+  // They hold an IPv4 address, which a gateway may call.
+  ['64:ff9b::', 96, 'ipv6'],
+  ['64:ff9b:1::', 48, 'ipv6'],
+  ['2001::', 23, 'ipv6'],
+  ['2002::', 16, 'ipv6'],
+  ['2001:db8::', 32, 'ipv6'],
+  ['100::', 64, 'ipv6'],
+  ['fc00::', 7, 'ipv6'],
+  ['fec0::', 10, 'ipv6'],
+  ['ff00::', 8, 'ipv6'],
+];
+/** Never to be called, whatever the settings allow: metadata services give tokens of the app's identity. */
+const NEVER: typeof PRIVATE = [
+  ['169.254.0.0', 16, 'ipv4'],
+  // Azure's own services for a machine.
+  ['168.63.129.16', 32, 'ipv4'],
+  ['fe80::', 10, 'ipv6'],
+  ['fd00:ec2::254', 128, 'ipv6'],
+];
+const LOOPBACK: typeof PRIVATE = [
+  ['127.0.0.0', 8, 'ipv4'],
+  ['::1', 128, 'ipv6'],
+];
+
+const isPrivate = listOf(PRIVATE);
+const isNever = listOf(NEVER);
+const isLoopback = listOf(LOOPBACK);
+
+function listOf(networks: typeof PRIVATE): BlockList {
+  const list = new BlockList();
+  for (const network of networks) list.addSubnet(...network);
+  return list;
+}
+
+/** The networks as a list to check; undefined: one of them is none. */
+export function networksOf(networks: readonly string[]): BlockList | undefined {
+  const list = new BlockList();
+  for (const text of networks) {
+    const [address = '', prefix = ''] = text.split('/');
+    const family = isIP(address);
+    const bits = Number(prefix);
+    if (family === 0 || !/^\d{1,3}$/.test(prefix) || bits > (family === 4 ? 32 : 128)) return undefined;
+    list.addSubnet(address, bits, family === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
+/**
+ * Checks an address before its host is looked up.
+ *
+ * @returns the entry of the allow list that it fits
+ * @throws ForbiddenAddressError
+ */
+export function checkAddress(address: URL, { hosts, isLocal }: Guard): AllowedHost {
+  const host = hostOf(address);
+  const allowed = hosts.find(({ pattern }) =>
+    pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern,
+  );
+  if (allowed === undefined) {
+    throw new ForbiddenAddressError(`host "${host}" is not in CRONLEASE_NOTIFY_HOSTS: add it, if notices may go there`);
+  }
+  const isPlain = address.protocol === 'http:' && isLocal && isThisMachine(host);
+  if (address.protocol !== 'https:' && !isPlain) {
+    throw new ForbiddenAddressError(`host "${host}" is to be called without TLS: use https`);
+  }
+  if (address.username !== '' || address.password !== '') {
+    throw new ForbiddenAddressError(`the address at host "${host}" has a user name: leave it out`);
+  }
+  return allowed;
+}
+
+function isThisMachine(host: string): boolean {
+  return host === 'localhost' || (isIP(host) !== 0 && isLoopback.check(host, familyOf(host)));
+}
+
+/** The host without the brackets of an IPv6 address. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '').toLowerCase();
+}
+
+/**
+ * Checks the address that a host's name has. The connection must then go to this very address, since a second look-up
+ * may give another one.
+ *
+ * @throws ForbiddenAddressError
+ */
+export function checkResolved(host: string, ip: string, allowed: AllowedHost, { isLocal }: Guard): void {
+  const family = familyOf(ip);
+  const refuse = (what: string): never => {
+    throw new ForbiddenAddressError(`host "${host}" has the address ${ip}, ${what}`);
+  };
+  if (isNever.check(ip, family)) refuse('which no notice may go to');
+  if (isLoopback.check(ip, family)) {
+    if (!isLocal) refuse('which is this machine');
+    return;
+  }
+  if (!isPrivate.check(ip, family)) return;
+  if (networksOf(allowed.networks)?.check(ip, family) !== true) {
+    refuse(
+      `which is private: allow it as "${allowed.pattern}=NETWORK" in CRONLEASE_NOTIFY_HOSTS, such as "=10.0.0.0/8"`,
+    );
+  }
+}
+
+function familyOf(ip: string): 'ipv4' | 'ipv6' {
+  return isIP(ip) === 6 ? 'ipv6' : 'ipv4';
+}

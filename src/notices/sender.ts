@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import type { EpochMs } from '../core/brand';
+import type { Clock } from '../core/clock';
+import { sleep } from '../core/clock';
+import type { Delivery, ReceiverState, TryEnd } from '../core/delivery';
+import { afterTry, dueReceivers, encodeDelivery, newDelivery, SEND_WITHIN_MS, withState } from '../core/delivery';
+import type { Outlet, OwnNotice } from '../coordinator/outlet';
+import type { Report } from '../coordinator/report';
+import { asciiJson } from '../core/metadata';
+import type { Notice } from '../core/notice';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
+import type { NoticeStore } from '../lease/store';
+import { StoreError } from '../lease/store';
+import type { Lane, LaneEnd } from './lane';
+import { createLane, DIGEST_SIZE } from './lane';
+import { POST_LIMIT_MS } from './post';
+import type { Origin, Receiver } from './receiver';
+import type { Call } from './try';
+import { tryOnce } from './try';
+
+export interface SenderOptions {
+  readonly store: NoticeStore;
+  readonly clock: Clock;
+  /** The service's time. */
+  readonly now: () => EpochMs;
+  /** A name of this process. */
+  readonly instance: string;
+  readonly receivers: ReadonlyMap<string, Receiver>;
+  readonly origin: Origin;
+  readonly call: Call;
+}
+
+/** Sends notices, and keeps the state of their delivery in storage. */
+export type Sender = Omit<Outlet, 'ping'>;
+
+/** A try that comes this soon is made by the same process. Later ones are found by a sweep. */
+const SOON_MS = 10_000;
+
+export function createSender(options: SenderOptions): Sender {
+  const { clock, now, instance, receivers } = options;
+  const lanes = new Map<string, Lane>();
+  let off = new Set<string>();
+  let lastReport: Report | undefined;
+
+  return {
+    instance,
+    receivers: new Set(receivers.keys()),
+    sawOff(ids) {
+      off = new Set(ids);
+    },
+    async send(own, report) {
+      lastReport = report;
+      try {
+        await deliver(own, report);
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        // It stays as it was: another sweep takes it over, and it is sent once more under the same id.
+        report.log('warn', `notice ${own.notice.id}: the state of its delivery could not be stored:`, error);
+      }
+    },
+  };
+
+  async function deliver({ notice, delivery, etag }: OwnNotice, report: Report): Promise<void> {
+    let state = delivery;
+    for (;;) {
+      const due = dueReceivers(state, now()).filter(({ name }) => receivers.has(name));
+      const ends = await Promise.all(due.map(async (one) => ({ one, end: await endFor(one, notice, report) })));
+      for (const { one, end } of ends) state = withState(state, tellEnd(one, end, notice, report), now());
+      const soon = nextTry(state);
+      if (soon === undefined || soon > now() + SOON_MS || soon + POST_LIMIT_MS > state.until) break;
+      await sleep(clock, soon - now());
+    }
+    const metadata = encodeDelivery({ ...state, until: now() });
+    await within(clock, CALL_LIMIT_MS, (signal) => options.store.writeNotice(notice.id, metadata, etag, { signal }));
+  }
+
+  function nextTry({ to }: Delivery): EpochMs | undefined {
+    const open = to.filter(({ name, end }) => end === undefined && receivers.has(name));
+    return open.length === 0 ? undefined : Math.min(...open.map(({ next }) => next));
+  }
+
+  async function endFor({ name }: ReceiverState, notice: Notice, report: Report): Promise<LaneEnd | 'off'> {
+    const receiver = receivers.get(name);
+    if (receiver === undefined) throw new Error(`receiver "${name}" is not in the settings`);
+    if (off.has(offId(receiver))) return 'off';
+    if (notice.change === 'digest') return tryNow(receiver, notice);
+    return laneOf(receiver, report).add(notice);
+  }
+
+  function laneOf(receiver: Receiver, report: Report): Lane {
+    const known = lanes.get(receiver.name);
+    if (known !== undefined) return known;
+    const lane = createLane(clock, receiver.format, {
+      one: (notice) => tryNow(receiver, notice),
+      digest: (notices) => digest(receiver, notices, lastReport ?? report),
+    });
+    lanes.set(receiver.name, lane);
+    return lane;
+  }
+
+  function tryNow(receiver: Receiver, notice: Notice): Promise<TryEnd> {
+    return tryOnce(options.call, receiver, notice, { origin: options.origin, now: now() });
+  }
+
+  /** Stores the digest first, so that a later try sends the same one, and then sends it. */
+  async function digest(receiver: Receiver, notices: readonly Notice[], report: Report): Promise<LaneEnd> {
+    const notice = digestOf(receiver.name, notices);
+    const delivery = newDelivery(notice, [receiver.name], instance, now() + SEND_WITHIN_MS);
+    const stored = { body: asciiJson(notice), metadata: encodeDelivery(delivery) };
+    try {
+      const answer = await within(clock, CALL_LIMIT_MS, (signal) =>
+        options.store.createNotice(notice.id, stored, { signal }),
+      );
+      if (answer.kind === 'created') await deliver({ notice, delivery, etag: answer.etag }, report);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      return { kind: 'failed', why: error.message, isThrottled: false, retryAfterMs: undefined };
+    }
+    return { kind: 'digest' };
+  }
+
+  /** The receiver's next state, with the events that tell of it. */
+  function tellEnd(state: ReceiverState, end: LaneEnd | 'off', { id, job }: Notice, report: Report): ReceiverState {
+    const event = (name: 'noticeSent' | 'noticeLost', reason: string): void => {
+      report.event({ event: name, at: now(), ...(job === '' ? {} : { job }), reason });
+    };
+    const { name } = state;
+    if (end === 'off') return { ...state, end: 'off' };
+    if (end.kind === 'digest') return { ...state, end: 'digest' };
+    const next = afterTry(state, end, now());
+    if (end.kind === 'sent') event('noticeSent', `${id} to ${name}`);
+    if (end.kind === 'gone') {
+      event('noticeLost', `receiver "${name}" answered 410 and is switched off: set a new address, or test it`);
+      switchOff(name, report);
+    }
+    if (end.kind === 'failed') {
+      report.log('warn', `notice ${id}: receiver "${name}", try ${String(next.tries)}: ${end.why}`);
+      if (next.end === 'givenUp') event('noticeLost', `${id} did not reach "${name}": ${end.why}`);
+    }
+    return next;
+  }
+
+  /** All deployments see it with their next sweep. */
+  function switchOff(name: string, report: Report): void {
+    const receiver = receivers.get(name);
+    if (receiver === undefined) return;
+    const id = offId(receiver);
+    off.add(id);
+    const at = now();
+    const metadata = encodeDelivery({ ...newDelivery({ at }, [], instance, at), doneAt: at });
+    within(clock, CALL_LIMIT_MS, (signal) =>
+      options.store.createNotice(id, { body: '{}', metadata }, { signal }),
+    ).catch((error: unknown) => {
+      report.log('warn', `receiver "${name}" could not be switched off for other instances:`, error);
+    });
+  }
+}
+
+const OFF = '_off_';
+
+/** The blob that switches a receiver off at this address. Another address is another receiver. */
+export function offId({ name, address, routingKey = '' }: Receiver): string {
+  const digest = createHash('sha256').update(`${address.href} ${routingKey}`).digest('hex');
+  return `${OFF}${name}_${digest.slice(0, 16)}`;
+}
+
+/** A digest has no room for what the handlers threw. */
+function withoutError(notice: Notice): Notice {
+  const { error, ...others } = notice;
+  return error === undefined ? notice : others;
+}
+
+/** One notice in place of several. The same ones give the same id. */
+function digestOf(receiver: string, notices: readonly Notice[]): Notice {
+  const ids = notices.map(({ id }) => id).sort();
+  const digest = createHash('sha256')
+    .update(`${receiver} ${ids.join(' ')}`)
+    .digest('hex');
+  return {
+    id: `all_digest_${digest.slice(0, 32)}`,
+    change: 'digest',
+    job: '',
+    at: Math.max(...notices.map(({ at }) => at)),
+    notices: notices.slice(0, DIGEST_SIZE).map((notice) => withoutError(notice)),
+    of: notices.length,
+  };
+}

@@ -1,0 +1,202 @@
+import type { Backfill, BackfillOrder } from '../core/backfill';
+import { BACKFILL_AT_MOST, nextOf } from '../core/backfill';
+import type { EpochMs, JobName, Millis } from '../core/brand';
+import type { JobSpec } from '../core/job';
+import { invertedTime, parseRecordKey } from '../core/key';
+import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../lease/store';
+import { recordOver } from './find-record';
+import { inParallel } from './in-parallel';
+import { readState } from './job-state';
+import type { JobState } from './job-state';
+import { OperatorError } from './operator-error';
+
+/** What a person wants to back-fill. */
+export interface WantedBackfill {
+  /** Its oldest due time, or an instant before it. */
+  readonly from: EpochMs;
+  /** Its newest due time, or an instant after it. Undefined: the latest one that is decided. */
+  readonly to: EpochMs | undefined;
+  readonly order: BackfillOrder;
+  /** How many due times run at most: the first ones in the order. */
+  readonly limit: number | undefined;
+  readonly includeSucceeded: boolean;
+}
+
+/** One due time of a back-fill. */
+export interface PlannedDueTime {
+  readonly scheduledFor: EpochMs;
+  /** The outcome of its newest record; null: it has none. */
+  readonly outcome: string | null;
+  /** False: it has succeeded, so it is passed over. */
+  readonly runs: boolean;
+}
+
+/** What a back-fill would do: a dry run. */
+export interface BackfillPlan {
+  /** In the order of the runs. */
+  readonly dueTimes: readonly PlannedDueTime[];
+  readonly running: number;
+  readonly passedOver: number;
+}
+
+/** The due times of a back-fill in its order, with what the ledger has of them. Writes nothing. */
+export async function planBackfill(
+  store: LeaseStore,
+  spec: JobSpec,
+  wanted: WantedBackfill,
+  options?: CallOptions,
+): Promise<BackfillPlan> {
+  return planIn(store, spec, wanted, await readState(store, spec.name, options), options);
+}
+
+/**
+ * As {@link planBackfill}, with a state that was read before.
+ *
+ * @throws OperatorError `NoDueTimes`, `Unseen`, `OtherSchedule`, `FutureTime`, `EmptyRange`, `TooManyDueTimes`
+ */
+export async function planIn(
+  store: LeaseStore,
+  spec: JobSpec,
+  wanted: WantedBackfill,
+  state: JobState,
+  options: CallOptions | undefined,
+): Promise<BackfillPlan> {
+  const dueTimes = dueTimesOf(spec, wanted, state);
+  const outcomes = await outcomesOf(store, spec, dueTimes, options);
+  const planned: PlannedDueTime[] = [];
+  let running = 0;
+  for (const scheduledFor of dueTimes) {
+    if (wanted.limit !== undefined && running >= wanted.limit) break;
+    const outcome = outcomes.get(scheduledFor) ?? null;
+    const runs = wanted.includeSucceeded || outcome !== 'succeeded';
+    if (runs) running += 1;
+    planned.push({ scheduledFor, outcome, runs });
+  }
+  return { dueTimes: planned, running, passedOver: planned.length - running };
+}
+
+function dueTimesOf(spec: JobSpec, { from, to, order }: WantedBackfill, { row, now }: JobState): readonly EpochMs[] {
+  const { name } = spec;
+  const refuse = (code: OperatorError['code'], message: string): OperatorError => new OperatorError(code, message);
+  if (spec.kind !== 'timed') {
+    const kind = spec.kind === 'always' ? 'is a leader job (@always)' : 'runs on request only (@manual)';
+    throw refuse('NoDueTimes', `job "${name}" ${kind}: it has no due times to back-fill`);
+  }
+  if (row === undefined) throw refuse('Unseen', `no deployment has seen job "${name}" yet: wait until one has`);
+  if (row.scheduleHash !== spec.scheduleHash) {
+    throw refuse(
+      'OtherSchedule',
+      `job "${name}" follows another schedule than the one in this file: wait until the file is deployed, or use the newer one`,
+    );
+  }
+  const iso = (instant: EpochMs): string => new Date(instant).toISOString();
+  if (from > now || (to ?? now) > now) {
+    throw refuse('FutureTime', `a back-fill ends now at the latest (${iso(now)}): later due times run by themselves`);
+  }
+  // Due times after the cursor are undecided, and may still run by themselves.
+  const through = Math.min(to ?? now, row.cursor);
+  const found: EpochMs[] = [];
+  for (;;) {
+    const due = nextOf(spec, { from, through, order }, found.at(-1));
+    if (due === undefined) break;
+    found.push(due);
+    if (found.length > BACKFILL_AT_MOST) {
+      throw refuse(
+        'TooManyDueTimes',
+        `job "${name}" has more than ${String(BACKFILL_AT_MOST)} due times from ${iso(from)} to ${iso(through)}: choose a shorter span`,
+      );
+    }
+  }
+  if (found.length === 0) {
+    throw refuse('EmptyRange', `job "${name}" has no due time from ${iso(from)} to ${iso(to ?? now)} that is over`);
+  }
+  return found;
+}
+
+/** The outcome of each due time that has a record; `succeeded` if any of its records has it. */
+async function outcomesOf(
+  store: LeaseStore,
+  { name }: JobSpec,
+  dueTimes: readonly EpochMs[],
+  options: CallOptions | undefined,
+): Promise<ReadonlyMap<EpochMs, string>> {
+  const { from: oldest } = spanOf(dueTimes);
+  const records = await recordsBetween(store, name, spanOf(dueTimes), options);
+  const outcomes = new Map<EpochMs, string>();
+  const stretches: { readonly from: EpochMs; readonly through: EpochMs; readonly outcome: string }[] = [];
+  for (const { key, summary } of records) {
+    const { scheduledFor, request } = parseRecordKey(key) ?? {};
+    const outcome = summary['outcome'] ?? 'running';
+    if (scheduledFor === undefined || (request !== undefined && summary['trigger'] !== 'backfill')) continue;
+    const through = Date.parse(summary['through'] ?? '');
+    if (through > scheduledFor) stretches.push({ from: scheduledFor, through, outcome });
+    if (outcomes.get(scheduledFor) !== 'succeeded') outcomes.set(scheduledFor, outcome);
+  }
+  // A stretch of due times with one outcome has one record, which may begin before the span.
+  if (!outcomes.has(oldest)) {
+    const { found } = await recordOver(store, name, oldest, options);
+    const { through, outcome } = found?.record ?? {};
+    if (through !== undefined && outcome != null) {
+      stretches.push({ from: oldest, through: Date.parse(through), outcome });
+    }
+  }
+  for (const due of dueTimes) {
+    const stretch = outcomes.has(due)
+      ? undefined
+      : stretches.find(({ from, through }) => from <= due && due <= through);
+    if (stretch !== undefined) outcomes.set(due, stretch.outcome);
+  }
+  return outcomes;
+}
+
+/** The oldest and the newest due time. */
+export function spanOf(dueTimes: readonly EpochMs[]): Pick<Backfill, 'from' | 'through'> {
+  const ends = [dueTimes[0] ?? 0, dueTimes.at(-1) ?? 0];
+  return { from: Math.min(...ends), through: Math.max(...ends) };
+}
+
+const PAGE = 500;
+
+/** All records of a span. Listings select by prefix, so the span is covered by at most eleven of them. */
+export async function recordsBetween(
+  store: Pick<LedgerStore, 'listRecords'>,
+  job: JobName,
+  { from, through }: Pick<Backfill, 'from' | 'through'>,
+  options: CallOptions | undefined,
+): Promise<readonly ListedRecord[]> {
+  const found = await inParallel(prefixesOf(from, through), (prefix) => recordsUnder(store, job, prefix, options));
+  return found.flat().filter(({ key }) => {
+    const at = parseRecordKey(key)?.scheduledFor;
+    return at !== undefined && from <= at && at <= through;
+  });
+}
+
+/** The beginnings of the keys of a span: each covers a power of ten of milliseconds, at most the length of the span. */
+function prefixesOf(from: EpochMs, through: EpochMs): readonly string[] {
+  const length: Millis = through - from;
+  const digits = length === 0 ? 0 : Math.floor(Math.log10(length));
+  const [first, last] = [invertedTime(through), invertedTime(from)].map((key) => key.slice(0, key.length - digits));
+  const prefixes: string[] = [];
+  for (let at = Number(first); at <= Number(last); at += 1) {
+    prefixes.push(String(at).padStart(invertedTime(from).length - digits, '0'));
+  }
+  return prefixes;
+}
+
+/** All records whose keys begin so. */
+export async function recordsUnder(
+  store: Pick<LedgerStore, 'listRecords'>,
+  job: JobName,
+  prefix: string,
+  options: CallOptions | undefined,
+): Promise<readonly ListedRecord[]> {
+  const records: ListedRecord[] = [];
+  let continuation: string | undefined;
+  do {
+    const request = { prefix, limit: PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const page = await store.listRecords(job, request, options);
+    records.push(...page.records);
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return records;
+}

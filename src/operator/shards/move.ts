@@ -1,0 +1,134 @@
+import type { JobName } from '../../core/brand';
+import { decodeControl, pendingRequests } from '../../core/control';
+import { sameMetadata } from '../../core/metadata';
+import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/moved-row';
+import type { Row } from '../../core/row';
+import { encodeRow } from '../../core/row';
+import { readRecord } from '../../coordinator/ledger';
+import type { Metadata } from '../../lease/store';
+import { endRunOf } from '../forget';
+import type { JobState } from '../job-state';
+import { currentRun, stateIn } from '../job-state';
+import { OperatorError } from '../operator-error';
+import type { Desk } from '../take-lease';
+import { letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../take-lease';
+import type { History } from './history';
+import { copyHistory, copyRecord } from './history';
+
+/** One job on its way from an account to another. */
+export interface Move {
+  readonly job: JobName;
+  readonly from: Desk;
+  readonly to: Desk;
+  /** Whether to record a run that is not over as cancelled. */
+  readonly endRuns: boolean;
+  /** How much of the job's history moves with it. */
+  readonly history: History;
+}
+
+/**
+ * Moves a job: its newest records, its row with its token, its control. Repeated, it finishes what was interrupted. The
+ * row in the old account counts until it is marked as moved, under its lease, and the copy counts from then on. So a
+ * claim that is made meanwhile finds another ETag, or this command does.
+ *
+ * @throws OperatorError `LeaseHeld`, `RunGoesOn`, `Contended`, `TwoRows`
+ * @throws ForeignMetadataError if something else wrote the row or the control
+ */
+export async function moveJob(move: Move): Promise<void> {
+  const { job, from, to } = move;
+  const listing = await from.store.list({ job });
+  const seen = listing.jobs.get(job)?.row;
+  if (seen !== undefined && formOf(seen.metadata) === 'live') {
+    const state = stateIn(listing, job);
+    const goesOn = await unfinishedRun(from, job, state);
+    if (goesOn !== undefined && !move.endRuns) throw runGoesOn(job, goesOn);
+    const holding = await takeLease(from, job, seen);
+    const row =
+      goesOn === undefined || state.row === undefined ? state.row : await endRunOf(from, holding, state.row, state.now);
+    const metadata = goesOn === undefined || row === undefined ? seen.metadata : encodeRow(row);
+    await copyRecords(move, row);
+    await placeCopy(to, job, metadata);
+    await renewHeld(from, holding);
+    await writeMetadata(from, holding, movedRow(metadata, to.store.location));
+    await letGo(from, holding);
+  }
+  await makeLive(to, job);
+  await moveControl(move);
+}
+
+/** The run that is not over; undefined if the row can move. */
+async function unfinishedRun({ store }: Desk, job: JobName, state: JobState): Promise<string | undefined> {
+  const going = await currentRun(store, job, state);
+  if (going !== undefined) return going;
+  const { row, lease } = state;
+  // The writer of the last run's record may have died before it.
+  if (row?.run === undefined || row.phase !== 'idle' || lease !== 'expired') return undefined;
+  const found = await readRecord(store, job, row.run.key);
+  return found?.record.state === 'final' ? undefined : row.run.key;
+}
+
+function runGoesOn(job: JobName, run: string): OperatorError {
+  return new OperatorError(
+    'RunGoesOn',
+    `run ${run} of job "${job}" is not over. Deployments with the former list continue it: repeat this command later. If ` +
+      'there are none, --end-runs records it as cancelled',
+  );
+}
+
+/** Records of the past, and those that the row owes. */
+async function copyRecords({ job, from, to, history }: Move, row: Row | undefined): Promise<void> {
+  await copyHistory({ job, from, to }, history);
+  if (row === undefined) return;
+  // The last run may be older than the records that move.
+  if (row.run !== undefined) await copyRecord({ job, from, to }, row.run.key);
+  await writeStretches(to, { job }, row.owed);
+}
+
+async function placeCopy(to: Desk, job: JobName, metadata: Metadata): Promise<void> {
+  if ((await to.store.createRow(job, arrivingRow(metadata, undefined))) === 'created') return;
+  const there = await to.store.readRow(job);
+  if (there === undefined) throw new OperatorError('Contended', `the row of job "${job}" has vanished: try again`);
+  if (formOf(there.metadata) === 'live') throw twoRows(job, to.store.location);
+  const holding = await takeLease(to, job, there);
+  await writeMetadata(to, holding, arrivingRow(metadata, there.metadata));
+  await letGo(to, holding);
+}
+
+export function twoRows(job: JobName, location: string): OperatorError {
+  return new OperatorError(
+    'TwoRows',
+    `job "${job}" has a row in ${location} too, as if both accounts had run it by themselves. Decide which one counts, ` +
+      'and delete the other blob: the one with the higher token has been claimed more often',
+  );
+}
+
+/** A copy counts from now on: its original has been marked as moved. */
+export async function makeLive(to: Desk, job: JobName): Promise<void> {
+  const there = await to.store.readRow(job);
+  if (there === undefined || formOf(there.metadata) !== 'arriving') return;
+  const holding = await takeLease(to, job, there);
+  await writeMetadata(to, holding, arrivedRow(there.metadata));
+  await letGo(to, holding);
+}
+
+/** The inputs of requests that wait go first, then the control. */
+async function moveControl({ job, from, to }: Move): Promise<void> {
+  const { control } = await from.store.readControl(job);
+  if (control === undefined) return;
+  for (const { id, hasInput } of pendingRequests(decodeControl(control.metadata), 0)) {
+    const body = hasInput === true ? await from.store.readRequest(id) : undefined;
+    if (body !== undefined) await to.store.createRequest(id, body);
+  }
+  if ((await to.store.writeControl(job, control.metadata, undefined)) === 'refused') {
+    const { control: there } = await to.store.readControl(job);
+    if (there === undefined || !sameMetadata(there.metadata, control.metadata)) {
+      throw new OperatorError(
+        'TwoRows',
+        `job "${job}" has a control in ${to.store.location} too: resume the job and cancel its requests in one of them`,
+      );
+    }
+  }
+  if ((await from.store.removeControl(job, control.etag)) === 'refused') {
+    throw new OperatorError('Contended', `the control of job "${job}" was changed by others meanwhile: try again`);
+  }
+}

@@ -1,0 +1,91 @@
+import type { Hub } from '../coordinator/coordinator';
+import type { AttemptInput, AttemptResult, Lane } from '../coordinator/message';
+import type { EpochMs } from '../core/brand';
+import type { Clock } from '../core/clock';
+import { sleep } from '../core/clock';
+import { orchestrateItems, orchestrateRun } from '../functions/orchestrator';
+
+/**
+ * A task hub in the memory of this process. It keeps nothing: when the process ends, the rows of its runs remain, and a
+ * tick of any process continues them once their leases have expired, as after the loss of a task hub of Durable.
+ */
+export interface ProcessHub extends Hub {
+  /** Lets no orchestration take another step. Calls that run are left to themselves. */
+  close(): void;
+}
+
+interface ProcessHubOptions {
+  readonly clock: Clock;
+  /** Makes one attempt, or works on one item. */
+  readonly run: (input: AttemptInput) => Promise<AttemptResult>;
+  /** Told of an orchestration that an error ended. The row of its run then shows a holder that died. */
+  readonly onFailure: (id: string, error: unknown) => void;
+}
+
+interface Orchestration {
+  readonly createdAt: EpochMs;
+  status: 'pending' | 'completed' | 'failed';
+}
+
+type Steps = Generator<unknown, unknown, never>;
+
+export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): ProcessHub {
+  const orchestrations = new Map<string, Orchestration>();
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  /** The part of Durable's context that the orchestrators use, with promises for tasks. */
+  const contextOf = (input: unknown) => ({
+    df: {
+      getInput: () => input,
+      callActivity: (_name: string, attempt: AttemptInput) => run(attempt),
+      createTimer: (at: Date) => sleep(clock, at.getTime() - clock.now(), signal),
+      callSubOrchestrator: (_name: string, lane: Lane) => drive(orchestrateItems(contextOf(lane) as never)),
+      Task: { all: (tasks: readonly Promise<unknown>[]) => Promise.all(tasks) },
+    },
+  });
+
+  /** Never settles once the hub is closed. */
+  async function drive(steps: Steps): Promise<unknown> {
+    let step = steps.next();
+    while (step.done !== true) {
+      let taken: () => IteratorResult<unknown, unknown>;
+      try {
+        const result = (await step.value) as never;
+        taken = () => steps.next(result);
+      } catch (error) {
+        taken = () => steps.throw(error);
+      }
+      if (signal.aborted) await new Promise(() => undefined);
+      step = taken();
+    }
+    return step.value;
+  }
+
+  return {
+    async start(id, input) {
+      if (signal.aborted) throw new Error('the task hub of this process is closed');
+      if (orchestrations.has(id)) return;
+      const orchestration: Orchestration = { createdAt: clock.now(), status: 'pending' };
+      orchestrations.set(id, orchestration);
+      void drive(orchestrateRun(contextOf(input) as never) as Steps).then(
+        () => {
+          orchestration.status = 'completed';
+        },
+        (error: unknown) => {
+          orchestration.status = 'failed';
+          onFailure(id, error);
+        },
+      );
+    },
+    status: async (id) => orchestrations.get(id)?.status ?? 'unknown',
+    async purge({ from, to }) {
+      for (const [id, { createdAt, status }] of orchestrations) {
+        if (status !== 'pending' && createdAt >= from.getTime() && createdAt <= to.getTime()) orchestrations.delete(id);
+      }
+    },
+    close() {
+      closing.abort();
+    },
+  };
+}

@@ -1,0 +1,202 @@
+import type { Coordinator, Report } from '../coordinator/coordinator';
+import { runAttempt } from '../coordinator/attempt/attempt';
+import { drain } from '../coordinator/drain';
+import type { EpochMs, Millis } from '../core/brand';
+import { sleep } from '../core/clock';
+import { parseDuration } from '../core/duration';
+import { isObject } from '../core/metadata';
+import { allSettledOrThrow } from '../functions/all-settled';
+import type { Environment } from '../functions/app-settings';
+import type { CoordinatorOptions, Coordinators } from '../functions/coordinators';
+import { createCoordinators } from '../functions/coordinators';
+import type { HostFacts } from '../functions/host-facts';
+import type { LevelLog } from '../functions/report';
+import { isJsonLog, reportTo } from '../functions/report';
+import { maxConcurrentRuns, tickSchedule } from '../functions/settings';
+import { closeTelemetry, connectTelemetry, openTelemetry } from '../functions/telemetry';
+import { createTickers } from '../functions/tickers';
+import { systemClock } from '../system-clock';
+import type { Feed } from '../telemetry/feed';
+import type { ProcessHub } from './process-hub';
+import { createProcessHub } from './process-hub';
+
+/** `45s`, `10m` or `1h30m`, or a number of milliseconds. */
+export type Duration = string | number;
+
+/** Receives the lines of a runner: `console`, or the logger of the program. */
+export type RunnerLog = LevelLog;
+
+/** The options of {@link createRunner}. What they leave out comes from the environment variables of a function app. */
+export interface RunnerOptions extends CoordinatorOptions {
+  /** The storage that coordinates the jobs, in the forms of `CRONLEASE_STORAGE`. Default: that variable. */
+  readonly store?: string;
+  /** The coordination container. Default: `CRONLEASE_CONTAINER`, or else `cronlease`. */
+  readonly container?: string;
+  /**
+   * The name of this process among all deployments that share the jobs. No two may have the same one. Default:
+   * `CRONLEASE_DEPLOYMENT`, or else the host name.
+   */
+  readonly deployment?: string;
+  /** Default: `console`. */
+  readonly log?: RunnerLog;
+}
+
+/** The state of a runner. */
+export interface RunnerHealth {
+  /** Whether it can do its work. False once it stops. */
+  readonly healthy: boolean;
+  /** The reasons why it cannot, or not all of it. */
+  readonly troubles: readonly string[];
+}
+
+/** A coordinator of jobs in a process of one's own. */
+export interface Runner {
+  /** Begins to serve due times. Without effect if it has begun. */
+  start(): void;
+  /**
+   * Claims nothing more, waits for runs, aborts those that remain, and gives their jobs back, so that other processes
+   * continue them. A handler has 2 s to obey its signal. Resolves when the process may exit, and never rejects because
+   * storage does not answer: leases that are not given back expire.
+   *
+   * @param options.finishWithin how long runs may take to end by themselves before they are aborted. Default: 0
+   */
+  stop(options?: { readonly finishWithin?: Duration }): Promise<void>;
+  health(): RunnerHealth;
+}
+
+/** A use of a runner that it does not allow. */
+export class RunnerError extends Error {
+  readonly code = 'RunnerMisused';
+  override readonly name = 'RunnerError';
+}
+
+/**
+ * Makes any Node process a coordinator of the jobs, beside others and beside function apps: a container, a service on a
+ * virtual machine. It reads the file and the environment at once, and makes no call before `start`.
+ *
+ * @throws ConfigError (code `InvalidJobs`) with every error of the file
+ * @throws SettingError, StorageSettingsError if an option or a variable cannot be used
+ */
+export function createRunner(options: RunnerOptions): Runner {
+  const parts = partsOf(options);
+  const { all } = parts.coordinators;
+  const stopping = new AbortController();
+  let ticking: Promise<void> | undefined;
+  let stopped: Promise<void> | undefined;
+
+  async function shutDown(finishWithin: Millis): Promise<void> {
+    stopping.abort();
+    for (const coordinator of all) coordinator.stopping = true;
+    await untilOver(all, finishWithin);
+    await allSettledOrThrow(all.map(drain));
+    parts.hub.close();
+    await ticking;
+    if (parts.feed !== undefined) await closeTelemetry(parts.feed);
+  }
+
+  return {
+    start() {
+      if (stopped !== undefined) throw new RunnerError('This runner was stopped: create another one.');
+      ticking ??= keepTicking(parts, stopping.signal);
+    },
+    stop(how = {}) {
+      const finishWithin = finishWithinOf(how);
+      stopped ??= shutDown(finishWithin);
+      return stopped;
+    },
+    health: () => ({
+      healthy: ticking !== undefined && stopped === undefined && all.every(({ health }) => health.healthy),
+      troubles: all.flatMap(({ health }) => [...health.troubles.values()]),
+    }),
+  };
+}
+
+/** What a runner is made of. */
+interface Parts {
+  readonly env: Environment;
+  readonly log: RunnerLog;
+  readonly feed: Feed | undefined;
+  readonly coordinators: Coordinators;
+  readonly hub: ProcessHub;
+  readonly nextFire: (after: EpochMs) => EpochMs;
+  readonly reportOf: (coordinator: Coordinator) => Report;
+}
+
+function partsOf(options: RunnerOptions): Parts {
+  const env = environmentOf(options);
+  const { log = console } = options;
+  const isJson = isJsonLog(env);
+  const { nextFire } = tickSchedule(env);
+  const feed = openTelemetry(env);
+  const coordinators = createCoordinators(options, { env, host: ownHost(env), feed });
+  const reportOf = (coordinator: Coordinator): Report => reportTo(log, { coordinator, feed, isJson });
+  const hub = createProcessHub({
+    clock: systemClock,
+    run: (input) => {
+      const coordinator = coordinators.of(input.kind === 'probe' ? '' : input.job);
+      return runAttempt(coordinator, input, reportOf(coordinator));
+    },
+    onFailure: (id, error) => {
+      log.error(`orchestration ${id} failed:`, error);
+    },
+  });
+  return { env, log, feed, coordinators, hub, nextFire, reportOf };
+}
+
+/** Fires as a timer of the Functions host does: never twice at once, and again at the next fire after an error. */
+async function keepTicking(
+  { env, log, feed, coordinators, hub, nextFire, reportOf }: Parts,
+  stopped: AbortSignal,
+): Promise<void> {
+  if (feed !== undefined) await connectTelemetry(feed, coordinators, env);
+  const tickers = createTickers(coordinators.all);
+  while (!stopped.aborted) {
+    try {
+      await tickers.tick(hub, nextFire, reportOf);
+    } catch (error) {
+      log.error('a tick failed:', error);
+    }
+    const now = systemClock.now();
+    await sleep(systemClock, nextFire(now) - now, stopped);
+  }
+}
+
+/** A process of one's own has no limit that a host sets. */
+function ownHost(env: Environment): HostFacts {
+  return {
+    functionTimeoutMs: undefined,
+    attemptsAtOnce: undefined,
+    maxConcurrentRuns: maxConcurrentRuns(env),
+    hubAccount: undefined,
+    warnings: [],
+  };
+}
+
+function environmentOf({ store, container, deployment }: RunnerOptions): Environment {
+  return {
+    ...process.env,
+    ...(store !== undefined && { CRONLEASE_STORAGE: store }),
+    ...(container !== undefined && { CRONLEASE_CONTAINER: container }),
+    ...(deployment !== undefined && { CRONLEASE_DEPLOYMENT: deployment }),
+  };
+}
+
+/** Waits for the attempts that run now, at most for this long. */
+async function untilOver(all: readonly Coordinator[], atMostMs: Millis): Promise<void> {
+  const over = new AbortController();
+  const ends = all.flatMap(({ running }) => [...running].map(({ done }) => done));
+  const ended = Promise.allSettled(ends).then(() => {
+    over.abort();
+  });
+  await Promise.race([ended, sleep(systemClock, atMostMs, over.signal)]);
+}
+
+function finishWithinOf(how: unknown): Millis {
+  const value = isObject(how) ? how['finishWithin'] : undefined;
+  if (value === undefined) return 0;
+  const duration = typeof value === 'string' ? parseDuration(value) : value;
+  if (typeof duration !== 'number' || !(duration >= 0 && duration <= 24 * 3_600_000)) {
+    throw new RunnerError(`finishWithin is ${JSON.stringify(value)}: write a duration up to 24h, such as "25s".`);
+  }
+  return duration;
+}

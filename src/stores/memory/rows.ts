@@ -1,0 +1,105 @@
+import type { JobName } from '../../core/brand';
+import { FLEET } from '../../core/fleet';
+import { LAYOUT } from '../../core/layout';
+import type { JobRowStore, LeaseBreaking, ListedJob, ListedRow } from '../../lease/store';
+import { leaseSeconds, STORE_LIMITS } from '../limits';
+import { acquire, breakLease, isOf, listedLease, mayWrite, NO_LEASE, renew } from './lease';
+import { dateOf, heed, type Row, type State, store } from './state';
+
+export function rowsOf(state: State): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+  return { ...listing(state), ...leases(state) };
+}
+
+function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
+  const { clock, rows, controls } = state;
+  const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
+    etag,
+    ...listedLease(lease, clock.monotonic()),
+    metadata,
+  });
+  return {
+    async list(options) {
+      heed(options);
+      const all = options?.job === undefined;
+      const names = all ? new Set([...rows.keys(), ...controls.keys()]) : [options.job];
+      const fleet = all ? controls.get(FLEET) : undefined;
+      const layout = all ? controls.get(LAYOUT) : undefined;
+      const jobs = new Map<JobName, ListedJob>();
+      const date = dateOf(clock);
+      for (const job of names) {
+        const row = rows.get(job);
+        const control = controls.get(job);
+        if (job === FLEET || job === LAYOUT || (row === undefined && control === undefined)) continue;
+        jobs.set(job, { ...(row && { row: listedRow(row) }), ...(control && { control }), date });
+      }
+      return { date, jobs, ...(fleet && { fleet }), ...(layout && { layout }) };
+    },
+    async readRow(job, options) {
+      heed(options);
+      const row = rows.get(job);
+      return row && listedRow(row);
+    },
+  };
+}
+
+function leases(
+  state: State,
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare' | 'list' | 'readRow'> {
+  const { clock, rows } = state;
+  return {
+    async createRow(job, metadata, options) {
+      heed(options);
+      const stored = store(state, metadata);
+      if (rows.has(job)) return 'exists';
+      rows.set(job, { ...stored, lease: NO_LEASE });
+      return 'created';
+    },
+    async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
+      heed(options);
+      const duration = leaseSeconds(leaseMs) * 1000;
+      const row = rows.get(job);
+      if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };
+      const lease = acquire(row.lease, leaseId, duration, clock.monotonic());
+      if (lease === undefined) return { kind: 'lost' };
+      rows.set(job, { ...row, lease });
+      return { kind: 'acquired', date: dateOf(clock) };
+    },
+    async renew(job, leaseId, options) {
+      heed(options);
+      const row = rows.get(job);
+      const lease = row && renew(row.lease, leaseId, clock.monotonic());
+      if (row === undefined || lease === undefined) return 'lost';
+      rows.set(job, { ...row, lease });
+      return 'renewed';
+    },
+    async writeRow(job, metadata, { leaseId, ifMatch }, options) {
+      heed(options);
+      const stored = store(state, metadata);
+      const row = rows.get(job);
+      if (row === undefined || row.etag !== ifMatch || !mayWrite(row.lease, leaseId, clock.monotonic())) {
+        return { kind: 'refused' };
+      }
+      rows.set(job, { ...stored, lease: row.lease });
+      return { kind: 'written', etag: stored.etag, date: dateOf(clock) };
+    },
+    async release(job, leaseId, options) {
+      heed(options);
+      const row = rows.get(job);
+      if (row === undefined || !isOf(row.lease, leaseId)) return 'lost';
+      if (options?.ifMatch !== undefined && row.etag !== options.ifMatch) return 'lost';
+      rows.set(job, { ...row, lease: NO_LEASE });
+      return 'released';
+    },
+    async breakLease(job, ifMatch, options) {
+      heed(options);
+      const row = rows.get(job);
+      if (row === undefined || row.etag !== ifMatch || row.lease.kind === 'none') return { kind: 'lost' };
+      const now = clock.monotonic();
+      const lease = breakLease(row.lease, STORE_LIMITS.leaseMs.most, now);
+      rows.set(job, { ...row, lease });
+      // The service rounds the answer to whole seconds.
+      const left = lease.kind === 'none' ? 0 : Math.max(0, lease.until - now);
+      return { kind: 'broken', leftMs: Math.round(left / 1000) * 1000 };
+    },
+  };
+}

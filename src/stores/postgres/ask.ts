@@ -1,0 +1,53 @@
+import type { CallKind, CallOutcome } from '../../core/storage-call';
+import type { CallOptions } from '../../lease/store';
+import type { Service } from '../limited';
+import { metered } from '../metered';
+import { failure, resultOf } from './errors';
+
+type Value = string | number | boolean | Buffer | null;
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Sends one statement on a connection that nobody else uses meanwhile. */
+export interface Session {
+  query(sql: string, values?: readonly Value[]): Promise<readonly Fields[]>;
+}
+
+/** Lends a session to `use`. Once `signal` is aborted, the session's connection is closed, whatever it waits for. */
+export type WithSession = <T>(signal: AbortSignal, use: (session: Session) => Promise<T>) => Promise<T>;
+
+interface Question {
+  /** The operation and its object, for messages. */
+  readonly what: string;
+  readonly kind: CallKind;
+  readonly sql: string;
+  readonly values?: readonly Value[];
+  readonly options: CallOptions | undefined;
+}
+
+export interface Ask {
+  /** Sends one statement, which is one transaction. Returns its rows: none if a condition of the call did not hold. */
+  (question: Question): Promise<readonly Fields[]>;
+}
+
+export interface Server extends Service {
+  readonly sessions: WithSession;
+  /** Receives each call once it is over. */
+  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+}
+
+/** Makes each call once, and translates its error into the port's terms. */
+export function asker(server: Server): Ask {
+  return ({ what, kind, sql, values, options }) =>
+    call(server, { what, kind, options }, (session) => session.query(sql, values));
+}
+
+/** Makes a call of one statement or more, in the time of one. */
+export function call(
+  server: Server,
+  question: Omit<Question, 'sql' | 'values'>,
+  use: (session: Session) => Promise<readonly Fields[]>,
+): Promise<readonly Fields[]> {
+  return metered({ ...server, failure, resultOf }, { ...question, isNothing: (rows) => rows.length === 0 }, (signal) =>
+    server.sessions(signal, use),
+  );
+}

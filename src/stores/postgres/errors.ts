@@ -1,0 +1,64 @@
+import type { CallResult } from '../../core/storage-call';
+import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
+import { causeOf, isTokenRefused } from '../client-error';
+
+/** The SQLSTATE of an answer of the server; undefined: this is none. */
+export function stateOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in (error as Error) ? code : undefined;
+}
+
+/**
+ * SQLSTATE codes and classes that have a remedy of their own.
+ *
+ * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const MISSING = ['42P01', '3F000'];
+
+/** Translates an error into the port's terms. */
+export function failure(error: unknown, where: string): StoreError {
+  if (error instanceof StoreError) return error;
+  const cause = causeOf(error);
+  const state = stateOf(error);
+  if (state === undefined) {
+    if (isTokenRefused(error)) {
+      return new StoreDeniedError(`${where}: no token is available: ${cause.message}`, { cause, why: 'noToken' });
+    }
+    const remedy = 'Check whether this machine can reach the server, and whether the server accepts its TLS settings.';
+    return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
+  }
+  const said = `${where}: ${state} ${cause.message}`;
+  const why = denialOf(state);
+  if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
+  return new StoreUnavailableError(`${said}. ${unavailableRemedy(state)}`, { cause });
+}
+
+export function resultOf(error: unknown): CallResult {
+  const state = stateOf(error);
+  if (state === undefined) return 'noAnswer';
+  if (denialOf(state) !== undefined) return 'denied';
+  return state.startsWith('53') ? 'throttled' : 'error';
+}
+
+const REMEDY = {
+  noToken: 'Give the app a managed identity; a person signs in with "az login".',
+  credentials: 'The server does not accept this user or password. Check both, and pg_hba.conf on the server.',
+  role: 'Grant this role usage on the schema, and select, insert, update and delete on its tables.',
+  network: 'The server refuses this network. Check its firewall, and pg_hba.conf.',
+} as const satisfies Record<Denial, string>;
+
+function denialOf(state: string): Denial | undefined {
+  if (state === '42501') return 'role';
+  // Class 28: invalid authorization specification.
+  return state.startsWith('28') ? 'credentials' : undefined;
+}
+
+function unavailableRemedy(state: string): string {
+  if (MISSING.includes(state)) {
+    return 'The schema of the container does not exist, or lacks a table, so the container does not exist: create it, or check its name.';
+  }
+  if (state === '3D000') return 'Create the database, or check its name.';
+  if (state === '25006') return 'This server is a replica, which takes no writes: connect to the primary.';
+  if (state.startsWith('53')) return 'Raise max_connections or put a pooler such as PgBouncer before the server.';
+  return 'The call may or may not have taken effect.';
+}

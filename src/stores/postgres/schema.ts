@@ -1,0 +1,95 @@
+import type { CallOptions } from '../../lease/store';
+import { StoreDeniedError } from '../../lease/store';
+import type { Server } from './ask';
+import { call } from './ask';
+import { failure, stateOf } from './errors';
+import { tablesIn } from './tables';
+
+/**
+ * The version of the tables. A later one must leave the tables usable for the release before it, since the instances of
+ * both run side by side: it may add tables and columns with defaults, and nothing else.
+ */
+const VERSION = 1;
+
+const LEASED = `
+  name text collate "C" primary key,
+  version uuid not null default gen_random_uuid(),
+  metadata jsonb not null,
+  lease_id text,
+  lease_ms integer,
+  lease_until timestamptz,
+  breaking boolean not null default false`;
+const VERSIONED = `version uuid not null default gen_random_uuid(), metadata jsonb not null`;
+const WRITTEN = `written_at timestamptz not null default clock_timestamp()`;
+
+/**
+ * The statements that create what is missing, in one transaction. Half of each page of the rows is left free, so that an
+ * update stays on its page and touches no index.
+ *
+ * @param schema the container's name
+ */
+export function layoutOf(schema: string): string {
+  const t = tablesIn(schema);
+  return `create table if not exists ${t.jobs} (${LEASED}
+) with (fillfactor = 50);
+create table if not exists ${t.elections} (${LEASED}
+) with (fillfactor = 50);
+create table if not exists ${t.controls} (name text collate "C" primary key, ${VERSIONED});
+create table if not exists ${t.records} (
+  job text collate "C", key text collate "C", ${VERSIONED},
+  body bytea not null, ${WRITTEN}, primary key (job, key));
+create table if not exists ${t.logs} (
+  job text collate "C", id text collate "C", bytes bigint not null default 0,
+  ${WRITTEN}, primary key (job, id));
+create table if not exists ${t.log_texts} (
+  job text collate "C", id text collate "C", at bigint, text text not null, primary key (job, id, at));
+create table if not exists ${t.pieces} (
+  job text collate "C", id text collate "C", metadata jsonb not null, body bytea not null,
+  ${WRITTEN}, primary key (job, id));
+create table if not exists ${t.requests} (id text collate "C" primary key, body bytea not null, ${WRITTEN});
+create table if not exists ${t.presences} (name text primary key, ${VERSIONED});
+create table if not exists ${t.notices} (
+  id text collate "C" primary key, ${VERSIONED}, body bytea not null, ${WRITTEN});
+create table if not exists ${t.audits} (key text collate "C" primary key, ${VERSIONED}, ${WRITTEN});
+create table if not exists ${t.groups} (
+  name text collate "C" primary key, version uuid not null default gen_random_uuid(), body bytea not null);
+create table if not exists ${t.tables} (number integer primary key);
+${[t.records, t.logs].map((table) => `create index if not exists ${table.split('.')[1] ?? ''}_written on ${table} using brin (written_at);`).join('\n')}
+insert into ${t.tables} values (${String(VERSION)}) on conflict do nothing;`;
+}
+
+/**
+ * Creates the schema and the tables if they are missing. If they exist, one read shows that, and no right to create
+ * anything is needed. Instances that start side by side wait for each other at a lock that ends with the transaction.
+ */
+export async function prepareLayout(server: Server, schema: string, options: CallOptions | undefined): Promise<void> {
+  const { tables } = tablesIn(schema);
+  const question = { what: `create the tables of ${schema}`, kind: 'container', options } as const;
+  await call(server, question, async (session) => {
+    try {
+      const [found] = await session.query(`select max(number) as number from ${tables}`);
+      if (Number(found?.['number']) >= VERSION) return [{}];
+    } catch (error) {
+      if (!['42P01', '3F000'].includes(stateOf(error) ?? '')) throw error;
+    }
+    try {
+      // One message is one transaction, also behind a pooler. "create schema if not exists" needs the right to create
+      // schemas even where the schema exists. to_regnamespace would answer from this session's cache, where the failed
+      // read above has noted that there is no schema, although another instance has created it meanwhile.
+      await session.query(`select pg_advisory_xact_lock(hashtext('cronlease ${schema}'));
+do $$ begin
+  if not exists (select from pg_namespace where nspname = '${schema}') then create schema "${schema}"; end if;
+end $$;
+${layoutOf(schema)}`);
+    } catch (error) {
+      const cause = failure(error, `create the tables at ${server.location}`);
+      if (stateOf(error) !== '42501') throw error;
+      throw new StoreDeniedError(
+        `${server.location}: the schema "${schema}" lacks its tables, and this role may not create them. Let the owner of ` +
+          'the database create them (docs/choosing-a-store.md has the statements), or grant the right to do so.',
+        { cause, why: 'role' },
+      );
+    }
+    return [{}];
+  });
+}

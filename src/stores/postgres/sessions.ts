@@ -1,0 +1,130 @@
+import type * as Pg from 'pg';
+import type { ClientConfig, Pool, PoolClient } from 'pg';
+import type { Millis } from '../../core/brand';
+import { StoreUnavailableError } from '../../lease/store';
+import type { Fields, WithSession } from './ask';
+import type { Database } from './settings';
+
+/** How many connections one process opens at most: a tick claims side by side, and each run renews by itself. */
+const CONNECTIONS = 10;
+/** Longer than the default sweep interval, so that a sweep finds a connection open. */
+const IDLE_MS = 75_000;
+/** Load balancers drop connections that are silent for minutes. */
+const KEEP_ALIVE_MS = 30_000;
+
+export interface Driving {
+  readonly database: Database;
+  /** How long the opening of a connection may take. */
+  readonly connectMs: Millis;
+  /** The password of each new connection: a token of an identity. Undefined: the URL or pg's own settings have it. */
+  readonly token?: (() => Promise<string>) | undefined;
+}
+
+/**
+ * Connections of pg, which is loaded at the first call. No statement relies on an earlier one of its connection: a pooler
+ * that gives each transaction another connection to the server changes nothing.
+ */
+export function sessionsOf(driving: Driving): WithSession {
+  // A token's pool is its own: the URL does not name the identity.
+  const pools = driving.token === undefined ? SHARED : new Map<string, Promise<Pool>>();
+  const key = `${String(driving.connectMs)} ${driving.database.url}`;
+  return async (signal, use) => {
+    const opening = pools.get(key) ?? openPool(driving);
+    pools.set(key, opening);
+    const client = await connect(await forgetting(opening, pools, key), signal);
+    // A statement that nobody waits for any more must not keep a connection, and its late answer must not reach the next
+    // one. The server may still carry it out.
+    const close = (): void => destroy(client);
+    signal.addEventListener('abort', close, { once: true });
+    let failed = true;
+    try {
+      const result = await use({
+        query: async (sql, values) => {
+          const { rows } = await client.query<Fields>(sql, values === undefined ? undefined : [...values]);
+          return rows;
+        },
+      });
+      failed = false;
+      return result;
+    } catch (error) {
+      // The server's own refusal leaves the connection as it was.
+      failed = !isAnswer(error);
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', close);
+      client.release(failed || signal.aborted);
+    }
+  };
+}
+
+/** The pools of this process: several stores and elections in one database share their connections. */
+const SHARED = new Map<string, Promise<Pool>>();
+
+/** Forgets a pool that could not be opened: somebody may install what is missing. */
+async function forgetting(opening: Promise<Pool>, pools: Map<string, Promise<Pool>>, key: string): Promise<Pool> {
+  try {
+    return await opening;
+  } catch (error) {
+    pools.delete(key);
+    throw error;
+  }
+}
+
+async function openPool({ database, connectMs, token }: Driving): Promise<Pool> {
+  const { Client, Pool: PoolOf } = await loadPg(database);
+  /** pg itself never asks for a password while the URL has none: then it would look for PGPASSWORD first. */
+  class TokenClient extends Client {
+    constructor(config?: string | ClientConfig) {
+      super(config);
+      if (token !== undefined) Object.assign(this, { password: token });
+    }
+  }
+  const pool = new PoolOf({
+    connectionString: database.url,
+    ...(token !== undefined && { Client: TokenClient }),
+    max: CONNECTIONS,
+    idleTimeoutMillis: IDLE_MS,
+    connectionTimeoutMillis: connectMs,
+    // A command of the command line ends without closing its store.
+    allowExitOnIdle: true,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    fallback_application_name: 'cronlease',
+  });
+  // A connection that ends is replaced at the next call. Its end in the middle of a call also rejects that; without a
+  // listener, it would end the process as well.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+}
+
+/** A caller that gave up does not get a connection: it goes to the next one. */
+async function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  const client = await pool.connect();
+  if (!signal.aborted) return client;
+  client.release();
+  throw signal.reason;
+}
+
+function destroy(client: PoolClient): void {
+  const { connection } = client as PoolClient & { readonly connection?: { stream: { destroy(): void } } };
+  connection?.stream.destroy();
+}
+
+function isAnswer(error: unknown): boolean {
+  // After a FATAL one, such as at the server's shutdown, the server closes the connection.
+  return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
+}
+
+/** @throws StoreUnavailableError if pg is not installed */
+async function loadPg({ location }: Database): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
+  try {
+    return await import('pg');
+  } catch (cause) {
+    if (!(cause instanceof Error) || !('code' in cause) || !String(cause.code).endsWith('MODULE_NOT_FOUND'))
+      throw cause;
+    throw new StoreUnavailableError(`${location}: the package pg is not installed. Run "npm install pg" in the app.`, {
+      cause,
+    });
+  }
+}

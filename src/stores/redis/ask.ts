@@ -1,0 +1,89 @@
+import type { CallKind, CallOutcome } from '../../core/storage-call';
+import type { CallOptions } from '../../lease/store';
+import { StoreError, StoreUnavailableError } from '../../lease/store';
+import type { Service } from '../limited';
+import { metered } from '../metered';
+import type { Send, WithConnection } from './connections';
+import { codeOf, failure, resultOf } from './errors';
+import type { Script } from './scripts';
+import type { RedisServer } from './settings';
+
+interface Question {
+  /** The operation and its object, for messages. */
+  readonly what: string;
+  readonly kind: CallKind;
+  readonly script: Script;
+  /** Beside the layout's. */
+  readonly keys: readonly string[];
+  readonly args?: readonly (string | number)[];
+  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. */
+  readonly isNothing?: (answer: unknown) => boolean;
+  readonly options: CallOptions | undefined;
+}
+
+export interface Ask {
+  /** Sends one script and returns its answer. */
+  (question: Question): Promise<unknown>;
+}
+
+export interface Server extends Service {
+  readonly connection: WithConnection;
+  /** The key of the layout. */
+  readonly layout: string;
+  readonly wait: RedisServer['wait'];
+  /** Receives each call once it is over. */
+  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+}
+
+/** Makes each call once, and translates its error into the port's terms. */
+export function asker(server: Server): Ask {
+  return ({ what, kind, script, keys, args = [], isNothing = () => false, options }) =>
+    metered({ ...server, failure, resultOf }, { what, kind, options, isNothing }, (signal) =>
+      server.connection(signal, (send) =>
+        evaluate(send, server, script, [keys.length + 1, server.layout, ...keys, ...args]),
+      ),
+    );
+}
+
+/**
+ * The server knows a script by its digest once it has read it. It forgets all of them at a restart, and the answer then
+ * is that it has carried out nothing.
+ */
+async function evaluate(
+  send: Send,
+  { wait }: Server,
+  { sha, text, writes }: Script,
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  try {
+    return await confirmed(send, writes ? wait : undefined, () => send('EVALSHA', sha, ...args));
+  } catch (error) {
+    if (codeOf(error) !== 'NOSCRIPT') throw error;
+    return confirmed(send, writes ? wait : undefined, () => send('EVAL', text, ...args));
+  }
+}
+
+/** WAIT counts the replicas that have all that this connection has written. */
+async function confirmed(send: Send, wait: Server['wait'], call: () => Promise<unknown>): Promise<unknown> {
+  if (wait === undefined) return call();
+  const [answer, replicas] = await Promise.all([call(), send('WAIT', wait.replicas, wait.ms)]);
+  if (Number(replicas) >= wait.replicas) return answer;
+  throw new StoreUnavailableError(
+    `${String(replicas)} of ${String(wait.replicas)} replicas have confirmed a write within ${String(wait.ms)} ms ` +
+      '(waitReplicas and waitMs of the URL). The primary has carried it out, and a failover may lose it.',
+  );
+}
+
+/** The server's answer to a command that is about itself; undefined: it refused, or did not answer. */
+export async function told(server: Server, what: string, command: string): Promise<string | undefined> {
+  try {
+    const question = { what, kind: 'properties', options: undefined, isNothing: () => false } as const;
+    const answer = await metered({ ...server, failure, resultOf }, question, (signal) =>
+      server.connection(signal, (send) => send(command)),
+    );
+    return String(answer);
+  } catch (error) {
+    if (error instanceof StoreError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,216 @@
+import { readFileSync } from 'node:fs';
+import type { Redis, RedisOptions } from 'ioredis';
+import type { Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import { StoreUnavailableError } from '../../lease/store';
+import { codeOf } from './errors';
+import type { RedisServer } from './settings';
+
+/** Load balancers drop connections that are silent for minutes. */
+const KEEP_ALIVE_MS = 30_000;
+/** A server closes a connection whose token has ended, after an hour at the earliest. */
+const TOKEN_MS = 40 * 60_000;
+/** A cluster answers with the node that has the keys. Two of them that disagree must not send a call to and fro. */
+const MOVES = 3;
+
+/** How many connections one process opens at most if writes wait for replicas. */
+const WAITING_LANES = 10;
+
+export type Send = (command: string, ...args: readonly (string | number)[]) => Promise<unknown>;
+
+/** Lends the connection to `use`, which may send several commands at once. */
+export type WithConnection = <T>(signal: AbortSignal, use: (send: Send) => Promise<T>) => Promise<T>;
+
+export interface Driving {
+  readonly server: RedisServer;
+  readonly clock: Clock;
+  /** How long the opening of a connection may take. */
+  readonly connectMs: Millis;
+  /** The password of each new connection: a token of an identity. */
+  readonly token?: (() => Promise<string>) | undefined;
+}
+
+interface Line {
+  readonly redis: Redis;
+  readonly ready: Promise<void>;
+  readonly since: Millis;
+  calls: number;
+}
+
+/** The connections of this process: several stores and elections on one server share theirs. */
+const SHARED = new Map<string, WithConnection>();
+
+/**
+ * One connection, on which calls follow each other without waiting. ioredis neither repeats a call nor connects by
+ * itself: a call that was sent may have taken effect, and only the caller knows what a second one would do. A connection
+ * that ended, or on which a call was given up, is replaced at the next call.
+ */
+export function connectionsOf(driving: Driving): WithConnection {
+  if (driving.token !== undefined) return lanes(driving);
+  const key = `${String(driving.connectMs)} ${driving.server.url}`;
+  const shared = SHARED.get(key) ?? lanes(driving);
+  SHARED.set(key, shared);
+  return shared;
+}
+
+/** WAIT stops its connection: calls that wait for replicas are dealt over several, each to the least busy one. */
+function lanes(driving: Driving): WithConnection {
+  if (driving.server.wait === undefined) return connections(driving);
+  const all = Array.from({ length: WAITING_LANES }, () => ({ calls: 0, run: connections(driving) }));
+  return async (signal, use) => {
+    const lane = all.reduce((least, each) => (each.calls < least.calls ? each : least));
+    lane.calls += 1;
+    try {
+      return await lane.run(signal, use);
+    } finally {
+      lane.calls -= 1;
+    }
+  };
+}
+
+function connections(driving: Driving): WithConnection {
+  const { server, clock, token } = driving;
+  const home: Address = { host: server.host, port: server.port };
+  let address = home;
+  let current: Line | undefined;
+  const retire = (line: Line): void => {
+    if (line === current) current = undefined;
+    if (line.calls === 0) line.redis.disconnect();
+  };
+  const once = async <T>(signal: AbortSignal, use: (send: Send) => Promise<T>): Promise<T> => {
+    const ioredis = await loadClient(server);
+    signal.throwIfAborted();
+    if (current !== undefined && token !== undefined && clock.monotonic() - current.since > TOKEN_MS) retire(current);
+    const line = current ?? open(ioredis, driving, address);
+    if (current === undefined) {
+      current = line;
+      // Servers and load balancers close connections that are silent.
+      line.redis.once('close', () => retire(line));
+    }
+    line.calls += 1;
+    // Later calls must not wait behind one that nobody waits for: the network may have lost this connection.
+    const given = Promise.withResolvers<never>();
+    const giveUp = (): void => {
+      given.reject(signal.reason);
+      retire(line);
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      return await Promise.race([given.promise, sendOn(line, use)]);
+    } catch (error) {
+      const moved = movedTo(error, address);
+      // Another server may be the primary now, and the name may lead there.
+      if (moved !== undefined || !isAnswer(error)) {
+        address = moved ?? home;
+        retire(line);
+      }
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+      line.calls -= 1;
+      if (line !== current) retire(line);
+      else if (line.calls === 0 && !line.redis.stream.destroyed) line.redis.stream.unref();
+    }
+  };
+  return async (signal, use) => {
+    for (let moves = 0; ; moves += 1) {
+      try {
+        return await once(signal, use);
+      } catch (error) {
+        // The node that answers so has carried out nothing.
+        if (codeOf(error) !== 'MOVED' || moves === MOVES) throw error;
+      }
+    }
+  };
+}
+
+async function sendOn<T>({ redis, ready }: Line, use: (send: Send) => Promise<T>): Promise<T> {
+  await ready;
+  // A process must not stay for a connection that nobody uses: a command of the command line never closes its store.
+  if (!redis.stream.destroyed) redis.stream.ref();
+  return use((command, ...args) => redis.call(command, ...args));
+}
+
+/** Whether the connection can be used further. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof StoreUnavailableError || ![undefined, 'READONLY'].includes(codeOf(error));
+}
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The node to which an answer of a cluster leads. Without a host it is on the same machine. */
+function movedTo(error: unknown, { host: same }: Address): Address | undefined {
+  if (codeOf(error) !== 'MOVED') return undefined;
+  const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec((error as Error).message) ?? [];
+  return port === undefined ? undefined : { host: host || same, port: Number(port) };
+}
+
+function open(Client: typeof Redis, driving: Driving, address: Address): Line {
+  const { server, clock, connectMs } = driving;
+  const redis = new Client({
+    ...address,
+    ...(server.tls !== undefined && { tls: tlsOf(server, address) }),
+    lazyConnect: true,
+    connectTimeout: connectMs,
+    retryStrategy: () => null,
+    autoResendUnfulfilledCommands: false,
+    // A server that reads its files answers so. The check would need a right of its own.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    connectionName: 'cronlease',
+    protocol: 2,
+    keepAlive: KEEP_ALIVE_MS,
+    noDelay: true,
+  });
+  let problem: unknown;
+  redis.on('error', (error) => (problem = error));
+  const ready = (async () => {
+    try {
+      await redis.connect();
+      await introduce(redis, driving);
+    } catch (error) {
+      redis.disconnect();
+      throw codeOf(error) === undefined ? (problem ?? error) : error;
+    }
+  })();
+  // Each call waits for it; the last one may have been given up.
+  ready.catch(() => undefined);
+  return { redis, ready, since: clock.monotonic(), calls: 0 };
+}
+
+/** Not left to ioredis, which would use the first database if this one cannot be selected. */
+async function introduce(redis: Redis, { server: { user, password, db }, token }: Driving): Promise<void> {
+  const secret = token === undefined ? password : await token();
+  if (secret !== undefined) await redis.call('AUTH', ...(user === undefined ? [secret] : [user, secret]));
+  if (db !== 0) await redis.call('SELECT', db);
+}
+
+function tlsOf({ tls, host: name }: RedisServer, { host }: Address): NonNullable<RedisOptions['tls']> {
+  const read = (file: string | undefined): Buffer | undefined => (file === undefined ? undefined : readFileSync(file));
+  const [ca, cert, key] = [read(tls?.cacert), read(tls?.cert), read(tls?.key)];
+  // A node of a cluster may be known by its number alone, and has the certificate of the whole.
+  const servername = /^[\d.]+$|:/.test(host) ? name : host;
+  return {
+    ...(/^[\d.]+$|:/.test(servername) ? {} : { servername }),
+    ...(ca && { ca }),
+    ...(cert && { cert }),
+    ...(key && { key }),
+  };
+}
+
+/** @throws StoreUnavailableError if ioredis is not installed */
+async function loadClient({ location }: RedisServer): Promise<typeof Redis> {
+  try {
+    return (await import('ioredis')).Redis;
+  } catch (cause) {
+    if (!(cause instanceof Error) || !('code' in cause) || !String(cause.code).endsWith('MODULE_NOT_FOUND'))
+      throw cause;
+    throw new StoreUnavailableError(
+      `${location}: the package ioredis is not installed. Run "npm install ioredis" in the app.`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto';
+import type { ETag } from '../../core/brand';
+import type { CallKind } from '../../core/storage-call';
+import type { CallOptions, Metadata } from '../../lease/store';
+import { BODY_BYTES, checkBody, checkMetadata } from '../limits';
+import type { Ask } from './ask';
+import type { EntryKeys } from './keys';
+import { script } from './scripts';
+
+/** An entry's head is its version, its time of writing in milliseconds and its metadata as JSON, with spaces between. */
+interface Head {
+  readonly etag: ETag;
+  readonly writtenMs: number;
+  readonly metadata: Metadata;
+}
+
+/**
+ * The one way to write an entry, and the guard of everything but rows. The condition is `absent`, `there`, `any`, or
+ * `version` with the version that it must have. Without a body, the body stays.
+ */
+const PUT = script(
+  'write',
+  `local heads, bodies, names, written = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local id, condition, expected, version, metadata, body = unpack(ARGV)
+local head = redis.call('HGET', heads, id)
+if condition == 'absent' and head then return 0 end
+if condition == 'there' and not head then return 0 end
+if condition == 'version' and not (head and string.match(head, '^%S+') == expected) then return 0 end
+redis.call('HSET', heads, id, version .. ' ' .. string.format('%.0f', now) .. ' ' .. metadata)
+if body then redis.call('HSET', bodies, id, body) end
+redis.call('ZADD', names, 0, id)
+redis.call('ZADD', written, now, id)
+return 1`,
+);
+
+const GET = script(
+  'read',
+  `local id, most = ARGV[1], tonumber(ARGV[2])
+local head = redis.call('HGET', KEYS[2], id)
+if not head then return { now, false, false } end
+local isOurs = redis.call('HSTRLEN', KEYS[3], id) <= most
+return { now, head, isOurs and redis.call('HGET', KEYS[3], id) or false }`,
+);
+
+const LOOK = script('read', `return { now, redis.call('HGET', KEYS[2], ARGV[1]) }`);
+
+/** One page in order of id, and one more id as a sign that more follow. */
+const PAGE = script(
+  'read',
+  `local found = {}
+for _, id in ipairs(page(KEYS[4], ARGV[1], ARGV[2], ARGV[3])) do
+  found[#found + 1] = id
+  found[#found + 1] = redis.call('HGET', KEYS[2], id)
+end
+return found`,
+);
+
+const ALL = script('read', `return { now, redis.call('HGETALL', KEYS[2]) }`);
+
+const REMOVE = script(
+  'shrink',
+  `local id, expected = ARGV[1], ARGV[2]
+local head = redis.call('HGET', KEYS[2], id)
+if not head or (expected and string.match(head, '^%S+') ~= expected) then return 0 end
+redis.call('HDEL', KEYS[2], id)
+redis.call('HDEL', KEYS[3], id)
+redis.call('ZREM', KEYS[4], id)
+redis.call('ZREM', KEYS[5], id)
+return 1`,
+);
+
+export type Condition = 'absent' | 'there' | 'any' | { readonly version: ETag };
+
+interface Question {
+  readonly what: string;
+  readonly kind: CallKind;
+  readonly keys: EntryKeys;
+  readonly options: CallOptions | undefined;
+}
+
+/** Calls for entries of one kind or another: what all facets but the rows are made of. */
+export interface Entries {
+  /** Undefined: the condition did not hold. */
+  put(
+    question: Question & {
+      readonly id: string;
+      readonly condition: Condition;
+      readonly metadata: Metadata;
+      readonly body?: string;
+    },
+  ): Promise<ETag | undefined>;
+  /** `body` is undefined if it is larger than any that cronlease writes, or if there is none. */
+  get(
+    question: Question & { readonly id: string },
+  ): Promise<{ readonly now: number; readonly head: Head | undefined; readonly body: string | undefined }>;
+  /** As `get`, without the body. */
+  look(
+    question: Question & { readonly id: string },
+  ): Promise<{ readonly now: number; readonly head: Head | undefined }>;
+  page(question: Question & PageOf): Promise<{
+    readonly items: readonly (Head & { readonly id: string })[];
+    readonly continuation: string | undefined;
+  }>;
+  all(question: Question): Promise<{ readonly now: number; readonly found: ReadonlyMap<string, Head> }>;
+  /** Whether it was there, with that version if one is given. */
+  remove(question: Question & { readonly id: string; readonly ifMatch?: ETag }): Promise<boolean>;
+}
+
+export interface PageOf {
+  readonly prefix?: string;
+  readonly limit: number;
+  /** The last id of the page before. */
+  readonly continuation?: string | undefined;
+}
+
+export function entriesIn(ask: Ask): Entries {
+  return {
+    async put({ id, condition, metadata, body, ...question }) {
+      checkMetadata(metadata);
+      const version = newVersion();
+      const [kind, expected] =
+        typeof condition === 'string' ? [condition, ''] : ['version', versionOf(condition.version)];
+      const args = [id, kind, expected, version, JSON.stringify(metadata), ...(body === undefined ? [] : [body])];
+      const done = await ask({ ...question, script: PUT, args, isNothing });
+      return isNothing(done) ? undefined : etagOf(version);
+    },
+    async get({ id, ...question }) {
+      const answer = await ask({ ...question, script: GET, args: [id, BODY_BYTES], isNothing: hasNoHead });
+      const [now, head, body] = answer as [number, string | null, string | null];
+      return { now, head: head === null ? undefined : headIn(head), body: body ?? undefined };
+    },
+    async look({ id, ...question }) {
+      const answer = await ask({ ...question, script: LOOK, args: [id], isNothing: hasNoHead });
+      const [now, head] = answer as [number, string | null];
+      return { now, head: head === null ? undefined : headIn(head) };
+    },
+    async page({ prefix = '', limit, continuation, ...question }) {
+      const from = continuation === undefined || continuation < prefix ? `[${prefix}` : `(${continuation}`;
+      const args = [from, `(${afterPrefix(prefix)}`, limit + 1];
+      const found = pairs((await ask({ ...question, script: PAGE, args })) as string[]);
+      const items = found.slice(0, limit).map(([id, head]) => ({ id, ...headIn(head) }));
+      return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+    },
+    async all(question) {
+      const [now, found] = (await ask({ ...question, script: ALL })) as [number, string[]];
+      return { now, found: new Map(pairs(found).map(([id, head]) => [id, headIn(head)])) };
+    },
+    async remove({ id, ifMatch, ...question }) {
+      const args = ifMatch === undefined ? [id] : [id, versionOf(ifMatch)];
+      return !isNothing(await ask({ ...question, script: REMOVE, args, isNothing }));
+    },
+  };
+}
+
+/** A script's answer that a condition did not hold. */
+export function isNothing(answer: unknown): boolean {
+  return answer === 0;
+}
+
+function hasNoHead(answer: unknown): boolean {
+  return (answer as readonly unknown[])[1] === null;
+}
+
+/** The condition of a write with the version that the writer has seen. */
+export function ifSeen(ifMatch: ETag | undefined): Condition {
+  return ifMatch === undefined ? 'absent' : { version: ifMatch };
+}
+
+/** @throws ForeignRecordError */
+export function bodyOf(what: string, body: string | undefined): string {
+  return checkBody(what, body);
+}
+
+export function newVersion(): string {
+  return randomBytes(12).toString('base64url');
+}
+
+/** An ETag is the version in quotes. Another text fits nothing. */
+export function versionOf(etag: ETag): string {
+  return etag.replaceAll('"', '');
+}
+
+export function etagOf(version: string): ETag {
+  return `"${version}"` as ETag;
+}
+
+/** The port's `date`: cut to whole seconds. */
+export function dateOf(ms: number): number {
+  return Math.floor(ms / 1000) * 1000;
+}
+
+/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
+export function headIn(text: string): Head {
+  const [, version, written, metadata] = /^(\S+) (\d+) (.*)$/s.exec(text) ?? [];
+  if (version === undefined || metadata === undefined)
+    throw new Error('a key of cronlease in Redis has foreign content');
+  return { etag: etagOf(version), writtenMs: Number(written), metadata: JSON.parse(metadata) as Metadata };
+}
+
+/** Fields with their values, which Redis lists one after the other. */
+export function pairs(list: readonly string[]): (readonly [string, string])[] {
+  return Array.from({ length: list.length / 2 }, (_, index) => [list[2 * index] ?? '', list[2 * index + 1] ?? '']);
+}
+
+/** Ids are printable ASCII, and sorted by bytes: this follows every id with the prefix. */
+export function afterPrefix(prefix: string): string {
+  return `${prefix}\u007f`;
+}

@@ -1,0 +1,72 @@
+import type { CallResult } from '../../core/storage-call';
+import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
+import { NO_CONTAINER } from './scripts';
+import { causeOf, isTokenRefused } from '../client-error';
+
+/** The first word of an error that the server has answered; undefined: this is none. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
+  return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
+}
+
+/** Translates an error into the port's terms. */
+export function failure(error: unknown, where: string): StoreError {
+  if (error instanceof StoreError) return error;
+  const cause = causeOf(error);
+  const code = codeOf(error);
+  if (code === undefined) {
+    if (isTokenRefused(error)) {
+      return new StoreDeniedError(`${where}: no token is available: ${cause.message}`, { cause, why: 'noToken' });
+    }
+    const remedy = 'Check whether this machine can reach the server, and whether both use TLS or neither does.';
+    return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
+  }
+  const said = `${where}: ${cause.message}`;
+  const why = denialOf(code, cause.message);
+  if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
+  return new StoreUnavailableError(`${said}. ${REMEDIES[code] ?? 'The call may or may not have taken effect.'}`, {
+    cause,
+  });
+}
+
+export function resultOf(error: unknown): CallResult {
+  const code = codeOf(error);
+  if (code === undefined) return 'noAnswer';
+  if (denialOf(code, String(error)) !== undefined) return 'denied';
+  return code === 'OOM' || code === 'BUSY' ? 'throttled' : 'error';
+}
+
+const REMEDY = {
+  noToken: 'Give the app a managed identity; a person signs in with "az login".',
+  credentials: 'The server does not accept this user or password. Check both.',
+  role: 'Grant this user the commands and keys that docs/choosing-a-store.md names.',
+  network: 'The server refuses this network. Check its firewall and its protected-mode.',
+} as const satisfies Record<Denial, string>;
+
+function denialOf(code: string, message: string): Denial | undefined {
+  switch (code) {
+    case 'NOPERM':
+      return 'role';
+    case 'WRONGPASS':
+    case 'NOAUTH':
+      return 'credentials';
+    case 'DENIED':
+      return 'network';
+    default:
+      // A password where the server has none.
+      return /^.{0,20}AUTH .*without any password/.test(message) ? 'credentials' : undefined;
+  }
+}
+
+/** Errors that have a remedy of their own. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  [NO_CONTAINER]: 'The container does not exist: create it, or check its name.',
+  READONLY: 'This server is a replica, which takes no writes: connect to the primary.',
+  OOM: 'The server has used its maxmemory: raise it.',
+  MISCONF: 'The server cannot write its files: look at its log.',
+  NOREPLICAS: 'The server waits for its replicas (min-replicas-to-write).',
+  LOADING: 'The server reads its files, and is ready soon.',
+  CLUSTERDOWN: 'The cluster has no primary for these keys: look at its nodes.',
+  TRYAGAIN: 'The cluster moves these keys to another node.',
+  ASK: 'The cluster moves these keys to another node.',
+};

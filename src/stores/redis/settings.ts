@@ -1,0 +1,95 @@
+import { StorageSettingsError } from '../azure-blob/connection';
+import type { Millis } from '../../core/brand';
+
+/** A server that `CRONLEASE_STORAGE` names. */
+export interface RedisServer {
+  /** As it was given, with credentials. */
+  readonly url: string;
+  /** For messages: without credentials and parameters. */
+  readonly location: string;
+  readonly host: string;
+  readonly port: number;
+  /** The number of the database. A cluster has 0 alone. */
+  readonly db: number;
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+  /** Undefined: the connection is not encrypted. */
+  readonly tls: TlsFiles | undefined;
+  /** How many replicas must have each write before it counts as answered, and how long that may take. */
+  readonly wait: { readonly replicas: number; readonly ms: Millis } | undefined;
+}
+
+/** Names of files in PEM; undefined: the roots of this machine, and no certificate of the client. */
+interface TlsFiles {
+  readonly cacert: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+const PORT = 6379;
+const WAIT_MS = 1_000;
+const PARAMETERS = ['waitReplicas', 'waitMs', 'cacert', 'cert', 'key'];
+
+/** Whether a connection string is a URL of Redis or Valkey. */
+export function isRedis(text: string): boolean {
+  return /^(rediss?|valkeys?):\/\//i.test(text.trim());
+}
+
+/**
+ * Reads a URL of Redis or Valkey.
+ *
+ * @throws StorageSettingsError without a cause, since any part of the URL may be its password
+ */
+export function serverOf(text: string): RedisServer {
+  const given = text.trim();
+  const secure = /^(rediss|valkeys):/i.test(given);
+  const url = URL.parse(given);
+  if (url === null || url.hostname === '')
+    throw invalid('it is not a URL: escape special characters of the password with %');
+  if (url.hash !== '') throw invalid('it has a "#": write it as %23');
+  if (url.hostname.includes(',')) {
+    throw invalid('it names several hosts: name the one that leads to the primary, or any node of a cluster');
+  }
+  const db = /^\/?(\d*)\/?$/.exec(url.pathname)?.[1];
+  if (db === undefined) throw invalid('its path is no number of a database: write /0');
+  const unknown = [...url.searchParams.keys()].find((name) => !PARAMETERS.includes(name));
+  // The parameter itself may be the rest of a password.
+  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
+  const port = Number(url.port || PORT);
+  const parameter = (name: string): string | undefined => url.searchParams.get(name) || undefined;
+  const [cacert, cert, key] = [parameter('cacert'), parameter('cert'), parameter('key')];
+  return {
+    url: given,
+    location: `${url.protocol}//${url.hostname}:${String(port)}/${String(Number(db))}`,
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port,
+    db: Number(db),
+    user: decoded(url.username),
+    password: decoded(url.password),
+    tls: secure ? { cacert, cert, key } : undefined,
+    wait: waitOf(parameter('waitReplicas'), parameter('waitMs')),
+  };
+}
+
+function decoded(part: string): string | undefined {
+  if (part === '') return undefined;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw invalid('its user or password has a "%" that escapes nothing: write it as %25');
+  }
+}
+
+function waitOf(replicas: string | undefined, ms: string | undefined): RedisServer['wait'] {
+  if (replicas === undefined && ms === undefined) return undefined;
+  if (!/^[1-9]\d?$/.test(replicas ?? '')) throw invalid('waitReplicas is no number from 1 to 99');
+  if (ms !== undefined && !/^[1-9]\d{0,3}$/.test(ms)) throw invalid('waitMs is no number from 1 to 9999');
+  return { replicas: Number(replicas), ms: ms === undefined ? WAIT_MS : Number(ms) };
+}
+
+function invalid(problem: string): StorageSettingsError {
+  return new StorageSettingsError(
+    'ConnectionStringInvalid',
+    `CRONLEASE_STORAGE is not a URL of Redis: ${problem}. It looks like rediss://USER:PASSWORD@HOST:6379/0.`,
+  );
+}

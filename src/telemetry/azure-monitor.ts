@@ -1,0 +1,21 @@
+import type { TokenCredential } from '@azure/identity';
+import { AzureMonitorMetricExporter, AzureMonitorTraceExporter } from '@azure/monitor-opentelemetry-exporter';
+import type { Exporters } from './exporters';
+import type { TelemetryPlan } from './settings';
+
+/**
+ * The exporters alone, and not Microsoft's distribution: that one also collects requests, dependencies and logs, which
+ * the Functions host does already.
+ */
+export function azureExporters(
+  { metrics, traces, connectionString }: TelemetryPlan['azure'],
+  credential: TokenCredential | undefined,
+): Exporters {
+  // What could not be sent is not kept on disk: an instance on Flex Consumption does not come back to it.
+  const options = { connectionString, disableOfflineStorage: true, ...(credential && { credential }) };
+  return {
+    name: 'Application Insights',
+    metrics: metrics ? new AzureMonitorMetricExporter(options) : undefined,
+    traces: traces ? new AzureMonitorTraceExporter(options) : undefined,
+  };
+}

@@ -1,0 +1,221 @@
+/** What a metric is measured by. */
+type Kind = 'counter' | 'upDownCounter' | 'histogram' | 'gauge';
+
+/** One metric. docs/reference/metrics.md is made from this list, and tests hold dashboards to it. */
+export interface Instrument {
+  readonly name: string;
+  readonly kind: Kind;
+  /** UCUM: `s` for seconds, `{run}` for a count of runs. */
+  readonly unit: string;
+  readonly description: string;
+  readonly attributes: readonly Attribute[];
+  /** The upper bounds of a histogram's buckets. */
+  readonly buckets?: readonly number[];
+  /**
+   * `process`: an instance counts what it does itself, and pushes it. `rows`: it comes from the rows of the jobs, and is
+   * on the Prometheus page too. `deployments`: from what the deployments report, on that page alone.
+   */
+  readonly source: 'process' | 'rows' | 'deployments' | 'process and deployments';
+}
+
+/** The attributes of metrics, with the most values that each may have. */
+export const ATTRIBUTES = {
+  'cronlease.job': 'the job, or `_other` for all jobs above `CRONLEASE_METRICS_JOBS`',
+  'cronlease.outcome': 'the outcome of a due time or an attempt',
+  'cronlease.reason': 'its reason',
+  'cronlease.trigger': 'what started the run',
+  'cronlease.stage': '`race` for a lease, `claim` for the row under it',
+  'cronlease.result': 'how it ended',
+  'cronlease.call': 'the kind of the call',
+  'cronlease.scope': '`all` jobs, or `one`',
+  'cronlease.state': 'the state of a job, as lists show it',
+  'cronlease.deployment': 'the deployment',
+} as const;
+
+export type Attribute = keyof typeof ATTRIBUTES;
+
+const SECONDS_OF_RUNS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600];
+const SECONDS_LATE = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800];
+const SECONDS_OF_CALLS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const ROWS = [1, 10, 100, 500, 1_000, 5_000, 10_000];
+
+export const INSTRUMENTS = {
+  dueTimes: {
+    name: 'cronlease.due_times',
+    kind: 'counter',
+    unit: '{due_time}',
+    description: 'Due times, requests and terms that have their outcome, whether they ran or not.',
+    attributes: ['cronlease.job', 'cronlease.outcome', 'cronlease.reason'],
+    source: 'process',
+  },
+  runs: {
+    name: 'cronlease.runs',
+    kind: 'counter',
+    unit: '{run}',
+    description: 'Runs that ended.',
+    attributes: ['cronlease.job', 'cronlease.outcome', 'cronlease.reason', 'cronlease.trigger'],
+    source: 'process',
+  },
+  runDuration: {
+    name: 'cronlease.run.duration',
+    kind: 'histogram',
+    unit: 's',
+    description: 'From the first call of the handler to the end of the run.',
+    attributes: ['cronlease.job', 'cronlease.outcome'],
+    buckets: SECONDS_OF_RUNS,
+    source: 'process',
+  },
+  runLateness: {
+    name: 'cronlease.run.lateness',
+    kind: 'histogram',
+    unit: 's',
+    description: 'From the due time to the first call of the handler.',
+    attributes: ['cronlease.job'],
+    buckets: SECONDS_LATE,
+    source: 'process',
+  },
+  runsActive: {
+    name: 'cronlease.run.active',
+    kind: 'upDownCounter',
+    unit: '{run}',
+    description: 'Runs whose handler this instance is calling.',
+    attributes: ['cronlease.job'],
+    source: 'process',
+  },
+  attempts: {
+    name: 'cronlease.attempts',
+    kind: 'counter',
+    unit: '{attempt}',
+    description: 'Attempts that ended, by outcome: that of the run, or `retried`, `planned` or `superseded`.',
+    attributes: ['cronlease.job', 'cronlease.outcome'],
+    source: 'process',
+  },
+  takeOvers: {
+    name: 'cronlease.takeovers',
+    kind: 'counter',
+    unit: '{takeover}',
+    description: 'Attempts that took a run over from a holder that died.',
+    attributes: ['cronlease.job'],
+    source: 'process',
+  },
+  claims: {
+    name: 'cronlease.claims',
+    kind: 'counter',
+    unit: '{claim}',
+    description: 'Races for a lease, and claims of the row under it, by result: `won`, `lost` or `unknown`.',
+    attributes: ['cronlease.job', 'cronlease.stage', 'cronlease.result'],
+    source: 'process',
+  },
+  handOverDuration: {
+    name: 'cronlease.handover.duration',
+    kind: 'histogram',
+    unit: 's',
+    description: 'From the tick that handed a run to the task hub to the attempt that received it.',
+    attributes: [],
+    buckets: SECONDS_OF_CALLS,
+    source: 'process',
+  },
+  storageCallDuration: {
+    name: 'cronlease.storage.call.duration',
+    kind: 'histogram',
+    unit: 's',
+    description: 'Calls to storage, by kind and result.',
+    attributes: ['cronlease.call', 'cronlease.result'],
+    buckets: SECONDS_OF_CALLS,
+    source: 'process',
+  },
+  listingDuration: {
+    name: 'cronlease.listing.duration',
+    kind: 'histogram',
+    unit: 's',
+    description: 'Listings of jobs, all pages together, with reading them.',
+    attributes: ['cronlease.scope'],
+    buckets: SECONDS_OF_CALLS,
+    source: 'process',
+  },
+  listingRows: {
+    name: 'cronlease.listing.rows',
+    kind: 'histogram',
+    unit: '{row}',
+    description: 'Rows that a listing of all jobs has read.',
+    attributes: [],
+    buckets: ROWS,
+    source: 'process',
+  },
+  jobs: {
+    name: 'cronlease.jobs',
+    kind: 'gauge',
+    unit: '{job}',
+    description: 'Jobs in each state.',
+    attributes: ['cronlease.state'],
+    source: 'rows',
+  },
+  dueTimesOverdue: {
+    name: 'cronlease.due_times.overdue',
+    kind: 'gauge',
+    unit: '{due_time}',
+    description: 'Due times that have come and that nobody has claimed or decided yet, up to 1,000 a job.',
+    attributes: ['cronlease.job'],
+    source: 'rows',
+  },
+  jobOverdue: {
+    name: 'cronlease.job.overdue',
+    kind: 'gauge',
+    unit: '{job}',
+    description: '1 while the job has been without a success for longer than its `alertAfter`.',
+    attributes: ['cronlease.job'],
+    source: 'rows',
+  },
+  lastSuccessAge: {
+    name: 'cronlease.job.last_success.age',
+    kind: 'gauge',
+    unit: 's',
+    description:
+      'Since the last success that the row has. A success may enter the row with the next claim only, so the job may ' +
+      'have succeeded since.',
+    attributes: ['cronlease.job'],
+    source: 'rows',
+  },
+  jobFailures: {
+    name: 'cronlease.job.failures',
+    kind: 'gauge',
+    unit: '{run}',
+    description: 'Runs in a row that failed, up to now.',
+    attributes: ['cronlease.job'],
+    source: 'rows',
+  },
+  lastRunDuration: {
+    name: 'cronlease.job.last_run.duration',
+    kind: 'gauge',
+    unit: 's',
+    description: 'The duration of the last run whose duration the row has.',
+    attributes: ['cronlease.job'],
+    source: 'rows',
+  },
+  lastRunLateness: {
+    name: 'cronlease.job.last_run.lateness',
+    kind: 'gauge',
+    unit: 's',
+    description: 'How late that run started.',
+    attributes: ['cronlease.job'],
+    source: 'rows',
+  },
+  clockSkew: {
+    name: 'cronlease.clock.skew',
+    kind: 'gauge',
+    unit: 's',
+    description: 'How far the clock is ahead of that of the storage service; 0 below 2 s.',
+    attributes: ['cronlease.deployment'],
+    source: 'process and deployments',
+  },
+  tickAge: {
+    name: 'cronlease.deployment.tick.age',
+    kind: 'gauge',
+    unit: 's',
+    description: 'Since the last tick that the deployment has reported. It reports every five minutes.',
+    attributes: ['cronlease.deployment'],
+    source: 'deployments',
+  },
+} as const satisfies Readonly<Record<string, Instrument>>;
+
+export type InstrumentName = keyof typeof INSTRUMENTS;

@@ -1,0 +1,138 @@
+import type { Attributes, BatchObservableResult, Counter, Histogram, Meter, ObservableGauge } from '@opentelemetry/api';
+import type { JobName } from '../core/brand';
+import type { CoordinatorEvent } from '../core/event';
+import { RUN_FATES, UNRUN_FATES } from '../core/fate';
+import type { CallOutcome } from '../core/storage-call';
+import type { ClaimResult } from '../coordinator/telemetry';
+import type { Instrument, InstrumentName } from './instruments';
+import { INSTRUMENTS } from './instruments';
+import type { jobNames } from './job-names';
+import type { Sample } from './row-gauges';
+import { seconds } from './row-gauges';
+
+/** Counts what this process does. */
+export interface Metrics {
+  event(event: CoordinatorEvent): void;
+  claimed(job: JobName, stage: 'race' | 'claim', result: ClaimResult): void;
+  handedOver(ms: number): void;
+  called(call: CallOutcome): void;
+  listed(listing: { readonly rows: number | undefined; readonly ms: number }): void;
+}
+
+interface MetricsOptions {
+  readonly meter: Meter;
+  readonly nameOf: ReturnType<typeof jobNames>;
+  /** The gauges as they are now. They are read once for each export. */
+  readonly samples: () => readonly Sample[];
+}
+
+/** What ends an attempt, besides the end of its run. */
+const ENDS_OF_ATTEMPTS: Readonly<Record<string, string>> = {
+  retrying: 'retried',
+  fannedOut: 'planned',
+  superseded: 'superseded',
+};
+const FATES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES];
+
+export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metrics {
+  const counter = (which: InstrumentName): Counter => meter.createCounter(...describe(which));
+  const histogram = (which: InstrumentName): Histogram => meter.createHistogram(...describe(which));
+  const counts = {
+    dueTimes: counter('dueTimes'),
+    runs: counter('runs'),
+    attempts: counter('attempts'),
+    takeOvers: counter('takeOvers'),
+    claims: counter('claims'),
+  };
+  const spans = {
+    run: histogram('runDuration'),
+    lateness: histogram('runLateness'),
+    handOver: histogram('handOverDuration'),
+    call: histogram('storageCallDuration'),
+    listing: histogram('listingDuration'),
+    rows: histogram('listingRows'),
+  };
+  const active = meter.createUpDownCounter(...describe('runsActive'));
+  /** The attempts whose handlers run, by token and run. */
+  const running = new Map<string, Attributes>();
+  observeGauges(meter, samples);
+
+  const jobOf = ({ job }: CoordinatorEvent): Attributes => ({ 'cronlease.job': job === undefined ? '' : nameOf(job) });
+  const keyOf = ({ runId, token }: CoordinatorEvent): string => `${String(token)} ${String(runId)}`;
+
+  function attemptEnded(event: CoordinatorEvent, outcome: string): void {
+    counts.attempts.add(1, { ...jobOf(event), 'cronlease.outcome': outcome });
+    const attributes = running.get(keyOf(event));
+    if (running.delete(keyOf(event))) active.add(-1, attributes);
+  }
+
+  function started(event: CoordinatorEvent): void {
+    const { latenessMs, attempt } = event;
+    const attributes = jobOf(event);
+    // The attempts after the first one are late on purpose.
+    if (latenessMs !== undefined && attempt === 1) spans.lateness.record(seconds(Math.max(0, latenessMs)), attributes);
+    if (running.has(keyOf(event))) return;
+    running.set(keyOf(event), attributes);
+    active.add(1, attributes);
+  }
+
+  function decided(event: CoordinatorEvent): void {
+    const { event: outcome, reason = '', durationMs, trigger, token, through, count } = event;
+    const attributes = { ...jobOf(event), 'cronlease.outcome': outcome, 'cronlease.reason': reason };
+    // A stretch whose due times nobody has counted, since its schedule was replaced, counts as one.
+    counts.dueTimes.add(through === undefined ? 1 : (count ?? 1), attributes);
+    if (token === undefined) return;
+    // It is the end of a claimed run. Its handler may not have been called.
+    counts.runs.add(1, { ...attributes, 'cronlease.trigger': trigger ?? 'schedule' });
+    attemptEnded(event, outcome);
+    if (durationMs === undefined) return;
+    spans.run.record(seconds(durationMs), { ...jobOf(event), 'cronlease.outcome': outcome });
+  }
+
+  return {
+    event(event) {
+      const { event: name } = event;
+      if (name === 'started') started(event);
+      else if (name === 'takenOver') counts.takeOvers.add(1, jobOf(event));
+      else if (FATES.includes(name)) decided(event);
+      const outcome = ENDS_OF_ATTEMPTS[name];
+      if (outcome !== undefined) attemptEnded(event, outcome);
+    },
+    claimed(job, stage, result) {
+      counts.claims.add(1, { 'cronlease.job': nameOf(job), 'cronlease.stage': stage, 'cronlease.result': result });
+    },
+    handedOver(ms) {
+      spans.handOver.record(seconds(Math.max(0, ms)));
+    },
+    called({ kind, result, ms }) {
+      spans.call.record(seconds(ms), { 'cronlease.call': kind, 'cronlease.result': result });
+    },
+    listed({ rows, ms }) {
+      spans.listing.record(seconds(ms), { 'cronlease.scope': rows === undefined ? 'one' : 'all' });
+      if (rows !== undefined) spans.rows.record(rows);
+    },
+  };
+}
+
+/** All gauges come from one reading, so that they belong together. */
+function observeGauges(meter: Meter, samples: () => readonly Sample[]): void {
+  const gauges = new Map<InstrumentName, ObservableGauge>();
+  for (const which of Object.keys(INSTRUMENTS) as InstrumentName[]) {
+    const { kind, source } = INSTRUMENTS[which];
+    if (kind === 'gauge' && source !== 'deployments')
+      gauges.set(which, meter.createObservableGauge(...describe(which)));
+  }
+  const observe = (result: BatchObservableResult): void => {
+    for (const { instrument, value, attributes } of samples()) {
+      const gauge = gauges.get(instrument);
+      if (gauge !== undefined) result.observe(gauge, value, { ...attributes });
+    }
+  };
+  meter.addBatchObservableCallback(observe, [...gauges.values()]);
+}
+
+function describe(which: InstrumentName) {
+  const { name, unit, description, buckets }: Instrument = INSTRUMENTS[which];
+  const advice = buckets === undefined ? {} : { advice: { explicitBucketBoundaries: [...buckets] } };
+  return [name, { unit, description, ...advice }] as const;
+}

@@ -1,0 +1,50 @@
+import type { MeterProvider as AnyMeterProvider } from '@opentelemetry/api';
+import { createNoopMeter } from '@opentelemetry/api';
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { Exporters } from './exporters';
+import { watched } from './exporters';
+import { IdSource } from './ids';
+import type { ProcessFacts, Providers } from './port';
+import type { TelemetryPlan } from './settings';
+
+/**
+ * Sets up the SDK for cronlease alone. It is not registered as the one of the whole process: that is up to the app,
+ * which may do so now or later, with `CRONLEASE_TELEMETRY=app` also for cronlease.
+ */
+export function ownProviders(plan: TelemetryPlan, facts: ProcessFacts, receivers: readonly Exporters[]): Providers {
+  // `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come last.
+  const resource = resourceFromAttributes(facts.resource).merge(detectResources({ detectors: [envDetector] }));
+  const ids = new IdSource();
+  const readers = receivers.flatMap(({ name, metrics: exporter }) =>
+    exporter === undefined
+      ? []
+      : [
+          new PeriodicExportingMetricReader({
+            exporter: watched(exporter, `metrics for ${name}`, facts.onProblem),
+            exportIntervalMillis: plan.everyMs,
+            exportTimeoutMillis: Math.min(plan.everyMs, EXPORT_LIMIT_MS),
+            cardinalityLimits: { default: SERIES_PER_JOB * (plan.jobs + 1) },
+          }),
+        ],
+  );
+  const spanProcessors = receivers.flatMap(({ name, traces }) =>
+    traces === undefined ? [] : [new BatchSpanProcessor(watched(traces, `traces for ${name}`, facts.onProblem))],
+  );
+  const meters = new MeterProvider({ resource, readers });
+  const tracers = new BasicTracerProvider({ resource, spanProcessors, idGenerator: ids });
+  return {
+    meters: readers.length === 0 ? NO_METERS : meters,
+    tracers: spanProcessors.length === 0 ? undefined : tracers,
+    ids: spanProcessors.length === 0 ? undefined : ids,
+    async shutdown() {
+      await Promise.all([meters.shutdown(), tracers.shutdown()]);
+    },
+  };
+}
+
+const EXPORT_LIMIT_MS = 30_000;
+/** The most series of one metric that a job can have: outcomes with their reasons and triggers. */
+const SERIES_PER_JOB = 100;
+const NO_METERS: AnyMeterProvider = { getMeter: () => createNoopMeter() };

@@ -1,0 +1,4 @@
+import { registerCoordinator } from 'cronlease';
+import { greet } from './greet';
+
+registerCoordinator({ jobs: 'jobs.json', handlers: { greet } });

@@ -1,0 +1,151 @@
+import { BlobServiceClient } from '@azure/storage-blob';
+import { execFileSync } from 'node:child_process';
+import pg from 'pg';
+import { parseRecordKey } from '../../src/core/key';
+import { type Azurite, startAzurite } from '../../src/local/cluster/azurite';
+import type { Guard } from '../../src/local/cluster/guard';
+import { type Postgres, startPostgres } from '../../src/local/cluster/postgres';
+import type { LedgerLine } from './evidence';
+import { postgresProtocol } from './postgres-protocol';
+import { httpProtocol, type Protocol } from './protocol';
+
+export const CONTAINER = 'cronlease';
+
+/** The server that all instances of a world share. */
+export interface Storage {
+  readonly protocol: Protocol;
+  /** Whether a server that is killed may forget writes that it has confirmed. */
+  readonly forgets: boolean;
+  /** Its port at this moment. */
+  port(): number;
+  /** The settings of an instance that reaches it by another port. */
+  settings(port: number): Record<string, string>;
+  /** Stops all of its processes by SIGSTOP. */
+  pause(): void;
+  resume(): void;
+  /** Kills all of its processes by SIGKILL. Resolves when they have ended. */
+  kill(): Promise<void>;
+  /** Starts it again on its files. */
+  restart(): Promise<void>;
+  /** The ledger, read with nothing of the product but the form of its keys. */
+  ledger(): Promise<LedgerLine[]>;
+}
+
+/** The names of the stores, each with what starts its server and makes the place of fenced writes. */
+export const STORES = { blobs: startBlobs, postgres: startDatabase } as const;
+
+export type StoreName = keyof typeof STORES;
+
+/** @param data folder of its files; undefined: the emulator keeps them in memory */
+async function startBlobs(data: string | undefined, guard: Guard): Promise<Storage> {
+  const start = async (): Promise<Azurite> => {
+    const emulator = await startAzurite(__dirname, data);
+    guard.watch(emulator);
+    return emulator;
+  };
+  let emulator = await start();
+  const service = (): BlobServiceClient => BlobServiceClient.fromConnectionString(emulator.connectionString);
+  await service().getContainerClient('fenced').create();
+  return {
+    protocol: httpProtocol,
+    forgets: true,
+    port: () => Number(/127\.0\.0\.1:(\d+)/.exec(emulator.connectionString)?.[1]),
+    settings(port) {
+      const storage = emulator.connectionString.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${String(port)}`);
+      return { CRONLEASE_STORAGE: storage, AzureWebJobsStorage: storage };
+    },
+    pause: () => void process.kill(emulator.pid, 'SIGSTOP'),
+    resume: () => void process.kill(emulator.pid, 'SIGCONT'),
+    kill: async () => void (await emulator.kill()),
+    async restart() {
+      emulator = await start();
+    },
+    async ledger() {
+      const lines: LedgerLine[] = [];
+      const blobs = service().getContainerClient(CONTAINER).listBlobsFlat({ prefix: 'runs/', includeMetadata: true });
+      for await (const { name, metadata = {} } of blobs) {
+        const [, job = '', key = ''] = name.split('/');
+        lines.push(ledgerLine(job, key, metadata));
+      }
+      return lines;
+    },
+  };
+}
+
+async function startDatabase(data: string | undefined, guard: Guard): Promise<Storage> {
+  let server = await startPostgres({ data, guard });
+  const query = (sql: string): Promise<readonly Fields[]> => ask(server, sql);
+  await query('create schema chaos');
+  await query('create table chaos.fenced (blob text primary key, token bigint not null, text text not null)');
+  return {
+    protocol: postgresProtocol,
+    forgets: false,
+    port: () => server.port,
+    settings: (port) => ({
+      CRONLEASE_STORAGE: server.url.replace(`:${String(server.port)}/`, `:${String(port)}/`),
+      AzureWebJobsStorage: 'UseDevelopmentStorage=true',
+    }),
+    // The first process, which starts the others, stops first and continues last.
+    pause() {
+      process.kill(server.pid, 'SIGSTOP');
+      signalAll(childrenOf(server), 'SIGSTOP');
+    },
+    resume() {
+      signalAll(childrenOf(server), 'SIGCONT');
+      process.kill(server.pid, 'SIGCONT');
+    },
+    async kill() {
+      signalAll([server.pid, ...childrenOf(server)], 'SIGKILL');
+      await server.exited;
+    },
+    async restart() {
+      server = await startPostgres({ data, guard });
+    },
+    async ledger() {
+      const rows = await query(`select job, key, metadata from "${CONTAINER}".records`);
+      return rows.map(({ job, key, metadata }) => ledgerLine(job, key, metadata));
+    },
+  };
+}
+
+function ledgerLine(job: string, key: string, metadata: Readonly<Record<string, string>>): LedgerLine {
+  const { scheduledFor: at, request } = parseRecordKey(key) ?? {};
+  if (at === undefined) throw new Error(`${job}/${key} is no ledger record`);
+  const { state = '', outcome = '', through } = metadata;
+  const ends = { scheduledFor: at, through: through === undefined ? at : Date.parse(through) };
+  return { job, request, ...ends, state, outcome };
+}
+
+interface Fields {
+  readonly job: string;
+  readonly key: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+async function ask(server: Postgres, sql: string): Promise<readonly Fields[]> {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  try {
+    return (await client.query<Fields>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+function childrenOf({ pid }: Postgres): number[] {
+  const all = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  return all
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []));
+}
+
+/** One that has ended meanwhile needs no signal. */
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}

@@ -1,0 +1,316 @@
+import { chmodSync, mkdtempSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { CallOutcome } from '../../src/core/storage-call';
+import type { LeaseStore } from '../../src/lease/store';
+import { type Postgres, startPostgres } from '../../src/local/cluster/postgres';
+import { openStore } from '../../src/stores/open';
+import { systemClock } from '../../src/system-clock';
+import { listen, storeAt, testPostgres } from '../support/postgres';
+import { acquire, createRow, JOB, jobName, LEASE_MS, leaseOf, newLeaseId, readRow } from './cases/support';
+
+const KEY = '8231526400000-s';
+const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
+
+let server: Postgres;
+let schemas = 0;
+beforeAll(async () => {
+  server = await testPostgres();
+});
+afterAll(() => server.stop());
+
+function freshName(): string {
+  schemas += 1;
+  return `wire-${String(schemas)}`;
+}
+
+type Cut = 'never' | 'before' | 'after';
+
+/** A connection that is cut before the next statement reaches the server, or after the server has answered it. */
+async function proxyTo(port: number) {
+  let cut: Cut = 'never';
+  const proxy = await listen((client) => {
+    const upstream = net.connect(port, '127.0.0.1');
+    const end = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    client.on('data', (data) => {
+      if (cut === 'before') end();
+      else upstream.write(data);
+    });
+    upstream.on('data', (data) => {
+      if (cut === 'after') end();
+      else client.write(data);
+    });
+    client.on('close', end);
+    upstream.on('close', end).on('error', end);
+  });
+  return {
+    ...proxy,
+    cutting: (when: Cut): void => {
+      cut = when;
+    },
+  };
+}
+
+interface Cutting {
+  /** Straight to the server. */
+  readonly direct: LeaseStore;
+  /** Makes the call with the cut, which must fail as unavailable. */
+  lose(when: Cut, call: (store: LeaseStore) => Promise<unknown>): Promise<void>;
+}
+
+async function withCuts(use: (cutting: Cutting) => Promise<void>): Promise<void> {
+  const proxy = await proxyTo(server.port);
+  const schema = freshName();
+  const direct = storeAt({ url: server.url, schema });
+  const store = storeAt({ url: proxy.url, schema });
+  try {
+    await store.prepare();
+    await use({
+      direct,
+      async lose(when, call) {
+        proxy.cutting(when);
+        await expect(call(store)).rejects.toMatchObject({ code: 'StoreUnavailable' });
+        proxy.cutting('never');
+        // The next call has a connection of its own, which works.
+        expect((await store.list()).date).toBeGreaterThan(0);
+      },
+    });
+  } finally {
+    proxy.close();
+  }
+}
+
+describe('an answer of PostgreSQL that is lost', () => {
+  it('changes nothing if the connection is cut before the statement', () =>
+    withCuts(async ({ direct, lose }) => {
+      const ifMatch = await createRow(direct);
+      const leaseId = newLeaseId();
+      await lose('before', (store) => store.acquire(JOB, { leaseId, leaseMs: LEASE_MS, ifMatch }));
+      expect(await leaseOf(direct)).toBe('available');
+      await acquire(direct, ifMatch);
+      await lose('before', (store) => store.createRecord(JOB, KEY, RECORD));
+      expect(await direct.readRecord(JOB, KEY)).toBeUndefined();
+    }));
+
+  it('leaves an acquisition that a repetition finds as its own', () =>
+    withCuts(async ({ direct, lose }) => {
+      const ifMatch = await createRow(direct);
+      const request = { leaseId: newLeaseId(), leaseMs: LEASE_MS, ifMatch };
+      await lose('after', (store) => store.acquire(JOB, request));
+      expect(await leaseOf(direct)).toBe('leased');
+      expect(await direct.acquire(JOB, request)).toMatchObject({ kind: 'acquired' });
+      expect(await direct.acquire(JOB, { ...request, leaseId: newLeaseId() })).toEqual({ kind: 'lost' });
+    }));
+
+  it('leaves a claim that is read back, and that a repetition does not make twice', () =>
+    withCuts(async ({ direct, lose }) => {
+      const ifMatch = await createRow(direct);
+      const leaseId = await acquire(direct, ifMatch);
+      const claim = { token: '1', execution: 'mine' };
+      await lose('after', (store) => store.writeRow(JOB, claim, { leaseId, ifMatch }));
+      expect(await direct.writeRow(JOB, claim, { leaseId, ifMatch })).toEqual({ kind: 'refused' });
+      expect((await readRow(direct)).metadata).toEqual(claim);
+    }));
+
+  it('leaves records, appends and releases that a repetition does not make twice', () =>
+    withCuts(async ({ direct, lose }) => {
+      const leaseId = await acquire(direct, await createRow(direct));
+      await lose('after', (store) => store.createRecord(JOB, KEY, RECORD));
+      expect(await direct.createRecord(JOB, KEY, RECORD)).toEqual({ kind: 'exists' });
+      expect((await direct.readRecord(JOB, KEY))?.body).toBe(RECORD.body);
+      await direct.createLog(JOB, KEY, '1');
+      const line = { text: 'said\n', at: 0 };
+      await lose('after', (store) => store.appendLog(JOB, KEY, '1', line));
+      expect(await direct.appendLog(JOB, KEY, '1', line)).toBe('refused');
+      expect(await direct.readLog(JOB, KEY, '1', { from: 0, limit: 100 })).toBe('said\n');
+      await lose('after', (store) => store.release(JOB, leaseId));
+      expect(await direct.release(JOB, leaseId)).toBe('lost');
+      expect(await leaseOf(direct)).toBe('available');
+    }));
+});
+
+describe('a call to PostgreSQL', () => {
+  it('is one statement, won or lost, and is counted with its result', async () => {
+    const outcomes: CallOutcome[] = [];
+    const store = storeAt({ url: server.url, schema: freshName(), onOutcome: (outcome) => outcomes.push(outcome) });
+    await store.prepare();
+    const ifMatch = await createRow(store);
+    const leaseId = await acquire(store, ifMatch);
+    await store.writeRow(JOB, { token: '1' }, { leaseId, ifMatch });
+    await store.writeRow(JOB, { token: '1' }, { leaseId, ifMatch });
+    await store.readRecord(JOB, KEY);
+    expect(outcomes.map(({ kind, result }) => `${kind} ${result}`)).toEqual([
+      ...['container ok', 'write ok', 'read ok', 'acquire ok', 'metadata ok', 'metadata conflict', 'read notFound'],
+    ]);
+  });
+
+  it('that waits for a lock ends in time, and frees its connection', async () => {
+    const schema = freshName();
+    const store = storeAt({ url: server.url, schema, callTimeoutMs: 300 });
+    await storeAt({ url: server.url, schema }).prepare();
+    const ifMatch = await createRow(store);
+    const blocker = new Client(server.url);
+    await blocker.connect();
+    await blocker.query(`begin; lock table "${schema}".jobs`);
+    const calls = Array.from({ length: 12 }, () => store.readRow(JOB));
+    for (const end of await Promise.allSettled(calls)) {
+      expect(end).toMatchObject({ status: 'rejected', reason: { code: 'StoreUnavailable' } });
+    }
+    await blocker.end();
+    await vi.waitFor(async () => expect((await readRow(store)).etag).toBe(ifMatch), { timeout: 10_000 });
+  });
+
+  it('without the right to create tables works where they exist, and names the remedy where not', async () => {
+    const schema = freshName();
+    const owner = new Client(server.url);
+    await owner.connect();
+    await owner.query(`create role guest login`);
+    const url = server.url.replace('postgres@', 'guest@');
+    await expect(storeAt({ url, schema }).prepare()).rejects.toMatchObject({
+      code: 'StoreDenied',
+      message: expect.stringContaining('may not create them'),
+    });
+    await storeAt({ url: server.url, schema }).prepare();
+    await expect(storeAt({ url, schema }).list()).rejects.toMatchObject({ code: 'StoreDenied', why: 'role' });
+    await owner.query(
+      `grant usage on schema "${schema}" to guest;
+       grant select, insert, update, delete on all tables in schema "${schema}" to guest`,
+    );
+    await owner.end();
+    const store = storeAt({ url, schema });
+    await store.prepare();
+    await acquire(store, await createRow(store));
+  });
+
+  it('of many instances that start at the same time finds the tables', async () => {
+    const schema = freshName();
+    // Two pools, since the time limits differ.
+    const stores = [10_000, 9_000].map((callTimeoutMs) => storeAt({ url: server.url, schema, callTimeoutMs }));
+    await Promise.all(Array.from({ length: 10 }, () => stores.map((store) => store.prepare())).flat());
+    await createRow(stores[0] ?? storeAt({ url: server.url, schema }));
+  });
+
+  it('deletes what is older than it is kept, of each job by its own length', async () => {
+    const schema = freshName();
+    const store = storeAt({ url: server.url, schema });
+    await store.prepare();
+    const [short, long] = [jobName('short'), jobName('long')];
+    for (const job of [short, long]) {
+      await store.createRecord(job, KEY, RECORD);
+      await store.createLog(job, KEY, '1');
+      await store.appendLog(job, KEY, '1', { text: 'said\n', at: 0 });
+    }
+    await store.createRequest('old', '{}');
+    const keep = new Map([
+      [short, 3_600_000],
+      [long, 3 * 3_600_000],
+    ]);
+    expect(await store.purge(keep)).toBe('done');
+    expect(await store.readRecord(short, KEY)).toBeDefined();
+    const owner = new Client(server.url);
+    await owner.connect();
+    for (const table of ['records', 'logs', 'requests']) {
+      await owner.query(`update "${schema}".${table} set written_at = written_at - interval '2 hours'`);
+    }
+    // It is old by its due time, and was written just now.
+    await store.createRecord(short, '9999999999999-s', RECORD);
+    await owner.query(`insert into "${schema}".records (job, key, metadata, body, written_at)
+      select 'short', n || '-s', '{}', '', now() - interval '2 hours' from generate_series(1, 6000) n`);
+    expect(await store.purge(keep)).toBe('more');
+    expect(await store.purge(keep)).toBe('done');
+    expect((await store.listRecords(short, { limit: 10 })).records.map(({ key }) => key)).toEqual(['9999999999999-s']);
+    expect(await store.readLog(short, KEY, '1', { from: 0, limit: 10 })).toBeUndefined();
+    const { rows } = await owner.query(`select job from "${schema}".log_texts`);
+    await owner.end();
+    expect(rows).toEqual([{ job: 'long' }]);
+    expect(await store.readRecord(long, KEY)).toBeDefined();
+    expect(await store.readLog(long, KEY, '1', { from: 0, limit: 10 })).toBe('said\n');
+    expect(await store.readRequest('old')).toBe('{}');
+  });
+
+  it('shows no password in what it says', async () => {
+    const secret = 's3cret-of-mine';
+    const settings = { CRONLEASE_STORAGE: `postgres://nobody:${secret}@127.0.0.1:${String(server.port)}/postgres?x=y` };
+    const store = openStore({ settings, container: undefined, clock: systemClock });
+    const error: unknown = await store.list().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'StoreDenied' });
+    const { inspect } = await import('node:util');
+    expect(`${inspect(error, { depth: 10, showHidden: true })} ${store.location}`).not.toContain(secret);
+    for (const wrong of [
+      `postgres://u:${secret}@[x/db`,
+      `postgres://u:${secret}#x@h/db`,
+      `postgres://u:${secret}@a,b/d`,
+    ]) {
+      const open = (): LeaseStore =>
+        openStore({ settings: { CRONLEASE_STORAGE: wrong }, container: undefined, clock: systemClock });
+      expect(open).toThrow(expect.objectContaining({ code: 'ConnectionStringInvalid' }));
+      expect(open).not.toThrow(new RegExp(secret));
+    }
+  });
+});
+
+describe('a server of PostgreSQL', () => {
+  it.each(['SIGINT', 'SIGKILL'] as const)(
+    'ended by %s and started on its files keeps rows and leases',
+    async (signal) => {
+      const data = mkdtempSync(path.join(tmpdir(), 'pg-files-'));
+      chmodSync(data, 0o755);
+      const settings = ['max_connections=50', 'log_min_messages=fatal'];
+      const first = await startPostgres({ data, settings });
+      const store = storeAt({ url: first.url, schema: 'again', callTimeoutMs: 2_000 });
+      await store.prepare();
+      const ifMatch = await createRow(store);
+      const leaseId = await acquire(store, ifMatch);
+      await store.writeRow(JOB, { token: '7' }, { leaseId, ifMatch });
+      await first.stop(signal);
+      await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
+      // The processes of a server that was killed hold its memory for a moment.
+      const second = await vi.waitFor(() => startPostgres({ data, settings, port: first.port }), { timeout: 30_000 });
+      try {
+        expect(await readRow(store)).toMatchObject({ lease: 'leased', metadata: { token: '7' } });
+        expect(await store.renew(JOB, leaseId)).toBe('renewed');
+      } finally {
+        await second.stop();
+      }
+    },
+  );
+
+  it('that stands still costs each call its time limit and no more, and is used again', async () => {
+    const other = await testPostgres();
+    const store = storeAt({ url: other.url, schema: 'still', callTimeoutMs: 500 });
+    try {
+      await vi.waitFor(() => store.prepare(), { timeout: 20_000 });
+      const leaseId = await acquire(store, await createRow(store));
+      const backends = new Client(other.url);
+      await backends.connect();
+      const { rows } = await backends.query<{ pid: number }>('select pid from pg_stat_activity');
+      await backends.end();
+      const pids = [other.pid, ...rows.map(({ pid }) => pid)];
+      const signal = (name: NodeJS.Signals): void => {
+        for (const pid of pids) {
+          try {
+            process.kill(pid, name);
+          } catch (error) {
+            // A session that has ended meanwhile.
+            if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+          }
+        }
+      };
+      signal('SIGSTOP');
+      const started = performance.now();
+      const ends = await Promise.allSettled(Array.from({ length: 15 }, () => store.renew(JOB, leaseId)));
+      expect(performance.now() - started).toBeLessThan(5_000);
+      for (const end of ends) expect(end).toMatchObject({ status: 'rejected', reason: { code: 'StoreUnavailable' } });
+      signal('SIGCONT');
+      await vi.waitFor(async () => expect(await store.renew(JOB, leaseId)).toBe('renewed'), { timeout: 20_000 });
+    } finally {
+      await other.stop();
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Postgres } from '../../src/local/cluster/postgres';
+import { listen, refusal, storeAt, testPostgres, WELCOME } from '../support/postgres';
+import { ask, postgresHarness } from './postgres-harness';
+import { remoteStoreConformance } from './remote';
+import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+
+let server: Postgres;
+let schemas = 0;
+beforeAll(async () => {
+  server = await testPostgres();
+});
+afterAll(() => server.stop());
+
+function freshName(): string {
+  schemas += 1;
+  return `conformance-${String(schemas)}`;
+}
+
+leaseStoreConformance('postgres', () => postgresHarness(server.url, freshName()));
+brokenLeaseConformance('postgres', () => postgresHarness(server.url, freshName()));
+
+/** Too many connections, a start, a rollback for another's sake, a cancel, a fault of the server's own. */
+const FAILURES = ['53300', '57P03', '40001', '57014', 'XX000'];
+
+remoteStoreConformance('postgres', FAILURES, async () => {
+  const closes: (() => void)[] = [];
+  const at = async (...[onConnection, callTimeoutMs]: [Parameters<typeof listen>[0], number?]) => {
+    const { url, close } = await listen(onConnection);
+    closes.push(close);
+    return storeAt({ url, schema: freshName(), ...(callTimeoutMs !== undefined && { callTimeoutMs }) });
+  };
+  return {
+    stopped: async () => {
+      const other = await testPostgres();
+      const store = storeAt({ url: other.url, schema: freshName() });
+      await store.prepare();
+      await other.stop();
+      return store;
+    },
+    silent: () => at(() => undefined, 300),
+    answering: (state) =>
+      at((socket) => {
+        socket.once('data', () => {
+          socket.write(WELCOME);
+          socket.on('data', () => socket.write(refusal(state)));
+        });
+      }),
+    cutting: () =>
+      at((socket) => {
+        socket.once('data', () => {
+          socket.write(WELCOME);
+          // The beginning of a row.
+          socket.on('data', () => socket.end('D\0\0'));
+        });
+      }),
+    missing: async () => storeAt({ url: server.url, schema: freshName() }),
+    denied: async () => {
+      await ask(server.url, `do $$ begin create role nobody_here; exception when duplicate_object then null; end $$`);
+      const url = server.url.replace('postgres://postgres@', 'postgres://nobody_here:wrong@');
+      return storeAt({ url, schema: freshName() });
+    },
+    close: async () => {
+      for (const close of closes) close();
+    },
+  };
+});

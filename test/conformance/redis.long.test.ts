@@ -1,0 +1,96 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Redis as Client } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
+import type { Redis } from '../../src/local/cluster/redis';
+import { clientAt, listen, storeAt, testRedis } from '../support/redis';
+import { writeRowElsewhere } from './elsewhere';
+import { remoteStoreConformance } from './remote';
+import type { BreakingHarness } from './suite';
+import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+
+let server: Redis;
+let client: Client;
+let containers = 0;
+beforeAll(async () => {
+  server = await testRedis();
+  client = clientAt(server);
+});
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+function freshName(): string {
+  containers += 1;
+  return `conformance-${String(containers)}`;
+}
+
+/** Breaks a lease as the adapter writes it: version, id, length, end, and whether it is broken. */
+async function breakOutside(container: string, job: string, periodMs: number): Promise<void> {
+  const key = `{${container}}:jobs`;
+  const [version, lease, length, ends] = ((await client.hget(key, job)) ?? '').split(' ');
+  if (lease === undefined || lease === '-') return;
+  const [seconds, micros] = await client.time();
+  const end = Math.min(Number(ends), Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) + periodMs);
+  await client.hset(key, job, [version, lease, length, end, 1].join(' '));
+}
+
+async function openHarness(): Promise<BreakingHarness> {
+  const container = freshName();
+  const { url } = server;
+  const open: BreakingHarness['open'] = () => storeAt({ url, container });
+  await open().prepare();
+  return {
+    open,
+    writeRowElsewhere: (job, metadata, guard) =>
+      writeRowElsewhere({ connectionString: url, containerName: container, job, metadata, guard }),
+    breakLease: (job, periodMs) => breakOutside(container, job, periodMs),
+    pass: (ms) => setTimeout(ms),
+    now: () => Date.now(),
+    close: async () => {
+      const keys = await client.keys(`{${container}}:*`);
+      if (keys.length > 0) await client.del(...keys);
+    },
+  };
+}
+
+leaseStoreConformance('redis', openHarness);
+brokenLeaseConformance('redis', openHarness);
+
+/** A start, no memory, a script that is too slow, files that cannot be written, no primary, keys that move, a fault. */
+const FAILURES = ['LOADING', 'OOM', 'BUSY', 'MISCONF', 'CLUSTERDOWN', 'ASK', 'READONLY', 'ERR'];
+
+remoteStoreConformance('redis', FAILURES, async () => {
+  const closes: (() => void)[] = [];
+  const at = async (...[onConnection, callTimeoutMs]: [Parameters<typeof listen>[0], number?]) => {
+    const { url, close } = await listen(onConnection);
+    closes.push(close);
+    return storeAt({ url, container: freshName(), ...(callTimeoutMs !== undefined && { callTimeoutMs }) });
+  };
+  /** Each command of the client is an array. */
+  const commandsIn = (data: Buffer): number => data.toString('latin1').split(/^\*\d+\r$/m).length - 1;
+  return {
+    stopped: async () => {
+      const other = await testRedis();
+      const store = storeAt({ url: other.url, container: freshName() });
+      await store.prepare();
+      await other.stop();
+      return store;
+    },
+    silent: () => at(() => undefined, 300),
+    answering: (code) =>
+      at((socket) => {
+        socket.on('data', (data) => socket.write(`-${code} planned by a test\r\n`.repeat(commandsIn(data))));
+      }),
+    cutting: () =>
+      at((socket) => {
+        // The beginning of a text.
+        socket.on('data', () => socket.end('$100\r\nabc'));
+      }),
+    missing: async () => storeAt({ url: server.url, container: freshName() }),
+    denied: async () => storeAt({ url: server.url.replace('//', '//nobody-here:wrong@'), container: freshName() }),
+    close: async () => {
+      for (const close of closes) close();
+    },
+  };
+});

@@ -1,0 +1,157 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cliFolder } from '../support/cli-build';
+import type { CliFolder } from '../support/cli-build';
+
+let folder: CliFolder;
+beforeAll(() => {
+  folder = cliFolder();
+  folder.write('crontab', '# Backup\n30 2 * * * /opt/backup.sh\n@reboot warm\nMAILTO=ops@example.com\n');
+  folder.write('system', '17 4 * * * www-data /opt/rotate.sh\n');
+  folder.write('only-reboot', '@reboot warm\n');
+  folder.write('long.yaml', cronJob('activeDeadlineSeconds: 7200'));
+  folder.write('template.yaml', '{{- if .Values.on }}\nkind: CronJob\n{{- end }}\n');
+  folder.write('quartz.properties', 'report = 0 0 12 ? * 2-6\nweekday = 0 0 9 15W * ?\n');
+  fs.mkdirSync(path.join(folder.path, 'app/Old'), { recursive: true });
+  fs.mkdirSync(path.join(folder.path, 'app/node_modules/x'), { recursive: true });
+  const schedule = { type: 'timerTrigger', schedule: '%WHEN%' };
+  folder.write('app/Old/function.json', { bindings: [schedule] });
+  folder.write(
+    'app/timers.ts',
+    "import { app } from '@azure/functions';\napp.timer('New', { schedule: '0 0 3 * * *', handler });\n",
+  );
+  folder.write('app/types.d.ts', 'not a source');
+  folder.write('app/node_modules/x/index.js', 'not ( a source of the app');
+  folder.write(
+    'app/local.settings.json',
+    '{ /* local */ "Values": { "WHEN": "0 0 5 * * *", "WEBSITE_TIME_ZONE": "Europe/Lisbon" } }',
+  );
+});
+afterAll(() => folder.remove());
+
+function cronJob(job: string): string {
+  return `apiVersion: batch/v1
+kind: CronJob
+metadata: { name: db.backup }
+spec:
+  schedule: "15 3 * * *"
+  timeZone: Etc/UTC
+  concurrencyPolicy: Forbid
+  jobTemplate:
+    spec:
+      ${job}
+      template: { spec: { containers: [{ name: one, image: pg }], restartPolicy: Never } }
+`;
+}
+
+const read = (name: string): unknown => JSON.parse(fs.readFileSync(path.join(folder.path, name), 'utf8'));
+
+describe.concurrent('cronlease import', () => {
+  it('prints a jobs file, and notes on standard error that fit into a terminal', async () => {
+    const { code, stdout, stderr } = await folder.run(['import', 'crontab', 'crontab', '--time-zone', 'Europe/Berlin']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      $schema: './node_modules/cronlease/schema/jobs.schema.json',
+      revision: 1,
+      jobs: { backup: { schedule: '30 2 * * *', timeZone: 'Europe/Berlin', description: 'Backup' } },
+    });
+    expect(stderr).toMatch(/^Left out: 1\ncrontab:3: @reboot warm\n {2}a start of the app/);
+    expect(stderr).toContain('\ncrontab:4: MAILTO=ops@example.com\n');
+    expect(stderr).toMatch(/Handlers to write\nHANDLER +FROM\nbackup +crontab:2\n/);
+    expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it('writes a file that "validate" accepts, and replaces none without --force', async () => {
+    const args = ['import', 'quartz', 'quartz.properties', '--time-zone', 'UTC', '--out', 'quartz.json'];
+    expect(await folder.run(args)).toMatchObject({ code: 0, stdout: '' });
+    expect(read('quartz.json')).toMatchObject({ revision: 1, jobs: { report: { schedule: '0 12 * * 1-5' } } });
+    expect(await folder.run(['validate', '--file', 'quartz.json'])).toMatchObject({ code: 0 });
+    const again = await folder.run(args);
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toContain('quartz.json exists already');
+    expect(await folder.run([...args, '--force'])).toMatchObject({ code: 0 });
+    expect(read('quartz.json')).toMatchObject({ revision: 2 });
+    folder.write('broken.json', '{');
+    expect(await folder.run([...args.slice(0, -1), 'broken.json', '--force'])).toMatchObject({ code: 0 });
+    expect(read('broken.json')).toMatchObject({ revision: 1 });
+  });
+
+  it('leaves out a timeout that does not fit into functionTimeout', async () => {
+    const { jobsFile, notes } = await folder.json<{ jobsFile: object; notes: object[] }>(
+      folder.run(['import', 'k8s', 'long.yaml', '--json']),
+    );
+    expect(jobsFile).toMatchObject({ jobs: { 'db-backup': { schedule: '15 3 * * *', overlap: 'queue' } } });
+    expect(jobsFile).not.toHaveProperty(['jobs', 'db-backup', 'timeout']);
+    expect(notes).toContainEqual(
+      expect.objectContaining({ file: 'long.yaml', line: 3, what: 'db.backup: timeout 2h', leftOut: false }),
+    );
+  });
+
+  it('finds the timers of an app, with its settings', async () => {
+    const { jobsFile, handlers } = await folder.json<{ jobsFile: object; handlers: object[] }>(
+      folder.run(['import', 'timers', 'app', '--json']),
+    );
+    const timing = { timeZone: 'Europe/Lisbon', dst: { overlap: 'second' } };
+    expect(jobsFile).toMatchObject({
+      jobs: { old: { schedule: '0 0 5 * * *', ...timing }, new: { schedule: '0 0 3 * * *', ...timing } },
+    });
+    expect(handlers).toEqual([
+      { handler: 'old', name: 'Old', file: 'app/Old/function.json', line: 1 },
+      { handler: 'new', name: 'New', file: 'app/timers.ts', line: 2 },
+    ]);
+  });
+
+  it('numbers jobs of one name, over several files', async () => {
+    const { jobsFile } = await folder.json<{ jobsFile: { jobs: object } }>(
+      folder.run(['import', 'crontab', 'crontab', 'crontab', '--json']),
+    );
+    expect(Object.keys(jobsFile.jobs)).toEqual(['backup', 'backup-2']);
+  });
+
+  it('notes that a file names no time zone', async () => {
+    const { stderr } = await folder.run(['import', 'crontab', 'crontab']);
+    expect(stderr).toContain('crontab:2: no time zone');
+  });
+
+  it('reads a user column, and standard input', async () => {
+    const system = await folder.run(['import', 'crontab', '--system', 'system']);
+    expect(JSON.parse(system.stdout)).toHaveProperty('jobs.rotate');
+    expect(system.stderr).toContain('it ran as www-data');
+    const [program, file] = folder.command;
+    const input = '0 3 * * * /opt/tidy.sh\n';
+    const piped = spawnSync(program, [file, 'import', 'crontab', '-'], { input, encoding: 'utf8' });
+    expect(JSON.parse(piped.stdout)).toHaveProperty('jobs.tidy');
+    expect(piped.stderr).toContain('-:1');
+  });
+
+  it.each([
+    [['crontab', 'only-reboot'], 1, 'no job could be made of only-reboot'],
+    [['crontab', 'absent'], 1, 'absent cannot be read: ENOENT'],
+    [['k8s', 'template.yaml'], 1, 'template.yaml:1: this is a Helm template'],
+    [['crontab', 'app'], 2, 'app is a folder'],
+    [['crontab', 'crontab', '--time-zone', 'Mars/Base'], 2, '--time-zone "Mars/Base" is not a time zone'],
+    [['k8s', 'long.yaml', '--system'], 2, '--system is for crontab'],
+    [['k8s', 'long.yaml', '--settings', 'x'], 2, '--settings is for timers'],
+    [['k8s', 'long.yaml', '--force'], 2, '--force needs --out'],
+    [['yaml', 'long.yaml'], 2, "value 'yaml' is invalid"],
+    [['timers', 'app', '--settings', 'crontab'], 1, 'crontab:1: this is not JSON'],
+  ])('refuses %s', async (args, code, message) => {
+    const ended = await folder.run(['import', ...args]);
+    expect(ended.stderr).toContain(message);
+    expect(ended).toMatchObject({ code, stdout: '' });
+  });
+
+  it('asks for the IANA name of a Windows zone', async () => {
+    folder.write('windows.json', { Values: { WEBSITE_TIME_ZONE: 'W. Europe Standard Time' } });
+    const ended = await folder.run(['import', 'timers', 'app', '--settings', 'windows.json']);
+    expect(ended).toMatchObject({ code: 2 });
+    expect(ended.stderr).toContain('WEBSITE_TIME_ZONE "W. Europe Standard Time" is not a time zone');
+  });
+
+  it('prints an error as a document with --json', async () => {
+    const ended = await folder.run(['import', 'k8s', 'template.yaml', '--json']);
+    expect(JSON.parse(ended.stdout)).toMatchObject({ error: { code: 'InvalidSource' } });
+  });
+});

@@ -1,0 +1,83 @@
+import type { Backfill } from '../../../src/core/backfill';
+import { backfillKey, nextOf } from '../../../src/core/backfill';
+import type { Control } from '../../../src/core/control';
+import type { JobSpec } from '../../../src/core/job';
+import { parseRecordKey, recordKey } from '../../../src/core/key';
+import type { Row } from '../../../src/core/row';
+import type { JobFacts, Report } from '../world/facts';
+import { isFinal, keyText, short } from '../world/facts';
+
+/** The facts at the time of a decision for a back-fill. */
+interface BackfillView {
+  readonly spec: JobSpec;
+  /** The controls that the decider may have known. */
+  readonly controls: readonly Control[];
+  /** When the listing of the decision was made. */
+  readonly viewAt: number;
+}
+
+/** Whether nobody has stopped it, and its schedule is the job's. */
+function isWanted(backfill: Backfill | undefined, { scheduleHash }: JobSpec): backfill is Backfill {
+  return backfill !== undefined && backfill.stopped === undefined && backfill.scheduleHash === scheduleHash;
+}
+
+/** A claim of a back-filled due time: somebody asked for it, nobody has stopped it, and it had not succeeded. */
+export function checkBackfilled(
+  facts: JobFacts,
+  { spec, controls, viewAt }: BackfillView,
+  row: Row,
+  report: Report,
+): void {
+  const { name, records } = facts;
+  const { run } = row;
+  if (run === undefined) return;
+  const what = keyText(run.key);
+  const id = parseRecordKey(run.key)?.request;
+  const asked = controls.map(({ backfill }) => backfill).filter((backfill) => backfill?.id === id);
+  const active = asked.find((backfill) => isWanted(backfill, spec));
+  if (active === undefined) {
+    report('wrongBackfill', name, `${what} was claimed, and nobody wanted it, or somebody had stopped it`);
+    return;
+  }
+  if (run.scheduledFor < active.from || run.scheduledFor > active.through) {
+    report('wrongBackfill', name, `${what} lies beyond its back-fill`);
+  }
+  if (controls.every(({ pauses }) => pauses.some(({ until }) => until === undefined))) {
+    report('wrongBackfill', name, `${what} was claimed while the job is paused`);
+  }
+  const first = records.get(recordKey(run.scheduledFor));
+  if (!active.includeSucceeded && first?.record.outcome === 'succeeded' && first.writtenAt < viewAt) {
+    report('wrongBackfill', name, `${what} was claimed although the due time has succeeded`);
+  }
+}
+
+/** Whether nobody hinders the job's back-fill any more, and something is left of it. */
+export function isBackfilling({ row, controls }: JobFacts, spec: JobSpec): boolean {
+  if (row === undefined || !spec.enabled) return false;
+  if (row.backfill?.aside !== undefined) return true;
+  const backfill = controls.at(-1)?.control.backfill;
+  if (!isWanted(backfill, spec) || row.scheduleHash !== spec.scheduleHash) return false;
+  return nextOf(spec, backfill, row.backfill?.id === backfill.id ? row.backfill.at : undefined) !== undefined;
+}
+
+/** At the end each due time that a back-fill has come to has a record of its own, or had succeeded. */
+export function checkBackfillsEnded(facts: JobFacts, spec: JobSpec, report: Report): void {
+  const { name, row, records, controls } = facts;
+  if (isBackfilling(facts, spec)) report('backfillLeft', name, 'a back-fill is not over although nothing hinders it');
+  const backfill = controls.at(-1)?.control.backfill;
+  if (backfill === undefined || row?.backfill?.id !== backfill.id || row.backfill.at === undefined) return;
+  let due = nextOf(spec, backfill, undefined);
+  for (; due !== undefined; due = nextOf(spec, backfill, due)) {
+    const isPast = backfill.order === 'oldest' ? due <= row.backfill.at : due >= row.backfill.at;
+    if (!isPast) return;
+    const at = due;
+    const hasSucceeded = [...records].some(
+      ([key, { record }]) => parseRecordKey(key)?.scheduledFor === at && record.outcome === 'succeeded',
+    );
+    const key = backfillKey(backfill, due);
+    const isOwn = isFinal(facts, key) || row.run?.key === key;
+    if (!isOwn && (backfill.includeSucceeded || !hasSucceeded)) {
+      report('backfillPassedOver', name, `${short(due)} was passed over by back-fill ${backfill.id}`);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import type { Planted } from './planted';
+
+/** Rules for notices about the end of a run. */
+export const NOTICE_FAULTS: readonly Planted[] = [
+  {
+    name: 'released-untold',
+    what: 'a run is settled without its notices',
+    mix: 'notices',
+    edits: [
+      {
+        file: 'coordinator/settle.ts',
+        in: 'settle',
+        from: 'await tellOwed(writer, ownNotices(writer.row), own);',
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'left-notice-dropped',
+    what: 'the next claim drops the notices that a dead holder has left',
+    mix: 'notices',
+    edits: [
+      {
+        file: 'core/decide/next-row.ts',
+        in: 'carry',
+        from: "telling: s.lease === 'expired' ? row.telling : [],",
+        to: 'telling: [],',
+      },
+    ],
+  },
+  {
+    name: 'carried-untold',
+    what: "a run's end replaces the notices of the run before it, which a dead holder has left",
+    mix: 'notices',
+    edits: [
+      {
+        file: 'coordinator/settle.ts',
+        in: 'settle',
+        from: 'await tellCarried(writer);',
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'told-before-record',
+    what: 'a notice is created before the record of its run',
+    mix: 'notices',
+    edits: [
+      {
+        file: 'coordinator/settle.ts',
+        in: 'settle',
+        from: 'const own = await writeFinal(writer, record);',
+        to: 'await tellOwed(writer, ownNotices(writer.row), undefined);\n  const own = await writeFinal(writer, record);',
+      },
+    ],
+  },
+];

@@ -1,0 +1,64 @@
+import net, { type AddressInfo, type Socket } from 'node:net';
+import type { Millis } from '../../src/core/brand';
+import type { CallOutcome } from '../../src/core/storage-call';
+import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
+import { type Postgres, startPostgres } from '../../src/local/cluster/postgres';
+import { databaseOf } from '../../src/stores/postgres/settings';
+import { postgresStore } from '../../src/stores/postgres/store';
+import { systemClock } from '../../src/system-clock';
+
+/** A server for one test file. It forgets what a crash of the machine would lose, which is no test's subject. */
+export function testPostgres(...settings: readonly string[]): Promise<Postgres> {
+  return startPostgres({ settings: ['fsync=off', 'max_connections=300', 'log_min_messages=fatal', ...settings] });
+}
+
+export interface StoreAt {
+  readonly url: string;
+  readonly schema: string;
+  readonly callTimeoutMs?: Millis;
+  readonly onOutcome?: (outcome: CallOutcome) => void;
+}
+
+export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
+  return postgresStore({ ...options, database: databaseOf(url), clock: systemClock, callTimeoutMs });
+}
+
+/** Something that listens where a PostgreSQL server could. */
+export async function listen(
+  onConnection: (socket: Socket) => void,
+): Promise<{ readonly url: string; readonly port: number; close(): void }> {
+  const sockets = new Set<Socket>();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: `postgres://postgres@127.0.0.1:${String(port)}/postgres`,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+/** A message of the protocol from the server: a letter, its length, its content. */
+export function message(type: string, content: Buffer | string = ''): Buffer {
+  const body = Buffer.from(content);
+  const head = Buffer.alloc(5);
+  head.write(type, 0, 'latin1');
+  head.writeUInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+
+/** The server's answer to a start, by which the client is let in. */
+export const WELCOME = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', 'I')]);
+
+/** The server's answer to a statement that failed. */
+export function refusal(state: string): Buffer {
+  const fields = ['SERROR', 'VERROR', `C${state}`, 'Mplanned by a test', ''].join('\0');
+  return Buffer.concat([message('E', `${fields}\0`), message('Z', 'I')]);
+}

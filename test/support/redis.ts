@@ -1,0 +1,52 @@
+import net, { type AddressInfo, type Socket } from 'node:net';
+import { Redis as Client } from 'ioredis';
+import type { Millis } from '../../src/core/brand';
+import type { CallOutcome } from '../../src/core/storage-call';
+import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
+import { type Redis, type RedisOptions, startRedis } from '../../src/local/cluster/redis';
+import { serverOf } from '../../src/stores/redis/settings';
+import { redisStore } from '../../src/stores/redis/store';
+import { systemClock } from '../../src/system-clock';
+
+/** A server for one test file. It writes no files, which are no test's subject unless it says so. */
+export function testRedis(...settings: NonNullable<RedisOptions['settings']>): Promise<Redis> {
+  return startRedis({ settings: [['appendonly', 'no'], ...settings] });
+}
+
+export interface StoreAt {
+  readonly url: string;
+  readonly container: string;
+  readonly callTimeoutMs?: Millis;
+  readonly onOutcome?: (outcome: CallOutcome) => void;
+}
+
+export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
+  return redisStore({ ...options, server: serverOf(url), clock: systemClock, callTimeoutMs });
+}
+
+/** A client of the tests' own. It makes one attempt at each command. */
+export function clientAt({ port }: Pick<Redis, 'port'>): Client {
+  return new Client({ host: '127.0.0.1', port, retryStrategy: () => null, protocol: 2 });
+}
+
+/** Something that listens where a server could. */
+export async function listen(
+  onConnection: (socket: Socket) => void,
+): Promise<{ readonly url: string; readonly port: number; close(): void }> {
+  const sockets = new Set<Socket>();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: `redis://127.0.0.1:${String(port)}`,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { decodeControl } from '../../src/core/control';
+import type { JobSpec } from '../../src/core/job';
+import { encodePresence } from '../../src/core/presence';
+import { readBackfillStatus, startBackfill, stopBackfill } from '../../src/operator/backfill';
+import type { WantedBackfill } from '../../src/operator/backfill-plan';
+import { planBackfill } from '../../src/operator/backfill-plan';
+import { pauseJob } from '../../src/operator/pause';
+import { requestRun } from '../../src/operator/request';
+import { jobSpec } from '../support/job';
+import type { RivalTicks, SimulationOptions } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
+
+const MINUTE = 60_000;
+const T0 = Date.UTC(2026, 0, 1);
+const minute = (n: number): number => T0 + n * MINUTE;
+
+const origin = { actor: 'ann', channel: 'shell', reason: 'the table was empty' };
+const WANTED: WantedBackfill = {
+  ...{ from: minute(1), to: minute(5), order: 'oldest', limit: undefined, includeSucceeded: false },
+};
+
+/** A job whose runs at :02 and :04 have failed. */
+async function seen(
+  spec: JobSpec = jobSpec('a', '* * * * *', { retry: { ...jobSpec('a', '@daily').retry, attempts: 1 } }),
+  options: Partial<SimulationOptions> = {},
+): Promise<{ readonly sim: RivalTicks; readonly spec: JobSpec }> {
+  const sim = rivalTicks({
+    jobs: [spec],
+    handler: ({ trigger, scheduledFor }) => {
+      if (trigger === 'schedule' && [minute(2), minute(4)].includes(scheduledFor.getTime())) throw new Error('down');
+    },
+    ...options,
+  });
+  await sim.clock.advance(6 * MINUTE + 20_000);
+  return { sim, spec };
+}
+
+const minutes = (dueTimes: readonly { readonly scheduledFor: number; readonly runs: boolean }[]): readonly number[] =>
+  dueTimes.filter(({ runs }) => runs).map(({ scheduledFor }) => (scheduledFor - T0) / MINUTE);
+
+describe('the dry run of a back-fill', () => {
+  it('names each due time with its outcome, and writes nothing', async () => {
+    const { sim, spec } = await seen();
+    const before = await sim.store.readControl('a' as JobName);
+    const plan = await planBackfill(sim.store, spec, WANTED);
+    expect(plan).toMatchObject({ running: 2, passedOver: 3 });
+    expect(plan.dueTimes.map(({ outcome }) => outcome)).toEqual([
+      ...['succeeded', 'failed', 'succeeded', 'failed', 'succeeded'],
+    ]);
+    expect(minutes(plan.dueTimes)).toEqual([2, 4]);
+    expect(await sim.store.readControl('a' as JobName)).toEqual(before);
+  });
+
+  it('keeps to the order and the limit, and takes all if those that succeeded are included', async () => {
+    const { sim, spec } = await seen();
+    const newest = await planBackfill(sim.store, spec, { ...WANTED, order: 'newest', limit: 1 });
+    expect(minutes(newest.dueTimes)).toEqual([4]);
+    const all = await planBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, limit: 3 });
+    expect(minutes(all.dueTimes)).toEqual([1, 2, 3]);
+  });
+
+  it('finds the outcome of due times that share a record, and of those without one', async () => {
+    const spec = jobSpec('a', '* * * * *', { catchUp: 'none' });
+    const sim = rivalTicks({ jobs: [spec] });
+    await sim.clock.advance(MINUTE + 20_000);
+    sim.instances[0]?.kill();
+    await sim.clock.advance(20 * MINUTE);
+    sim.startInstance('d1');
+    await sim.clock.advance(2 * MINUTE);
+    const plan = await planBackfill(sim.store, spec, { ...WANTED, from: minute(-2), to: minute(12) });
+    expect(plan.dueTimes.map(({ outcome }) => outcome)).toEqual([
+      ...[null, null, null, 'succeeded'],
+      ...Array.from({ length: 11 }, () => 'expired'),
+    ]);
+    const within = await planBackfill(sim.store, spec, { ...WANTED, from: minute(10), to: minute(11) });
+    expect(within.dueTimes.map(({ outcome }) => outcome)).toEqual(['expired', 'expired']);
+  });
+
+  it.each([
+    ['@manual', 'NoDueTimes', {}],
+    ['@always', 'NoDueTimes', {}],
+    ['* * * * *', 'FutureTime', { to: minute(60) }],
+    ['* * * * *', 'EmptyRange', { from: minute(1) + 1, to: minute(2) - 1 }],
+    ['* * * * *', 'TooManyDueTimes', { from: minute(-20_000) }],
+  ])('of a job with schedule %s is refused: %s', async (schedule, code, given) => {
+    const { sim, spec } = await seen(jobSpec('a', schedule));
+    await expect(planBackfill(sim.store, spec, { ...WANTED, ...given })).rejects.toMatchObject({ code });
+  });
+
+  it('is refused for a job that nobody has seen, or that follows another schedule', async () => {
+    const { sim } = await seen();
+    await expect(planBackfill(sim.store, jobSpec('b', '* * * * *'), WANTED)).rejects.toMatchObject({ code: 'Unseen' });
+    const changed = jobSpec('a', '*/5 * * * *');
+    await expect(planBackfill(sim.store, changed, WANTED)).rejects.toMatchObject({ code: 'OtherSchedule' });
+  });
+});
+
+describe('a back-fill that a person starts', () => {
+  it('runs what the dry run said, and shows how far it is', async () => {
+    const { sim, spec } = await seen();
+    expect(await readBackfillStatus(sim.store, spec)).toBeUndefined();
+    const started = await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin });
+    expect(started).toEqual({
+      ...{ id: 'fill', from: minute(2), through: minute(4), running: 2, passedOver: 3, paused: false },
+    });
+    expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'active', dueTimes: 3, left: 3, origin });
+    await sim.clock.advance(MINUTE);
+    expect(await readBackfillStatus(sim.store, spec)).toMatchObject({
+      ...{ state: 'done', left: 0, passedOver: 1, outcomes: { succeeded: 2 }, runId: undefined },
+    });
+    await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'again', origin })).rejects.toMatchObject({
+      code: 'NothingToRun',
+    });
+  });
+
+  it('is one at a time for a job, and can be stopped', async () => {
+    const { sim, spec } = await seen();
+    await pauseJob(sim.store, { name: spec.name, spec }, { by: 'ann', note: 'wait' });
+    const subject = { name: spec.name, spec };
+    await expect(stopBackfill(sim.store, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
+    expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin })).toMatchObject({ paused: true });
+    expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'paused' });
+    await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'two', origin })).rejects.toMatchObject({
+      code: 'BackfillGoesOn',
+    });
+    // A call whose answer was lost is sent again.
+    expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin })).toMatchObject({ id: 'fill' });
+    expect(await stopBackfill(sim.store, subject)).toMatchObject({ id: 'fill' });
+    expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'stopped', left: 3 });
+    await expect(stopBackfill(sim.store, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
+    expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'two', origin })).toMatchObject({ id: 'two' });
+  });
+
+  it('is refused while a live deployment is too old for it', async () => {
+    const { sim, spec } = await seen();
+    const facts = { instance: 'i', hub: 'h', version: '0.1', revision: 0, jobs: 'x', skewMs: 0, rival: undefined };
+    const old = { ...facts, tickedAt: sim.clock.now(), hubProven: true, abilities: ['requests'] };
+    await sim.store.writePresence('old', encodePresence(old), undefined);
+    await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin })).rejects.toMatchObject({
+      code: 'OlderVersion',
+    });
+  });
+
+  it('stays in the control when a person changes something else, and lets requests in during its runs', async () => {
+    const { sim, spec } = await seen(undefined, {
+      handler: async ({ trigger }, on) => {
+        if (trigger === 'backfill') await new Promise<void>((resolve) => on.coordinator.clock.after(40_000, resolve));
+      },
+    });
+    await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
+    while (!sim.calls.some(({ trigger }) => trigger === 'backfill')) await sim.clock.advance(1_000);
+    await requestRun(sim.store, spec, { id: 'byhand' });
+    const { control } = await sim.store.readControl('a' as JobName);
+    expect(decodeControl(control?.metadata ?? {}).backfill?.id).toBe('fill');
+    await sim.clock.advance(2 * MINUTE);
+    expect(sim.calls.some(({ trigger }) => trigger === 'manual')).toBe(true);
+    await sim.clock.advance(15 * MINUTE);
+    expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'done', outcomes: { succeeded: 5 } });
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import type { CrontabOptions } from '../../src/import/crontab';
+import { readCrontab } from '../../src/import/crontab';
+import { commandOf, nameOfCommand } from '../../src/import/crontab-command';
+
+const OPTIONS: CrontabOptions = { now: Date.UTC(2026, 0, 1), timeZone: 'UTC', userColumn: false };
+
+function read(text: string, options: Partial<CrontabOptions> = {}) {
+  return readCrontab('crontab', text, { ...OPTIONS, ...options });
+}
+
+/** The schedule of the one entry of a crontab. */
+function scheduleOf(when: string, timeZone = 'Europe/Berlin') {
+  const { drafts, notes } = read(`${when} run\n`, { timeZone });
+  expect(notes).toEqual([]);
+  return drafts[0]?.settings;
+}
+
+/** The one reason why an entry is left out. */
+function reasonAgainst(line: string): string {
+  const { drafts, notes } = read(`${line}\n`);
+  expect(drafts).toEqual([]);
+  expect(notes).toEqual([expect.objectContaining({ file: 'crontab', line: 1, what: line, leftOut: true })]);
+  return notes[0]?.why ?? '';
+}
+
+describe('the entries of a crontab', () => {
+  it('have a name of their program, and a description of the comment above them', () => {
+    const { drafts } = read(
+      [
+        '# m h  dom mon dow   command',
+        '# The books',
+        '# of the day',
+        '0 3 * * * /opt/close-books.sh',
+        '',
+        '# Apart',
+        '',
+        '5 3 * * * tidy',
+      ].join('\n'),
+    );
+    expect(drafts).toEqual([
+      {
+        file: 'crontab',
+        line: 4,
+        name: 'close-books',
+        settings: { schedule: '0 3 * * *', description: 'The books of the day' },
+      },
+      { file: 'crontab', line: 8, name: 'tidy', settings: { schedule: '5 3 * * *', description: 'tidy' } },
+    ]);
+  });
+
+  it('are not described by an entry that is switched off', () => {
+    expect(read('#0 4 * * * /opt/old.sh\n0 3 * * * /opt/new.sh\n').drafts[0]?.settings.description).toBe('/opt/new.sh');
+  });
+
+  it.each([
+    ['@daily', '@daily'],
+    ['@midnight', '0 0 * * *'],
+    ['@annually', '0 0 1 1 *'],
+    ['@Hourly', '@hourly'],
+    ['0 0 * * sun', '0 0 * * sun'],
+    ['0 0 * * 5-7', '0 0 * * 5-7'],
+    ['-*/5 * * * *', '*/5 * * * *'],
+    // Both day fields: either matches. One that begins with a star narrows the other.
+    ['0 0 1,15 * 5', '0 0 1,15 * 5'],
+    ['0 0 1-7 * */7', '0 0 * * 0#1'],
+    ['0 0 */1 * 1', '0 0 * * 1'],
+    ['0 0 1-31 * 1', '0 0 * * *'],
+    ['0-50/10 4 * * *', '0-50/10 4 * * *'],
+  ])('%s becomes %s', (when, schedule) => {
+    expect(read(`${when} run\n`).drafts[0]?.settings.schedule).toBe(schedule);
+  });
+
+  it('follow elapsed time where the minute or the hour begins with a star, and clock policies elsewhere', () => {
+    const timeZone = 'Europe/Berlin';
+    expect(scheduleOf('0 1-3 * * *')).toMatchObject({ schedule: '0 1,2,3 * * *', timeZone });
+    expect(scheduleOf('0 1-3 * * *')).not.toHaveProperty('dst');
+    expect(scheduleOf('*/15 2 * * *')).toMatchObject({
+      schedule: '*/15 2 * * *',
+      dst: { gap: 'skip', overlap: 'both' },
+    });
+    expect(scheduleOf('0 */2 * * *')).not.toHaveProperty('dst');
+    expect(scheduleOf('0 1-3 * * *', 'Asia/Tokyo')?.schedule).toBe('0 1-3 * * *');
+  });
+
+  it('are left out with the reason where no job can have their times', () => {
+    expect(reasonAgainst('@reboot warm')).toContain('no due time');
+    expect(reasonAgainst('@every_minute warm')).toContain('unknown');
+    expect(reasonAgainst('0 0 */2 * 1 both')).toContain('match both the day of the month and the day of the week');
+    expect(reasonAgainst('0 9 5/15 * * open')).toContain('some crons read it as 5, others as 5-31/15');
+    expect(reasonAgainst('0~30 9 * * * random')).toContain('random');
+    expect(reasonAgainst('0 0 * * 6-1 backwards')).toContain('has "6-1" for day-of-week');
+    expect(reasonAgainst('0 24 * * * late')).toContain('has "24" for hour');
+    expect(reasonAgainst('*/0 * * * * never')).toContain('has "*/0" for minute');
+    expect(reasonAgainst('0 0 31 2 * never')).toContain('a date that never comes');
+    expect(reasonAgainst('0 0 * *')).toContain('five fields and a command');
+  });
+
+  it('name a user in the system format', () => {
+    const { drafts, notes } = read('17 * * * * www-data /opt/rotate.sh\n0 1 * * * root sweep\n', { userColumn: true });
+    expect(drafts.map(({ name }) => name)).toEqual(['rotate', 'sweep']);
+    expect(notes).toEqual([expect.objectContaining({ line: 1, why: 'it ran as www-data' })]);
+  });
+
+  it('have the zone of CRON_TZ from there on, and are left out after one that is unknown', () => {
+    const text = [
+      '0 1 * * * a',
+      'CRON_TZ = "America/New_York"',
+      '0 2 * * * b',
+      'CRON_TZ=Mars/Base',
+      '0 3 * * * c',
+      'CRON_TZ=',
+      '0 4 * * * d',
+    ];
+    const { drafts, notes } = read(text.join('\n'));
+    expect(drafts.map(({ name, settings }) => [name, settings.timeZone, settings.dst])).toEqual([
+      ['a', undefined, undefined],
+      ['b', 'America/New_York', { gap: 'skip', overlap: 'both' }],
+      ['d', undefined, undefined],
+    ]);
+    expect(notes).toEqual([expect.objectContaining({ line: 5, leftOut: true })]);
+  });
+
+  it('bring a note for each environment line', () => {
+    const { notes } = read('MAILTO=ops@example.com\nTZ=Europe/Berlin\nAPI_URL = https://example.com\n0 1 * * * a\n');
+    expect(notes.map(({ line, why }) => [line, why])).toEqual([
+      [1, expect.stringContaining('not mailed')],
+      [2, expect.stringContaining('moves no schedule')],
+      [3, expect.stringContaining('environment variable')],
+    ]);
+  });
+
+  it('bring a note for a gap in which cron runs them twice', () => {
+    const { notes } = read('0,30 2 * * * twice\n', { timeZone: 'Europe/Berlin' });
+    expect(notes[0]?.why).toBe(
+      'on 2026-03-29 the clocks of Europe/Berlin skip 02:00, 02:30: the source runs it 2 times right after them, the job once, at 03:00',
+    );
+  });
+
+  it('bring a note for standard input', () => {
+    const { drafts, notes } = read(String.raw`0 1 * * * mail -s 100\% ops%Hello%there` + '\n');
+    expect(drafts[0]?.settings.description).toBe('mail -s 100% ops');
+    expect(notes[0]?.remedy).toContain(JSON.stringify('Hello\nthere'));
+  });
+});
+
+describe('the name of a command', () => {
+  it.each([
+    ['/usr/local/bin/backup.sh --full', 'backup'],
+    ['cd /srv/app && /usr/bin/env php artisan schedule:run >> /dev/null 2>&1', 'artisan'],
+    ['nice -n 19 flock -n /var/lock/x.lock python3 /opt/etl/load_orders.py', 'load_orders'],
+    ['LANG=C timeout 30m /usr/bin/node --max-old-space-size=200 dist/main.mjs', 'main'],
+    ['[ -x /usr/sbin/ntpdate ] && ntpdate-debian', 'ntpdate-debian'],
+    ["bash -c 'do it'", 'bash'],
+    ['cd /tmp', 'job'],
+  ])('%s: %s', (command, name) => {
+    expect(nameOfCommand(command)).toBe(name);
+  });
+
+  it('ends at the first % that is not escaped', () => {
+    expect(commandOf('a')).toEqual({ shown: 'a', input: undefined });
+    expect(commandOf(String.raw`a \% b%c`)).toEqual({ shown: 'a % b', input: 'c' });
+  });
+});

@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest';
+import { timeSpan } from '../../src/import/ncrontab';
+import type { TimerOptions } from '../../src/import/timers';
+import { readTimers } from '../../src/import/timers';
+
+const OPTIONS: TimerOptions = { now: Date.UTC(2026, 0, 1), timeZone: 'UTC', settings: undefined };
+const HEAD = "import { app } from '@azure/functions';\n";
+
+function read(code: string, options: Partial<TimerOptions> = {}, file = 'timers.ts') {
+  return readTimers(file, code, { ...OPTIONS, ...options });
+}
+
+function timer(members: string, options?: Partial<TimerOptions>) {
+  return read(`${HEAD}app.timer('Nightly', { ${members}, handler: () => undefined });\n`, options);
+}
+
+const functionJson = (content: object): string => JSON.stringify(content, null, 2);
+
+describe('timers in sources', () => {
+  it.each([
+    ['an import', "import { app } from '@azure/functions';", 'app.timer'],
+    ['an import by another name', "import { app as host } from '@azure/functions';", 'host.timer'],
+    ['the whole package', "import * as functions from '@azure/functions';", 'functions.app.timer'],
+    ['the default import', "import functions from '@azure/functions';", "functions['app'].timer"],
+    ['require', "const { app } = require('@azure/functions');", 'app.timer'],
+    ['require by another name', "const { app: host } = require('@azure/functions');", 'host.timer'],
+    ['require of the whole', "const functions = require('@azure/functions');", 'functions.app.timer'],
+  ])('are found by %s', (_, head, callee) => {
+    const { drafts } = read(
+      `${head}\nfunction register() {\n  ${callee}('A', { schedule: '0 0 3 * * *' });\n}\n`,
+      {},
+      'timers.js',
+    );
+    expect(drafts).toEqual([{ file: 'timers.js', line: 3, name: 'A', settings: { schedule: '0 0 3 * * *' } }]);
+  });
+
+  it('are not found in text, in comments, and on other objects', () => {
+    const code = `${HEAD}// app.timer('A', { schedule: '0 0 3 * * *' });\nconst text = "app.timer('B', {})";\nother.timer('C', { schedule: '0 0 3 * * *' });\n`;
+    expect(read(code)).toMatchObject({ drafts: [], notes: [] });
+    expect(read("app.timer('D', { schedule: '0 0 3 * * *' });\n").drafts).toEqual([]);
+  });
+
+  it('have constants, templates, and types around them', () => {
+    const code = `${HEAD}const EVERY: string = \`0 */5 * * * *\`;\nconst options: TimerFunctionOptions = { schedule: EVERY as string, handler };\napp.timer('A', options);\n`;
+    expect(read(code).drafts[0]).toMatchObject({ line: 4, settings: { schedule: '0 */5 * * * *' } });
+  });
+
+  it('keep their lines beside an enum, which Node rewrites', () => {
+    const code = `${HEAD}enum Kind {\n  A,\n  B,\n}\n\napp.timer('A', { schedule: '0 0 3 * * *', handler });\n`;
+    expect(read(code).drafts[0]).toMatchObject({ line: 7 });
+  });
+
+  it('print no warning of Node', () => {
+    const { emitWarning } = process;
+    const seen: unknown[] = [];
+    process.emitWarning = (warning: unknown) => void seen.push(warning);
+    try {
+      timer("schedule: '0 0 3 * * *'");
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    expect(seen).toEqual([]);
+  });
+
+  it('have schedules of app settings, if those are known', () => {
+    const settings = new Map([['WHEN', '0 0 5 * * *']]);
+    for (const schedule of [
+      "'%WHEN%'",
+      'process.env.WHEN',
+      "process.env['WHEN'] ?? '0 0 6 * * *'",
+      'process.env.WHEN!',
+    ]) {
+      const { drafts, notes } = timer(`schedule: ${schedule}`, { settings });
+      expect(drafts[0]?.settings.schedule, schedule).toBe('0 0 5 * * *');
+      expect(notes).toEqual([expect.objectContaining({ leftOut: false, what: 'Nightly: app setting WHEN' })]);
+    }
+    expect(timer("schedule: process.env.OTHER || '0 0 6 * * *'", { settings }).drafts[0]?.settings.schedule).toBe(
+      '0 0 6 * * *',
+    );
+    expect(timer("schedule: '%OTHER%'", { settings }).notes).toEqual([expect.objectContaining({ leftOut: true })]);
+    expect(timer('schedule: process.env.WHEN').notes).toEqual([expect.objectContaining({ leftOut: true })]);
+  });
+
+  it.each([
+    ['a computed schedule', "app.timer('A', { schedule: hour + ' 0 0 * * *' });"],
+    ['a computed name', "app.timer(name, { schedule: '0 0 3 * * *' });"],
+    ['computed options', "app.timer('A', { ...defaults, schedule: '0 0 3 * * *' });"],
+    ['options of a call', "app.timer('A', optionsOf(3));"],
+    ['no schedule', "app.timer('A', { handler });"],
+    ['a template with values', 'app.timer("A", { schedule: `0 0 ${hour} * * *` });'],
+  ])('are left out with %s', (_, call) => {
+    const { drafts, notes } = read(HEAD + call);
+    expect(drafts).toEqual([]);
+    expect(notes).toEqual([expect.objectContaining({ line: 2, leftOut: true })]);
+  });
+
+  it('are refused with their file if it cannot be parsed', () => {
+    expect(() => read('const a = ;\n')).toThrow(/^timers\.ts:\d: it cannot be parsed/);
+    expect(() => read('let a;\nconst b = ;\n', {}, 'timers.js')).toThrow(/^timers\.js:2: it cannot be parsed/);
+    expect(read('with (a) { b(); }\n', {}, 'timers.js').drafts).toEqual([]);
+  });
+});
+
+describe('the options of a timer', () => {
+  it('become settings, or notes', () => {
+    expect(timer("schedule: '0 0 3 * * *', useMonitor: false").drafts[0]?.settings).toEqual({
+      schedule: '0 0 3 * * *',
+      catchUp: 'none',
+    });
+    const { drafts, notes } = timer("schedule: '0 0 3 * * *', runOnStartup: true, extraOutputs: [queue], return: blob");
+    expect(drafts).toHaveLength(1);
+    expect(notes.map(({ what }) => what)).toEqual(['Nightly: runOnStartup', 'Nightly: extraOutputs, return']);
+  });
+
+  it.each([
+    [
+      '{ strategy: "fixedDelay", maxRetryCount: 2, delayInterval: { minutes: 1, seconds: 30 } }',
+      { attempts: 3, backoff: '1m30s', factor: 1, maxBackoff: '1m30s', jitter: 'none' },
+    ],
+    ['{ strategy: "fixedDelay", maxRetryCount: 0, delayInterval: 5000 }', { attempts: 1, backoff: '5s' }],
+    [
+      '{ strategy: "exponentialBackoff", maxRetryCount: 4, minimumInterval: 10000, maximumInterval: { hours: 1 } }',
+      { attempts: 5, backoff: '10s', maxBackoff: '1h' },
+    ],
+  ])('retry %s', (retry, expected) => {
+    expect(timer(`schedule: '0 0 3 * * *', retry: ${retry}`).drafts[0]?.settings.retry).toMatchObject(expected);
+  });
+
+  it('bring a note where a retry policy has no form', () => {
+    for (const retry of ['policy', '{ strategy: "fixedDelay", maxRetryCount: -1, delayInterval: 10 }']) {
+      const { drafts, notes } = timer(`schedule: '0 0 3 * * *', retry: ${retry}`);
+      expect(drafts[0]?.settings).not.toHaveProperty('retry');
+      expect(notes).toEqual([expect.objectContaining({ what: 'Nightly: retry' })]);
+    }
+  });
+});
+
+describe('the schedule of a timer', () => {
+  it.each([
+    ['0 */5 * * * *', '0 */5 * * * *'],
+    ['*/5 * * * *', '*/5 * * * *'],
+    ['0 0 9 1-7 * Monday', '0 9 * * 1#1'],
+    ['0 0 9 29-31 * Fri', '0 9 * * 5#5'],
+    ['0 0 9 * January-March Mo', '0 9 * 1-3 1'],
+    ['0 0 17-9 * * *', '0 9-17 * * *'],
+    ['0 5/20 * * * *', '0 5/20 * * * *'],
+    ['00:05:00', '@every 5m'],
+    ['1.12:00:00', '@every 1d12h'],
+  ])('%s becomes %s', (text, schedule) => {
+    expect(timer(`schedule: '${text}'`).drafts[0]?.settings.schedule).toBe(schedule);
+  });
+
+  it.each([
+    ['0 0 9 15 * Mon', 'match both'],
+    ['0 0 9 * * 7', 'has "7" for day-of-week'],
+    ['0 0 9 * *  ? *', 'has 7 fields'],
+    ['0 0 9 L * *', 'has "L" for day-of-month'],
+    ['00:00:00', 'has a period of 0'],
+  ])('%s is left out', (text, why) => {
+    const { drafts, notes } = timer(`schedule: '${text}'`);
+    expect(drafts).toEqual([]);
+    expect(notes).toEqual([expect.objectContaining({ leftOut: true, why: expect.stringContaining(why) as string })]);
+  });
+
+  it('brings a note for a gap that moves it by less', () => {
+    const { drafts, notes } = timer("schedule: '0 30 2 * * *'", { timeZone: 'Europe/Berlin' });
+    expect(drafts[0]?.settings).toMatchObject({ schedule: '0 30 2 * * *', dst: { overlap: 'second' } });
+    expect(notes[0]?.why).toContain('on 2026-03-29 the clocks of Europe/Berlin skip 02:30');
+    expect(timer("schedule: '0 0 2 * * *'", { timeZone: 'Europe/Berlin' }).notes).toEqual([]);
+    const hourly = timer("schedule: '0 30 * * * *'", { timeZone: 'Europe/Berlin' });
+    expect(hourly).toMatchObject({ notes: [], drafts: [{ settings: { dst: { gap: 'skip', overlap: 'second' } } }] });
+  });
+
+  it('brings a note for times that its wait for a skipped one passes over', () => {
+    // Chatham's clocks skip 02:45 to 03:45. The timer waits from 02:45 until 04:00, for 03:00.
+    const { drafts, notes } = timer("schedule: '0 * 3,4 * * *'", { timeZone: 'Pacific/Chatham' });
+    expect(drafts[0]?.settings.dst).toEqual({ overlap: 'second' });
+    expect(notes[0]?.why).toContain('the clocks of Pacific/Chatham skip 03:00');
+  });
+
+  it('is a time span of days if it begins with 24 or more', () => {
+    expect(timeSpan('24:00:00')).toBe(24 * 86_400_000);
+    expect(timeSpan('23:59:59')).toBe(86_399_000);
+    expect(timeSpan('01:30')).toBe(5_400_000);
+    expect([timeSpan('00:61:00'), timeSpan('1.24:00:00'), timeSpan('0 0 * * * *')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe('function.json', () => {
+  const file = 'app/NightlyReport/function.json';
+  const trigger = { type: 'timerTrigger', name: 'timer', direction: 'in', schedule: '0 0 3 * * *' };
+
+  it('gives a job with the name of its folder', () => {
+    const content = { bindings: [trigger, { type: 'queue', name: 'out' }], disabled: true };
+    const { drafts, notes } = read(functionJson(content), {}, file);
+    expect(drafts).toEqual([
+      { file, line: 4, name: 'NightlyReport', settings: { schedule: '0 0 3 * * *', enabled: false } },
+    ]);
+    expect(notes).toEqual([expect.objectContaining({ what: 'NightlyReport: queue' })]);
+  });
+
+  it('has retries, and a setting that disables it', () => {
+    const retry = { strategy: 'fixedDelay', maxRetryCount: 1, delayInterval: '00:00:10' };
+    const { drafts, notes } = read(functionJson({ bindings: [trigger], retry, disabled: 'IS_OFF' }), {}, file);
+    expect(drafts[0]?.settings.retry).toMatchObject({ attempts: 2, backoff: '10s' });
+    expect(notes).toEqual([expect.objectContaining({ what: 'NightlyReport: disabled' })]);
+  });
+
+  it('of another trigger is passed over, and anything else is refused', () => {
+    expect(read(functionJson({ bindings: [{ type: 'httpTrigger' }] }), {}, file)).toMatchObject({
+      drafts: [],
+      notes: [],
+    });
+    expect(() => read('{', {}, file)).toThrow(`${file}:1: this is not JSON`);
+    expect(() => read('{}', {}, file)).toThrow(`${file}:1: this is no function.json`);
+  });
+});

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
+import { recordKey } from '../../src/core/key';
+import { allowanceOf, decodeLayout, LAYOUT } from '../../src/core/layout';
+import { decodeRow } from '../../src/core/row';
+import type { LeaseStore } from '../../src/lease/store';
+import { migrate, surveyMigration } from '../../src/operator/migrate';
+import type { Applied } from '../../src/operator/shards/apply';
+import type { Desk } from '../../src/operator/take-lease';
+import type { World } from '../support/accounts';
+import { makeRow, T0, WAIT_MS, world } from '../support/accounts';
+
+const JOBS = ['daily', 'hourly'] as JobName[];
+const RECORDS = 60;
+
+/** Two stores; the first one has jobs, with more records than a change of accounts takes along. */
+async function stores() {
+  const all = world();
+  const [a, b] = all.stores as [LeaseStore, LeaseStore];
+  const [from, to] = all.desks as [Desk, Desk];
+  for (const job of JOBS) {
+    await makeRow(a, job);
+    for (let index = 0; index < RECORDS; index += 1) {
+      const key = recordKey(T0 - index * 60_000);
+      await a.createRecord(job, key, { body: `{"of":"${key}"}`, summary: { outcome: 'succeeded' } });
+    }
+  }
+  const [job] = JOBS as [JobName];
+  const open = { body: '{"state":"open"}', summary: { outcome: 'open' } };
+  await a.createRecord(job, recordKey(T0 + 60_000), open);
+  const pause = { by: 'ann', note: 'moving', since: T0, until: undefined };
+  await a.writeControl(job, encodeControl({ ...NO_CONTROL, pauses: [pause] }), undefined);
+  const copies: (readonly [job: string, records: number])[] = [];
+  const move = async (endRuns = false): Promise<Applied> => {
+    const copied = (name: JobName, records: number) => void copies.push([name, records]);
+    const answer = migrate({ from, to, waitMs: WAIT_MS, endRuns, copied });
+    answer.catch(() => undefined);
+    await all.clock.advance(2 * WAIT_MS);
+    return answer;
+  };
+  return { all, a, b, from, to, job, copies, move };
+}
+
+/** Whether a deployment with this store alone may claim there. */
+async function mayClaim(store: LeaseStore): Promise<string> {
+  const { control } = await store.readControl(LAYOUT);
+  const layout = control === undefined ? undefined : decodeLayout(control.metadata);
+  return allowanceOf({ accounts: [store.location], index: 0 }, layout).claims;
+}
+
+async function keysIn(store: LeaseStore, job: JobName): Promise<number> {
+  return (await store.listRecords(job, { limit: 500 })).records.length;
+}
+
+describe('a move to another store', () => {
+  it('takes rows with their tokens, controls and the whole ledger, and leaves one store that may claim', async () => {
+    const { a, b, job, copies, move, from, to } = await stores();
+    expect((await surveyMigration({ from, to })).misplaced.map((one) => one.job)).toEqual(JOBS);
+    expect(await move()).toMatchObject({ settled: true, moved: JOBS, refused: [] });
+    expect(copies).toEqual([
+      ['daily', RECORDS],
+      ['hourly', RECORDS],
+    ]);
+    for (const name of JOBS) expect(decodeRow((await b.readRow(name))?.metadata ?? {}).token).toBe(7);
+    expect([await keysIn(b, JOBS[0] as JobName), await keysIn(b, JOBS[1] as JobName)]).toEqual([RECORDS + 1, RECORDS]);
+    expect(decodeControl((await b.readControl(job)).control?.metadata ?? {}).pauses).toHaveLength(1);
+    expect([await mayClaim(a), await mayClaim(b)]).toEqual(['none', 'all']);
+    expect((await surveyMigration({ from, to })).isSettled).toBe(true);
+  });
+
+  it('copies most of the ledger before any run has to wait', async () => {
+    const { all, from, to, a } = await stores();
+    let claims: string | undefined;
+    const copied = async (): Promise<void> => {
+      claims = await mayClaim(a);
+    };
+    const answer = migrate({ from, to, waitMs: WAIT_MS, endRuns: false, copied: () => void copied() });
+    await all.clock.advance(2 * WAIT_MS);
+    await answer;
+    expect(claims).toBe('all');
+  });
+
+  it('lets no deployment of the new store begin a run while the jobs move', async () => {
+    const { all, a, b, from, to } = await stores();
+    const answer = migrate({ from, to, waitMs: WAIT_MS, endRuns: false, copied: () => undefined });
+    await all.clock.advance(WAIT_MS / 2);
+    expect([await mayClaim(a), await mayClaim(b)]).toEqual(['begun', 'begun']);
+    await all.clock.advance(2 * WAIT_MS);
+    await answer;
+  });
+
+  it('is refused where the new store has run a job by itself, and copies nothing', async () => {
+    const { b, copies, move } = await stores();
+    await makeRow(b, JOBS[1] as JobName);
+    await expect(move()).rejects.toMatchObject({ code: 'TwoRows' });
+    expect(copies).toEqual([]);
+    expect(await keysIn(b, JOBS[0] as JobName)).toBe(0);
+  });
+
+  it('leaves a run that is not over, until it is to be ended', async () => {
+    const { a, b, move } = await stores();
+    const run = { key: recordKey(T0 + 120_000), scheduledFor: T0 + 120_000, trigger: 'schedule', since: T0 } as const;
+    await makeRow(a, 'waits' as JobName, { run, phase: 'retrying', attempt: 1, notBefore: T0 + 3_600_000 });
+    expect(await move()).toMatchObject({ settled: false, refused: [{ job: 'waits', code: 'RunGoesOn' }] });
+    expect([await mayClaim(a), await mayClaim(b)]).toEqual(['begun', 'begun']);
+    expect(await move(true)).toMatchObject({ settled: true });
+    expect(JSON.parse((await b.readRecord('waits' as JobName, run.key))?.body ?? '{}')).toMatchObject({
+      outcome: 'cancelled',
+    });
+  });
+
+  it.each([
+    { isLost: false, end: 'before any of its calls' },
+    { isLost: true, end: 'with the answer of any of its calls lost' },
+  ])('cut off $end and begun again, loses and doubles nothing', async ({ isLost }) => {
+    let cuts = 0;
+    for (let cut = 0; ; cut += 7) {
+      const { all, a, b, move } = await stores();
+      Object.assign(all.state, { left: cut, isLost });
+      const end = await move().then(
+        () => 'done',
+        () => 'cut',
+      );
+      await expectOneClaimant(all);
+      all.state.left = Infinity;
+      await all.clock.advance(60_000);
+      expect(await move()).toMatchObject({ settled: true });
+      for (const name of JOBS) expect(decodeRow((await b.readRow(name))?.metadata ?? {}).token).toBe(7);
+      expect([await keysIn(b, JOBS[0] as JobName), await keysIn(b, JOBS[1] as JobName)]).toEqual([
+        RECORDS + 1,
+        RECORDS,
+      ]);
+      expect([await mayClaim(a), await mayClaim(b)]).toEqual(['none', 'all']);
+      cuts += 1;
+      if (end === 'done') break;
+    }
+    expect(cuts).toBeGreaterThan(20);
+  });
+});
+
+/** A store without a layout has no rows of its own, or the move has not been announced in the other one. */
+async function expectOneClaimant({ stores: [a, b], state }: World): Promise<void> {
+  const { left } = state;
+  state.left = Infinity;
+  const [first, second] = [await mayClaim(a as LeaseStore), await mayClaim(b as LeaseStore)];
+  const rows = (await (b as LeaseStore).list()).jobs.size;
+  if (first === 'all' && second === 'all') expect(rows).toBe(0);
+  state.left = left;
+}

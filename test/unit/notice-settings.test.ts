@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { loadJobs } from '../../src/config/load';
+import { noticeSettings } from '../../src/functions/notice-settings';
+import { unknownNames } from '../../src/functions/outlet';
+
+const SECRET = `whsec_${Buffer.from('a secret of more than 24 bytes').toString('base64')}`;
+const HOSTS = 'hooks.slack.com, alerts.example, *.logic.azure.com, events.pagerduty.com, hc-ping.com';
+const settings = (receivers: unknown, more: Readonly<Record<string, string>> = {}) =>
+  noticeSettings({
+    CRONLEASE_RECEIVERS: typeof receivers === 'string' ? receivers : JSON.stringify(receivers),
+    CRONLEASE_NOTIFY_HOSTS: HOSTS,
+    ...more,
+  });
+
+describe('the app settings of notices', () => {
+  it('are empty where nothing is set', () => {
+    const { receivers, pings, publicAddress } = noticeSettings({});
+    expect([receivers.size, pings.size, publicAddress]).toEqual([0, 0, undefined]);
+  });
+
+  it('hold a receiver of each format', () => {
+    const { receivers } = settings({
+      plain: { format: 'cloudevents', url: 'https://alerts.example/hook', secret: [SECRET, SECRET] },
+      slack: { format: 'slack', url: 'https://hooks.slack.com/services/T/B/x' },
+      teams: { format: 'teams', url: 'https://prod-1.westeurope.logic.azure.com/workflows/x?sig=y' },
+      pager: { format: 'pagerduty', routingKey: 'R'.repeat(32) },
+    });
+    expect(
+      [...receivers.values()].map(({ name, format, address, secrets }) => [name, format, address.host, secrets.length]),
+    )
+      // prettier-ignore
+      .toEqual([
+        ['plain', 'cloudevents', 'alerts.example', 2],
+        ['slack', 'slack', 'hooks.slack.com', 0],
+        ['teams', 'teams', 'prod-1.westeurope.logic.azure.com', 0],
+        ['pager', 'pagerduty', 'events.pagerduty.com', 0],
+      ]);
+  });
+
+  it.each([
+    ['{"ops": {"url": "https://hidden-part.example/', /CRONLEASE_RECEIVERS is "…": it is not JSON/],
+    ['[]', /it is no object/],
+    [{ Ops: {} }, /a name has 1 to 63/],
+    [{ ops: 'https://hidden-part.example' }, /CRONLEASE_RECEIVERS.ops is "…": write an object/],
+    [{ ops: { format: 'hidden-part' } }, /ops.format is "…": use one of cloudevents/],
+    [{ ops: { format: 'slack', url: 'hidden-part' } }, /ops.url is "…": write an address/],
+    [
+      { ops: { format: 'slack', url: 'https://evil.example/hidden-part' } },
+      /host "evil.example" is not in CRONLEASE_NOTIFY_HOSTS/,
+    ],
+    [{ ops: { format: 'slack', url: 'http://hooks.slack.com/hidden-part' } }, /use https/],
+    [{ ops: { format: 'cloudevents', url: 'https://alerts.example/hidden-part' } }, /ops.secret is "…": is missing/],
+    [
+      { ops: { format: 'cloudevents', url: 'https://alerts.example', secret: 'hidden-part' } },
+      /ops.secret is "…": write "whsec_"/,
+    ],
+    [{ ops: { format: 'pagerduty', routingKey: 'hidden-part' } }, /ops.routingKey is "…"/],
+    [
+      { ops: { format: 'slack', url: 'https://hooks.slack.com/', token: 'hidden-part' } },
+      /ops.token is "…": is no member/,
+    ],
+  ])('refuse %j, and repeat no secret', (receivers, message) => {
+    let error: unknown;
+    try {
+      settings(receivers);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(String(error)).toMatch(message);
+    expect(String(error)).not.toContain('hidden-part');
+  });
+
+  it('refuse hosts and networks that are none, and addresses of pings', () => {
+    for (const hosts of ['*', '*.com', 'https://x.example', 'a b', 'x.example=10.0.0.0', 'x.example=']) {
+      expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).toThrow(/CRONLEASE_NOTIFY_HOSTS/);
+    }
+    const pings = (text: string) => () => noticeSettings({ CRONLEASE_PINGS: text, CRONLEASE_NOTIFY_HOSTS: HOSTS });
+    expect(pings('{"nightly":"https://hc-ping.com/hidden-part"}')).not.toThrow();
+    expect(pings('{"nightly":"https://hc-ping.example/hidden-part"}')).toThrow(
+      /^(?!.*hidden-part).*CRONLEASE_PINGS.nightly/,
+    );
+    expect(() => noticeSettings({ CRONLEASE_PUBLIC_URL: 'x' })).toThrow(/CRONLEASE_PUBLIC_URL/);
+  });
+
+  it('allow receivers on this machine under "cronlease dev" alone', () => {
+    const ops = { ops: { format: 'slack', url: 'http://127.0.0.1:8080/hook' } };
+    const dev = { CRONLEASE_NOTIFY_HOSTS: '127.0.0.1', CRONLEASE_DEV_SECRET: 's'.repeat(32) };
+    expect(settings(ops, dev).receivers.size).toBe(1);
+    expect(() => settings(ops, { ...dev, WEBSITE_SITE_NAME: 'app' })).toThrow(/use https/);
+    expect(() => settings(ops, { CRONLEASE_NOTIFY_HOSTS: '127.0.0.1' })).toThrow(/use https/);
+  });
+});
+
+describe('notify in the jobs file', () => {
+  const job = { schedule: '@hourly' };
+  const read = (file: object) => loadJobs(file).jobsFile.jobs[0];
+
+  it('has defaults for the whole file, which a job replaces member by member', () => {
+    const notify = { to: ['ops'], after: 3, remind: '4h' };
+    const all = ['failure', 'recovery', 'overdue', 'quarantine', 'pause'];
+    expect(read({ jobs: { a: job } })?.notify).toBeUndefined();
+    expect(read({ notify, jobs: { a: job } })?.notify).toEqual({
+      to: ['ops'],
+      on: all,
+      after: 3,
+      remindMs: 14_400_000,
+    });
+    expect(read({ notify, jobs: { a: { ...job, notify: { after: 1, on: ['failure'] } } } })?.notify).toEqual({
+      ...{ to: ['ops'], on: ['failure'], after: 1, remindMs: 14_400_000 },
+    });
+    expect(read({ notify, jobs: { a: { ...job, notify: false } } })?.notify).toBeUndefined();
+    expect(read({ notify: { after: 2 }, jobs: { a: job } })?.notify).toBeUndefined();
+    expect(read({ jobs: { a: { ...job, notify: { to: ['x', 'x'] }, ping: 'p' } } })).toMatchObject({
+      ...{ notify: { to: ['x'], after: 1 }, ping: 'p' },
+    });
+  });
+
+  it.each([
+    [{ to: [] }, /notify.to/],
+    [{ to: ['Ops'] }, /notify.to\[0\]/],
+    [{ on: ['failed'] }, /notify.on\[0\]/],
+    [{ after: 0 }, /notify.after/],
+    [{ remind: '5s' }, /notify.remind.*shorter than 1m/],
+    [{ url: 'https://x' }, /notify.url/],
+    [true, /notify/],
+  ])('refuses %j', (notify, message) => {
+    expect(() => loadJobs({ jobs: { a: { ...job, notify } } })).toThrow(message);
+  });
+
+  it('names receivers and pings that the app settings lack', () => {
+    const { jobsFile } = loadJobs({ jobs: { a: { ...job, notify: { to: ['ops', 'team'] }, ping: 'p' } } });
+    const known = settings({ ops: { format: 'slack', url: 'https://hooks.slack.com/x' } });
+    expect(unknownNames(jobsFile.jobs, known).map(({ path, value }) => [path, value])).toEqual([
+      ['jobs.a.notify.to', 'team'],
+      ['jobs.a.ping', 'p'],
+    ]);
+  });
+});

@@ -1,0 +1,294 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName, LeaseId } from '../../src/core/brand';
+import { decodeDelivery } from '../../src/core/delivery';
+import type { JobSpec } from '../../src/core/job';
+import type { NotifySettings } from '../../src/core/notify';
+import { NOTICE_TOPICS } from '../../src/core/notify';
+import { NonRetryableError } from '../../src/handler/handler';
+import { firstInstance } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
+import { jobSpec } from '../support/job';
+import { fakeReceiver } from '../support/receivers';
+import type { RivalTicks } from '../support/rival-ticks';
+import { rivalTicks } from '../support/rival-ticks';
+import { T0 } from '../support/situation';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const NOTIFY: NotifySettings = { to: ['ops'], on: NOTICE_TOPICS, after: 1, remindMs: undefined };
+
+const told = (schedule = '@hourly', settings: Partial<JobSpec> = {}, name = 'a'): JobSpec =>
+  jobSpec(name, schedule, { notify: NOTIFY, ...settings });
+const no = (): never => {
+  throw new NonRetryableError('no');
+};
+const ids = async ({ store }: RivalTicks): Promise<string[]> =>
+  (await store.listNotices({ limit: 5_000 })).notices.map(({ id }) => id);
+const totals = ({ instances }: RivalTicks, method: string): number =>
+  instances.reduce((sum, { calls }) => sum + (calls.get(method) ?? 0), 0);
+
+describe('a run that fails', () => {
+  it('is told once by three deployments, within seconds, and so is the recovery', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({
+      jobs: [told()],
+      deployments: 3,
+      outlet: ops.outlet,
+      handler: ({ scheduledFor }) => (scheduledFor.getTime() < T0 + 4 * HOUR ? no() : undefined),
+    });
+    await sim.clock.advance(HOUR + MINUTE);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed']);
+    const [failed] = ops.received;
+    expect((failed?.at ?? 0) - (T0 + HOUR)).toBeLessThan(2_000);
+    expect(failed?.body).toMatchObject({
+      ...{ specversion: '1.0', subject: 'a', id: failed?.id },
+      data: { runId: 'a-20260101T010000Z', outcome: 'failed', failures: 1, error: 'NonRetryableError: no' },
+    });
+    await sim.clock.advance(5 * HOUR);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed', 'cronlease.job.recovered']);
+    expect(ops.received[1]?.body).toMatchObject({ data: { failures: 3, since: '2026-01-01T01:00:00.000Z' } });
+    expect(new Set(ops.received.map(({ id }) => id)).size).toBe(2);
+    for (const { metadata } of (await sim.store.listNotices({ limit: 10 })).notices) {
+      expect(decodeDelivery(metadata).to).toEqual([{ name: 'ops', tries: 0, next: 0, end: 'sent' }]);
+    }
+  });
+
+  it('costs no call and no write where nobody asked to be told', async () => {
+    const calls = async (notify: NotifySettings | undefined, fails: boolean): Promise<Record<string, number>> => {
+      const sim = rivalTicks({ jobs: [told('@hourly', { notify })], handler: () => (fails ? no() : undefined) });
+      await sim.clock.advance(3 * HOUR + MINUTE);
+      return Object.fromEntries(firstInstance(sim).calls);
+    };
+    const quiet = await calls(undefined, true);
+    expect(Object.keys(quiet).filter((method) => /notice/i.test(method))).toEqual([]);
+    // A notice is one call more, and none for the failures after it. Sweeps list notices once each.
+    const { listNotices, createNotice, ...others } = await calls(NOTIFY, true);
+    expect(others).toEqual(quiet);
+    expect(createNotice).toBe(1);
+    expect(listNotices).toBeLessThanOrEqual(3 * 60 + 2);
+    const good = await calls(undefined, false);
+    const { listNotices: _, ...rest } = await calls(NOTIFY, false);
+    expect(rest).toEqual(good);
+  });
+
+  it('is told where its holder dies after the record, and the row names the notice until then', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler: no });
+    const first = firstInstance(sim);
+    interceptStore(first, 'createNotice', () => () => {
+      first.kill();
+      return new Promise(() => undefined);
+    });
+    await sim.clock.advance(HOUR + MINUTE);
+    expect(await sim.records('a')).toMatchObject([{ state: 'final', outcome: 'failed' }]);
+    expect(await ids(sim)).toEqual([]);
+    expect((await sim.row('a')).telling).toMatchObject([{ change: 'failed', failures: 1 }]);
+    sim.startInstance('d2');
+    await sim.clock.advance(3 * MINUTE);
+    expect(ops.received.map(({ type, from }) => [type, from])).toEqual([['cronlease.job.failed', 'd2']]);
+    expect(ops.received[0]?.body).toMatchObject({ data: { error: 'NonRetryableError: no' } });
+    await sim.clock.advance(5 * MINUTE);
+    expect(ops.received).toHaveLength(1);
+    expect(sim.calls).toHaveLength(1);
+  });
+
+  it('is sent by another deployment where its own dies on the way, under the same id', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler: no });
+    // It arrives, and nobody stores that it did.
+    ops.answer = ({ from }) => {
+      if (from === 'd1') firstInstance(sim).kill();
+      return { status: 200 };
+    };
+    await sim.clock.advance(HOUR + MINUTE);
+    sim.startInstance('d2');
+    sim.startInstance('d3');
+    await sim.clock.advance(10 * MINUTE);
+    const [one, two] = ops.received;
+    expect(ops.received).toHaveLength(2);
+    expect(one?.from).toBe('d1');
+    expect(two?.from).not.toBe('d1');
+    expect(one?.id).toBe(two?.id);
+    expect(one?.id).toMatch(/^a_failed_\d{13}-s$/);
+  });
+
+  it('is told by the claim that finds the record of a holder which died', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler: no });
+    const first = firstInstance(sim);
+    let late: Parameters<typeof sim.store.createRecord> | undefined;
+    interceptStore(first, 'createRecord', () => (...given) => {
+      late = given;
+      first.kill();
+      return new Promise(() => undefined);
+    });
+    await sim.clock.advance(HOUR + 10_000);
+    const second = sim.startInstance('d2');
+    // The dead holder's record arrives after the look of the second one, and before its mark.
+    interceptStore(second, 'createRecord', (create) => async (...given) => {
+      if (late !== undefined) await sim.store.createRecord(...late);
+      late = undefined;
+      return create(...given);
+    });
+    await sim.clock.advance(5 * MINUTE);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'failed', attempts: [{ deployment: 'd1' }] }]);
+    expect(sim.calls).toHaveLength(1);
+    expect(ops.received.map(({ type, from }) => [type, from])).toEqual([['cronlease.job.failed', 'd2']]);
+  });
+
+  it('is told of by the next holder too, if a due time comes before any sweep', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told('* * * * *')], deployments: 2, outlet: ops.outlet, handler: no });
+    for (const instance of sim.instances) {
+      interceptStore(instance, 'createNotice', (create) => async (...given) => {
+        if (sim.instances.some(({ dead }) => dead)) return create(...given);
+        instance.kill();
+        return new Promise(() => undefined);
+      });
+    }
+    await sim.clock.advance(6 * MINUTE);
+    const failed = ops.received.filter(({ type }) => type === 'cronlease.job.failed');
+    expect(failed).toHaveLength(1);
+    expect((await sim.records('a')).length).toBeGreaterThan(2);
+  });
+
+  it('is told of together with its pause, which only the run that caused it tells', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({
+      ...{ jobs: [told('*/10 * * * *', { pauseAfterFailures: 2 })], outlet: ops.outlet, handler: no },
+    });
+    await sim.clock.advance(2 * HOUR);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed', 'cronlease.job.paused']);
+    expect(ops.received[1]?.body).toMatchObject({
+      data: { failures: 2, title: 'a is paused: 2 runs in a row failed' },
+    });
+  });
+});
+
+describe('a change that nobody claims', () => {
+  it('is told once by three deployments: the job is overdue, and no longer', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({
+      jobs: [told('@hourly', { alertAfterMs: 90 * MINUTE, notify: { ...NOTIFY, on: ['overdue'] } })],
+      deployments: 3,
+      outlet: ops.outlet,
+      handler: ({ scheduledFor }) => (scheduledFor.getTime() < T0 + 5 * HOUR ? no() : undefined),
+    });
+    await sim.clock.advance(8 * HOUR);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.overdue', 'cronlease.job.punctual']);
+    expect((ops.received[0]?.at ?? 0) - (T0 + 90 * MINUTE)).toBeLessThan(3 * MINUTE);
+  });
+
+  it('is told once by three deployments: the job is quarantined, and no longer', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], deployments: 3, outlet: ops.outlet });
+    await sim.clock.advance(5 * MINUTE);
+    const a = 'a' as JobName;
+    const write = async (metadata: Readonly<Record<string, string>>): Promise<void> => {
+      const row = await sim.store.readRow(a);
+      if (row === undefined) throw new Error('no row');
+      const leaseId = 'dddddddd-0000-4000-8000-000000000000' as LeaseId;
+      await sim.store.acquire(a, { leaseId, leaseMs: 15_000, ifMatch: row.etag });
+      await sim.store.writeRow(a, metadata, { leaseId, ifMatch: row.etag });
+      await sim.store.release(a, leaseId);
+    };
+    const good = (await sim.store.readRow(a))?.metadata ?? {};
+    await write({ format: '2' });
+    await sim.clock.advance(5 * MINUTE);
+    await write({ format: '3' });
+    await sim.clock.advance(5 * MINUTE);
+    await write(good);
+    await sim.clock.advance(5 * MINUTE);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.quarantined', 'cronlease.job.restored']);
+  });
+
+  it('is repeated once a period by three deployments', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({
+      jobs: [told('@hourly', { notify: { ...NOTIFY, remindMs: 2 * HOUR } })],
+      ...{ deployments: 3, outlet: ops.outlet, handler: no },
+    });
+    await sim.clock.advance(6 * HOUR);
+    expect(ops.received.map(({ type }) => type)).toEqual([
+      'cronlease.job.failed',
+      'cronlease.job.reminder',
+      'cronlease.job.reminder',
+    ]);
+    expect(ops.received.map(({ body }) => (body['data'] as { count?: number }).count)).toEqual([undefined, 1, 2]);
+  });
+});
+
+describe('a receiver', () => {
+  it('that does not answer is tried again in 5 s, and then after minutes, by whoever sweeps', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], deployments: 3, outlet: ops.outlet, handler: no });
+    ops.answer = () => (ops.received.length < 4 ? 'lost' : { status: 202 });
+    await sim.clock.advance(3 * HOUR);
+    const [first, ...others] = ops.received.map(({ at }) => at);
+    const waits = others.map((at) => at - (first ?? 0));
+    expect(waits).toHaveLength(3);
+    expect(waits[0]).toBe(5_000);
+    expect(waits[1]).toBeGreaterThanOrEqual(5 * MINUTE);
+    expect(waits[1]).toBeLessThan(8 * MINUTE);
+    expect(waits[2]).toBeLessThan(40 * MINUTE);
+    expect(new Set(ops.received.map(({ id }) => id)).size).toBe(1);
+  });
+
+  it('that asks for time gets it', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], deployments: 2, outlet: ops.outlet, handler: no });
+    ops.answer = () => (ops.received.length < 2 ? { status: 429, retryAfterMs: 20 * MINUTE } : { status: 202 });
+    await sim.clock.advance(2 * HOUR);
+    const [first, second, ...others] = ops.received.map(({ at }) => at);
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(20 * MINUTE);
+    expect((second ?? 0) - (first ?? 0)).toBeLessThan(23 * MINUTE);
+    expect(others).toEqual([]);
+  });
+
+  it('that answers 410 is switched off for all deployments, with an event', async () => {
+    const ops = fakeReceiver();
+    ops.answer = () => ({ status: 410 });
+    const jobs = [told('@hourly', {}, 'a'), told('30 * * * *', {}, 'b')];
+    const sim = rivalTicks({ jobs, deployments: 3, outlet: ops.outlet, handler: no });
+    await sim.clock.advance(3 * HOUR);
+    expect(ops.received).toHaveLength(1);
+    expect(sim.events.filter(({ event }) => event === 'noticeLost')).toMatchObject([
+      { reason: expect.stringContaining('"ops" answered 410') as unknown },
+    ]);
+    expect((await ids(sim)).filter((id) => id.startsWith('_off_ops_'))).toHaveLength(1);
+  });
+
+  it('that was switched off gets another chance after a week', async () => {
+    const ops = fakeReceiver();
+    const at = (hours: number) => new Date(T0 + hours * HOUR).toISOString();
+    ops.answer = () => ({ status: ops.received.length === 1 ? 410 : 204 });
+    const jobs = [told(`@at ${at(1)}`, {}, 'a'), told(`@at ${at(100)}`, {}, 'b'), told(`@at ${at(175)}`, {}, 'c')];
+    const sim = rivalTicks({ jobs, outlet: ops.outlet, handler: no, sweepIntervalMs: HOUR });
+    await sim.clock.advance(176 * HOUR);
+    expect(ops.received.map(({ body }) => body['subject'])).toEqual(['a', 'c']);
+    expect((await ids(sim)).filter((id) => id.startsWith('_off_'))).toEqual([]);
+  });
+
+  it('gets a digest where many jobs fail at once, and each failure once', async () => {
+    const ops = fakeReceiver();
+    const names = Array.from({ length: 30 }, (_, index) => `j${String(index)}`);
+    const sim = rivalTicks({
+      jobs: names.map((name) => told('@hourly', {}, name)),
+      ...{ deployments: 3, outlet: ops.outlet, handler: no },
+    });
+    await sim.clock.advance(HOUR + 5 * MINUTE);
+    const single = ops.received
+      .filter(({ type }) => type === 'cronlease.job.failed')
+      .map(({ body }) => body['subject']);
+    const digests = ops.received.filter(({ type }) => type === 'cronlease.digest');
+    const inDigests = digests.flatMap(({ body }) =>
+      (body['data'] as { notices: { job: string }[] }).notices.map(({ job }) => job),
+    );
+    expect(digests.length).toBeGreaterThan(0);
+    expect(ops.received.length).toBeLessThan(20);
+    expect([...single, ...inDigests].map(String).toSorted((a, b) => a.localeCompare(b))).toEqual(
+      names.toSorted((a, b) => a.localeCompare(b)),
+    );
+    expect(totals(sim, 'createNotice')).toBe(names.length + digests.length);
+  });
+});

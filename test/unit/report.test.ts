@@ -1,0 +1,78 @@
+import type { InvocationContext } from '@azure/functions';
+import { describe, expect, it } from 'vitest';
+import type { Coordinator } from '../../src/coordinator/coordinator';
+import type { JobName } from '../../src/core/brand';
+import type { CoordinatorEvent } from '../../src/core/event';
+import { isJsonLog, reportTo } from '../../src/functions/report';
+import type { Feed } from '../../src/telemetry/feed';
+
+const TRACE = 'a'.repeat(32);
+const JOB = 'nightly' as JobName;
+const coordinator = { deployment: 'eu', serviceTime: { now: () => 0 } } as unknown as Coordinator;
+
+/** A report, the lines that it writes, and the events that telemetry gets. */
+function reporting({ isJson = false, hasFeed = true, problems = [] as readonly string[] } = {}) {
+  const lines: (readonly [level: string, text: string])[] = [];
+  const events: CoordinatorEvent[] = [];
+  const log =
+    (level: string) =>
+    (...message: unknown[]) =>
+      void lines.push([level, message.join(' ')]);
+  const context = {
+    ...{ debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    ...{ invocationId: 'invocation-1', traceContext: { traceParent: `00-${'b'.repeat(32)}-${'c'.repeat(16)}-01` } },
+  } as unknown as InvocationContext;
+  const feed = {
+    event: (event: CoordinatorEvent) => void events.push(event),
+    traceId: () => TRACE,
+    problems: () => problems,
+  } as unknown as Feed;
+  return { report: reportTo(context, { coordinator, feed: hasFeed ? feed : undefined, isJson }), lines, events };
+}
+
+describe('the report of an invocation', () => {
+  it('gives events the id of their trace, and passes them on', () => {
+    const { report, lines, events } = reporting();
+    report.event({ event: 'started', at: 0, job: JOB, runId: 'run-1', attempt: 2 });
+    const [, text] = lines[0] ?? [];
+    expect(JSON.parse((text ?? '').replace('cronlease ', ''))).toMatchObject({
+      ...{ event: 'started', deployment: 'eu', job: 'nightly', runId: 'run-1', attempt: 2, traceId: TRACE },
+    });
+    expect(events).toEqual([{ event: 'started', at: 0, job: 'nightly', runId: 'run-1', attempt: 2 }]);
+    expect(report.invocation).toMatchObject({
+      id: 'invocation-1',
+      traceparent: `00-${'b'.repeat(32)}-${'c'.repeat(16)}-01`,
+    });
+  });
+
+  it('warns of what keeps telemetry from its receiver', () => {
+    const { lines } = reporting({ problems: ['metrics and traces are off: a package is missing'] });
+    expect(lines).toEqual([['warn', expect.stringContaining('a package is missing')]]);
+  });
+
+  it('leaves events as they are where nothing is exported', () => {
+    const { report, lines } = reporting({ hasFeed: false });
+    report.event({ event: 'started', at: 0, job: JOB, runId: 'run-1' });
+    expect(lines[0]?.[1]).not.toContain('traceId');
+    expect(report.invocation).toBeUndefined();
+    expect(report.line).toBeUndefined();
+  });
+
+  it('writes the lines of handlers as JSON, if the setting asks for it', () => {
+    const { report, lines } = reporting({ isJson: true });
+    const speaker = { job: JOB, runId: 'run-1', attempt: 1, traceparent: `00-${TRACE}-${'d'.repeat(16)}-01` };
+    report.line?.('warn', speaker, ['copied %d of %s', 3, 'orders', { left: 2 }]);
+    report.line?.('info', { ...speaker, item: 4, traceparent: undefined }, ['done']);
+    const common = { at: '1970-01-01T00:00:00.000Z', deployment: 'eu', job: 'nightly', runId: 'run-1', attempt: 1 };
+    expect(lines.map(([level, text]): unknown => [level, JSON.parse(text)])).toEqual([
+      ['warn', { level: 'warn', ...common, traceId: TRACE, message: 'copied 3 of orders { left: 2 }' }],
+      ['info', { level: 'info', ...common, item: 4, message: 'done' }],
+    ]);
+  });
+
+  it('refuses another format', () => {
+    expect(isJsonLog({})).toBe(false);
+    expect(isJsonLog({ CRONLEASE_LOG_FORMAT: 'json' })).toBe(true);
+    expect(() => isJsonLog({ CRONLEASE_LOG_FORMAT: 'xml' })).toThrow('CRONLEASE_LOG_FORMAT');
+  });
+});

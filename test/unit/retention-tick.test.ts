@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { defineJob } from '../../src/handler/handler';
+import type { Coordinator, Report } from '../../src/coordinator/coordinator';
+import { Health } from '../../src/coordinator/coordinator';
+import { createRetention } from '../../src/coordinator/tick/retention';
+import type { LeaseStore } from '../../src/lease/store';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { serviceTime } from '../../src/lease/service-time';
+import { memoryService } from '../../src/stores/memory/store';
+import { settableClock } from '../support/clock';
+import { jobSpec } from '../support/job';
+
+function world(answer: () => Promise<'done' | 'more'>) {
+  const clock = settableClock();
+  const events: string[] = [];
+  const kept: unknown[] = [];
+  const store: LeaseStore = {
+    ...memoryService(clock).open(),
+    purge: (keep) => {
+      kept.push(Object.fromEntries(keep));
+      return answer();
+    },
+  };
+  const spec = jobSpec('nightly', '@every 1m', { keepMs: 90 });
+  const jobs: Coordinator['jobs'] = new Map([
+    [spec.name, { spec, handler: defineJob({ run: () => undefined }), input: undefined }],
+  ]);
+  const parts = { store, clock, jobs, health: new Health(), serviceTime: serviceTime(clock) };
+  const report = { event: ({ event, reason }) => void events.push(`${event} ${reason ?? ''}`) } as Report;
+  const retention = createRetention(parts as Partial<Coordinator> as Coordinator);
+  return { clock, events, kept, purge: () => retention(report) };
+}
+
+describe('retention', () => {
+  it('deletes at most once an hour, each job by its own length', async () => {
+    const { clock, kept, purge } = world(async () => 'done');
+    await purge();
+    expect(purge()).toBeUndefined();
+    await clock.advance(3_599_000);
+    expect(purge()).toBeUndefined();
+    await clock.advance(1_000);
+    await purge();
+    expect(kept).toEqual([{ nightly: 90 }, { nightly: 90 }]);
+  });
+
+  it('goes on at the next sweep while there are more', async () => {
+    const answers: ('done' | 'more')[] = ['more', 'done'];
+    const { kept, purge } = world(async () => answers.shift() ?? 'done');
+    await purge();
+    await purge();
+    expect(purge()).toBeUndefined();
+    expect(kept).toHaveLength(2);
+  });
+
+  it('reports a store that fails, once, and that it answers again', async () => {
+    let fails = true;
+    const { clock, events, purge } = world(async () => {
+      if (fails) throw new StoreUnavailableError('no answer');
+      return 'done';
+    });
+    await purge();
+    await clock.advance(3_600_000);
+    fails = false;
+    await purge();
+    expect(events).toEqual([expect.stringContaining('no answer'), 'healthy old records are deleted again']);
+  });
+
+  it('asks nothing of a store that needs none', () => {
+    const clock = settableClock();
+    const parts = { store: memoryService(clock).open(), clock, jobs: new Map() };
+    const report = { event: () => undefined } as Partial<Report> as Report;
+    expect(createRetention(parts as Partial<Coordinator> as Coordinator)(report)).toBeUndefined();
+  });
+});
