@@ -23,23 +23,36 @@ const SHARED = IN_PROCESS.filter((file) => !ALONE.includes(file));
 /** They play a share of their runs in `npm test`: see test/support/runs.ts. */
 const RANDOM = IN_PROCESS.filter((file) => textOf(file).includes("support/runs'"));
 
+/** See test/support/random-seed.ts. */
+const SEEDED = process.env['RANDOM_SEED'] === undefined ? [] : ['test/support/random-seed.ts'];
+/**
+ * Real processes share the machine of a CI run with others, and the check of a change plays hundreds of them. A test
+ * that fails once there is tried once more, and named at the end. Nothing else is tried again, there or elsewhere.
+ */
+const TRIES = process.env['CI'] === undefined ? 0 : 1;
+
 interface Choice {
   readonly include: readonly string[];
   readonly exclude?: readonly string[];
   /** False: the files of a worker share its modules. */
   readonly isolate?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** Files that are evaluated before each file. */
+  readonly setupFiles?: readonly string[];
+  /** How often a test that failed is tried again. */
+  readonly retry?: number;
   /** Files that run side by side. */
   readonly maxWorkers: number;
   /** Projects of one turn run side by side, those of the next turn after them. */
   readonly turn: number;
 }
 
-function project(name: string, { include, exclude = [], isolate = true, env = {}, maxWorkers, turn }: Choice) {
-  const files = { include: [...include], exclude: [...exclude] };
+function project(name: string, choice: Choice) {
+  const { include, exclude = [], setupFiles = [], isolate = true, env = {}, retry = 0, maxWorkers, turn } = choice;
+  const files = { include: [...include], exclude: [...exclude], setupFiles: [...setupFiles] };
   // A poll of 1 s, the default, fails on a busy machine.
   const timeouts = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
-  return { test: { name, ...files, ...timeouts, isolate, env, maxWorkers, sequence: { groupOrder: turn } } };
+  return { test: { name, ...files, ...timeouts, isolate, env, retry, maxWorkers, sequence: { groupOrder: turn } } };
 }
 
 /** Files that wait start first, and short ones that only compute fill the end: no core then idles beside a long file. */
@@ -58,28 +71,42 @@ export default defineConfig({
     sequence: { sequencer: WaitingFirst },
     globalSetup: 'test/support/scratch-setup.mjs',
     // A file for programs too, where one reads the result.
-    reporters: process.env['CI'] === undefined ? ['default'] : ['default', 'json'],
+    reporters: process.env['CI'] === undefined ? ['default'] : ['default', 'json', './test/support/second-tries.mjs'],
     outputFile: { json: '.tmp/test-results.json' },
     projects: [
       // The end-to-end tests mostly wait: more workers than cores.
       project('everyday', {
         include: ['test/**/*.test.ts'],
         exclude: [LONG, ...SIMULATION, ...SHARED],
+        retry: TRIES,
         maxWorkers: 4,
         turn: 0,
       }),
-      project('everyday in process', { include: SHARED, isolate: false, maxWorkers: 4, turn: 0 }),
+      project('everyday in process', {
+        include: SHARED,
+        setupFiles: SEEDED,
+        isolate: false,
+        maxWorkers: 4,
+        turn: 0,
+      }),
       project('long random', {
         include: RANDOM,
+        setupFiles: SEEDED,
         isolate: false,
         env: { RUNS: process.env['RUNS'] ?? '1' },
         maxWorkers: 4,
         turn: 0,
       }),
-      project('long', { include: [LONG], exclude: [...LONG_SIMULATION, ...QUIET], maxWorkers: 4, turn: 0 }),
+      project('long', {
+        include: [LONG],
+        exclude: [...LONG_SIMULATION, ...QUIET],
+        retry: TRIES,
+        maxWorkers: 4,
+        turn: 0,
+      }),
       project('everyday simulation', { include: SIMULATION, maxWorkers: 1, turn: 1 }),
       project('long simulation', { include: LONG_SIMULATION, maxWorkers: 1, turn: 2 }),
-      project('long quiet', { include: QUIET, maxWorkers: 1, turn: 3 }),
+      project('long quiet', { include: QUIET, retry: TRIES, maxWorkers: 1, turn: 3 }),
     ],
   },
 });

@@ -64,7 +64,7 @@ function fleet(jobs: Readonly<Record<string, unknown>>): Fleet {
 
 describe.concurrent('runners in processes of their own', () => {
   it('run each due time once, and take over the run of one that is killed', { timeout: 240_000 }, async () => {
-    const { start, noted, app, outcomes } = fleet({
+    const { start, noted, outcomes } = fleet({
       often: { schedule: '*/2 * * * * *', handler: 'mark' },
       nightly: { schedule: at(12_000), handler: 'slow', lease: `${String(LEASE_S)}s`, input: { ms: 60_000 } },
     });
@@ -78,9 +78,10 @@ describe.concurrent('runners in processes of their own', () => {
     expect(second?.token).toBeGreaterThan(first?.token ?? Infinity);
     expect((second?.at ?? Infinity) - killedAt).toBeLessThan(TAKEN_OVER_WITHIN_MS);
     expect(await outcomes('nightly', 1)).toEqual([expect.stringMatching(/ succeeded$/)]);
-    const often = app.notes().filter(({ job }) => job === 'often');
-    expect(new Set(often.map(({ scheduledFor }) => scheduledFor)).size).toBe(often.length);
-    expect(often.length).toBeGreaterThan(5);
+    // The killed process may have held "often" too, which then goes on once its lease of 60 s has expired.
+    const often = await noted('often', 'ran', 10);
+    const firstCalls = often.filter(({ attempt }) => attempt === 1);
+    expect(new Set(firstCalls.map(({ scheduledFor }) => scheduledFor)).size).toBe(firstCalls.length);
     for (const runner of runners) if (runner !== holder) expect(await runner.end('SIGTERM')).toBe(0);
   });
 
