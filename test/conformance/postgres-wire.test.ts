@@ -1,5 +1,4 @@
 import { chmodSync, mkdtempSync } from 'node:fs';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
@@ -9,8 +8,9 @@ import type { LeaseStore } from '../../src/lease/store';
 import { type Postgres, startPostgres } from '../../src/local/cluster/postgres';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
-import { listen, storeAt, testPostgres } from '../support/postgres';
-import { acquire, createRow, JOB, jobName, LEASE_MS, leaseOf, newLeaseId, readRow } from './cases/support';
+import { storeAt, testPostgres, urlAt } from '../support/postgres';
+import { acquire, createRow, JOB, jobName, readRow } from './cases/support';
+import { lostAnswerConformance } from './lost-answers';
 
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
@@ -27,112 +27,9 @@ function freshName(): string {
   return `wire-${String(schemas)}`;
 }
 
-type Cut = 'never' | 'before' | 'after';
-
-/** A connection that is cut before the next statement reaches the server, or after the server has answered it. */
-async function proxyTo(port: number) {
-  let cut: Cut = 'never';
-  const proxy = await listen((client) => {
-    const upstream = net.connect(port, '127.0.0.1');
-    const end = (): void => {
-      client.destroy();
-      upstream.destroy();
-    };
-    client.on('data', (data) => {
-      if (cut === 'before') end();
-      else upstream.write(data);
-    });
-    upstream.on('data', (data) => {
-      if (cut === 'after') end();
-      else client.write(data);
-    });
-    client.on('close', end);
-    upstream.on('close', end).on('error', end);
-  });
-  return {
-    ...proxy,
-    cutting: (when: Cut): void => {
-      cut = when;
-    },
-  };
-}
-
-interface Cutting {
-  /** Straight to the server. */
-  readonly direct: LeaseStore;
-  /** Makes the call with the cut, which must fail as unavailable. */
-  lose(when: Cut, call: (store: LeaseStore) => Promise<unknown>): Promise<void>;
-}
-
-async function withCuts(use: (cutting: Cutting) => Promise<void>): Promise<void> {
-  const proxy = await proxyTo(server.port);
-  const schema = freshName();
-  const direct = storeAt({ url: server.url, schema });
-  const store = storeAt({ url: proxy.url, schema });
-  try {
-    await store.prepare();
-    await use({
-      direct,
-      async lose(when, call) {
-        proxy.cutting(when);
-        await expect(call(store)).rejects.toMatchObject({ code: 'StoreUnavailable' });
-        proxy.cutting('never');
-        // The next call has a connection of its own, which works.
-        expect((await store.list()).date).toBeGreaterThan(0);
-      },
-    });
-  } finally {
-    proxy.close();
-  }
-}
-
-describe('an answer of PostgreSQL that is lost', () => {
-  it('changes nothing if the connection is cut before the statement', () =>
-    withCuts(async ({ direct, lose }) => {
-      const ifMatch = await createRow(direct);
-      const leaseId = newLeaseId();
-      await lose('before', (store) => store.acquire(JOB, { leaseId, leaseMs: LEASE_MS, ifMatch }));
-      expect(await leaseOf(direct)).toBe('available');
-      await acquire(direct, ifMatch);
-      await lose('before', (store) => store.createRecord(JOB, KEY, RECORD));
-      expect(await direct.readRecord(JOB, KEY)).toBeUndefined();
-    }));
-
-  it('leaves an acquisition that a repetition finds as its own', () =>
-    withCuts(async ({ direct, lose }) => {
-      const ifMatch = await createRow(direct);
-      const request = { leaseId: newLeaseId(), leaseMs: LEASE_MS, ifMatch };
-      await lose('after', (store) => store.acquire(JOB, request));
-      expect(await leaseOf(direct)).toBe('leased');
-      expect(await direct.acquire(JOB, request)).toMatchObject({ kind: 'acquired' });
-      expect(await direct.acquire(JOB, { ...request, leaseId: newLeaseId() })).toEqual({ kind: 'lost' });
-    }));
-
-  it('leaves a claim that is read back, and that a repetition does not make twice', () =>
-    withCuts(async ({ direct, lose }) => {
-      const ifMatch = await createRow(direct);
-      const leaseId = await acquire(direct, ifMatch);
-      const claim = { token: '1', execution: 'mine' };
-      await lose('after', (store) => store.writeRow(JOB, claim, { leaseId, ifMatch }));
-      expect(await direct.writeRow(JOB, claim, { leaseId, ifMatch })).toEqual({ kind: 'refused' });
-      expect((await readRow(direct)).metadata).toEqual(claim);
-    }));
-
-  it('leaves records, appends and releases that a repetition does not make twice', () =>
-    withCuts(async ({ direct, lose }) => {
-      const leaseId = await acquire(direct, await createRow(direct));
-      await lose('after', (store) => store.createRecord(JOB, KEY, RECORD));
-      expect(await direct.createRecord(JOB, KEY, RECORD)).toEqual({ kind: 'exists' });
-      expect((await direct.readRecord(JOB, KEY))?.body).toBe(RECORD.body);
-      await direct.createLog(JOB, KEY, '1');
-      const line = { text: 'said\n', at: 0 };
-      await lose('after', (store) => store.appendLog(JOB, KEY, '1', line));
-      expect(await direct.appendLog(JOB, KEY, '1', line)).toBe('refused');
-      expect(await direct.readLog(JOB, KEY, '1', { from: 0, limit: 100 })).toBe('said\n');
-      await lose('after', (store) => store.release(JOB, leaseId));
-      expect(await direct.release(JOB, leaseId)).toBe('lost');
-      expect(await leaseOf(direct)).toBe('available');
-    }));
+lostAnswerConformance('PostgreSQL', {
+  port: () => server.port,
+  open: (port, schema) => storeAt({ url: urlAt(port), schema }),
 });
 
 describe('a call to PostgreSQL', () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Postgres } from '../../src/local/cluster/postgres';
-import { listen, refusal, storeAt, testPostgres, WELCOME } from '../support/postgres';
+import { refusal, storeAt, testPostgres, urlAt, WELCOME } from '../support/postgres';
 import { ask, postgresHarness } from './postgres-harness';
-import { remoteStoreConformance } from './remote';
+import { fakeServers, remoteStoreConformance } from './remote';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let server: Postgres;
@@ -24,12 +24,7 @@ brokenLeaseConformance('postgres', () => postgresHarness(server.url, freshName()
 const FAILURES = ['53300', '57P03', '40001', '57014', 'XX000'];
 
 remoteStoreConformance('postgres', FAILURES, async () => {
-  const closes: (() => void)[] = [];
-  const at = async (...[onConnection, callTimeoutMs]: [Parameters<typeof listen>[0], number?]) => {
-    const { url, close } = await listen(onConnection);
-    closes.push(close);
-    return storeAt({ url, schema: freshName(), ...(callTimeoutMs !== undefined && { callTimeoutMs }) });
-  };
+  const { at, close } = fakeServers((port, timeout) => storeAt({ url: urlAt(port), schema: freshName(), ...timeout }));
   return {
     stopped: async () => {
       const other = await testPostgres();
@@ -60,8 +55,6 @@ remoteStoreConformance('postgres', FAILURES, async () => {
       const url = server.url.replace('postgres://postgres@', 'postgres://nobody_here:wrong@');
       return storeAt({ url, schema: freshName() });
     },
-    close: async () => {
-      for (const close of closes) close();
-    },
+    close,
   };
 });

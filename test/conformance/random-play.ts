@@ -6,7 +6,7 @@ import type { Asked, Call, Seen } from './random-calls';
 import { JOBS } from './random-calls';
 import type { Excuse } from './random-differences';
 
-type NamedExcuse = Excuse & { readonly name: string };
+export type NamedExcuse = Excuse & { readonly name: string };
 
 /** A service without content. */
 export interface Side {
@@ -15,7 +15,7 @@ export interface Side {
   breakOutside(job: JobName, periodMs: Millis): Promise<void>;
 }
 
-export interface Sides {
+interface Sides {
   readonly memory: Side;
   /** The store that is compared with it. */
   readonly other: Side;

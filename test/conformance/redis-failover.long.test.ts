@@ -8,7 +8,8 @@ import type { LeaseStore } from '../../src/lease/store';
 import type { Redis } from '../../src/local/cluster/redis';
 import { recoverJobs } from '../../src/operator/recover-jobs';
 import { systemClock } from '../../src/system-clock';
-import { clientAt, listen, storeAt, testRedis } from '../support/redis';
+import { listen } from '../support/listen';
+import { clientAt, storeAt, testRedis } from '../support/redis';
 import { jobSpec } from '../support/job';
 import { acquire, LEASE_MS, newLeaseId, readRow, writeRow } from './cases/support';
 

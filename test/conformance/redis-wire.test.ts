@@ -1,5 +1,4 @@
 import { mkdtempSync } from 'node:fs';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,11 +8,13 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
 import { type Redis, startRedis } from '../../src/local/cluster/redis';
+import { freePort } from '../../src/local/cluster/server';
 import { openStore } from '../../src/stores/open';
 import { serverOf } from '../../src/stores/redis/settings';
 import { systemClock } from '../../src/system-clock';
-import { clientAt, listen, storeAt, testRedis } from '../support/redis';
-import { acquire, createRow, JOB, jobName, LEASE_MS, leaseOf, newLeaseId, readRow } from './cases/support';
+import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
+import { acquire, createRow, JOB, jobName, readRow } from './cases/support';
+import { lostAnswerConformance } from './lost-answers';
 
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
@@ -35,121 +36,9 @@ function freshName(): string {
   return `wire-${String(containers)}`;
 }
 
-type Cut = 'never' | 'before' | 'after';
-
-/** A connection that is cut before the next call reaches the server, or after the server has answered it. */
-async function proxyTo(port: number) {
-  let cut: Cut = 'never';
-  const proxy = await listen((socket) => {
-    const upstream = net.connect(port, '127.0.0.1');
-    const end = (): void => {
-      socket.destroy();
-      upstream.destroy();
-    };
-    socket.on('data', (data) => {
-      if (cut === 'before') end();
-      else upstream.write(data);
-    });
-    upstream.on('data', (data) => {
-      if (cut === 'after') end();
-      else socket.write(data);
-    });
-    socket.on('close', end);
-    upstream.on('close', end).on('error', end);
-  });
-  return {
-    ...proxy,
-    cutting: (when: Cut): void => {
-      cut = when;
-    },
-  };
-}
-
-interface Cutting {
-  /** Straight to the server. */
-  readonly direct: LeaseStore;
-  /** Makes the call with the cut, which must fail as unavailable. */
-  lose(when: Cut, call: (store: LeaseStore) => Promise<unknown>): Promise<void>;
-}
-
-async function withCuts(use: (cutting: Cutting) => Promise<void>): Promise<void> {
-  const proxy = await proxyTo(server.port);
-  const container = freshName();
-  const direct = storeAt({ url: server.url, container });
-  const store = storeAt({ url: proxy.url, container });
-  try {
-    await store.prepare();
-    // The server knows the scripts, so that the next call of each is one command.
-    const other = storeAt({ url: server.url, container: freshName() });
-    await other.prepare();
-    await acquire(other, await createRow(other));
-    await other.createRecord(JOB, KEY, RECORD);
-    await use({
-      direct,
-      async lose(when, call) {
-        proxy.cutting(when);
-        await expect(call(store)).rejects.toMatchObject({ code: 'StoreUnavailable' });
-        proxy.cutting('never');
-        // The next call has a connection of its own, which works.
-        expect((await store.list()).date).toBeGreaterThan(0);
-      },
-    });
-  } finally {
-    proxy.close();
-  }
-}
-
-describe('an answer of Redis that is lost', () => {
-  it('changes nothing if the connection is cut before the call', () =>
-    withCuts(async ({ direct, lose }) => {
-      const ifMatch = await createRow(direct);
-      const leaseId = newLeaseId();
-      await lose('before', (store) => store.acquire(JOB, { leaseId, leaseMs: LEASE_MS, ifMatch }));
-      expect(await leaseOf(direct)).toBe('available');
-      await acquire(direct, ifMatch);
-      await lose('before', (store) => store.createRecord(JOB, KEY, RECORD));
-      expect(await direct.readRecord(JOB, KEY)).toBeUndefined();
-    }));
-
-  it('leaves an acquisition that a repetition finds as its own', () =>
-    withCuts(async ({ direct, lose }) => {
-      const ifMatch = await createRow(direct);
-      const request = { leaseId: newLeaseId(), leaseMs: LEASE_MS, ifMatch };
-      await lose('after', (store) => store.acquire(JOB, request));
-      expect(await leaseOf(direct)).toBe('leased');
-      expect(await direct.acquire(JOB, request)).toMatchObject({ kind: 'acquired' });
-      expect(await direct.acquire(JOB, { ...request, leaseId: newLeaseId() })).toEqual({ kind: 'lost' });
-    }));
-
-  it('leaves a claim that is read back, and that a repetition does not make twice', () =>
-    withCuts(async ({ direct, lose }) => {
-      const ifMatch = await createRow(direct);
-      const leaseId = await acquire(direct, ifMatch);
-      const claim = { token: '1', execution: 'mine' };
-      // The server knows this script from now on.
-      expect(await direct.writeRow(JOB, claim, { leaseId: newLeaseId(), ifMatch })).toEqual({ kind: 'refused' });
-      await lose('after', (store) => store.writeRow(JOB, claim, { leaseId, ifMatch }));
-      expect(await direct.writeRow(JOB, claim, { leaseId, ifMatch })).toEqual({ kind: 'refused' });
-      expect((await readRow(direct)).metadata).toEqual(claim);
-    }));
-
-  it('leaves records, appends and releases that a repetition does not make twice', () =>
-    withCuts(async ({ direct, lose }) => {
-      const leaseId = await acquire(direct, await createRow(direct));
-      await lose('after', (store) => store.createRecord(JOB, KEY, RECORD));
-      expect(await direct.createRecord(JOB, KEY, RECORD)).toEqual({ kind: 'exists' });
-      expect((await direct.readRecord(JOB, KEY))?.body).toBe(RECORD.body);
-      await direct.createLog(JOB, KEY, '1');
-      const line = { text: 'said\n', at: 0 };
-      expect(await direct.appendLog(JOB, KEY, '2', line)).toBe('refused');
-      await lose('after', (store) => store.appendLog(JOB, KEY, '1', line));
-      expect(await direct.appendLog(JOB, KEY, '1', line)).toBe('refused');
-      expect(await direct.readLog(JOB, KEY, '1', { from: 0, limit: 100 })).toBe('said\n');
-      expect(await direct.release(JOB, newLeaseId())).toBe('lost');
-      await lose('after', (store) => store.release(JOB, leaseId));
-      expect(await direct.release(JOB, leaseId)).toBe('lost');
-      expect(await leaseOf(direct)).toBe('available');
-    }));
+lostAnswerConformance('Redis', {
+  port: () => server.port,
+  open: (port, container) => storeAt({ url: urlAt(port), container }),
 });
 
 describe('a call to Redis', () => {
@@ -324,9 +213,7 @@ describe('a URL of Redis', () => {
   it('asks for TLS, and trusts no certificate but those that it or this machine names', async () => {
     const files = path.join(__dirname, '../support/certificate');
     const [cert, key] = [path.join(files, 'localhost.pem'), path.join(files, 'localhost-key.pem')];
-    const probe = await listen(() => undefined);
-    probe.close();
-    const port = String(probe.port);
+    const port = String(await freePort());
     const other = await testRedis(
       ...([
         ['tls-port', port],

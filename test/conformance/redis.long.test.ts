@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { Redis } from '../../src/local/cluster/redis';
-import { clientAt, listen, storeAt, testRedis } from '../support/redis';
+import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
 import { writeRowElsewhere } from './elsewhere';
-import { remoteStoreConformance } from './remote';
+import { fakeServers, remoteStoreConformance } from './remote';
 import type { BreakingHarness } from './suite';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
@@ -61,12 +61,9 @@ brokenLeaseConformance('redis', openHarness);
 const FAILURES = ['LOADING', 'OOM', 'BUSY', 'MISCONF', 'CLUSTERDOWN', 'ASK', 'READONLY', 'ERR'];
 
 remoteStoreConformance('redis', FAILURES, async () => {
-  const closes: (() => void)[] = [];
-  const at = async (...[onConnection, callTimeoutMs]: [Parameters<typeof listen>[0], number?]) => {
-    const { url, close } = await listen(onConnection);
-    closes.push(close);
-    return storeAt({ url, container: freshName(), ...(callTimeoutMs !== undefined && { callTimeoutMs }) });
-  };
+  const { at, close } = fakeServers((port, timeout) =>
+    storeAt({ url: urlAt(port), container: freshName(), ...timeout }),
+  );
   /** Each command of the client is an array. */
   const commandsIn = (data: Buffer): number => data.toString('latin1').split(/^\*\d+\r$/m).length - 1;
   return {
@@ -89,8 +86,6 @@ remoteStoreConformance('redis', FAILURES, async () => {
       }),
     missing: async () => storeAt({ url: server.url, container: freshName() }),
     denied: async () => storeAt({ url: server.url.replace('//', '//nobody-here:wrong@'), container: freshName() }),
-    close: async () => {
-      for (const close of closes) close();
-    },
+    close,
   };
 });

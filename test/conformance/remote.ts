@@ -1,5 +1,8 @@
+import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import type { Millis } from '../../src/core/brand';
 import type { CallOptions, LeaseStore } from '../../src/lease/store';
+import { type Listener, listen } from '../support/listen';
 import { CALLS, callsOf } from './cases/calls';
 
 /** Stores whose service is out of order, each in its own way. A call's time limit is 10 s unless said otherwise. */
@@ -17,6 +20,28 @@ export interface RemoteHarness {
   /** The service is well, and does not accept the credentials. */
   denied(): Promise<LeaseStore>;
   close(): Promise<void>;
+}
+
+/** Servers of a test's own, and stores that take each for theirs. */
+export interface FakeServers {
+  at(onConnection: (socket: Socket) => void, callTimeoutMs?: Millis): Promise<LeaseStore>;
+  close(): Promise<void>;
+}
+
+export function fakeServers(
+  open: (port: number, timeout: { readonly callTimeoutMs?: Millis }) => LeaseStore,
+): FakeServers {
+  const listeners: Listener[] = [];
+  return {
+    async at(onConnection, callTimeoutMs) {
+      const listener = await listen(onConnection);
+      listeners.push(listener);
+      return open(listener.port, callTimeoutMs === undefined ? {} : { callTimeoutMs });
+    },
+    async close() {
+      for (const { close } of listeners) close();
+    },
+  };
 }
 
 type Calls = Readonly<Record<string, (store: LeaseStore, options?: CallOptions) => Promise<unknown>>>;

@@ -1,4 +1,3 @@
-import net, { type AddressInfo, type Socket } from 'node:net';
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
@@ -23,26 +22,9 @@ export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): L
   return postgresStore({ ...options, database: databaseOf(url), clock: systemClock, callTimeoutMs });
 }
 
-/** Something that listens where a PostgreSQL server could. */
-export async function listen(
-  onConnection: (socket: Socket) => void,
-): Promise<{ readonly url: string; readonly port: number; close(): void }> {
-  const sockets = new Set<Socket>();
-  const server = net.createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
-    onConnection(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    url: `postgres://postgres@127.0.0.1:${String(port)}/postgres`,
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
+/** The URL of a server that listens there. */
+export function urlAt(port: number): string {
+  return `postgres://postgres@127.0.0.1:${String(port)}/postgres`;
 }
 
 /** A message of the protocol from the server: a letter, its length, its content. */

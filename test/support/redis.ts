@@ -1,4 +1,3 @@
-import net, { type AddressInfo, type Socket } from 'node:net';
 import { Redis as Client } from 'ioredis';
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
@@ -29,24 +28,7 @@ export function clientAt({ port }: Pick<Redis, 'port'>): Client {
   return new Client({ host: '127.0.0.1', port, retryStrategy: () => null, protocol: 2 });
 }
 
-/** Something that listens where a server could. */
-export async function listen(
-  onConnection: (socket: Socket) => void,
-): Promise<{ readonly url: string; readonly port: number; close(): void }> {
-  const sockets = new Set<Socket>();
-  const server = net.createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
-    onConnection(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    url: `redis://127.0.0.1:${String(port)}`,
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
+/** The URL of a server that listens there. */
+export function urlAt(port: number): string {
+  return `redis://127.0.0.1:${String(port)}`;
 }

@@ -1,0 +1,59 @@
+import net, { type AddressInfo, type Socket } from 'node:net';
+
+export interface Listener {
+  readonly port: number;
+  close(): void;
+}
+
+/** Something that listens on loopback where a server could. */
+export async function listen(onConnection: (socket: Socket) => void): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+export type Cut = 'never' | 'before' | 'after';
+
+export interface CutRelay extends Listener {
+  cutting(when: Cut): void;
+}
+
+/** A relay to the server that cuts a connection before a call reaches the server, or after the server has answered it. */
+export async function cutRelay(port: number): Promise<CutRelay> {
+  let cut: Cut = 'never';
+  const listener = await listen((socket) => {
+    const upstream = net.connect(port, '127.0.0.1');
+    const end = (): void => {
+      socket.destroy();
+      upstream.destroy();
+    };
+    socket.on('data', (data) => {
+      if (cut === 'before') end();
+      else upstream.write(data);
+    });
+    upstream.on('data', (data) => {
+      if (cut === 'after') end();
+      else socket.write(data);
+    });
+    socket.on('close', end);
+    upstream.on('close', end).on('error', end);
+  });
+  return {
+    ...listener,
+    cutting: (when) => {
+      cut = when;
+    },
+  };
+}
