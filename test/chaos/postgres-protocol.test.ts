@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { storeAt, testPostgres } from '../support/postgres';
 import type { Call } from './calls';
 import { postgresProtocol } from './postgres-protocol';
@@ -9,7 +9,7 @@ import { type Proxy, startProxy } from './proxy';
 const JOB = 'a' as JobName;
 const LEASE = 'lease-1' as LeaseId;
 
-let server: Postgres;
+let server: StorageServer;
 let proxy: Proxy;
 const seen: { readonly call: Call; readonly status: number }[] = [];
 beforeAll(async () => {

@@ -4,7 +4,8 @@ import pg from 'pg';
 import { parseRecordKey } from '../../src/core/key';
 import { type Azurite, startAzurite } from '../../src/local/cluster/azurite';
 import type { Guard } from '../../src/local/cluster/guard';
-import { type Postgres, startPostgres } from '../../src/local/cluster/postgres';
+import { startPostgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import type { LedgerLine } from './evidence';
 import { postgresProtocol } from './postgres-protocol';
 import { httpProtocol, type Protocol } from './protocol';
@@ -122,7 +123,7 @@ interface Fields {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-async function ask(server: Postgres, sql: string): Promise<readonly Fields[]> {
+async function ask(server: StorageServer, sql: string): Promise<readonly Fields[]> {
   const client = new pg.Client({ connectionString: server.url });
   await client.connect();
   try {
@@ -132,7 +133,7 @@ async function ask(server: Postgres, sql: string): Promise<readonly Fields[]> {
   }
 }
 
-function childrenOf({ pid }: Postgres): number[] {
+function childrenOf({ pid }: StorageServer): number[] {
   const all = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
   return all
     .map((line) => line.trim().split(/\s+/).map(Number))

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { postgresTrial } from '../../src/stores/postgres/store';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { systemClock } from '../../src/system-clock';
@@ -10,7 +10,7 @@ import { storeAt, testPostgres } from '../support/postgres';
 import { postgresHarness } from './postgres-harness';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
-let server: Postgres;
+let server: StorageServer;
 let pooler: PgBouncer;
 let schemas = 0;
 beforeAll(async () => {

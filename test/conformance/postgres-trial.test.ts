@@ -1,14 +1,14 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Trial } from '../../src/lease/trial';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { postgresTrial } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';
 import { storeAt, testPostgres } from '../support/postgres';
 
-let server: Postgres;
+let server: StorageServer;
 let schemas = 0;
 let schema: string;
 let database: Client;

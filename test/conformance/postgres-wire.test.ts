@@ -5,7 +5,8 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
-import { type Postgres, startPostgres } from '../../src/local/cluster/postgres';
+import { startPostgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
 import { storeAt, testPostgres, urlAt } from '../support/postgres';
@@ -15,7 +16,7 @@ import { lostAnswerConformance } from './lost-answers';
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
 
-let server: Postgres;
+let server: StorageServer;
 let schemas = 0;
 beforeAll(async () => {
   server = await testPostgres();

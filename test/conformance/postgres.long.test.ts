@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { refusal, storeAt, testPostgres, urlAt, WELCOME } from '../support/postgres';
 import { ask, postgresHarness } from './postgres-harness';
 import { fakeServers, remoteStoreConformance } from './remote';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
-let server: Postgres;
+let server: StorageServer;
 let schemas = 0;
 beforeAll(async () => {
   server = await testPostgres();

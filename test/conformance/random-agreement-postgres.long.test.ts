@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll } from 'vitest';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { storeAt, testPostgres } from '../support/postgres';
 import { randomAgreement } from './random-agreement';
 
@@ -17,7 +17,7 @@ insert into fake.clock values (to_timestamp(0));
 create function fake.clock_timestamp() returns timestamptz language sql volatile as 'select now from fake.clock';
 alter database postgres set search_path = fake, pg_catalog;`;
 
-let server: Postgres;
+let server: StorageServer;
 let admin: Client;
 beforeAll(async () => {
   server = await testPostgres();

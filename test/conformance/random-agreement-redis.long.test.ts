@@ -1,6 +1,6 @@
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, vi } from 'vitest';
-import type { Redis } from '../../src/local/cluster/redis';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { clientAt, storeAt, testRedis } from '../support/redis';
 import { randomAgreement } from './random-agreement';
 
@@ -9,7 +9,7 @@ vi.mock('../../src/stores/redis/now', () => ({ NOW: "tonumber(redis.call('GET', 
 
 const CONTAINER = 'random';
 
-let server: Redis;
+let server: StorageServer;
 let client: Client;
 beforeAll(async () => {
   server = await testRedis();

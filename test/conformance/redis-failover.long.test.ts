@@ -5,7 +5,7 @@ import type { Token } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { decodeRow, encodeRow, newRow, type Row } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import type { Redis } from '../../src/local/cluster/redis';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { recoverJobs } from '../../src/operator/recover-jobs';
 import { systemClock } from '../../src/system-clock';
 import { listen } from '../support/listen';
@@ -18,8 +18,8 @@ const JOB: JobSpec = jobSpec('a', '* * * * *');
 const RAISE_BY = 1_000;
 
 interface Pair {
-  readonly primary: Redis;
-  readonly replica: Redis;
+  readonly primary: StorageServer;
+  readonly replica: StorageServer;
   /** From now on the replica gets nothing. */
   cut(): void;
   /** Kills the primary, and makes the replica one. */
@@ -67,7 +67,7 @@ async function startPair(linkMs = 0): Promise<Pair> {
 let pair: Pair;
 afterEach(() => pair.close());
 
-function at({ url }: Redis, parameters = ''): LeaseStore {
+function at({ url }: StorageServer, parameters = ''): LeaseStore {
   return storeAt({ url: `${url}${parameters}`, container: CONTAINER });
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Trial } from '../../src/lease/trial';
-import type { Redis } from '../../src/local/cluster/redis';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { serverOf } from '../../src/stores/redis/settings';
 import { redisTrial } from '../../src/stores/redis/store';
@@ -16,7 +16,7 @@ import { clientAt, storeAt, testRedis } from '../support/redis';
 const PAGE = readFileSync(path.join(__dirname, '../../docs/choosing-a-store.md'), 'utf8');
 const GRANT = /^ACL SETUSER app (.*)$/m.exec(PAGE)?.[1]?.replace('PASSWORD', 'pw') ?? '';
 
-let server: Redis;
+let server: StorageServer;
 let client: Client;
 beforeAll(async () => {
   server = await testRedis();

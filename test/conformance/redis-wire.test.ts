@@ -7,8 +7,8 @@ import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
-import { type Redis, startRedis } from '../../src/local/cluster/redis';
-import { freePort } from '../../src/local/cluster/server';
+import { startRedis } from '../../src/local/cluster/redis';
+import { freePort, type StorageServer } from '../../src/local/cluster/server';
 import { openStore } from '../../src/stores/open';
 import { serverOf } from '../../src/stores/redis/settings';
 import { systemClock } from '../../src/system-clock';
@@ -19,7 +19,7 @@ import { lostAnswerConformance } from './lost-answers';
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
 
-let server: Redis;
+let server: StorageServer;
 let client: Client;
 let containers = 0;
 beforeAll(async () => {

@@ -1,14 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import type { Redis } from '../../src/local/cluster/redis';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
 import { writeRowElsewhere } from './elsewhere';
 import { fakeServers, remoteStoreConformance } from './remote';
 import type { BreakingHarness } from './suite';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
-let server: Redis;
+let server: StorageServer;
 let client: Client;
 let containers = 0;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Azurite } from '../support/azurite';
 import { startAzurite } from '../support/azurite';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { testPostgres } from '../support/postgres';
 import type { Program } from '../support/program';
 import { endPrograms, eventually, root, startProgram } from '../support/program';
@@ -24,7 +24,7 @@ interface Note {
 }
 
 let azurite: Azurite;
-let postgres: Postgres;
+let postgres: StorageServer;
 let pool: pg.Pool;
 let containers = 0;
 beforeAll(async () => {

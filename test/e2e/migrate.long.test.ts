@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import type { Azurite } from '../support/azurite';
 import { startAzurite } from '../support/azurite';
 import type { CliFolder } from '../support/cli-build';
@@ -9,7 +9,7 @@ import { testPostgres } from '../support/postgres';
 import { endRunners, startRunner } from '../support/runners';
 
 let azurite: Azurite;
-let postgres: Postgres;
+let postgres: StorageServer;
 let folder: CliFolder;
 beforeAll(async () => {
   azurite = await startAzurite();

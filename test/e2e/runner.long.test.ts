@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { LeaseStore } from '../../src/lease/store';
-import type { Postgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { listRuns } from '../../src/operator/list-runs';
 import type { CoordinatedApp, Note } from '../support/coordinated';
 import { at, coordinatedApp } from '../support/coordinated';
@@ -14,7 +14,7 @@ const LEASE_S = 15;
 /** From the loss of a holder to the next attempt: its lease, one tick and 2 s, and time for a machine that is busy. */
 const TAKEN_OVER_WITHIN_MS = (LEASE_S + 15 + 2 + 15) * 1000;
 
-let server: Postgres;
+let server: StorageServer;
 let schemas = 0;
 beforeAll(async () => {
   server = await testPostgres();

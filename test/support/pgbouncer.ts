@@ -1,8 +1,8 @@
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type Postgres, serverUser } from '../../src/local/cluster/postgres';
-import { findProgram, freePort, startServer } from '../../src/local/cluster/server';
+import { serverUser } from '../../src/local/cluster/postgres';
+import { findProgram, freePort, startServer, type StorageServer } from '../../src/local/cluster/server';
 
 /** Fewer than the clients that the tests open: they must share the server's connections. */
 const SERVER_CONNECTIONS = 3;
@@ -14,7 +14,7 @@ export interface PgBouncer {
 }
 
 /** PgBouncer in front of a server, with `pool_mode = transaction`. */
-export async function startPgBouncer({ port: behind }: Postgres): Promise<PgBouncer> {
+export async function startPgBouncer({ port: behind }: StorageServer): Promise<PgBouncer> {
   const program = findProgram('pgbouncer');
   if (program === undefined) throw new Error('PgBouncer is not installed: apt-get install pgbouncer');
   const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-pgbouncer-'));

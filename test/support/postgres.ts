@@ -1,13 +1,14 @@
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { type Postgres, startPostgres } from '../../src/local/cluster/postgres';
+import { startPostgres } from '../../src/local/cluster/postgres';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { postgresStore } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It forgets what a crash of the machine would lose, which is no test's subject. */
-export function testPostgres(...settings: readonly string[]): Promise<Postgres> {
+export function testPostgres(...settings: readonly string[]): Promise<StorageServer> {
   return startPostgres({ settings: ['fsync=off', 'max_connections=300', 'log_min_messages=fatal', ...settings] });
 }
 

@@ -2,13 +2,14 @@ import { Redis as Client } from 'ioredis';
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { type Redis, type RedisOptions, startRedis } from '../../src/local/cluster/redis';
+import { type RedisOptions, startRedis } from '../../src/local/cluster/redis';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { serverOf } from '../../src/stores/redis/settings';
 import { redisStore } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It writes no files, which are no test's subject unless it says so. */
-export function testRedis(...settings: NonNullable<RedisOptions['settings']>): Promise<Redis> {
+export function testRedis(...settings: NonNullable<RedisOptions['settings']>): Promise<StorageServer> {
   return startRedis({ settings: [['appendonly', 'no'], ...settings] });
 }
 
@@ -24,7 +25,7 @@ export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): L
 }
 
 /** A client of the tests' own. It makes one attempt at each command. */
-export function clientAt({ port }: Pick<Redis, 'port'>): Client {
+export function clientAt({ port }: Pick<StorageServer, 'port'>): Client {
   return new Client({ host: '127.0.0.1', port, retryStrategy: () => null, protocol: 2 });
 }
 

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { accessSync, constants, readdirSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Exit } from './child';
@@ -68,6 +69,56 @@ export interface Server {
   readonly exited: Promise<Exit>;
   /** @param signal default: the one that ends it at once */
   stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** A server of coordination storage on loopback, with its files in a folder of its own. */
+export interface StorageServer extends Server {
+  /** As in `CRONLEASE_STORAGE`, without a password: only this machine can connect. */
+  readonly url: string;
+  readonly port: number;
+  /** Ends the server as {@link Server.stop} does, and removes its files unless a folder was named for them. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface StorageServerOptions {
+  /** Folder in which the data are kept; undefined: a temporary one. */
+  readonly data?: string | undefined;
+  /** Undefined: any free one. */
+  readonly port?: number | undefined;
+  readonly guard?: Guard | undefined;
+}
+
+/**
+ * Starts a server in the folder of its data, or in a temporary one, which is removed with it.
+ *
+ * @param name of the temporary folder
+ */
+export async function startInFolder(
+  name: string,
+  { data, port, guard }: StorageServerOptions,
+  start: (folder: string, port: number) => Promise<{ readonly url: string; readonly server: Server }>,
+): Promise<StorageServer> {
+  const folder = data ?? mkdtempSync(path.join(tmpdir(), `cronlease-${name}-`));
+  if (data === undefined) guard?.remove(folder);
+  const remove = (): void => {
+    if (data === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  };
+  try {
+    const at = port ?? (await freePort());
+    const { url, server } = await start(folder, at);
+    return {
+      ...server,
+      url,
+      port: at,
+      async stop(signal) {
+        await server.stop(signal);
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
 }
 
 interface ServerOptions {
