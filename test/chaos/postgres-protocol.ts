@@ -1,6 +1,6 @@
 import type { Call } from './calls';
 import { callOfStatement } from './postgres-calls';
-import type { Answer, Part, Protocol } from './protocol';
+import type { Answer, Part, Protocol, Sent } from './protocol';
 
 /** PostgreSQL's protocol 3, without TLS and without a password. */
 export const postgresProtocol: Protocol = { requests, answers };
@@ -25,14 +25,16 @@ function requests(): (chunk: Buffer) => readonly Part[] {
 }
 
 /** Cuts what the server sends into answers, each up to `ReadyForQuery`. */
-function answers(): (chunk: Buffer, call: Call | undefined) => readonly Answer[] {
+function answers(): (chunk: Buffer, next: () => Sent | undefined) => readonly Answer[] {
   const cut = messages(false);
   let gathered: Message[] = [];
-  return (chunk, call) =>
+  return (chunk, next) =>
     cut(chunk).flatMap((message) => {
       gathered.push(message);
       if (message.type !== 'Z') return [];
-      const answer = { status: statusOf(gathered, call), bytes: Buffer.concat(gathered.map((one) => one.bytes)) };
+      const to = next();
+      const bytes = Buffer.concat(gathered.map((one) => one.bytes));
+      const answer = { to, status: statusOf(gathered, to?.call), bytes };
       gathered = [];
       return [answer];
     });

@@ -7,24 +7,36 @@ export interface Part {
   readonly bytes: Buffer;
 }
 
+/** A call on its way. */
+export interface Sent {
+  readonly call: Call;
+  readonly sentAt: number;
+}
+
 /** A part of what storage sends. */
 export interface Answer {
+  /** What it answers. Undefined: a later part of an answer. */
+  readonly to: Sent | undefined;
   readonly status: number;
   readonly bytes: Buffer;
 }
 
-/** How a proxy finds the calls in a connection of which the client sends one request at a time. */
+/** How a proxy finds the calls in a connection, on which storage answers one request after another. */
 export interface Protocol {
   requests(): (chunk: Buffer) => readonly Part[];
-  /** @returns what can be passed on, given the call that is being answered */
-  answers(): (chunk: Buffer, call: Call | undefined) => readonly Answer[];
+  /**
+   * @param next the oldest request that has no answer yet, from now on answered
+   * @returns what can be passed on
+   */
+  answers(): (chunk: Buffer, next: () => Sent | undefined) => readonly Answer[];
 }
 
 export const httpProtocol: Protocol = {
   requests,
-  answers: () => (bytes) => {
+  // A client sends one request at a time here.
+  answers: () => (bytes, next) => {
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(bytes.toString('latin1', 0, 12))?.[1]);
-    return [{ status, bytes }];
+    return [{ to: next(), status, bytes }];
   },
 };
 

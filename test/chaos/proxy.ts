@@ -1,7 +1,7 @@
 import net from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Call } from './calls';
-import type { Protocol } from './protocol';
+import type { Protocol, Sent } from './protocol';
 import { pause } from './time';
 
 /** Ends a connection: what was about to pass does not. */
@@ -72,7 +72,7 @@ export async function startProxy(watch: Watch): Promise<Proxy> {
   };
 }
 
-/** One connection. Its client sends a request at a time, so that an answer belongs to the request before it. */
+/** One connection, on which answers come in the order of their requests. */
 function relay(client: Socket, storage: Socket, watch: Watch, faults: Faults): void {
   const drop = (): void => {
     client.resetAndDestroy();
@@ -82,21 +82,19 @@ function relay(client: Socket, storage: Socket, watch: Watch, faults: Faults): v
   const down = inOrder(drop);
   const split = watch.protocol.requests();
   const cut = watch.protocol.answers();
-  let awaited: { readonly call: Call; readonly sentAt: number } | undefined;
+  const awaited: Sent[] = [];
 
   const passRequest = async (call: Call): Promise<void> => {
     if (faults.delayMs > 0) await pause(faults.delayMs);
     await watch.onRequest(call);
     await faults.swallowed?.promise;
     if (faults.lossOf()) throw new DroppedError('a request is lost');
-    awaited = { call, sentAt: performance.timeOrigin + performance.now() };
+    awaited.push({ call, sentAt: performance.timeOrigin + performance.now() });
   };
   const passAnswer = async (chunk: Buffer): Promise<void> => {
-    for (const { status, bytes } of cut(chunk, awaited?.call)) {
-      if (awaited !== undefined) {
-        const { call, sentAt } = awaited;
-        awaited = undefined;
-        await watch.onAnswer(call, status, sentAt);
+    for (const { to, status, bytes } of cut(chunk, () => awaited.shift())) {
+      if (to !== undefined) {
+        await watch.onAnswer(to.call, status, to.sentAt);
         if (faults.lossOf()) throw new DroppedError('an answer is lost');
       }
       await faults.swallowed?.promise;

@@ -1,14 +1,17 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { execFileSync } from 'node:child_process';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { parseRecordKey } from '../../src/core/key';
 import { type Azurite, startAzurite } from '../../src/local/cluster/azurite';
 import type { Guard } from '../../src/local/cluster/guard';
 import { startPostgres } from '../../src/local/cluster/postgres';
+import { startRedis } from '../../src/local/cluster/redis';
 import type { StorageServer } from '../../src/local/cluster/server';
 import type { LedgerLine } from './evidence';
 import { postgresProtocol } from './postgres-protocol';
 import { httpProtocol, type Protocol } from './protocol';
+import { redisProtocol } from './redis-protocol';
 
 export const CONTAINER = 'cronlease';
 
@@ -33,7 +36,7 @@ export interface Storage {
 }
 
 /** The names of the stores, each with what starts its server and makes the place of fenced writes. */
-export const STORES = { blobs: startBlobs, postgres: startDatabase } as const;
+export const STORES = { blobs: startBlobs, postgres: startDatabase, redis: startRedisServer } as const;
 
 export type StoreName = keyof typeof STORES;
 
@@ -105,6 +108,47 @@ async function startDatabase(data: string | undefined, guard: Guard): Promise<St
     async ledger() {
       const rows = await query(`select job, key, metadata from "${CONTAINER}".records`);
       return rows.map(({ job, key, metadata }) => ledgerLine(job, key, metadata));
+    },
+  };
+}
+
+/** It writes each change to its files before it answers, so it forgets nothing. */
+async function startRedisServer(data: string | undefined, guard: Guard): Promise<Storage> {
+  let server = await startRedis({ data, guard });
+  return {
+    protocol: redisProtocol,
+    forgets: false,
+    port: () => server.port,
+    settings: (port) => ({
+      CRONLEASE_STORAGE: server.url.replace(`:${String(server.port)}`, `:${String(port)}`),
+      AzureWebJobsStorage: 'UseDevelopmentStorage=true',
+    }),
+    pause: () => void process.kill(server.pid, 'SIGSTOP'),
+    resume: () => void process.kill(server.pid, 'SIGCONT'),
+    async kill() {
+      process.kill(server.pid, 'SIGKILL');
+      await server.exited;
+    },
+    async restart() {
+      server = await startRedis({ data, guard });
+    },
+    async ledger() {
+      const client = new Redis(server.url, { protocol: 2 });
+      try {
+        const keys = await client.keys(`{${CONTAINER}}:records:*`);
+        const lines = keys
+          .filter((key) => key.split(':').length === 3)
+          .map(async (key) => {
+            const [, , job = ''] = key.split(':');
+            // A head is the version, the time of writing and the metadata.
+            return Object.entries(await client.hgetall(key)).map(([id, head]) =>
+              ledgerLine(job, id, JSON.parse(head.slice(head.indexOf('{'))) as Fields['metadata']),
+            );
+          });
+        return (await Promise.all(lines)).flat();
+      } finally {
+        client.disconnect();
+      }
     },
   };
 }

@@ -18,7 +18,7 @@ interface Head {
  * The one way to write an entry, and the guard of everything but rows. The condition is `absent`, `there`, `any`, or
  * `version` with the version that it must have. Without a body, the body stays.
  */
-const PUT = script(
+export const PUT = script(
   'write',
   `local heads, bodies, names, written = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, condition, expected, version, metadata, body = unpack(ARGV)

@@ -8,7 +8,7 @@ import type { Keys } from './keys';
 import { rowCalls, rowIn } from './rows';
 import { script } from './scripts';
 
-const LIST = script(
+export const LIST = script(
   'read',
   `local found = { now }
 for index, key in ipairs({ KEYS[2], KEYS[3], KEYS[4] }) do

@@ -38,7 +38,7 @@ const READ = script(
 );
 
 /** The guard of a claim: this version, under this lease, which has not ended by the server's time. */
-const WRITE = script(
+export const WRITE = script(
   'write',
   `${HEAD}
 if version ~= ARGV[2] or lease ~= ARGV[3] or ends <= now then return 0 end
@@ -47,7 +47,7 @@ redis.call('HSET', KEYS[3], name, ARGV[5])
 return now`,
 );
 
-const ACQUIRE = script(
+export const ACQUIRE = script(
   'write',
   `${HEAD}
 if version ~= ARGV[2] then return 0 end
@@ -56,7 +56,7 @@ set(version, ARGV[3], ARGV[4], now + ARGV[4], false)
 return now`,
 );
 
-const RENEW = script(
+export const RENEW = script(
   'write',
   `${HEAD}
 if lease ~= ARGV[2] or broken then return 0 end
@@ -64,7 +64,7 @@ set(version, lease, length, now + length, false)
 return 1`,
 );
 
-const RELEASE = script(
+export const RELEASE = script(
   'shrink',
   `${HEAD}
 if lease ~= ARGV[2] or (ARGV[3] and version ~= ARGV[3]) then return 0 end

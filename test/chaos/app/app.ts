@@ -1,5 +1,6 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { appendFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { JobContext } from '../../../src/index';
 import { defineFanOut, defineJob, NonRetryableError, registerCoordinator, StaleLeaderError } from '../../../src/index';
@@ -46,9 +47,30 @@ async function writeTable({ job, fence }: JobContext, connectionString: string, 
   if (rowCount === 0) throw new StaleLeaderError(`${job}: token ${String(fence.token)} is stale`);
 }
 
+let client: Redis | undefined;
+
+async function writeKey({ job, fence }: JobContext, url: string, text: string): Promise<void> {
+  client ??= new Redis(url, { protocol: 2, maxRetriesPerRequest: 0 }).on('error', () => undefined);
+  fence.check();
+  const written = await client.eval(
+    `local token = redis.call('HGET', KEYS[1], ARGV[1])
+     if token and tonumber(token) > tonumber(ARGV[2]) then return 0 end
+     redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+     redis.call('HSET', KEYS[1], ARGV[1] .. ':text', ARGV[3])
+     return 1`,
+    ...[1, 'chaos:fenced', job, fence.token, text],
+  );
+  if (written === 0) throw new StaleLeaderError(`${job}: token ${String(fence.token)} is stale`);
+}
+
 async function writeBlob({ job, fence }: JobContext, connection: string, text: string): Promise<void> {
   service ??= BlobServiceClient.fromConnectionString(connection);
   await fence.write(service.getContainerClient(INTO).getBlockBlobClient(job), text);
+}
+
+function writerFor(storage: string): typeof writeBlob {
+  if (storage.startsWith('postgres:')) return writeTable;
+  return storage.startsWith('redis:') ? writeKey : writeBlob;
 }
 
 /** A fenced write, whose fate is noted. */
@@ -57,7 +79,7 @@ async function write(context: JobContext): Promise<void> {
   const begunAt = trueNow();
   const text = `attempt ${String(context.attempt)} at ${String(begunAt)}`;
   try {
-    await (storage.startsWith('postgres:') ? writeTable : writeBlob)(context, storage, text);
+    await writerFor(storage)(context, storage, text);
     note('wrote', context, { begunAt });
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'StaleLeader') note('refused', context);
