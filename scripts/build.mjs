@@ -42,7 +42,7 @@ await build({
   logLevel: 'warning',
 });
 // So is each store beside blobs, with its client.
-for (const store of ['postgres', 'redis']) {
+for (const store of ['postgres', 'redis', 'zookeeper']) {
   await build({
     absWorkingDir: root,
     entryPoints: [`src/stores/${store}/store.ts`],
@@ -81,6 +81,7 @@ await build({
     apart(/^\.\/opentelemetry\.js$/, './telemetry.js'),
     apart(/^\.\/postgres\/store\.js$/, './postgres.js'),
     apart(/^\.\/redis\/store\.js$/, './redis.js'),
+    apart(/^\.\/zookeeper\/store\.js$/, './zookeeper.js'),
   ],
   logLevel: 'warning',
 });

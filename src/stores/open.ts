@@ -22,6 +22,7 @@ import { STORE_LIMITS } from './limits';
 import { databaseOf, isPostgres } from './postgres/settings';
 import type { PostgresStoreOptions } from './postgres/store';
 import { isRedis, serverOf } from './redis/settings';
+import { ensembleOf, isZooKeeper } from './zookeeper/settings';
 
 export type { Settings } from './azure-blob/connection';
 export { CONTAINER_NAME_RULE, DEFAULT_CONTAINER, isContainerName, StorageSettingsError } from './azure-blob/connection';
@@ -131,8 +132,8 @@ interface OtherStore {
 
 interface Other {
   readonly isNamedBy: (text: string) => boolean;
-  /** Of tokens for this store on Azure. */
-  readonly scope: string;
+  /** Of tokens for this store on Azure; undefined: it takes none. */
+  readonly scope: string | undefined;
   readonly open: (url: string, place: Place) => OtherStore;
 }
 
@@ -145,6 +146,7 @@ interface Place extends Omit<PostgresStoreOptions, 'database' | 'schema'> {
 const OTHERS: readonly Other[] = [
   { isNamedBy: isPostgres, scope: 'https://ossrdbms-aad.database.windows.net/.default', open: postgres },
   { isNamedBy: isRedis, scope: 'https://redis.azure.com/.default', open: redis },
+  { isNamedBy: isZooKeeper, scope: undefined, open: zooKeeper },
 ];
 
 function otherStore(connection: Connection): OtherStore | undefined {
@@ -156,7 +158,7 @@ function otherStore(connection: Connection): OtherStore | undefined {
     return undefined;
   }
   checkStorageName(settings, container);
-  const token = tokenOf(settings, other.scope);
+  const token = other.scope === undefined ? undefined : tokenOf(settings, other.scope);
   return other.open(url, { container, clock, callTimeoutMs, onOutcome, token });
 }
 
@@ -189,6 +191,17 @@ function redis(url: string, place: Place): OtherStore {
     store: async () => (await load()).redisStore(options),
     elections: async () => (await load()).redisElections(options),
     trial: async (id) => (await load()).redisTrial(options, id),
+  });
+}
+
+function zooKeeper(url: string, { token: _, ...place }: Place): OtherStore {
+  const ensemble = ensembleOf(url);
+  const options = { ...place, ensemble };
+  const load = () => import('./zookeeper/store.js');
+  return later(`${ensemble.location}/${place.container}`, {
+    store: async () => (await load()).zooKeeperStore(options),
+    elections: async () => (await load()).zooKeeperElections(options),
+    trial: async (id) => (await load()).zooKeeperTrial(options, id),
   });
 }
 

@@ -10,10 +10,11 @@ import { type ClusterEvent, type ClusterInstance, createDeployment } from './dep
 import { type Guard, startGuard } from './guard';
 import { startPostgres } from './postgres';
 import { startRedis } from './redis';
+import { startZooKeeper } from './zookeeper';
 import { createTimerLocks, type TimerLocks } from './timer-locks';
 
 /** The servers that a cluster can start. */
-export type OwnServer = 'azurite' | 'postgres' | 'redis';
+export type OwnServer = 'azurite' | 'postgres' | 'redis' | 'zookeeper';
 
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
@@ -57,7 +58,7 @@ export interface Cluster {
   /** The emulator's process id, if it was started here. */
   readonly azuritePid: number | undefined;
   /** The server beside the emulator that was started here, if one was. */
-  readonly database?: { readonly name: 'PostgreSQL' | 'Redis'; readonly pid: number } | undefined;
+  readonly database?: { readonly name: 'PostgreSQL' | 'Redis' | 'ZooKeeper'; readonly pid: number } | undefined;
   /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
   /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
@@ -221,7 +222,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 
 /** The server of a cluster. */
 interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
-  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis';
+  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis' | 'ZooKeeper';
   stop(): Promise<unknown>;
   kill(): Promise<unknown>;
 }
@@ -236,6 +237,10 @@ async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Pr
     case 'redis': {
       const { pid, url, exited, stop } = await startRedis({ data, guard });
       return { name: 'Redis', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
+    }
+    case 'zookeeper': {
+      const { pid, url, exited, stop } = await startZooKeeper({ data, guard });
+      return { name: 'ZooKeeper', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
     }
     default:
       return { name: 'Azurite', ...(await startAzurite(app, data)) };

@@ -1,0 +1,82 @@
+import type { EpochMs } from '../../core/brand';
+import type { CallKind, CallOutcome } from '../../core/storage-call';
+import type { CallOptions } from '../../lease/store';
+import type { Service } from '../limited';
+import { metered } from '../metered';
+import type { WithSession } from './connections';
+import { CODE, failure, NoContainerError, resultOf, ZooKeeperError } from './errors';
+import { timeOf } from './now';
+import { NO_VERSION } from './protocol';
+import type { Session } from './session';
+
+interface Question<T> {
+  /** The operation and its object, for messages. */
+  readonly what: string;
+  readonly kind: CallKind;
+  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. */
+  readonly isNothing?: (answer: T) => boolean;
+  readonly options: CallOptions | undefined;
+}
+
+/** Makes one call of the port, of one or several requests, in the time of one. */
+export type Ask = <T>(question: Question<T>, use: (session: Session) => Promise<T>) => Promise<T>;
+
+export interface Server extends Service {
+  readonly withSession: WithSession;
+  /** Receives each call once it is over. */
+  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+}
+
+/** Makes each call once, and translates its error into the port's terms. */
+export function asker(server: Server): Ask {
+  return ({ isNothing = () => false, ...question }, use) =>
+    metered({ ...server, failure, resultOf }, { ...question, isNothing }, (signal) => server.withSession(signal, use));
+}
+
+/** The instant as of which reads were made. */
+export interface Instant {
+  readonly now: EpochMs;
+  /** The number of the last transaction before it. */
+  readonly by: bigint;
+}
+
+/**
+ * Reads of ZooKeeper have no time, and a server may lag behind its leader. Each read therefore follows a write on the
+ * same session: the write has the leader's time, and the server has carried out everything that came before it.
+ *
+ * @param read is called before the write is answered; its requests are carried out after it
+ * @throws NoContainerError
+ */
+export async function asOfNow<T>(
+  session: Session,
+  nowPath: string,
+  read: () => Promise<T>,
+): Promise<readonly [Instant, T]> {
+  const [written, found] = await Promise.all([
+    session.multi([{ kind: 'set', path: nowPath, data: Buffer.alloc(0), version: NO_VERSION }]),
+    read(),
+  ]);
+  if (written.kind === 'refused') {
+    throw written.code === CODE.noNode ? new NoContainerError() : new ZooKeeperError(written.code);
+  }
+  const [stat] = written.stats;
+  if (stat === undefined) throw new ZooKeeperError(-2);
+  return [{ now: timeOf(stat), by: written.by }, found];
+}
+
+/** The port's `date`: cut to whole seconds. */
+export function dateOf(ms: EpochMs): EpochMs {
+  return Math.floor(ms / 1000) * 1000;
+}
+
+/** After so many lost races with others that write the same node, something else is wrong. */
+const TRIES = 50;
+
+/** Repeats a step that reads and then writes what it has read, until nobody else has written in between. */
+export async function untilUndisturbed<T>(step: () => Promise<T | 'disturbed'>): Promise<T> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const answer = await step();
+    if (answer !== 'disturbed') return answer;
+  }
+  throw new ZooKeeperError(CODE.badVersion);
+}

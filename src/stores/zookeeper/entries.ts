@@ -1,0 +1,191 @@
+import type { EpochMs, ETag } from '../../core/brand';
+import type { CallKind } from '../../core/storage-call';
+import type { CallOptions, Metadata } from '../../lease/store';
+import { checkMetadata } from '../limits';
+import { type Ask, asOfNow, untilUndisturbed } from './ask';
+import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';
+import { CODE, NoContainerError } from './errors';
+import { namesIn, pageOf, type PageOf } from './folders';
+import { timeOf } from './now';
+import { type Folder, foldersOf, pathOf, type Paths } from './paths';
+import { type Node, NO_VERSION, type Stat } from './protocol';
+import type { Session } from './session';
+
+interface Head {
+  readonly etag: ETag;
+  readonly writtenMs: EpochMs;
+  readonly metadata: Metadata;
+}
+
+export type Condition = 'absent' | 'there' | 'any' | { readonly version: ETag };
+
+interface Question {
+  /** The operation and its object, for messages. */
+  readonly what: string;
+  readonly kind: CallKind;
+  readonly folder: Folder;
+  readonly options: CallOptions | undefined;
+}
+
+/** Calls for entries of one kind or another: what all facets but the rows are made of. */
+export interface Entries {
+  /** Without a body, the body stays. Undefined: the condition did not hold. */
+  put(
+    question: Question & {
+      readonly id: string;
+      readonly condition: Condition;
+      readonly metadata: Metadata;
+      readonly body?: string;
+    },
+  ): Promise<ETag | undefined>;
+  /** `body` is undefined if it is larger than any that cronlease writes, or if there is no entry. */
+  get(
+    question: Question & { readonly id: string },
+  ): Promise<{ readonly now: EpochMs; readonly head: Head | undefined; readonly body: string | undefined }>;
+  page(question: Question & PageOf): Promise<{
+    readonly items: readonly (Head & { readonly id: string })[];
+    readonly continuation: string | undefined;
+  }>;
+  all(question: Question): Promise<{ readonly now: EpochMs; readonly found: ReadonlyMap<string, Head> }>;
+  /** Whether it was there, with that version if one is given. */
+  remove(question: Question & { readonly id: string; readonly ifMatch?: ETag }): Promise<boolean>;
+}
+
+export function entriesIn(ask: Ask, paths: Paths): Entries {
+  return {
+    async put({ id, folder, condition, metadata, body, ...question }) {
+      checkMetadata(metadata);
+      return ask({ ...question, isNothing }, async (session) => {
+        const place = { session, paths, path: pathOf(folder, id) };
+        const content = await storedContent(place, metadata, body);
+        const etag = await putContent(place, foldersOf(folder, id), condition, content);
+        if (etag === undefined) await dropBody(session, paths, content.parts);
+        return etag;
+      });
+    },
+    get: ({ id, folder, ...question }) =>
+      ask({ ...question, isNothing: ({ head }) => head === undefined }, (session) =>
+        untilUndisturbed(async () => {
+          const [{ now }, node] = await asOfNow(session, paths.now, () => session.get(pathOf(folder, id)));
+          if (node === undefined) return { now, head: undefined, body: undefined };
+          const body = await loadBody(session, paths, contentIn(node.data));
+          return body === 'gone' ? 'disturbed' : { now, head: headIn(node), body };
+        }),
+      ),
+    page: ({ folder, prefix, limit, continuation, ...question }) =>
+      ask(question, async (session) => {
+        const page = await pageOf(session, paths.now, folder, { prefix, limit, continuation });
+        return { items: await headsOf(session, folder, page.ids), continuation: page.continuation };
+      }),
+    all: ({ folder, ...question }) =>
+      ask(question, async (session) => {
+        const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, folder.path));
+        const heads = await headsOf(session, folder, ids);
+        return { now, found: new Map(heads.map(({ id, ...head }) => [id, head])) };
+      }),
+    remove: ({ id, folder, ifMatch, ...question }) =>
+      ask({ ...question, isNothing: (wasThere) => !wasThere }, async (session) => {
+        const path = pathOf(folder, id);
+        const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+        if (node === undefined || (ifMatch !== undefined && etagOf(node.stat) !== ifMatch)) return false;
+        const version = ifMatch === undefined ? NO_VERSION : node.stat.version;
+        const answer = await session.multi([{ kind: 'delete', path, version }]);
+        if (answer.kind === 'refused') return false;
+        await dropBody(session, paths, contentIn(node.data).parts);
+        return true;
+      }),
+  };
+}
+
+interface Place {
+  readonly session: Session;
+  readonly paths: Paths;
+  readonly path: string;
+}
+
+/** `inline` is undefined if the body is to stay. */
+type NewContent = Pick<Content, 'metadata' | 'parts'> & { readonly inline: Buffer | undefined };
+
+async function storedContent(place: Place, metadata: Metadata, body: string | undefined): Promise<NewContent> {
+  if (body === undefined) return { metadata, parts: undefined, inline: undefined };
+  return { metadata, ...(await storeBody(place.session, place.paths, place.path, body)) };
+}
+
+function putContent(
+  place: Place,
+  folders: readonly string[],
+  condition: Condition,
+  content: NewContent,
+): Promise<ETag | undefined> {
+  const { session, paths, path } = place;
+  const create = () => createEntry(place, folders, content);
+  return untilUndisturbed(async () => {
+    if (condition === 'absent') return create();
+    const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+    if (node === undefined) return condition === 'any' ? ((await create()) ?? 'disturbed') : undefined;
+    if (typeof condition !== 'string' && etagOf(node.stat) !== condition.version) return undefined;
+    const etag = await replaceEntry(place, node, content);
+    // Another condition than a version holds for what somebody else has just written, too.
+    return etag ?? (typeof condition === 'string' ? 'disturbed' : undefined);
+  });
+}
+
+/** Undefined: it exists. */
+async function createEntry({ session, path }: Place, folders: readonly string[], content: NewContent) {
+  const data = dataOf({ ...content, inline: content.inline ?? Buffer.alloc(0) });
+  let answer = await session.multi([{ kind: 'create', path, data }]);
+  if (answer.kind === 'refused' && answer.code === CODE.noNode) {
+    await makeFolders(session, folders);
+    answer = await session.multi([{ kind: 'create', path, data }]);
+  }
+  if (answer.kind === 'done') return etagOf({ createdBy: answer.by, version: 0 });
+  if (answer.code === CODE.nodeExists) return undefined;
+  throw new NoContainerError();
+}
+
+/** @throws NoContainerError */
+export async function makeFolders(session: Session, folders: readonly string[]): Promise<void> {
+  for (const path of folders) {
+    const answer = await session.multi([{ kind: 'create', path, data: Buffer.alloc(0) }]);
+    if (answer.kind === 'refused' && answer.code !== CODE.nodeExists) throw new NoContainerError();
+  }
+}
+
+/** Undefined: somebody else has written it since it was read. */
+async function replaceEntry({ session, paths, path }: Place, node: Node, content: NewContent) {
+  const old = contentIn(node.data);
+  const { inline, parts } = content.inline === undefined ? old : content;
+  const data = dataOf({ metadata: content.metadata, parts, inline: inline ?? Buffer.alloc(0) });
+  const answer = await session.multi([{ kind: 'set', path, data, version: node.stat.version }]);
+  const [stat] = answer.kind === 'done' ? answer.stats : [];
+  if (stat === undefined) return undefined;
+  if (content.inline !== undefined) await dropBody(session, paths, old.parts);
+  return etagOf(stat);
+}
+
+/** Those of the entries that are still there. */
+async function headsOf(session: Session, folder: Folder, ids: readonly string[]) {
+  const nodes = await Promise.all(ids.map((id) => session.get(pathOf(folder, id))));
+  return ids.flatMap((id, index) => {
+    const node = nodes[index];
+    return node === undefined ? [] : [{ id, ...headIn(node) }];
+  });
+}
+
+function headIn({ data, stat }: Node): Head {
+  return { etag: etagOf(stat), writtenMs: timeOf(stat), metadata: contentIn(data).metadata };
+}
+
+function isNothing(etag: ETag | undefined): boolean {
+  return etag === undefined;
+}
+
+/** The condition of a write with the version that the writer has seen. */
+export function ifSeen(ifMatch: ETag | undefined): Condition {
+  return ifMatch === undefined ? 'absent' : { version: ifMatch };
+}
+
+/** Versions begin anew where a node is deleted and created again, so that the ETag names its creation, too. */
+export function etagOf({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
+  return `"${createdBy.toString(16)}-${version}"` as ETag;
+}

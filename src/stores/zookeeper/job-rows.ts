@@ -1,0 +1,78 @@
+import type { JobName } from '../../core/brand';
+import { FLEET } from '../../core/fleet';
+import { LAYOUT } from '../../core/layout';
+import type { ControlStore, JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
+import { type Ask, asOfNow, dateOf } from './ask';
+import { contentIn } from './bodies';
+import { type Entries, etagOf, ifSeen } from './entries';
+import { namesIn } from './folders';
+import { pathOf, type Paths } from './paths';
+import { rowCalls, rowsIn } from './rows';
+import type { Session } from './session';
+
+/** The rows of jobs. A listing asks for the names, and then for all rows and controls without waiting in between. */
+export function jobRowsIn(
+  ask: Ask,
+  paths: Paths,
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+  return {
+    ...rowCalls(ask, paths, paths.jobs),
+    list: (options) =>
+      ask({ what: 'list jobs', kind: 'listing', options }, async (session) => {
+        const only = options?.job;
+        const [{ now }, [rowNames, controlNames]] = await asOfNow(session, paths.now, () =>
+          only === undefined
+            ? Promise.all([namesIn(session, paths.jobs), namesIn(session, paths.controls.path)])
+            : Promise.resolve([[only], [only]]),
+        );
+        const [rows, controls] = await Promise.all([
+          rowsIn(session, paths, paths.jobs, rowNames ?? []),
+          controlsOf(session, paths, controlNames ?? []),
+        ]);
+        const date = dateOf(now);
+        const jobs = new Map<JobName, ListedJob>();
+        for (const name of new Set([...rows.keys(), ...controls.keys()])) {
+          const [row, control] = [rows.get(name), controls.get(name)];
+          if (name === FLEET || name === LAYOUT) continue;
+          jobs.set(name, { ...(row && { row }), ...(control && { control }), date });
+        }
+        if (only !== undefined) return { date, jobs };
+        const [fleet, layout] = [controls.get(FLEET as JobName), controls.get(LAYOUT as JobName)];
+        return { date, jobs, ...(fleet && { fleet }), ...(layout && { layout }) };
+      }),
+  };
+}
+
+async function controlsOf(
+  session: Session,
+  { controls }: Paths,
+  names: readonly string[],
+): Promise<ReadonlyMap<JobName, ListedControl>> {
+  const nodes = await Promise.all(names.map((name) => session.get(pathOf(controls, name))));
+  return new Map(
+    nodes.flatMap((node, index) =>
+      node === undefined
+        ? []
+        : [[names[index] as JobName, { etag: etagOf(node.stat), metadata: contentIn(node.data).metadata }]],
+    ),
+  );
+}
+
+export function controlsIn(entries: Entries, { controls: folder }: Paths): ControlStore {
+  return {
+    async readControl(job, options) {
+      const what = `read the control of ${job}`;
+      const { now, head } = await entries.get({ what, kind: 'read', folder, id: job, options });
+      return { control: head && { etag: head.etag, metadata: head.metadata }, date: dateOf(now) };
+    },
+    async writeControl(job, metadata, ifMatch, options) {
+      const question = { what: `write the control of ${job}`, kind: 'write', folder, id: job, options } as const;
+      const etag = await entries.put({ ...question, condition: ifSeen(ifMatch), metadata });
+      return etag === undefined ? 'refused' : 'written';
+    },
+    async removeControl(job, ifMatch, options) {
+      const question = { what: `remove the control of ${job}`, kind: 'delete', folder, id: job, options } as const;
+      return (await entries.remove({ ...question, ifMatch })) ? 'removed' : 'refused';
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { PieceStore } from '../../lease/store';
+import { checkBody } from '../limits';
+import { dateOf } from './ask';
+import type { Entries } from './entries';
+import type { Paths } from './paths';
+
+/** A piece's id is its run's key and its name: neither key nor name has a slash. */
+export function piecesIn(entries: Entries, { pieces }: Paths): PieceStore {
+  return {
+    async createPiece(job, key, name, { body, summary: metadata }, options) {
+      const id = `${key}/${name}`;
+      const question = {
+        what: `create piece ${id} of ${job}`,
+        kind: 'write',
+        folder: pieces(job),
+        id,
+        options,
+      } as const;
+      const etag = await entries.put({ ...question, condition: 'absent', metadata, body });
+      return etag === undefined ? 'exists' : 'created';
+    },
+    async readPiece(job, key, name, options) {
+      const id = `${key}/${name}`;
+      const what = `read piece ${id} of ${job}`;
+      const { head, body } = await entries.get({ what, kind: 'read', folder: pieces(job), id, options });
+      return head && checkBody(`piece "${id}" of job "${job}"`, body);
+    },
+    async touchPiece(job, key, name, options) {
+      const id = `${key}/${name}`;
+      const question = {
+        what: `touch piece ${id} of ${job}`,
+        kind: 'metadata',
+        folder: pieces(job),
+        id,
+        options,
+      } as const;
+      const etag = await entries.put({ ...question, condition: 'there', metadata: {} });
+      return etag === undefined ? 'gone' : 'touched';
+    },
+    async pieceWritten(job, key, name, options) {
+      const id = `${key}/${name}`;
+      const what = `read the age of piece ${id} of ${job}`;
+      const { now, head } = await entries.get({ what, kind: 'properties', folder: pieces(job), id, options });
+      return head && { writtenAt: dateOf(head.writtenMs), date: dateOf(now) };
+    },
+    async listPieces(job, { key, ...request }, options) {
+      const question = { what: `list pieces of ${job}`, kind: 'listing', folder: pieces(job), options } as const;
+      const prefix = key === undefined ? '' : `${key}/`;
+      const { items, continuation } = await entries.page({ ...question, ...request, prefix });
+      const found = items.map(({ id, metadata }) => {
+        const [run = '', name = ''] = id.split('/');
+        return { key: run, name, summary: metadata };
+      });
+      return { pieces: found, continuation };
+    },
+    async deletePiece(job, key, name, options) {
+      const id = `${key}/${name}`;
+      await entries.remove({ what: `delete piece ${id} of ${job}`, kind: 'delete', folder: pieces(job), id, options });
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { Field, Reader } from './jute';
+
+/** ZooKeeper's numbers of requests. */
+const TYPE = { create: 1, delete: 2, exists: 3, get: 4, set: 5, children: 12, check: 13, multi: 14 } as const;
+const AUTH = 100;
+/** It is answered out of turn, under a fixed number. */
+export const AUTH_ID = -4;
+export const NO_VERSION = -1;
+
+/** One part of a transaction. Paths are absolute. */
+export type Op =
+  | { readonly kind: 'create'; readonly path: string; readonly data: Buffer }
+  | { readonly kind: 'set'; readonly path: string; readonly data: Buffer; readonly version: number }
+  | { readonly kind: 'check' | 'delete'; readonly path: string; readonly version: number };
+
+/** What ZooKeeper notes of a node. */
+export interface Stat {
+  /** The transaction that created the node. No two nodes have the same, also if one has the other's path. */
+  readonly createdBy: bigint;
+  /** The transaction that wrote the node last. */
+  readonly writtenBy: bigint;
+  /** When the node was last written, by the clock of the leader of that time. */
+  readonly writtenMs: number;
+  readonly version: number;
+}
+
+export interface Node {
+  readonly data: Buffer;
+  readonly stat: Stat;
+}
+
+/** Who may use the nodes that are created: their creator by its credentials, or everybody. */
+export type Access = 'creator' | 'everybody';
+
+const ALL_RIGHTS = 31;
+
+export function connectRequest(sessionMs: number): readonly Field[] {
+  return [
+    ...[{ int: 0 }, { long: 0n }, { int: sessionMs }],
+    // Each connection has a session of its own: nothing here depends on one.
+    ...[{ long: 0n }, { bytes: Buffer.alloc(16) }, { flag: false }],
+  ];
+}
+
+export function authRequest(user: string, password: string): readonly Field[] {
+  return [{ int: AUTH_ID }, { int: AUTH }, { int: 0 }, { text: 'digest' }, { text: `${user}:${password}` }];
+}
+
+export function readRequest(id: number, kind: 'exists' | 'get' | 'children', path: string): readonly Field[] {
+  return [{ int: id }, { int: TYPE[kind] }, { text: path }, { flag: false }];
+}
+
+export function multiRequest(id: number, ops: readonly Op[], access: Access): readonly Field[] {
+  const parts = ops.flatMap((op) => [{ int: TYPE[op.kind] }, { flag: false }, { int: -1 }, ...fieldsOf(op, access)]);
+  return [{ int: id }, { int: TYPE.multi }, ...parts, { int: -1 }, { flag: true }, { int: -1 }];
+}
+
+function fieldsOf(op: Op, access: Access): readonly Field[] {
+  switch (op.kind) {
+    case 'create': {
+      const who = access === 'creator' ? ['auth', ''] : ['world', 'anyone'];
+      const acl = [{ int: 1 }, { int: ALL_RIGHTS }, ...who.map((text) => ({ text }))];
+      return [{ text: op.path }, { bytes: op.data }, ...acl, { int: 0 }];
+    }
+    case 'set':
+      return [{ text: op.path }, { bytes: op.data }, { int: op.version }];
+    default:
+      return [{ text: op.path }, { int: op.version }];
+  }
+}
+
+export function statIn(reader: Reader): Stat {
+  const createdBy = reader.long();
+  const writtenBy = reader.long();
+  reader.long();
+  const writtenMs = Number(reader.long());
+  const version = reader.int();
+  for (const skip of [reader.int, reader.int, reader.long, reader.int, reader.int, reader.long]) skip();
+  return { createdBy, writtenBy, writtenMs, version };
+}
+
+/** What became of a transaction: the stats of the nodes that it set, in order; or its first error. */
+export type MultiAnswer = { readonly stats: readonly Stat[] } | { readonly error: number };
+
+export function multiAnswerIn(reader: Reader): MultiAnswer {
+  const stats: Stat[] = [];
+  let error = 0;
+  for (;;) {
+    const type = reader.int();
+    const isLast = reader.flag();
+    const code = reader.int();
+    if (isLast) return error === 0 ? { stats } : { error };
+    if (type === -1) {
+      reader.int();
+      // Of the other parts it says that they were not tried.
+      if (code !== 0 && (error === 0 || error === ROLLED_BACK)) error = code;
+    } else if (type === TYPE.create) reader.text();
+    else if (type === TYPE.set) stats.push(statIn(reader));
+  }
+}
+
+const ROLLED_BACK = -2;

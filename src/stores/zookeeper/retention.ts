@@ -1,0 +1,106 @@
+import type { EpochMs, Millis } from '../../core/brand';
+import type { Retention } from '../../lease/store';
+import { type Ask, asOfNow } from './ask';
+import { contentIn, dropBody, dropFolder } from './bodies';
+import { namesIn } from './folders';
+import { timeOf } from './now';
+import { type Folder, type Paths, pathOf, unescaped } from './paths';
+import { NO_VERSION } from './protocol';
+import type { Session } from './session';
+
+/** At most so many entries are deleted in one call of a job. */
+const BATCH = 1_000;
+/** A body has its entry within the time of a call. */
+const ORPHAN_MS = 3_600_000;
+
+/** What a lifecycle rule does for blobs. The age of an entry is that of its node's last write, by the leader's time. */
+export function retentionIn(ask: Ask, paths: Paths): Retention {
+  const { records, logs, requests, audits, notices } = paths;
+  return {
+    async purge(keep, options) {
+      if (keep.size === 0) return 'done';
+      const longest = Math.max(...keep.values());
+      const folders = [
+        ...[...keep].flatMap(([job, ms]) => [
+          { folder: records(job), ms },
+          { folder: logs(job), ms },
+        ]),
+        ...[requests, audits, notices].map((folder) => ({ folder, ms: longest })),
+      ];
+      let deleted = 0;
+      for (const { folder, ms } of folders) {
+        if (deleted >= BATCH) return 'more';
+        deleted += await ask({ what: 'delete old entries', kind: 'delete', options }, (session) =>
+          purgeFolder(session, paths, folder, ms, BATCH - deleted),
+        );
+      }
+      await ask({ what: 'delete bodies without entries', kind: 'delete', options }, (session) =>
+        purgeParts(session, paths),
+      );
+      return deleted >= BATCH ? 'more' : 'done';
+    },
+  };
+}
+
+/**
+ * The oldest entries of a folder are at its end, since their keys count down, but for those that were written out of
+ * turn. It stops at a division of which nothing is old.
+ */
+async function purgeFolder(
+  session: Session,
+  paths: Paths,
+  folder: Folder,
+  keepMs: Millis,
+  limit: number,
+): Promise<number> {
+  const [{ now }, names = []] = await asOfNow(session, paths.now, () => session.children(folder.path));
+  if (!folder.isDivided) return purgeIds(session, paths, folder, names.map(unescaped), now - keepMs, limit);
+  let deleted = 0;
+  for (const division of names.toSorted().toReversed()) {
+    const path = `${folder.path}/${division}`;
+    const ids = (await namesIn(session, path)).toReversed();
+    const found = await purgeIds(session, paths, folder, ids, now - keepMs, limit - deleted);
+    deleted += found;
+    if (found === ids.length) await session.multi([{ kind: 'delete', path, version: NO_VERSION }]);
+    else if (found === 0 || deleted >= limit) break;
+  }
+  return deleted;
+}
+
+async function purgeIds(
+  session: Session,
+  paths: Paths,
+  folder: Folder,
+  ids: readonly string[],
+  before: EpochMs,
+  limit: number,
+): Promise<number> {
+  const stats = await Promise.all(ids.map((id) => session.stat(pathOf(folder, id))));
+  const old = ids.filter((_, index) => {
+    const stat = stats[index];
+    return stat !== undefined && timeOf(stat) < before;
+  });
+  const batch = old.slice(0, limit);
+  await Promise.all(batch.map((id) => purgeEntry(session, paths, pathOf(folder, id))));
+  return batch.length;
+}
+
+async function purgeEntry(session: Session, paths: Paths, path: string): Promise<void> {
+  const node = await session.get(path);
+  // A log is a folder of its texts, and has no first line.
+  const parts = node?.data.includes('\n') === true ? contentIn(node.data).parts : undefined;
+  await dropFolder(session, path);
+  await dropBody(session, paths, parts);
+}
+
+/** Deletes bodies whose entry was never written, or names another one. */
+async function purgeParts(session: Session, paths: Paths): Promise<void> {
+  const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, paths.parts));
+  for (const id of ids) {
+    const folder = `${paths.parts}/${id}`;
+    const node = await session.get(folder);
+    if (node === undefined || timeOf(node.stat) > now - ORPHAN_MS) continue;
+    const owner = await session.get(node.data.toString());
+    if (owner === undefined || contentIn(owner.data).parts?.id !== id) await dropFolder(session, folder);
+  }
+}

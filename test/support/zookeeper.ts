@@ -1,0 +1,42 @@
+import type { Millis } from '../../src/core/brand';
+import type { CallOutcome } from '../../src/core/storage-call';
+import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
+import { startZooKeeper, type ZooKeeper, type ZooKeeperOptions } from '../../src/local/cluster/zookeeper';
+import { openLine, type Session } from '../../src/stores/zookeeper/session';
+import { ensembleOf } from '../../src/stores/zookeeper/settings';
+import { zooKeeperStore } from '../../src/stores/zookeeper/store';
+import { systemClock } from '../../src/system-clock';
+import { listen as listenAt } from './redis';
+
+/** A server for one test file. It does not wait for its disk, which is no test's subject unless it says so. */
+export function testZooKeeper(...settings: NonNullable<ZooKeeperOptions['settings']>): Promise<ZooKeeper> {
+  return startZooKeeper({ settings: [['forceSync', 'no'], ...settings] });
+}
+
+export interface StoreAt {
+  readonly url: string;
+  readonly container: string;
+  readonly callTimeoutMs?: Millis;
+  readonly onOutcome?: (outcome: CallOutcome) => void;
+}
+
+export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
+  return zooKeeperStore({ ...options, ensemble: ensembleOf(url), clock: systemClock, callTimeoutMs });
+}
+
+/** A session of the tests' own. */
+export async function sessionAt(url: string): Promise<Session & { end(): void }> {
+  const ensemble = ensembleOf(url);
+  const [address] = ensemble.servers;
+  if (address === undefined) throw new Error('no server');
+  const line = openLine(ensemble, address);
+  await line.ready;
+  line.keepProcess(false);
+  return { ...line.session, end: () => line.end(new Error('the test is over')) };
+}
+
+/** Something that listens where a server could. */
+export async function listen(...[onConnection]: Parameters<typeof listenAt>) {
+  const listening = await listenAt(onConnection);
+  return { ...listening, url: `zk://127.0.0.1:${String(listening.port)}` };
+}
