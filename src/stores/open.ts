@@ -194,9 +194,10 @@ function redis(url: string, place: Place): OtherStore {
   });
 }
 
-function zooKeeper(url: string, { token: _, ...place }: Place): OtherStore {
+function zooKeeper(url: string, place: Place): OtherStore {
   const ensemble = ensembleOf(url);
-  const options = { ...place, ensemble };
+  const { container, clock, callTimeoutMs, onOutcome } = place;
+  const options = { container, clock, callTimeoutMs, onOutcome, ensemble };
   const load = () => import('./zookeeper/store.js');
   return later(`${ensemble.location}/${place.container}`, {
     store: async () => (await load()).zooKeeperStore(options),

@@ -108,6 +108,7 @@ describe('npm run package', () => {
     for (const [store, ...parts] of [
       ['postgres', 'SASLInitialResponse', 'pg_advisory_xact_lock'],
       ['redis', 'CLUSTERDOWN', 'ZRANGEBYLEX'],
+      ['zookeeper', 'RUNTIMEINCONSISTENCY', 'SESSIONMOVED'],
     ] as const) {
       const { code, errors } = await pack(`with-${store}`, ['--store', store]);
       expect(code, errors).toBe(0);
@@ -119,7 +120,7 @@ describe('npm run package', () => {
       }
     }
     const refused = await pack('with-oracle', ['--store', 'oracle']);
-    expect(refused).toMatchObject({ code: 1, errors: '--store oracle: use postgres, redis\n' });
+    expect(refused).toMatchObject({ code: 1, errors: '--store oracle: use postgres, redis, zookeeper\n' });
   });
 
   it('is the same to the byte for the same revision, in any time zone', async () => {

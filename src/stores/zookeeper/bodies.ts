@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Metadata } from '../../lease/store';
 import { BODY_BYTES } from '../limits';
+import { DISTURBED } from './ask';
 import { CODE, NoContainerError, ZooKeeperError } from './errors';
 import type { Paths } from './paths';
 import type { Op } from './protocol';
@@ -79,18 +80,18 @@ export async function created(session: Session, ops: readonly Op[]): Promise<voi
   throw answer.code === CODE.noNode ? new NoContainerError() : new ZooKeeperError(answer.code);
 }
 
-/** Undefined: larger than any that cronlease writes. `gone`: deleted meanwhile, as the body of a replaced entry is. */
+/** Undefined: larger than any that cronlease writes. {@link DISTURBED}: deleted meanwhile, as the body of a replaced entry is. */
 export async function loadBody(
   session: Session,
   paths: Paths,
   { parts, inline }: Content,
-): Promise<string | undefined | 'gone'> {
+): Promise<string | undefined | typeof DISTURBED> {
   if (parts === undefined) return inline.toString();
   if (parts.bytes > BODY_BYTES) return undefined;
   const folder = `${paths.parts}/${parts.id}`;
   const found = await Promise.all(Array.from({ length: parts.count }, (_, index) => session.get(`${folder}/${index}`)));
   const pieces = found.flatMap((node) => (node === undefined ? [] : [node.data]));
-  return pieces.length === parts.count ? Buffer.concat(pieces).toString() : 'gone';
+  return pieces.length === parts.count ? Buffer.concat(pieces).toString() : DISTURBED;
 }
 
 /** Deletes the parts of a body that no entry names any more. */

@@ -2,7 +2,7 @@ import type { EpochMs, ETag } from '../../core/brand';
 import type { CallKind } from '../../core/storage-call';
 import type { CallOptions, Metadata } from '../../lease/store';
 import { checkMetadata } from '../limits';
-import { type Ask, asOfNow, untilUndisturbed } from './ask';
+import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';
 import { CODE, NoContainerError } from './errors';
 import { namesIn, pageOf, type PageOf } from './folders';
@@ -69,7 +69,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries {
           const [{ now }, node] = await asOfNow(session, paths.now, () => session.get(pathOf(folder, id)));
           if (node === undefined) return { now, head: undefined, body: undefined };
           const body = await loadBody(session, paths, contentIn(node.data));
-          return body === 'gone' ? 'disturbed' : { now, head: headIn(node), body };
+          return body === DISTURBED ? body : { now, head: headIn(node), body };
         }),
       ),
     page: ({ folder, prefix, limit, continuation, ...question }) =>
@@ -122,11 +122,11 @@ function putContent(
   return untilUndisturbed(async () => {
     if (condition === 'absent') return create();
     const [, node] = await asOfNow(session, paths.now, () => session.get(path));
-    if (node === undefined) return condition === 'any' ? ((await create()) ?? 'disturbed') : undefined;
+    if (node === undefined) return condition === 'any' ? ((await create()) ?? DISTURBED) : undefined;
     if (typeof condition !== 'string' && etagOf(node.stat) !== condition.version) return undefined;
     const etag = await replaceEntry(place, node, content);
     // Another condition than a version holds for what somebody else has just written, too.
-    return etag ?? (typeof condition === 'string' ? 'disturbed' : undefined);
+    return etag ?? (typeof condition === 'string' ? DISTURBED : undefined);
   });
 }
 

@@ -37,7 +37,7 @@ export function jobRowsIn(
           jobs.set(name, { ...(row && { row }), ...(control && { control }), date });
         }
         if (only !== undefined) return { date, jobs };
-        const [fleet, layout] = [controls.get(FLEET as JobName), controls.get(LAYOUT as JobName)];
+        const [fleet, layout] = [controls.get(FLEET), controls.get(LAYOUT)];
         return { date, jobs, ...(fleet && { fleet }), ...(layout && { layout }) };
       }),
   };

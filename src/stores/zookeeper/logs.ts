@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LogStore } from '../../lease/store';
 import { checkLogText } from '../limits';
-import { type Ask, asOfNow, untilUndisturbed } from './ask';
+import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { created, PART_BYTES, slices } from './bodies';
 import { makeFolders } from './entries';
 import { CODE, NoContainerError } from './errors';
@@ -91,13 +91,13 @@ function newTexts(path: string, text: string) {
   };
 }
 
-/** `disturbed`: retention has deleted a text meanwhile. */
+/** {@link DISTURBED}: retention has deleted a text meanwhile. */
 async function readRange(
   session: Session,
   path: string,
   { texts }: LogData,
   { from, limit }: { readonly from: number; readonly limit: number },
-): Promise<string | 'disturbed'> {
+): Promise<string | typeof DISTURBED> {
   let start = 0;
   const wanted: { readonly name: string; readonly start: number }[] = [];
   for (const [name, bytes] of texts) {
@@ -105,7 +105,7 @@ async function readRange(
     start += bytes;
   }
   const nodes = await Promise.all(wanted.map(({ name }) => session.get(`${path}/${name}`)));
-  if (nodes.includes(undefined)) return 'disturbed';
+  if (nodes.includes(undefined)) return DISTURBED;
   const text = Buffer.concat(nodes.flatMap((node) => (node === undefined ? [] : [node.data]))).toString('latin1');
   const skipped = from - (wanted[0]?.start ?? from);
   return text.slice(skipped, skipped + limit);

@@ -54,12 +54,13 @@ async function purgeFolder(
   limit: number,
 ): Promise<number> {
   const [{ now }, names = []] = await asOfNow(session, paths.now, () => session.children(folder.path));
-  if (!folder.isDivided) return purgeIds(session, paths, folder, names.map(unescaped), now - keepMs, limit);
+  const before = now - keepMs;
+  if (!folder.isDivided) return purgeIds(session, paths, folder, { ids: names.map(unescaped), before, limit });
   let deleted = 0;
   for (const division of names.toSorted().toReversed()) {
     const path = `${folder.path}/${division}`;
     const ids = (await namesIn(session, path)).toReversed();
-    const found = await purgeIds(session, paths, folder, ids, now - keepMs, limit - deleted);
+    const found = await purgeIds(session, paths, folder, { ids, before, limit: limit - deleted });
     deleted += found;
     if (found === ids.length) await session.multi([{ kind: 'delete', path, version: NO_VERSION }]);
     else if (found === 0 || deleted >= limit) break;
@@ -71,9 +72,7 @@ async function purgeIds(
   session: Session,
   paths: Paths,
   folder: Folder,
-  ids: readonly string[],
-  before: EpochMs,
-  limit: number,
+  { ids, before, limit }: { readonly ids: readonly string[]; readonly before: EpochMs; readonly limit: number },
 ): Promise<number> {
   const stats = await Promise.all(ids.map((id) => session.stat(pathOf(folder, id))));
   const old = ids.filter((_, index) => {

@@ -1,7 +1,7 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import { type Ask, asOfNow, dateOf, untilUndisturbed } from './ask';
+import { type Ask, asOfNow, dateOf, DISTURBED, untilUndisturbed } from './ask';
 import { etagOf } from './entries';
 import { CODE, NoContainerError } from './errors';
 import { timeOf } from './now';
@@ -175,7 +175,7 @@ function change(
       if (seen === undefined || ops === undefined) return undefined;
       const answer = await session.multi(ops);
       const [stat] = answer.kind === 'done' ? answer.stats : [];
-      return stat === undefined ? 'disturbed' : { seen, stat };
+      return stat === undefined ? DISTURBED : { seen, stat };
     }),
   );
 }
@@ -195,10 +195,10 @@ function readPair(session: Session, folder: string, job: string): Promise<Pair> 
   return Promise.all([session.get(row), session.get(lease)]);
 }
 
-/** `disturbed`: one of the two was written after the instant, so that they may not fit together. */
-function seenAt([row, lease]: Pair, now: EpochMs, by: bigint): Seen | undefined | 'disturbed' {
+/** {@link DISTURBED}: one of the two was written after the instant, so that they may not fit together. */
+function seenAt([row, lease]: Pair, now: EpochMs, by: bigint): Seen | undefined | typeof DISTURBED {
   if (row === undefined || lease === undefined) return undefined;
-  if (row.stat.writtenBy > by || lease.stat.writtenBy > by) return 'disturbed';
+  if (row.stat.writtenBy > by || lease.stat.writtenBy > by) return DISTURBED;
   const data = JSON.parse(lease.data.toString()) as LeaseData;
   const { id, ms = 0, brokenUntil } = data;
   const ends = id === undefined ? undefined : (brokenUntil ?? timeOf(lease.stat) + ms);
@@ -219,7 +219,7 @@ export async function rowsIn(
   for (const [index, pair] of pairs.entries()) {
     const job = (names[index] ?? '') as JobName;
     const first = seenAt(pair, now, by);
-    const seen = first === 'disturbed' ? await look(session, paths, folder, job) : first;
+    const seen = first === DISTURBED ? await look(session, paths, folder, job) : first;
     if (seen !== undefined) rows.set(job, listed(seen));
   }
   return rows;
