@@ -1,23 +1,24 @@
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
-import type { ZooKeeper } from '../../src/local/cluster/zookeeper';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { type Field, frameOf, framesTo } from '../../src/stores/zookeeper/jute';
 import { NO_VERSION } from '../../src/stores/zookeeper/protocol';
 import type { Session } from '../../src/stores/zookeeper/session';
-import { listen, sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
+import { listen } from '../support/listen';
+import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
 import { writeRowElsewhere } from './elsewhere';
 import { remoteStoreConformance } from './remote';
 import type { BreakingHarness } from './suite';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
-let server: ZooKeeper;
+let server: StorageServer;
 let session: Session & { end(): void };
 let containers = 0;
 beforeAll(async () => {
   server = await testZooKeeper();
   session = await sessionAt(server.url);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   session.end();
   await server.stop();
@@ -82,8 +83,9 @@ function granting(answer: (id: number, socket: Socket) => readonly Field[] | und
 remoteStoreConformance('zookeeper', Object.keys(FAILURES), async () => {
   const closes: (() => void)[] = [];
   const at = async (...[onConnection, callTimeoutMs]: [Parameters<typeof listen>[0], number?]) => {
-    const { url, close } = await listen(onConnection);
+    const { port, close } = await listen(onConnection);
     closes.push(close);
+    const url = `zk://127.0.0.1:${String(port)}`;
     return storeAt({ url, container: freshName(), ...(callTimeoutMs !== undefined && { callTimeoutMs }) });
   };
   return {

@@ -1,15 +1,15 @@
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { startZooKeeper, type ZooKeeper, type ZooKeeperOptions } from '../../src/local/cluster/zookeeper';
+import type { StorageServer } from '../../src/local/cluster/server';
+import { startZooKeeper, type ZooKeeperOptions } from '../../src/local/cluster/zookeeper';
 import { openLine, type Session } from '../../src/stores/zookeeper/session';
 import { ensembleOf } from '../../src/stores/zookeeper/settings';
 import { zooKeeperStore } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
-import { listen as listenAt } from './redis';
 
 /** A server for one test file. It does not wait for its disk, which is no test's subject unless it says so. */
-export function testZooKeeper(...settings: NonNullable<ZooKeeperOptions['settings']>): Promise<ZooKeeper> {
+export function testZooKeeper(...settings: NonNullable<ZooKeeperOptions['settings']>): Promise<StorageServer> {
   return startZooKeeper({ settings: [['forceSync', 'no'], ...settings] });
 }
 
@@ -33,10 +33,4 @@ export async function sessionAt(url: string): Promise<Session & { end(): void }>
   await line.ready;
   line.keepProcess(false);
   return { ...line.session, end: () => line.end(new Error('the test is over')) };
-}
-
-/** Something that listens where a server could. */
-export async function listen(...[onConnection]: Parameters<typeof listenAt>) {
-  const listening = await listenAt(onConnection);
-  return { ...listening, url: `zk://127.0.0.1:${String(listening.port)}` };
 }

@@ -1,52 +1,35 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Exit } from './child';
 import { ClusterError } from './cluster-error';
-import type { Guard } from './guard';
-import { findProgram, freePort, startServer } from './server';
+import {
+  findProgram,
+  type Server,
+  startInFolder,
+  startServer,
+  type StorageServer,
+  type StorageServerOptions,
+} from './server';
 
-/** Where Debian puts the classes of ZooKeeper, and what they need. */
+/** Where Debian puts the classes of ZooKeeper. The file names those that they need. */
 const CLASSES = '/usr/share/java/zookeeper.jar';
 const MAIN = 'org.apache.zookeeper.server.quorum.QuorumPeerMain';
 
-/** ZooKeeper on loopback, with its files in a folder of its own. It writes each change to them before it answers. */
-export interface ZooKeeper {
-  /** `zk://…`, without a password: only this machine can connect. */
-  readonly url: string;
-  readonly port: number;
-  readonly pid: number;
-  readonly exited: Promise<Exit>;
-  /** Ends the server, by default at once, and removes its files unless a folder was named for them. */
-  stop(signal?: NodeJS.Signals): Promise<void>;
-}
-
-export interface ZooKeeperOptions {
-  /** Folder in which the data are kept; undefined: a temporary one. */
-  readonly data?: string | undefined;
-  /** Undefined: any free one. */
-  readonly port?: number | undefined;
+export interface ZooKeeperOptions extends StorageServerOptions {
   /** Its number in an ensemble. */
   readonly id?: number;
   /** Further settings of the server: a name and its value, such as `['tickTime', '500']`. */
   readonly settings?: readonly (readonly [name: string, value: string])[];
-  readonly guard?: Guard | undefined;
 }
 
 /**
- * Starts the ZooKeeper that is installed.
+ * Starts the ZooKeeper that is installed. It writes each change to its files before it answers. One of an ensemble has
+ * started once the ensemble has a leader.
  *
  * @throws {@link ClusterError} if none is, or if it does not start
  */
-export async function startZooKeeper({
-  data,
-  port,
-  id,
-  settings = [],
-  guard,
-}: ZooKeeperOptions = {}): Promise<ZooKeeper> {
+export async function startZooKeeper({ id, settings = [], ...options }: ZooKeeperOptions = {}): Promise<StorageServer> {
   const program = findProgram('java');
   if (program === undefined || !existsSync(CLASSES)) {
     throw new ClusterError(
@@ -54,39 +37,23 @@ export async function startZooKeeper({
         'or pass --storage zk://USER:PASSWORD@HOST to use servers that run.',
     );
   }
-  const folder = data ?? mkdtempSync(path.join(tmpdir(), 'cronlease-zookeeper-'));
-  if (data === undefined) guard?.remove(folder);
-  const remove = (): void => {
-    if (data === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-  };
-  try {
-    const at = port ?? (await freePort());
-    const file = writeFiles(folder, at, id, settings);
-    const server = await startServer({
-      ...{ folder, guard, program, port: at },
-      args: ['-Xmx128m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', CLASSES, MAIN, file],
-    });
-    await serves(server, at);
-    return {
-      ...server,
-      url: `zk://127.0.0.1:${String(at)}`,
-      port: at,
-      async stop(signal) {
-        await server.stop(signal);
-        remove();
-      },
-    };
-  } catch (error) {
-    remove();
-    throw error;
-  }
+  return startInFolder('zookeeper', options, async (folder, port) => {
+    const file = writeFiles(folder, port, id, settings);
+    const args = [...JVM, '-cp', CLASSES, MAIN, file];
+    const server = await startServer({ folder, program, args, port, guard: options.guard });
+    await serves(server, port);
+    return { url: `zk://127.0.0.1:${String(port)}`, server };
+  });
 }
+
+/** A small server that starts fast. */
+const JVM = ['-Xmx128m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
 
 const SERVES_MS = 60_000;
 const POLL_MS = 50;
 
 /** It accepts connections before it serves anybody, and in an ensemble it serves nobody without a leader. */
-async function serves({ exited, stop }: Pick<ZooKeeper, 'exited' | 'stop'>, port: number): Promise<void> {
+async function serves({ exited, stop }: Server, port: number): Promise<void> {
   let isEnded = false;
   void exited.then(() => (isEnded = true));
   const deadline = performance.now() + SERVES_MS;
