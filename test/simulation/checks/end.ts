@@ -44,7 +44,7 @@ export function isSettled(world: World, quietFrom: number): boolean {
     const facts = world.observer.jobs.get(firstSpec(job).name);
     const spec = currentSpec(world, job.index);
     if (facts?.row === undefined || spec === undefined) return false;
-    return isJobSettled(facts, spec, quietFrom, START + world.timeline.now());
+    return isJobSettled(world, facts, spec, quietFrom);
   });
 }
 
@@ -53,6 +53,7 @@ export function isSettled(world: World, quietFrom: number): boolean {
  * after another, and a job that fans out every 2 s takes more than a second for each.
  */
 export function backlogMs(world: World, quietFrom: number): number {
+  const runMs = BACKLOG_RUN_MS + CALLS_A_BACKLOG_RUN * slowestCallMs(world);
   const backlogs = world.plan.jobs.map((job) => {
     const spec = currentSpec(world, job.index);
     const row = world.observer.jobs.get(firstSpec(job).name)?.row;
@@ -60,7 +61,7 @@ export function backlogMs(world: World, quietFrom: number): number {
     let waiting = 0;
     let due = spec.timetable.next(Math.max(row.cursor, quietFrom - spec.catchUpWindowMs));
     for (; due !== undefined && due + spec.offsetMs < quietFrom; due = spec.timetable.next(due)) waiting += 1;
-    return waiting * BACKLOG_RUN_MS;
+    return waiting * runMs;
   });
   // Instances that run one handler at once, and groups of jobs, work on all backlogs in turn.
   if (world.plan.maxConcurrentRuns !== undefined || world.observer.groups.size > 0)
@@ -68,7 +69,8 @@ export function backlogMs(world: World, quietFrom: number): number {
   return Math.max(0, ...backlogs);
 }
 
-function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: number): boolean {
+function isJobSettled(world: World, facts: JobFacts, spec: JobSpec, quietFrom: number): boolean {
+  const now = START + world.timeline.now();
   const { row } = facts;
   if (row === undefined || row.scheduleHash !== spec.scheduleHash) return false;
   if (row.run !== undefined && row.run.since < quietFrom && row.phase !== 'idle' && !isFinal(facts, row.run.key)) {
@@ -97,7 +99,8 @@ function isJobSettled(facts: JobFacts, spec: JobSpec, quietFrom: number, now: nu
   if (isBackfilling(facts, spec)) return false;
   const due = spec.timetable.next(row.cursor);
   if (due === undefined) return true;
-  return due + spec.offsetMs >= quietFrom && !isBehind(row, spec, due, now);
+  // Where each call takes long, the due times that came since the faults ended may outrun the backlog.
+  return due + spec.offsetMs >= quietFrom && (slowestCallMs(world) > 0 || !isBehind(row, spec, due, now));
 }
 
 /**
@@ -108,6 +111,11 @@ function isBehind({ run, phase }: Row, spec: JobSpec, due: number, now: number):
   if (spec.catchUp !== 'all' || spec.requires.length > 0 || isBusy(spec)) return false;
   const since = run !== undefined && phase !== 'idle' ? run.since : now;
   return due + spec.offsetMs + LATENESS_MS < since;
+}
+
+/** The time that each call of the slowest instance takes besides the usual, with and without faults. */
+function slowestCallMs({ plan }: World): number {
+  return Math.max(0, ...plan.instances.map(({ slowMs = 0 }) => slowMs));
 }
 
 /** The rules for the time after the faults, once it was quiet for a while. */
@@ -121,7 +129,7 @@ export function checkEnd(world: World, phases: Phases): void {
       world.observer.report('noRow', facts.name, 'its row was never created');
       continue;
     }
-    if (phases.calmFrom === Infinity && isJobSettled(facts, spec, phases.quietFrom, end)) continue;
+    if (phases.calmFrom === Infinity && isJobSettled(world, facts, spec, phases.quietFrom)) continue;
     checkSettled(world, facts, spec, phases);
     checkFates(world, facts, spec, phases);
     checkBackfillsEnded(facts, spec, world.observer.report);
@@ -219,7 +227,7 @@ function checkPunctual(
   const excused = excusesOf(facts, quietFrom);
   // It waits for others, and `checkTaken` sees that it does not wait in vain.
   if (spec.group !== undefined) return;
-  const slowMs = Math.max(0, ...world.plan.instances.map((instance) => instance.slowMs ?? 0));
+  const slowMs = slowestCallMs(world);
   // Where each call takes long, a backlog does too.
   if (slowMs > 0 || isBusy(spec)) {
     // Nobody knows how much later than the required jobs it may be.
