@@ -115,7 +115,7 @@ export function sameMetadata(a: Readonly<Record<string, string>>, b: Readonly<Re
 }
 
 export function isoOrUndefined(instant: EpochMs | undefined): string | undefined {
-  return instant === undefined ? undefined : new Date(instant).toISOString();
+  return instant === undefined ? undefined : isoOf(instant);
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

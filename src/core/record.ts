@@ -298,9 +298,7 @@ function withReadableLog({ log, progress, ...record }: LedgerRecord): LedgerReco
 const NESTED_AT_MOST = 100_000;
 
 function nested(body: string): number {
-  let count = 0;
-  for (const char of body) if (char === '[' || char === '{') count += 1;
-  return count;
+  return body.match(/[[{]/g)?.length ?? 0;
 }
 
 function isLedgerRecord(value: unknown): value is LedgerRecord {
