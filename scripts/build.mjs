@@ -42,7 +42,7 @@ await build({
   logLevel: 'warning',
 });
 // So is each store beside blobs, with its client.
-for (const store of ['postgres', 'redis', 'zookeeper']) {
+for (const store of ['postgres', 'redis', 'zookeeper', 'etcd']) {
   await build({
     absWorkingDir: root,
     entryPoints: [`src/stores/${store}/store.ts`],
@@ -82,6 +82,7 @@ await build({
     apart(/^\.\/postgres\/store\.js$/, './postgres.js'),
     apart(/^\.\/redis\/store\.js$/, './redis.js'),
     apart(/^\.\/zookeeper\/store\.js$/, './zookeeper.js'),
+    apart(/^\.\/etcd\/store\.js$/, './etcd.js'),
   ],
   logLevel: 'warning',
 });

@@ -15,7 +15,7 @@ package/cronlease.zip, the same as one file.
   --built        use the output of the last "npm run build"
   --jobs FILE    the jobs file (default: jobs.json)
   --out FOLDER   where to write app and cronlease.zip (default: package)
-  --store NAME    add the client of a store beside blobs: postgres, redis, zookeeper
+  --store NAME    add the client of a store beside blobs: postgres, redis, zookeeper, etcd
   --revision N   the revision to set (default: the time of the build in whole seconds since 1970)`;
 
 /** Every file in the zip has this time: the same content gives the same zip, in any time zone. */
@@ -24,7 +24,12 @@ const UNIX = 3;
 const READABLE_FILE = 0o100644 << 16;
 
 /** What a store beside blobs adds: its adapter with its client. */
-const STORES = { postgres: 'dist/postgres.js', redis: 'dist/redis.js', zookeeper: 'dist/zookeeper.js' };
+const STORES = {
+  postgres: 'dist/postgres.js',
+  redis: 'dist/redis.js',
+  zookeeper: 'dist/zookeeper.js',
+  etcd: 'dist/etcd.js',
+};
 
 /** Loaded only where metrics and traces are exported. */
 const TELEMETRY = 'dist/telemetry.js';

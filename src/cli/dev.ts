@@ -34,7 +34,7 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   }
   if (
     samples !== undefined &&
-    (['postgres', 'redis', 'zookeeper'].includes(options.storage ?? '') || isStoreUrl(options.storage ?? ''))
+    (['postgres', 'redis', 'zookeeper', 'etcd'].includes(options.storage ?? '') || isStoreUrl(options.storage ?? ''))
   ) {
     throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');
   }

@@ -282,6 +282,8 @@ export interface Written {
   /** The service's Date from an answer, and when the call of that answer was sent. */
   readonly date: EpochMs;
   readonly sent: Moment;
+  /** As in `ListedRow`. */
+  readonly leftMs: Millis | undefined;
   /** The write took effect, but its answer was lost, and the row was read back. */
   readonly answerLost: boolean;
 }
@@ -309,7 +311,7 @@ async function writeRow(
   });
   if (answer.kind === 'written') {
     serviceTime.observe(answer.date, sent);
-    return { etag: answer.etag, date: answer.date, sent, answerLost: calls > 1 };
+    return { etag: answer.etag, date: answer.date, sent, leftMs: answer.leftMs, answerLost: calls > 1 };
   }
   if (calls === 1) return undefined;
   const listing = await untilAnswered({ clock, random }, remaining, (signal) => {
@@ -318,5 +320,5 @@ async function writeRow(
   });
   const seen = listing.jobs.get(name)?.row;
   if (seen === undefined || !sameMetadata(seen.metadata, metadata)) return undefined;
-  return { etag: seen.etag, date: listing.date, sent, answerLost: true };
+  return { etag: seen.etag, date: listing.date, sent, leftMs: seen.leftMs, answerLost: true };
 }

@@ -19,6 +19,7 @@ import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azu
 import { azureBlobTrial } from './azure-blob/trial';
 import { deferred, ELECTION_METHODS, STORE_METHODS } from './deferred';
 import { STORE_LIMITS } from './limits';
+import { clusterOf, isEtcd } from './etcd/settings';
 import { databaseOf, isPostgres } from './postgres/settings';
 import type { PostgresStoreOptions } from './postgres/store';
 import { isRedis, serverOf } from './redis/settings';
@@ -147,6 +148,7 @@ const OTHERS: readonly Other[] = [
   { isNamedBy: isPostgres, scope: 'https://ossrdbms-aad.database.windows.net/.default', open: postgres },
   { isNamedBy: isRedis, scope: 'https://redis.azure.com/.default', open: redis },
   { isNamedBy: isZooKeeper, scope: undefined, open: zooKeeper },
+  { isNamedBy: isEtcd, scope: undefined, open: etcd },
 ];
 
 function otherStore(connection: Connection): OtherStore | undefined {
@@ -203,6 +205,17 @@ function zooKeeper(url: string, place: Place): OtherStore {
     store: async () => (await load()).zooKeeperStore(options),
     elections: async () => (await load()).zooKeeperElections(options),
     trial: async (id) => (await load()).zooKeeperTrial(options, id),
+  });
+}
+
+function etcd(url: string, place: Place): OtherStore {
+  const server = clusterOf(url);
+  const options = { ...place, server };
+  const load = () => import('./etcd/store.js');
+  return later(`${server.location}/${place.container}`, {
+    store: async () => (await load()).etcdStore(options),
+    elections: async () => (await load()).etcdElections(options),
+    trial: async (id) => (await load()).etcdTrial(options, id),
   });
 }
 

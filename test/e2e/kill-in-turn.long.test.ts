@@ -13,7 +13,7 @@ afterAll(endAll);
 
 describe('each of three instances killed in turn', () => {
   const title = 'leaves every due time with one fate that why explains, and none run twice';
-  it.for(['embedded', 'redis'])(`${title}: %s`, { timeout: 300_000 }, async (server) => {
+  it.for(['embedded', 'redis', 'etcd'])(`${title}: %s`, { timeout: 300_000 }, async (server) => {
     const app = coordinatedApp({
       often: { schedule: '*/2 * * * * *', handler: 'mark', lease: '15s' },
       long: { schedule: '*/10 * * * * *', handler: 'slow', lease: '15s', overlap: 'queue', input: { ms: 3_000 } },

@@ -109,6 +109,7 @@ describe('npm run package', () => {
       ['postgres', 'SASLInitialResponse', 'pg_advisory_xact_lock'],
       ['redis', 'CLUSTERDOWN', 'ZRANGEBYLEX'],
       ['zookeeper', 'RUNTIMEINCONSISTENCY', 'SESSIONMOVED'],
+      ['etcd', 'timetolive', 'max_mod_revision'],
     ] as const) {
       const { code, errors } = await pack(`with-${store}`, ['--store', store]);
       expect(code, errors).toBe(0);
@@ -120,7 +121,7 @@ describe('npm run package', () => {
       }
     }
     const refused = await pack('with-oracle', ['--store', 'oracle']);
-    expect(refused).toMatchObject({ code: 1, errors: '--store oracle: use postgres, redis, zookeeper\n' });
+    expect(refused).toMatchObject({ code: 1, errors: '--store oracle: use postgres, redis, zookeeper, etcd\n' });
   });
 
   it('is the same to the byte for the same revision, in any time zone', async () => {

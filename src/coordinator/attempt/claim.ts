@@ -71,11 +71,10 @@ export async function claimAttempt(
   const claimed = await holdRow(coordinator, report, guard, {
     row,
     remaining,
-    // The lease's age comes from two Dates of the service: the clocks of the two instances may differ.
-    trustFrom: (written) => {
-      const length = leaseMs - (written.date - lease.acquiredAt) - DATE_BEHIND_MS - marginOf(leaseMs);
-      return new Trust(coordinator.clock, written.sent, length);
-    },
+    // The lease's age comes from two Dates of the service: the clocks of the two instances may differ. Where those of
+    // the service may differ too, the store itself measures what is left.
+    trustFrom: ({ sent, date, leftMs = leaseMs - (date - lease.acquiredAt) - DATE_BEHIND_MS }) =>
+      new Trust(coordinator.clock, sent, leftMs - marginOf(leaseMs)),
   });
   if (claimed === undefined) return 'another execution made the claim, or the lease has passed on';
   const { held, answerLost } = claimed;

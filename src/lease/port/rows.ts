@@ -33,13 +33,17 @@ export interface RowStore {
 
   /**
    * Replaces the row's metadata under the lease. `refused`: the lease is not ours, or the row changed since `ifMatch`.
+   * `leftMs` as in {@link ListedRow}.
    */
   writeRow(
     job: JobName,
     metadata: Metadata,
     guard: { readonly leaseId: LeaseId; readonly ifMatch: ETag },
     options?: CallOptions,
-  ): Promise<{ readonly kind: 'written'; readonly etag: ETag; readonly date: EpochMs } | { readonly kind: 'refused' }>;
+  ): Promise<
+    | { readonly kind: 'written'; readonly etag: ETag; readonly date: EpochMs; readonly leftMs?: Millis }
+    | { readonly kind: 'refused' }
+  >;
 
   /** `lost`: the lease was no longer ours, or the row changed since `ifMatch`, if given. */
   release(
@@ -82,5 +86,10 @@ export interface ListedRow {
   readonly isEnding?: boolean;
   /** In a listing: the lease never expires. cronlease never takes such a lease. */
   readonly endless?: true;
+  /**
+   * How long the lease lasts at least, counted from the sending of the call: in a listing of one job, if it is leased.
+   * Left out by a store whose dates come from one clock, since two of them show the same.
+   */
+  readonly leftMs?: Millis;
   readonly metadata: Metadata;
 }

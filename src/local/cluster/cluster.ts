@@ -7,6 +7,7 @@ import { type Azurite, startAzurite } from './azurite';
 import { describeExit } from './child';
 import { ClusterError } from './cluster-error';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
+import { startEtcd } from './etcd';
 import { type Guard, startGuard } from './guard';
 import { startPostgres } from './postgres';
 import { startRedis } from './redis';
@@ -14,7 +15,7 @@ import { startZooKeeper } from './zookeeper';
 import { createTimerLocks, type TimerLocks } from './timer-locks';
 
 /** The servers that a cluster can start. */
-export type OwnServer = 'azurite' | 'postgres' | 'redis' | 'zookeeper';
+export type OwnServer = 'azurite' | 'postgres' | 'redis' | 'zookeeper' | 'etcd';
 
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
@@ -58,7 +59,8 @@ export interface Cluster {
   /** The emulator's process id, if it was started here. */
   readonly azuritePid: number | undefined;
   /** The server beside the emulator that was started here, if one was. */
-  readonly database?: { readonly name: 'PostgreSQL' | 'Redis' | 'ZooKeeper'; readonly pid: number } | undefined;
+  readonly database?:
+    { readonly name: 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd'; readonly pid: number } | undefined;
   /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
   /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
@@ -222,7 +224,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 
 /** The server of a cluster. */
 interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
-  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis' | 'ZooKeeper';
+  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd';
   stop(): Promise<unknown>;
   kill(): Promise<unknown>;
 }
@@ -241,6 +243,10 @@ async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Pr
     case 'zookeeper': {
       const { pid, url, exited, stop } = await startZooKeeper({ data, guard });
       return { name: 'ZooKeeper', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
+    }
+    case 'etcd': {
+      const { pid, url, exited, stop } = await startEtcd({ data, guard });
+      return { name: 'etcd', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
     }
     default:
       return { name: 'Azurite', ...(await startAzurite(app, data)) };

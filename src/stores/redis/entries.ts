@@ -1,20 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { ETag } from '../../core/brand';
-import type { CallKind } from '../../core/storage-call';
-import type { CallOptions, Metadata } from '../../lease/store';
-import { BODY_BYTES, checkBody, checkMetadata } from '../limits';
+import type { Metadata } from '../../lease/store';
+import type { Entries, Head } from '../entries/entries';
+import { BODY_BYTES, checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
 import { script } from './scripts';
 
-/** An entry's head is its version, its time of writing in milliseconds and its metadata as JSON, with spaces between. */
-interface Head {
-  readonly etag: ETag;
-  readonly writtenMs: number;
-  readonly metadata: Metadata;
-}
-
 /**
+ * An entry's head is its version, its time of writing in milliseconds and its metadata as JSON, with spaces between.
  * The one way to write an entry, and the guard of everything but rows. The condition is `absent`, `there`, `any`, or
  * `version` with the version that it must have. Without a body, the body stays.
  */
@@ -69,51 +63,7 @@ redis.call('ZREM', KEYS[5], id)
 return 1`,
 );
 
-export type Condition = 'absent' | 'there' | 'any' | { readonly version: ETag };
-
-interface Question {
-  readonly what: string;
-  readonly kind: CallKind;
-  readonly keys: EntryKeys;
-  readonly options: CallOptions | undefined;
-}
-
-/** Calls for entries of one kind or another: what all facets but the rows are made of. */
-export interface Entries {
-  /** Undefined: the condition did not hold. */
-  put(
-    question: Question & {
-      readonly id: string;
-      readonly condition: Condition;
-      readonly metadata: Metadata;
-      readonly body?: string;
-    },
-  ): Promise<ETag | undefined>;
-  /** `body` is undefined if it is larger than any that cronlease writes, or if there is none. */
-  get(
-    question: Question & { readonly id: string },
-  ): Promise<{ readonly now: number; readonly head: Head | undefined; readonly body: string | undefined }>;
-  /** As `get`, without the body. */
-  look(
-    question: Question & { readonly id: string },
-  ): Promise<{ readonly now: number; readonly head: Head | undefined }>;
-  page(question: Question & PageOf): Promise<{
-    readonly items: readonly (Head & { readonly id: string })[];
-    readonly continuation: string | undefined;
-  }>;
-  all(question: Question): Promise<{ readonly now: number; readonly found: ReadonlyMap<string, Head> }>;
-  /** Whether it was there, with that version if one is given. */
-  remove(question: Question & { readonly id: string; readonly ifMatch?: ETag }): Promise<boolean>;
-}
-
-export interface PageOf {
-  readonly prefix?: string;
-  readonly limit: number;
-  /** The last id of the page before. */
-  readonly continuation?: string | undefined;
-}
-
-export function entriesIn(ask: Ask): Entries {
+export function entriesIn(ask: Ask): Entries<EntryKeys> {
   return {
     async put({ id, condition, metadata, body, ...question }) {
       checkMetadata(metadata);
@@ -161,16 +111,6 @@ function hasNoHead(answer: unknown): boolean {
   return (answer as readonly unknown[])[1] === null;
 }
 
-/** The condition of a write with the version that the writer has seen. */
-export function ifSeen(ifMatch: ETag | undefined): Condition {
-  return ifMatch === undefined ? 'absent' : { version: ifMatch };
-}
-
-/** @throws ForeignRecordError */
-export function bodyOf(what: string, body: string | undefined): string {
-  return checkBody(what, body);
-}
-
 export function newVersion(): string {
   return randomBytes(12).toString('base64url');
 }
@@ -182,11 +122,6 @@ export function versionOf(etag: ETag): string {
 
 export function etagOf(version: string): ETag {
   return `"${version}"` as ETag;
-}
-
-/** The port's `date`: cut to whole seconds. */
-export function dateOf(ms: number): number {
-  return Math.floor(ms / 1000) * 1000;
 }
 
 /** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */

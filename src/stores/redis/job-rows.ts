@@ -1,9 +1,10 @@
 import type { JobName } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
 import { LAYOUT } from '../../core/layout';
-import type { ControlStore, JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
 import type { Ask } from './ask';
-import { dateOf, type Entries, headIn, ifSeen, pairs } from './entries';
+import { dateOf } from '../entries/entries';
+import { headIn, pairs } from './entries';
 import type { Keys } from './keys';
 import { rowCalls, rowIn } from './rows';
 import { script } from './scripts';
@@ -58,23 +59,4 @@ function controlIn(head: string | undefined): ListedControl | undefined {
   if (head === undefined) return undefined;
   const { etag, metadata } = headIn(head);
   return { etag, metadata };
-}
-
-export function controlsIn(entries: Entries, { controls: keys }: Keys): ControlStore {
-  return {
-    async readControl(job, options) {
-      const what = `read the control of ${job}`;
-      const { now, head } = await entries.get({ what, kind: 'read', keys, id: job, options });
-      return { control: head && { etag: head.etag, metadata: head.metadata }, date: dateOf(now) };
-    },
-    async writeControl(job, metadata, ifMatch, options) {
-      const question = { what: `write the control of ${job}`, kind: 'write', keys, id: job, options } as const;
-      const etag = await entries.put({ ...question, condition: ifSeen(ifMatch), metadata });
-      return etag === undefined ? 'refused' : 'written';
-    },
-    async removeControl(job, ifMatch, options) {
-      const question = { what: `remove the control of ${job}`, kind: 'delete', keys, id: job, options } as const;
-      return (await entries.remove({ ...question, ifMatch })) ? 'removed' : 'refused';
-    },
-  };
 }

@@ -1,8 +1,11 @@
+import type { JobName } from '../../core/brand';
 import type { GroupStore, LedgerStore, RequestStore } from '../../lease/store';
-import { bodyOf, type Entries, ifSeen } from './entries';
-import type { Keys } from './keys';
+import { bodyOf, type Entries, type FacetKeys, ifSeen } from './entries';
 
-export function ledgerIn(entries: Entries, { records }: Keys): LedgerStore {
+export function ledgerIn<Keys>(
+  entries: Entries<Keys>,
+  { records }: Pick<FacetKeys<Keys, JobName>, 'records'>,
+): LedgerStore {
   return {
     async createRecord(job, key, { body, summary: metadata }, options) {
       const question = { what: `create record ${key} of ${job}`, kind: 'write', keys: records(job), options } as const;
@@ -27,7 +30,10 @@ export function ledgerIn(entries: Entries, { records }: Keys): LedgerStore {
   };
 }
 
-export function requestsIn(entries: Entries, { requests: keys }: Keys): RequestStore {
+export function requestsIn<Keys>(
+  entries: Entries<Keys>,
+  { requests: keys }: Pick<FacetKeys<Keys, JobName>, 'requests'>,
+): RequestStore {
   return {
     async createRequest(id, body, options) {
       const question = { what: `keep the input of request ${id}`, kind: 'write', keys, id, options } as const;
@@ -42,7 +48,10 @@ export function requestsIn(entries: Entries, { requests: keys }: Keys): RequestS
   };
 }
 
-export function groupsIn(entries: Entries, { groups: keys }: Keys): GroupStore {
+export function groupsIn<Keys>(
+  entries: Entries<Keys>,
+  { groups: keys }: Pick<FacetKeys<Keys, JobName>, 'groups'>,
+): GroupStore {
   return {
     async readGroup(group, options) {
       const what = `read group ${group}`;

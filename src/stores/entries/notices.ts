@@ -1,8 +1,11 @@
+import type { JobName } from '../../core/brand';
 import type { AuditStore, NoticeStore, PresenceStore } from '../../lease/store';
-import { bodyOf, dateOf, type Entries, ifSeen } from './entries';
-import type { Keys } from './keys';
+import { bodyOf, dateOf, type Entries, type FacetKeys, ifSeen } from './entries';
 
-export function noticesIn(entries: Entries, { notices: keys }: Keys): NoticeStore {
+export function noticesIn<Keys>(
+  entries: Entries<Keys>,
+  { notices: keys }: Pick<FacetKeys<Keys, JobName>, 'notices'>,
+): NoticeStore {
   return {
     async createNotice(id, { body, metadata }, options) {
       const question = { what: `create notice ${id}`, kind: 'write', keys, id, options } as const;
@@ -29,7 +32,10 @@ export function noticesIn(entries: Entries, { notices: keys }: Keys): NoticeStor
   };
 }
 
-export function auditsIn(entries: Entries, { audits: keys }: Keys): AuditStore {
+export function auditsIn<Keys>(
+  entries: Entries<Keys>,
+  { audits: keys }: Pick<FacetKeys<Keys, JobName>, 'audits'>,
+): AuditStore {
   return {
     async writeAudit(key, metadata, ifMatch, options) {
       const question = { what: `write audit entry ${key}`, kind: 'write', keys, id: key, options } as const;
@@ -44,7 +50,10 @@ export function auditsIn(entries: Entries, { audits: keys }: Keys): AuditStore {
   };
 }
 
-export function presencesIn(entries: Entries, { presences: keys }: Keys): PresenceStore {
+export function presencesIn<Keys>(
+  entries: Entries<Keys>,
+  { presences: keys }: Pick<FacetKeys<Keys, JobName>, 'presences'>,
+): PresenceStore {
   return {
     async writePresence(deployment, metadata, ifMatch, options) {
       const question = { what: `write the presence of ${deployment}`, kind: 'write', keys, options } as const;

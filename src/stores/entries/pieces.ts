@@ -1,9 +1,12 @@
+import type { JobName } from '../../core/brand';
 import type { PieceStore } from '../../lease/store';
-import { bodyOf, dateOf, type Entries } from './entries';
-import type { Keys } from './keys';
+import { bodyOf, dateOf, type Entries, type FacetKeys } from './entries';
 
 /** A piece's id is its run's key and its name: neither key nor name has a slash. */
-export function piecesIn(entries: Entries, { pieces }: Keys): PieceStore {
+export function piecesIn<Keys>(
+  entries: Entries<Keys>,
+  { pieces }: Pick<FacetKeys<Keys, JobName>, 'pieces'>,
+): PieceStore {
   return {
     async createPiece(job, key, name, { body, summary: metadata }, options) {
       const id = `${key}/${name}`;

@@ -1,0 +1,88 @@
+import http from 'node:http';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ClusterError } from './cluster-error';
+import {
+  findProgram,
+  freePort,
+  type Server,
+  startInFolder,
+  startServer,
+  type StorageServer,
+  type StorageServerOptions,
+} from './server';
+
+const READY_WITHIN_MS = 30_000;
+const POLL_MS = 50;
+
+export interface EtcdOptions extends StorageServerOptions {
+  /** Further settings of the server: a name and its value, such as `['heartbeat-interval', '50']`. */
+  readonly settings?: readonly (readonly [name: string, value: string])[];
+  /** Whether to resolve only once it can write, which the first members of a cluster cannot. Default: true. */
+  readonly untilReady?: boolean;
+}
+
+/**
+ * Starts the etcd that is installed, as a cluster of one unless the settings say otherwise. It writes each change to its
+ * files before it answers.
+ *
+ * @throws {@link ClusterError} if none is, or if it does not start
+ */
+export async function startEtcd({
+  settings = [],
+  untilReady = true,
+  ...options
+}: EtcdOptions = {}): Promise<StorageServer> {
+  const program = findProgram('etcd');
+  if (program === undefined) {
+    throw new ClusterError(
+      'etcd is not installed here. Install it, on Debian with "apt-get install etcd-server", or pass ' +
+        '--storage etcd://USER:PASSWORD@HOST:2379 to use a cluster that runs.',
+    );
+  }
+  return startInFolder('etcd', options, async (folder, port) => {
+    const url = `http://127.0.0.1:${String(port)}`;
+    const peer = `http://127.0.0.1:${String(await freePort())}`;
+    const all = new Map([
+      ['name', 'cronlease'],
+      ['data-dir', path.join(folder, 'etcd')],
+      ['listen-client-urls', url],
+      ['advertise-client-urls', url],
+      ['listen-peer-urls', peer],
+      ['initial-advertise-peer-urls', peer],
+      ['initial-cluster', `cronlease=${peer}`],
+      ['auto-compaction-retention', '1h'],
+      ['logger', 'zap'],
+      ['log-level', 'error'],
+      ...settings,
+    ]);
+    const args = [...all].map(([name, value]) => `--${name}=${value}`);
+    const server = await startServer({ folder, program, args, port, guard: options.guard });
+    if (untilReady) await ready(port, server);
+    return { url: `etcd://127.0.0.1:${String(port)}`, server };
+  });
+}
+
+/** It accepts connections before it has a leader. */
+async function ready(port: number, { exited, stop }: Server): Promise<void> {
+  let ended = false;
+  void exited.then(() => (ended = true));
+  const deadline = performance.now() + READY_WITHIN_MS;
+  while (!(await isHealthy(port))) {
+    if (ended || performance.now() > deadline) {
+      await stop();
+      throw new ClusterError(`etcd on port ${String(port)} does not become ready.`);
+    }
+    await pause(POLL_MS);
+  }
+}
+
+function isHealthy(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = http.get({ host: '127.0.0.1', port, path: '/health', timeout: 2_000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on('error', () => resolve(false)).on('timeout', () => request.destroy());
+  });
+}

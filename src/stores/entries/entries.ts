@@ -1,0 +1,88 @@
+import type { EpochMs, ETag } from '../../core/brand';
+import type { CallKind } from '../../core/storage-call';
+import type { CallOptions, Metadata } from '../../lease/store';
+import { checkBody } from '../limits';
+
+/** What a listing shows of an entry. */
+export interface Head {
+  readonly etag: ETag;
+  /** When it was last written. */
+  readonly writtenMs: EpochMs;
+  readonly metadata: Metadata;
+}
+
+export type Condition = 'absent' | 'there' | 'any' | { readonly version: ETag };
+
+export interface Question<Keys> {
+  /** The operation and its object, for messages. */
+  readonly what: string;
+  readonly kind: CallKind;
+  /** Where the entries of one kind, or of one job, lie. */
+  readonly keys: Keys;
+  readonly options: CallOptions | undefined;
+}
+
+/**
+ * Calls for entries of one kind or another, in a store that keeps all of them alike: what the facets beside rows and
+ * logs are made of.
+ */
+export interface Entries<Keys> {
+  /** Undefined: the condition did not hold. Without a body, the body stays. */
+  put(
+    question: Question<Keys> & {
+      readonly id: string;
+      readonly condition: Condition;
+      readonly metadata: Metadata;
+      readonly body?: string;
+    },
+  ): Promise<ETag | undefined>;
+  /** `body` is undefined if it is larger than any that cronlease writes, or if there is none. */
+  get(
+    question: Question<Keys> & { readonly id: string },
+  ): Promise<{ readonly now: EpochMs; readonly head: Head | undefined; readonly body: string | undefined }>;
+  /** As `get`, without the body. */
+  look(
+    question: Question<Keys> & { readonly id: string },
+  ): Promise<{ readonly now: EpochMs; readonly head: Head | undefined }>;
+  page(question: Question<Keys> & PageOf): Promise<{
+    readonly items: readonly (Head & { readonly id: string })[];
+    readonly continuation: string | undefined;
+  }>;
+  all(question: Question<Keys>): Promise<{ readonly now: EpochMs; readonly found: ReadonlyMap<string, Head> }>;
+  /** Whether it was there, with that version if one is given. */
+  remove(question: Question<Keys> & { readonly id: string; readonly ifMatch?: ETag }): Promise<boolean>;
+}
+
+export interface PageOf {
+  readonly prefix?: string;
+  readonly limit: number;
+  /** The last id of the page before. */
+  readonly continuation?: string | undefined;
+}
+
+/** The keys of entries, by the facet that they belong to. */
+export interface FacetKeys<Keys, Job> {
+  readonly controls: Keys;
+  readonly requests: Keys;
+  readonly presences: Keys;
+  readonly notices: Keys;
+  readonly audits: Keys;
+  readonly groups: Keys;
+  readonly records: (job: Job) => Keys;
+  readonly pieces: (job: Job) => Keys;
+}
+
+/** The condition of a write with the version that the writer has seen. */
+export function ifSeen(ifMatch: ETag | undefined): Condition {
+  return ifMatch === undefined ? 'absent' : { version: ifMatch };
+}
+
+/** @throws ForeignRecordError */
+export function bodyOf(what: string, body: string | undefined): string {
+  return checkBody(what, body);
+}
+
+/** The port's `date`: cut to whole seconds. */
+export function dateOf(ms: EpochMs): EpochMs {
+  return Math.floor(ms / 1000) * 1000;
+}

@@ -1,0 +1,122 @@
+import type { Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import type { CallOutcome } from '../../core/storage-call';
+import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
+import type { Trial } from '../../lease/trial';
+import { controlsIn } from '../entries/controls';
+import { groupsIn, ledgerIn, requestsIn } from '../entries/ledger';
+import { auditsIn, noticesIn, presencesIn } from '../entries/notices';
+import { piecesIn } from '../entries/pieces';
+import { STORE_LIMITS } from '../limits';
+import { asker, type Cluster } from './ask';
+import { entriesIn } from './entries';
+import { jobRowsIn } from './job-rows';
+import { type Keys, keysIn } from './keys';
+import { prepareLayout } from './layout';
+import { logsIn } from './logs';
+import { exchangesWith } from './members';
+import { retentionIn } from './retention';
+import { allRows, rowCalls } from './rows';
+import type { EtcdCluster } from './settings';
+import { trialOn } from './trial';
+
+/**
+ * The rows, controls, ledger and logs as keys of etcd 3.4 or later, through the gateway that each member has: JSON over
+ * HTTP, which needs no client library, and whose answers have a `Date`. etcd's gRPC has no time at all.
+ *
+ * **The guard** is a transaction for each call (`rows.ts`, `entries.ts`), which compares revisions and values, and then
+ * writes. The cluster agrees on it by Raft, so a minority takes no write, and a member that was cut off confirms none. A
+ * row's version is the revision of its last write, which the whole cluster counts and never gives out twice.
+ *
+ * **The end of a lease** is no time that anybody compares. An acquisition puts a key, the lock, that ends with a lease of
+ * etcd; while it is there, nobody else acquires. The leader removes it by its own monotonic clock. A new leader lets
+ * every lease begin anew, so an election lengthens leases and never shortens one. A renewal is a new lease of etcd under
+ * the same lock, on which the cluster agrees; it is not etcd's keep-alive, which a deposed leader answers too until
+ * it learns of its successor. The id and the length of a lease are in keys that do not end, so that a row says how its last lease ended.
+ *
+ * **The fence** is the token in the row's metadata, as in every store.
+ *
+ * **The weak spots**
+ * - A date is the clock of the member that answers, cut to seconds. Those of two members may differ, so a holder's first
+ *   trust is not computed from two dates: the claim asks the cluster how long the lease lasts (`leftMs`), and that costs
+ *   one more call. Due times are judged by the dates: a member whose clock is ahead lets runs start early by as much.
+ *   Run NTP on the members. Times of writing, which heartbeats of fan-outs use, are estimated from the last answer.
+ * - A leader that stands still (a paused machine) lets leases last longer, until another one is elected. If its monotonic
+ *   clock stood still meanwhile and it still answers how long a lease lasts, the answer is too long by the pause. No
+ *   lease is renewed in place, so a deposed leader whose clock runs answers too little, and never too much.
+ * - A snapshot that is restored brings old revisions back: a version that an old holder has seen may fit another row. Stop
+ *   the apps before, restore with `--bump-revision` where `etcdutl` has it, and run `cronlease recover --after-failover`.
+ * - The cluster keeps every revision until it is compacted, and refuses writes once its quota is used up: set
+ *   `auto-compaction-retention`.
+ *
+ * **Not used.** etcd's own locks and elections (`v3lock`, `v3election`) queue, and a waiting call outlives its caller; a
+ * lost answer leaves a place in the queue. A watch would need a connection of its own for each instance, and one that is
+ * lost needs the sweep anyway.
+ */
+export function etcdStore(options: EtcdStoreOptions): LeaseStore & LeaseBreaking & Retention {
+  const { cluster, keys } = clusterOf(options);
+  const ask = asker(cluster);
+  const entries = entriesIn(ask);
+  return {
+    location: cluster.location,
+    limits: STORE_LIMITS,
+    prepare: (call) => prepareLayout(ask, { ...options, ...cluster }, call),
+    ...jobRowsIn(ask, keys),
+    ...controlsIn(entries, keys),
+    ...ledgerIn(entries, keys),
+    ...logsIn(ask, keys),
+    ...piecesIn(entries, keys),
+    ...requestsIn(entries, keys),
+    ...presencesIn(entries, keys),
+    ...noticesIn(entries, keys),
+    ...auditsIn(entries, keys),
+    ...groupsIn(entries, keys),
+    ...retentionIn(ask, keys),
+  };
+}
+
+/** The rows of elections, beside those of jobs. */
+export function etcdElections(options: EtcdStoreOptions): ElectionStore {
+  const { cluster, keys } = clusterOf(options);
+  const ask = asker(cluster);
+  const { breakLease: _, ...rows } = rowCalls(ask, keys.elections);
+  return {
+    location: cluster.location,
+    limits: STORE_LIMITS,
+    prepare: (call) => prepareLayout(ask, { ...options, ...cluster }, call),
+    ...rows,
+    listRows: (call) => allRows(ask, keys.elections, call),
+  };
+}
+
+export interface EtcdStoreOptions {
+  readonly server: EtcdCluster;
+  /** The container's name, which follows the prefix in all keys. */
+  readonly container: string;
+  readonly clock: Clock;
+  /** An exchange without an answer fails after this long. */
+  readonly callTimeoutMs: Millis;
+  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+}
+
+/** Where another member can be asked, one that does not answer is given up sooner. An election takes 1 to 2 s. */
+const PATIENCE_MS = 4_000;
+
+function clusterOf({ server, container, clock, callTimeoutMs: limit, onOutcome }: EtcdStoreOptions): {
+  readonly cluster: Cluster;
+  readonly keys: Keys;
+} {
+  const keys = keysIn(server.prefix, container);
+  const location = `${server.location}/${container}`;
+  const callTimeoutMs = server.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
+  return {
+    cluster: { location, clock, callTimeoutMs, exchange: exchangesWith(server), layout: keys.layout, onOutcome },
+    keys,
+  };
+}
+
+/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
+export function etcdTrial(options: EtcdStoreOptions, id: string): Promise<Trial> {
+  const { cluster, keys } = clusterOf(options);
+  return trialOn(cluster, keys.elections, id);
+}
