@@ -1,7 +1,8 @@
 import type { Sitting } from '../kept';
 import { madeOf, tableOf } from '../kept';
 import { systems } from '../systems/index';
-import { share } from './numbers';
+import type { Result } from '../measure/result';
+import { perRun, share } from './numbers';
 import { callsTable, grouped, idleTable, killTable, loadTables, loadTitle, markdownTable } from './tables';
 
 /** Above it, figures are provisional. */
@@ -151,13 +152,34 @@ function caveats({ results }: Sitting): string[] {
       '- At 100 jobs each second, cronlease and the emulator use most of two cores. A job that has fallen behind, as at ' +
         'the start, catches up slowly: each of its last due times still runs, and one that passes during a run is ' +
         'recorded as overlapped. That explains the p99 and the missed due times of cronlease there.',
-      '- In the sitting of commit `e5d650e3db`, cronlease made 4.4 calls a run at 100 jobs each second, in 10 s with ' +
-        '1,017 runs on three instances. Four of them are acquisition, row, record and release. The others are 0.14 ' +
-        'acquisitions that another instance won, 0.13 second row writes, 0.12 listings, and 0.02 records of due ' +
-        'times that did not run. A run writes its row twice if a due time of its job passes before its end, so that ' +
-        'this due time gets its fate: with a job each second, any run that is a second late does so.',
+      '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
+        'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
+        'their fate: with a job each second, any run that is a second late writes its row twice.',
+      ...storesOnOneBuild(results),
       '- `croner` gives each job to one worker for good. It is the lower bound: no other worker takes over when that ' +
         'one dies.',
     ].join('\n'),
+  ];
+}
+
+/** What a run costs without the calls to blob storage, from the same build on other stores. */
+function storesOnOneBuild(results: readonly Result[]): string[] {
+  const at = results.filter(({ load, skewMs, runs }) => load === '100/s' && skewMs === 0 && runs > 0);
+  const cpu = (name: string): string | undefined => {
+    const found = at.filter(({ system }) => system === name);
+    const total = (of: (result: Result) => number): number => found.reduce((sum, result) => sum + of(result), 0);
+    if (found.length === 0) return undefined;
+    return perRun(
+      total(({ usage }) => usage.workersCpuMs),
+      total(({ runs }) => runs),
+    );
+  };
+  const [blobs, redis] = [cpu('cronlease'), cpu('cronlease-redis')];
+  if (blobs === undefined || redis === undefined) return [];
+  return [
+    `- At 100 jobs each second a run costs the workers ${redis} ms of CPU on Redis and ${blobs} ms on blob storage, by ` +
+      'the same build with the same decisions, hand-overs and records. The difference is the price of four requests ' +
+      'by the storage SDK and over HTTP. It limits the CPU of a run on blob storage, and with it how late runs are ' +
+      'once the machine has no CPU left.',
   ];
 }

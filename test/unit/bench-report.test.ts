@@ -9,6 +9,7 @@ import { after } from '../../bench/measure/kill';
 import type { Result } from '../../bench/measure/result';
 import { difference } from '../../bench/measure/usage';
 import { median, milliseconds, perRun, seconds, share } from '../../bench/report/numbers';
+import { pageOf } from '../../bench/report/page';
 import { plotRanges } from '../../bench/report/plot';
 import { readSitting, writeReport, writeResults } from '../../bench/report/publish';
 import { callsTable, loadTables, markdownTable } from '../../bench/report/tables';
@@ -184,6 +185,13 @@ describe('the page', () => {
     expect(readFileSync(path.join(folder, 'performance.md'), 'utf8')).toContain(
       '**These figures are provisional.** Other programs used up to 40 % of the machine',
     );
+  });
+
+  it('compares the price of a run on blob storage with that on Redis, if it has both', () => {
+    const text = 'a run costs the workers 2.0 ms of CPU on Redis and 5.0 ms on blob storage';
+    const redis = result({ system: 'cronlease-redis', usage: { ...result().usage, workersCpuMs: 200 } });
+    expect(pageOf({ ...sitting, results: [...sitting.results, redis] })).toContain(text);
+    expect(pageOf(sitting)).not.toContain('of CPU on Redis');
   });
 
   it('keeps the tables of an earlier sitting that a later one has not measured, each with its own commit', async () => {
