@@ -1,3 +1,4 @@
+import net from 'node:net';
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
@@ -25,12 +26,23 @@ export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): L
 }
 
 /** A session of the tests' own. */
-export async function sessionAt(url: string): Promise<Session & { end(): void }> {
+export async function sessionAt(url: string): Promise<Session & { end(): void; readonly ended: Promise<void> }> {
   const ensemble = ensembleOf(url);
   const [address] = ensemble.servers;
   if (address === undefined) throw new Error('no server');
   const line = openLine(ensemble, address);
   await line.ready;
   line.keepProcess(false);
-  return { ...line.session, end: () => line.end(new Error('the test is over')) };
+  return { ...line.session, ended: line.ended, end: () => line.end(new Error('the test is over')) };
+}
+
+/** `leader`, `follower` or `standalone`; undefined: the server serves nobody. */
+export function modeOf(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let text = '';
+    const socket = net.connect(port, '127.0.0.1', () => socket.write('srvr'));
+    socket.setTimeout(2_000, () => socket.destroy());
+    socket.on('data', (data) => (text += data.toString())).on('error', () => socket.destroy());
+    socket.once('close', () => resolve(/^Mode: (\w+)$/m.exec(text)?.[1]));
+  });
 }

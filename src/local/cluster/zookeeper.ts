@@ -46,8 +46,11 @@ export async function startZooKeeper({ id, settings = [], ...options }: ZooKeepe
   });
 }
 
-/** A small server that starts fast. */
-const JVM = ['-Xmx128m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
+/** A small server that starts fast. Beside its nodes it keeps the last transactions in memory, by default 500. */
+const JVM = [
+  ...['-Xmx256m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'],
+  '-Dzookeeper.commitLogCount=100',
+];
 
 const SERVES_MS = 60_000;
 const POLL_MS = 50;

@@ -1,10 +1,10 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import type { Retention } from '../../lease/store';
+import type { CallOptions, Retention } from '../../lease/store';
 import { type Ask, asOfNow } from './ask';
 import { contentIn, dropBody, dropFolder } from './bodies';
 import { namesIn } from './folders';
 import { timeOf } from './now';
-import { type Folder, type Paths, pathOf, unescaped } from './paths';
+import { type Folder, type Paths, pathOf } from './paths';
 import { NO_VERSION } from './protocol';
 import type { Session } from './session';
 
@@ -29,41 +29,48 @@ export function retentionIn(ask: Ask, paths: Paths): Retention {
       ];
       let deleted = 0;
       for (const { folder, ms } of folders) {
+        deleted += await purgeFolder({ ask, paths, folder, ms, options }, BATCH - deleted);
         if (deleted >= BATCH) return 'more';
-        deleted += await ask({ what: 'delete old entries', kind: 'delete', options }, (session) =>
-          purgeFolder(session, paths, folder, ms, BATCH - deleted),
-        );
       }
       await ask({ what: 'delete bodies without entries', kind: 'delete', options }, (session) =>
         purgeParts(session, paths),
       );
-      return deleted >= BATCH ? 'more' : 'done';
+      return 'done';
     },
   };
 }
 
+interface Purge {
+  readonly ask: Ask;
+  readonly paths: Paths;
+  readonly folder: Folder;
+  /** How long its entries are kept. */
+  readonly ms: Millis;
+  readonly options: CallOptions | undefined;
+}
+
 /**
  * The oldest entries of a folder are at its end, since their keys count down, but for those that were written out of
- * turn. It stops at a division of which nothing is old.
+ * turn. It stops at a division of which nothing is old. Each division is a call of its own.
  */
-async function purgeFolder(
-  session: Session,
-  paths: Paths,
-  folder: Folder,
-  keepMs: Millis,
-  limit: number,
-): Promise<number> {
-  const [{ now }, names = []] = await asOfNow(session, paths.now, () => session.children(folder.path));
-  const before = now - keepMs;
-  if (!folder.isDivided) return purgeIds(session, paths, folder, { ids: names.map(unescaped), before, limit });
+async function purgeFolder({ ask, paths, folder, ms, options }: Purge, limit: number): Promise<number> {
+  const question = { what: 'delete old entries', kind: 'delete', options } as const;
+  const names = await ask(question, async (session) => {
+    const [, found = []] = await asOfNow(session, paths.now, () => session.children(folder.path));
+    return found.toSorted().toReversed();
+  });
   let deleted = 0;
-  for (const division of names.toSorted().toReversed()) {
-    const path = `${folder.path}/${division}`;
-    const ids = (await namesIn(session, path)).toReversed();
-    const found = await purgeIds(session, paths, folder, { ids, before, limit: limit - deleted });
+  for (const division of folder.isDivided ? names : ['']) {
+    const { of, found } = await ask(question, async (session) => {
+      const path = division === '' ? folder.path : `${folder.path}/${division}`;
+      const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, path));
+      const old = await purgeIds(session, paths, folder, { ids, before: now - ms, limit: limit - deleted });
+      // A new entry makes it again.
+      if (division !== '' && old === ids.length) await session.multi([{ kind: 'delete', path, version: NO_VERSION }]);
+      return { of: ids.length, found: old };
+    });
     deleted += found;
-    if (found === ids.length) await session.multi([{ kind: 'delete', path, version: NO_VERSION }]);
-    else if (found === 0 || deleted >= limit) break;
+    if (deleted >= limit || (found === 0 && of > 0)) break;
   }
   return deleted;
 }
