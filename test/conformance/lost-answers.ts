@@ -13,13 +13,15 @@ export interface ServerOfLostAnswers {
   port(): number;
   /** A store on the server, by its port or by that of a relay to it. Each place is apart from all others. */
   open(port: number, place: string): LeaseStore & { prepare(): Promise<void> };
+  /** How many answers of an acquisition come before the one that decides. Default: 0. */
+  readonly acquireAnswers?: number;
 }
 
 interface Cutting {
   /** Straight to the server. */
   readonly direct: LeaseStore;
   /** Makes the call with the cut, which must fail as unavailable. */
-  lose(when: Cut, call: (store: LeaseStore) => Promise<unknown>): Promise<void>;
+  lose(when: Cut, call: (store: LeaseStore) => Promise<unknown>, passing?: number): Promise<void>;
 }
 
 /** Makes each call once, so that client and server need no second exchange for the next of its kind. */
@@ -35,7 +37,7 @@ async function acquaint(store: LeaseStore & { prepare(): Promise<void> }): Promi
 }
 
 /** How a store's calls end whose connection is cut before the server has them, or before its answer arrives. */
-export function lostAnswerConformance(name: string, { port, open }: ServerOfLostAnswers): void {
+export function lostAnswerConformance(name: string, { port, open, acquireAnswers = 0 }: ServerOfLostAnswers): void {
   let places = 0;
 
   async function withCuts(use: (cutting: Cutting) => Promise<void>): Promise<void> {
@@ -48,8 +50,8 @@ export function lostAnswerConformance(name: string, { port, open }: ServerOfLost
       await store.prepare();
       await use({
         direct: open(port(), place),
-        async lose(when, call) {
-          relay.cutting(when);
+        async lose(when, call, passing) {
+          relay.cutting(when, passing);
           await expect(call(store)).rejects.toMatchObject({ code: 'StoreUnavailable' });
           relay.cutting('never');
           // The next call has a connection of its own, which works.
@@ -77,7 +79,7 @@ export function lostAnswerConformance(name: string, { port, open }: ServerOfLost
       withCuts(async ({ direct, lose }) => {
         const ifMatch = await createRow(direct);
         const request = { leaseId: newLeaseId(), leaseMs: LEASE_MS, ifMatch };
-        await lose('after', (store) => store.acquire(JOB, request));
+        await lose('after', (store) => store.acquire(JOB, request), acquireAnswers);
         expect(await leaseOf(direct)).toBe('leased');
         expect(await direct.acquire(JOB, request)).toMatchObject({ kind: 'acquired' });
         expect(await direct.acquire(JOB, { ...request, leaseId: newLeaseId() })).toEqual({ kind: 'lost' });

@@ -27,12 +27,14 @@ export async function listen(onConnection: (socket: Socket) => void): Promise<Li
 export type Cut = 'never' | 'before' | 'after';
 
 export interface CutRelay extends Listener {
-  cutting(when: Cut): void;
+  /** @param passing so many answers come through before the cut */
+  cutting(when: Cut, passing?: number): void;
 }
 
 /** A relay to the server that cuts a connection before a call reaches the server, or after the server has answered it. */
 export async function cutRelay(port: number): Promise<CutRelay> {
   let cut: Cut = 'never';
+  let left = 0;
   const listener = await listen((socket) => {
     const upstream = net.connect(port, '127.0.0.1');
     const end = (): void => {
@@ -44,16 +46,18 @@ export async function cutRelay(port: number): Promise<CutRelay> {
       else upstream.write(data);
     });
     upstream.on('data', (data) => {
-      if (cut === 'after') end();
+      if (cut === 'after' && left === 0) end();
       else socket.write(data);
+      left = Math.max(0, left - 1);
     });
     socket.on('close', end);
     upstream.on('close', end).on('error', end);
   });
   return {
     ...listener,
-    cutting: (when) => {
+    cutting: (when, passing = 0) => {
       cut = when;
+      left = passing;
     },
   };
 }

@@ -81,6 +81,31 @@ describe('a hand-over through the task hub', () => {
   });
 });
 
+describe('a claim whose store measures the lease', () => {
+  it('is trusted for what is left, and no longer, whatever the dates of the answers', async () => {
+    const trusted: number[] = [];
+    const sim: RivalTicks = rivalTicks({
+      jobs: [jobSpec('a', '@hourly', { leaseMs: 60_000 })],
+      handler: async ({ signal }) => {
+        const started = sim.clock.now();
+        signal.addEventListener('abort', () => trusted.push(sim.clock.now() - started));
+        await sleep(sim.clock, 5 * MINUTE);
+      },
+    });
+    const on = firstInstance(sim);
+    interceptStore(on, 'writeRow', (writeRow) => async (...given) => {
+      const answer = await writeRow(...given);
+      // By the dates alone it would be trusted for most of a minute.
+      return answer.kind === 'refused' ? answer : { ...answer, leftMs: 20 * SECOND };
+    });
+    interceptStore(on, 'renew', () => () => Promise.reject(new StoreUnavailableError('no answer')));
+    await sim.clock.advance(HOUR + 2 * MINUTE);
+    // Less the margin, and the look-ahead before the due time.
+    expect(trusted[0]).toBeGreaterThan(0);
+    expect(trusted[0]).toBeLessThanOrEqual(20 * SECOND - 6 * SECOND);
+  });
+});
+
 describe('a hand-over that is given back', () => {
   const spec = jobSpec('a', '@hourly', { leaseMs: 60_000 });
 

@@ -1,0 +1,217 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { CallOutcome } from '../../src/core/storage-call';
+import { startEtcd } from '../../src/local/cluster/etcd';
+import { freePort, type StorageServer } from '../../src/local/cluster/server';
+import { clusterOf } from '../../src/stores/etcd/settings';
+import { etcdTrial } from '../../src/stores/etcd/store';
+import { systemClock } from '../../src/system-clock';
+import { type Client, clientAt, encoded, storeAt, urlAt } from '../support/etcd';
+import { acquire, createRow, JOB, jobName, LEASE_MS, newLeaseId, readRow } from './cases/support';
+import { lostAnswerConformance } from './lost-answers';
+
+const KEY = '8231526400000-s';
+const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
+const HOUR = 3_600_000;
+const SLOWLY = { timeout: 60_000, interval: 100 };
+
+let server: StorageServer;
+let client: Client;
+let containers = 0;
+beforeAll(async () => {
+  server = await startEtcd();
+  client = clientAt(server);
+});
+afterAll(() => server.stop());
+
+function freshName(): string {
+  containers += 1;
+  return `wire-${String(containers)}`;
+}
+
+lostAnswerConformance('etcd', {
+  port: () => server.port,
+  open: (port, container) => storeAt({ url: urlAt(port), container }),
+  // The grant of the lease that the lock then ends with.
+  acquireAnswers: 1,
+});
+
+describe('a call to etcd', () => {
+  it('is counted with its result, and a run makes six', async () => {
+    const outcomes: CallOutcome[] = [];
+    const store = storeAt({ url: server.url, container: freshName(), onOutcome: (outcome) => outcomes.push(outcome) });
+    await store.prepare();
+    const ifMatch = await createRow(store);
+    outcomes.length = 0;
+    const leaseId = await acquire(store, ifMatch);
+    const answer = await store.writeRow(JOB, { token: '1' }, { leaseId, ifMatch });
+    await store.createRecord(JOB, KEY, RECORD);
+    await store.release(JOB, leaseId);
+    expect(outcomes.map(({ kind, result }) => `${kind} ${result}`)).toEqual([
+      ...['acquire ok', 'acquire ok', 'metadata ok', 'properties ok', 'write ok', 'release ok'],
+    ]);
+    const leftMs = answer.kind === 'written' ? (answer.leftMs ?? NaN) : NaN;
+    expect(leftMs).toBeLessThan(LEASE_MS);
+    expect(leftMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it('deletes what is older than it is kept, of each job by its own length', async () => {
+    const container = freshName();
+    const store = storeAt({ url: server.url, container });
+    await store.prepare();
+    const [short, long] = [jobName('short'), jobName('long')];
+    for (const job of [short, long]) {
+      await store.createRecord(job, KEY, { ...RECORD, body: 'x'.repeat(3 * 1024 * 1024) });
+      await store.createLog(job, KEY, '1');
+      await store.appendLog(job, KEY, '1', { text: 'said\n', at: 0 });
+    }
+    await store.createRequest('old', '{}');
+    const keep = new Map([
+      [short, HOUR],
+      [long, 3 * HOUR],
+    ]);
+    expect(await store.purge(keep)).toBe('done');
+    expect(await store.readRecord(short, KEY)).toBeDefined();
+    /** As if the revision of this moment had been the newest two hours ago. */
+    const age = (): Promise<void> =>
+      client.put(`/${container}/marks/${String(Date.now() - 2 * HOUR).padStart(15, '0')}`, '');
+    await age();
+    await store.createRecord(short, '2-s', RECORD);
+    expect(await store.purge(keep)).toBe('done');
+    expect(await store.readRecord(short, KEY)).toBeUndefined();
+    expect(await store.readLog(short, KEY, '1', { from: 0, limit: 10 })).toBeUndefined();
+    const left = (await client.keys(`/${container}/`)).filter((key) => key.includes('/short/'));
+    expect(left).toEqual([`/${container}/bodies/records/short/2-s`, `/${container}/records/short/2-s`]);
+    expect((await store.readRecord(long, KEY))?.body).toHaveLength(3 * 1024 * 1024);
+    expect(await store.readLog(long, KEY, '1', { from: 0, limit: 10 })).toBe('said\n');
+    expect(await store.readRequest('old')).toBe('{}');
+    // Each call deletes some.
+    await Promise.all(Array.from({ length: 1_010 }, (_, i) => store.createRecord(short, `${i}-m`, RECORD)));
+    await age();
+    expect([await store.purge(keep), await store.purge(keep)]).toEqual(['more', 'done']);
+    expect((await store.listRecords(short, { limit: 10 })).records).toEqual([]);
+  });
+
+  it('tries every step of a trial, and leaves no row', async () => {
+    const container = freshName();
+    await storeAt({ url: server.url, container }).prepare();
+    const options = { server: clusterOf(server.url), container, clock: systemClock, callTimeoutMs: 10_000 };
+    const trial = await etcdTrial(options, 'aaaa');
+    expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });
+    expect(trial.failures.size).toBe(0);
+    expect(await client.keys(`/${container}/elections`)).toEqual([]);
+  });
+});
+
+describe('a user of etcd', () => {
+  it('needs the rights of docs/choosing-a-store.md, and signs in again once its token is forgotten', async () => {
+    const data = mkdtempSync(path.join(tmpdir(), 'etcd-users-'));
+    const first = await startEtcd({ data });
+    const { call } = clientAt(first);
+    for (const name of ['root', 'app']) await call('auth/user/add', { name, password: 's3cret' });
+    for (const name of ['root', 'app']) await call('auth/role/add', { name });
+    const range = { key: encoded('/cronlease/'), range_end: encoded('/cronlease0') };
+    await call('auth/role/grant', { name: 'app', perm: { permType: 'READWRITE', ...range } });
+    for (const name of ['root', 'app']) await call('auth/user/grant', { user: name, role: name });
+    await call('auth/enable', {});
+    const url = first.url.replace('//', '//app:s3cret@');
+    const store = storeAt({ url, container: 'cronlease', callTimeoutMs: 5_000 });
+    await store.prepare();
+    const leaseId = await acquire(store, await createRow(store));
+    const other = storeAt({ url, container: 'other' });
+    await expect(other.prepare()).rejects.toMatchObject({ code: 'StoreDenied', why: 'role' });
+    const wrong = storeAt({ url: first.url.replace('//', '//app:wr0ng@'), container: 'cronlease' });
+    const error: unknown = await wrong.list().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'StoreDenied', why: 'credentials' });
+    expect(`${inspect(error, { depth: 10, showHidden: true })} ${wrong.location}`).not.toContain('wr0ng');
+    const nobody = storeAt({ url: first.url, container: 'cronlease' });
+    await expect(nobody.list()).rejects.toMatchObject({ code: 'StoreDenied', why: 'credentials' });
+    // A server forgets all tokens at its end.
+    await first.stop('SIGKILL');
+    const second = await startEtcd({ data, port: first.port });
+    try {
+      await vi.waitFor(async () => expect(await store.renew(JOB, leaseId)).toBe('renewed'), SLOWLY);
+    } finally {
+      await second.stop();
+    }
+  });
+});
+
+describe('a server of etcd', () => {
+  it('that asks for TLS is trusted by the roots that the URL names, and by no others', async () => {
+    const files = path.join(__dirname, '../support/certificate');
+    const [cert, key] = [path.join(files, 'localhost.pem'), path.join(files, 'localhost-key.pem')];
+    const port = await freePort();
+    const at = `https://127.0.0.1:${String(port)}`;
+    const other = await startEtcd({
+      port,
+      untilReady: false,
+      settings: [
+        ['cert-file', cert],
+        ['key-file', key],
+        ['listen-client-urls', at],
+        ['advertise-client-urls', at],
+      ],
+    });
+    try {
+      const url = `etcds://localhost:${String(port)}`;
+      await expect(storeAt({ url, container: 'tls' }).prepare()).rejects.toMatchObject({
+        code: 'StoreUnavailable',
+        message: expect.stringMatching(/certificate/i),
+      });
+      const store = storeAt({ url: `${url}?cacert=${encodeURIComponent(cert)}`, container: 'tls' });
+      await vi.waitFor(() => store.prepare(), SLOWLY);
+      await acquire(store, await createRow(store));
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'ended by %s and started on its files keeps rows and leases',
+    async (end) => {
+      const data = mkdtempSync(path.join(tmpdir(), 'etcd-files-'));
+      const first = await startEtcd({ data });
+      const store = storeAt({ url: first.url, container: 'again', callTimeoutMs: 5_000 });
+      await store.prepare();
+      const ifMatch = await createRow(store);
+      const leaseId = newLeaseId();
+      expect(await store.acquire(JOB, { leaseId, leaseMs: 60_000, ifMatch })).toMatchObject({ kind: 'acquired' });
+      expect(await store.writeRow(JOB, { token: '7' }, { leaseId, ifMatch })).toMatchObject({ kind: 'written' });
+      await first.stop(end);
+      await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
+      const second = await startEtcd({ data, port: first.port });
+      try {
+        await vi.waitFor(async () => expect((await readRow(store)).metadata).toEqual({ token: '7' }), SLOWLY);
+        expect((await readRow(store)).lease).toBe('leased');
+        expect(await store.renew(JOB, leaseId)).toBe('renewed');
+      } finally {
+        await second.stop();
+      }
+    },
+  );
+
+  it('that stands still costs each call its time limit and no more, and is used again', async () => {
+    const other = await startEtcd();
+    const patient = storeAt({ url: other.url, container: 'still' });
+    const store = storeAt({ url: other.url, container: 'still', callTimeoutMs: 1_000 });
+    try {
+      await patient.prepare();
+      const ifMatch = await createRow(patient);
+      const leaseId = newLeaseId();
+      expect(await patient.acquire(JOB, { leaseId, leaseMs: 60_000, ifMatch })).toMatchObject({ kind: 'acquired' });
+      process.kill(other.pid, 'SIGSTOP');
+      const started = performance.now();
+      const ends = await Promise.allSettled(Array.from({ length: 15 }, () => store.renew(JOB, leaseId)));
+      expect(performance.now() - started).toBeLessThan(30_000);
+      for (const one of ends) expect(one).toMatchObject({ status: 'rejected', reason: { code: 'StoreUnavailable' } });
+      process.kill(other.pid, 'SIGCONT');
+      await vi.waitFor(async () => expect(await store.renew(JOB, leaseId)).toBe('renewed'), SLOWLY);
+    } finally {
+      await other.stop();
+    }
+  });
+});
