@@ -5,7 +5,7 @@ import type { Control } from '../../src/core/control';
 import { currentPause, NO_CONTROL } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
 import type { Claim, Decision, Situation } from '../../src/core/decide/situation';
-import { claimTime } from '../../src/core/decide/verdict';
+import { claimTime, outsidePauses } from '../../src/core/decide/verdict';
 import type { Reason } from '../../src/core/fate';
 import { actualTime } from '../../src/core/job';
 import type { JobSpec } from '../../src/core/job';
@@ -190,7 +190,8 @@ export class BackfillLife {
   /** Due times and requests go before a back-fill. In a pause they wait, while a run of it that has begun continues. */
   private expectNothingDue({ cursor, manualTaken }: Row): void {
     if (currentPause(this.control, this.now) !== undefined) return;
-    const next = this.job.timetable.next(cursor);
+    // A due time of a pause that is over does not run.
+    const next = outsidePauses(this.job, this.control, this.job.timetable.next(cursor));
     const at = next === undefined ? Infinity : claimTime(this.job, next, LOOK_AHEAD);
     expect(at, 'a back-fill went before a due time').toBeGreaterThan(this.now);
     expect(manualTaken, 'a back-fill went before a request').toBe(this.control.requests.at(-1)?.number ?? 0);
