@@ -48,6 +48,8 @@ export class BackfillLife {
   private requestedAt = -Infinity;
   /** The stretches of time in which an attempt of a back-filled run was at work. */
   readonly atWork: Pick<Attempt, 'from' | 'until'>[] = [];
+  /** Those of all other runs, each from the whole second in which its run began, as a row has it. */
+  readonly dueWork: Pick<Attempt, 'from' | 'until'>[] = [];
   readonly manual: string[] = [];
   /** Back-fills whose progress an older build dropped. */
   readonly dropped = new Set<string>();
@@ -154,6 +156,7 @@ export class BackfillLife {
     const from = what === 'first' && !isBackfilled ? Math.max(this.now, this.dueAt(key, scheduledFor)) : this.now;
     this.attempt = { key, from, until: from + duration, end };
     if (isBackfilled) this.atWork.push({ from, until: from + duration });
+    else this.dueWork.push({ from: this.row.run?.since ?? from, until: from + duration });
   }
 
   private dueAt(key: string, scheduledFor: number): number {
@@ -255,6 +258,8 @@ export class BackfillLife {
     const came = actualTime(this.job, due);
     // In a pause a request goes before the due time, which then waits for the run of the request.
     if (this.requestedAt >= came) return;
+    // A run that began in the same second overlaps it: a row knows no fractions.
+    if (reason === 'overlapSkip' && this.dueWork.some(({ from, until }) => from <= came && came <= until)) return;
     const work = this.atWork.find(({ from, until }) => from <= came && came < until);
     if (work === undefined || reason === 'paused' || reason === 'catchUpWindow') return;
     expect(reason, `${new Date(due).toISOString()} came during an attempt of a back-fill`).toBe('catchUpLatest');
