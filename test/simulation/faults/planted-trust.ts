@@ -46,8 +46,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/claim.ts',
         in: 'trustFrom',
-        from: ' - DATE_BEHIND_MS - marginOf(leaseMs);',
-        to: ' - marginOf(leaseMs);',
+        from: 'leaseMs - (date - lease.acquiredAt) - DATE_BEHIND_MS',
+        to: 'leaseMs - (date - lease.acquiredAt)',
       },
     ],
   },
@@ -58,7 +58,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/claim.ts',
         in: 'trustFrom',
-        from: 'leaseMs - (written.date - lease.acquiredAt) - DATE_BEHIND_MS',
+        from: 'leaseMs - (date - lease.acquiredAt) - DATE_BEHIND_MS',
         to: 'leaseMs - DATE_BEHIND_MS',
       },
     ],
