@@ -149,9 +149,9 @@ function caveats({ results }: Sitting): string[] {
       '- The peers have settings in their favour: leases of 15 s, the shortest of blob storage; Redis without ' +
         'persistence; concurrency above what is due at once, except for graphile-worker, whose idle polling grows ' +
         'with it.',
-      '- At 100 jobs each second, cronlease and the emulator use most of two cores. A job that has fallen behind, as at ' +
-        'the start, catches up slowly: each of its last due times still runs, and one that passes during a run is ' +
-        'recorded as overlapped. That explains the p99 and the missed due times of cronlease there.',
+      '- At 100 jobs each second on blob storage, cronlease and the emulator use more than one core of CPU. With other ' +
+        'work beside them on two cores, jobs fall behind. A job that has fallen behind catches up slowly: each of its ' +
+        'last due times still runs, and one that passes during a run is recorded as overlapped.',
       '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
         'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
         'their fate: with a job each second, any run that is a second late writes its row twice.',
