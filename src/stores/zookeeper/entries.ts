@@ -1,59 +1,19 @@
-import type { EpochMs, ETag } from '../../core/brand';
-import type { CallKind } from '../../core/storage-call';
-import type { CallOptions, Metadata } from '../../lease/store';
+import type { ETag } from '../../core/brand';
+import type { Metadata } from '../../lease/store';
+import type { Condition, Entries, Head } from '../entries/entries';
 import { checkMetadata } from '../limits';
 import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';
 import { CODE, NoContainerError } from './errors';
-import { namesIn, pageOf, type PageOf } from './folders';
+import { namesIn, pageOf } from './folders';
 import { timeOf } from './now';
 import { type Folder, foldersOf, pathOf, type Paths } from './paths';
 import { type Node, NO_VERSION, type Stat } from './protocol';
 import type { Session } from './session';
 
-interface Head {
-  readonly etag: ETag;
-  readonly writtenMs: EpochMs;
-  readonly metadata: Metadata;
-}
-
-export type Condition = 'absent' | 'there' | 'any' | { readonly version: ETag };
-
-interface Question {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
-  readonly folder: Folder;
-  readonly options: CallOptions | undefined;
-}
-
-/** Calls for entries of one kind or another: what all facets but the rows are made of. */
-export interface Entries {
-  /** Without a body, the body stays. Undefined: the condition did not hold. */
-  put(
-    question: Question & {
-      readonly id: string;
-      readonly condition: Condition;
-      readonly metadata: Metadata;
-      readonly body?: string;
-    },
-  ): Promise<ETag | undefined>;
-  /** `body` is undefined if it is larger than any that cronlease writes, or if there is no entry. */
-  get(
-    question: Question & { readonly id: string },
-  ): Promise<{ readonly now: EpochMs; readonly head: Head | undefined; readonly body: string | undefined }>;
-  page(question: Question & PageOf): Promise<{
-    readonly items: readonly (Head & { readonly id: string })[];
-    readonly continuation: string | undefined;
-  }>;
-  all(question: Question): Promise<{ readonly now: EpochMs; readonly found: ReadonlyMap<string, Head> }>;
-  /** Whether it was there, with that version if one is given. */
-  remove(question: Question & { readonly id: string; readonly ifMatch?: ETag }): Promise<boolean>;
-}
-
-export function entriesIn(ask: Ask, paths: Paths): Entries {
+export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
   return {
-    async put({ id, folder, condition, metadata, body, ...question }) {
+    async put({ id, keys: folder, condition, metadata, body, ...question }) {
       checkMetadata(metadata);
       return ask({ ...question, isNothing }, async (session) => {
         const place = { session, paths, path: pathOf(folder, id) };
@@ -63,7 +23,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries {
         return etag;
       });
     },
-    get: ({ id, folder, ...question }) =>
+    get: ({ id, keys: folder, ...question }) =>
       ask({ ...question, isNothing: ({ head }) => head === undefined }, (session) =>
         untilUndisturbed(async () => {
           const [{ now }, node] = await asOfNow(session, paths.now, () => session.get(pathOf(folder, id)));
@@ -72,18 +32,23 @@ export function entriesIn(ask: Ask, paths: Paths): Entries {
           return body === DISTURBED ? body : { now, head: headIn(node), body };
         }),
       ),
-    page: ({ folder, prefix, limit, continuation, ...question }) =>
+    look: ({ id, keys: folder, ...question }) =>
+      ask({ ...question, isNothing: ({ head }) => head === undefined }, async (session) => {
+        const [{ now }, node] = await asOfNow(session, paths.now, () => session.get(pathOf(folder, id)));
+        return { now, head: node && headIn(node) };
+      }),
+    page: ({ keys: folder, prefix, limit, continuation, ...question }) =>
       ask(question, async (session) => {
         const page = await pageOf(session, paths.now, folder, { prefix, limit, continuation });
         return { items: await headsOf(session, folder, page.ids), continuation: page.continuation };
       }),
-    all: ({ folder, ...question }) =>
+    all: ({ keys: folder, ...question }) =>
       ask(question, async (session) => {
         const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, folder.path));
         const heads = await headsOf(session, folder, ids);
         return { now, found: new Map(heads.map(({ id, ...head }) => [id, head])) };
       }),
-    remove: ({ id, folder, ifMatch, ...question }) =>
+    remove: ({ id, keys: folder, ifMatch, ...question }) =>
       ask({ ...question, isNothing: (wasThere) => !wasThere }, async (session) => {
         const path = pathOf(folder, id);
         const [, node] = await asOfNow(session, paths.now, () => session.get(path));
@@ -178,11 +143,6 @@ function headIn({ data, stat }: Node): Head {
 
 function isNothing(etag: ETag | undefined): boolean {
   return etag === undefined;
-}
-
-/** The condition of a write with the version that the writer has seen. */
-export function ifSeen(ifMatch: ETag | undefined): Condition {
-  return ifMatch === undefined ? 'absent' : { version: ifMatch };
 }
 
 /** Versions begin anew where a node is deleted and created again, so that the ETag names its creation, too. */

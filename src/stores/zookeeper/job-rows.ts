@@ -1,10 +1,10 @@
 import type { JobName } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
 import { LAYOUT } from '../../core/layout';
-import type { ControlStore, JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
 import { type Ask, asOfNow, dateOf } from './ask';
 import { contentIn } from './bodies';
-import { type Entries, etagOf, ifSeen } from './entries';
+import { etagOf } from './entries';
 import { namesIn } from './folders';
 import { pathOf, type Paths } from './paths';
 import { rowCalls, rowsIn } from './rows';
@@ -56,23 +56,4 @@ async function controlsOf(
         : [[names[index] as JobName, { etag: etagOf(node.stat), metadata: contentIn(node.data).metadata }]],
     ),
   );
-}
-
-export function controlsIn(entries: Entries, { controls: folder }: Paths): ControlStore {
-  return {
-    async readControl(job, options) {
-      const what = `read the control of ${job}`;
-      const { now, head } = await entries.get({ what, kind: 'read', folder, id: job, options });
-      return { control: head && { etag: head.etag, metadata: head.metadata }, date: dateOf(now) };
-    },
-    async writeControl(job, metadata, ifMatch, options) {
-      const question = { what: `write the control of ${job}`, kind: 'write', folder, id: job, options } as const;
-      const etag = await entries.put({ ...question, condition: ifSeen(ifMatch), metadata });
-      return etag === undefined ? 'refused' : 'written';
-    },
-    async removeControl(job, ifMatch, options) {
-      const question = { what: `remove the control of ${job}`, kind: 'delete', folder, id: job, options } as const;
-      return (await entries.remove({ ...question, ifMatch })) ? 'removed' : 'refused';
-    },
-  };
 }
