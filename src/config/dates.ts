@@ -19,6 +19,8 @@ export function inOrder<Borders extends Window>(window: Borders): Borders {
 export const exceptedDate = z
   .string()
   .meta({ description: 'A whole local day', pattern: `^${DAY}$`, examples: ['2026-12-25'] })
+  // A word, such as the name of a calendar, gets the remedy of its place, which names all that may stand there.
+  .refine((text) => /^\d/.test(text), { message: 'is not a date', abort: true })
   .transform(
     reading((text) => {
       const date = parseMoment(text);

@@ -13,7 +13,7 @@ import type { ReadFile } from './read-file';
 import { readJsonFile } from './read-file';
 import { addIssues, type IssueReport, reportOn } from './report';
 import { isRecord } from './readers';
-import { type FileGroups, type FileNotify, topSchema } from './schema';
+import { type FileGroups, type FileNotify, jobSchema, topSchema } from './schema';
 import { countOf, toConfigIssues, valueAt } from './zod-issues';
 
 export interface LoadOptions {
@@ -100,7 +100,10 @@ function readTop(file: unknown, report: IssueReport, read: (parsed: ParsedCalend
   const parsed = topSchema.safeParse(file);
   if (!parsed.success) {
     const { issues } = parsed.error;
-    addIssues(report.errors, countOf(issues), () => toConfigIssues(issues, file, [], Object.keys(topSchema.shape)));
+    const known = Object.keys(topSchema.shape);
+    addIssues(report.errors, countOf(issues), () =>
+      toConfigIssues(issues, file, [], known, Object.keys(jobSchema.shape)),
+    );
   }
   const jobs = valueAt(file, ['jobs']);
   return {

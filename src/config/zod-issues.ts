@@ -11,7 +11,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   $schema: 'write the path of the schema, such as "./schema/jobs.schema.json"',
   revision: 'write a whole number from 0, or leave it out',
   calendars: 'write an object of lists by name: {"holidays": ["2026-12-25", {"yearly": "01-01"}]}',
-  'calendars.*': 'name it with 1 to 63 of a-z 0-9 -, and write a list of at most 5000 entries',
+  'calendars.*': 'write a list of at most 5000 entries, such as ["2026-12-25", {"yearly": "01-01"}]',
   'calendars.*[]':
     'write a date such as "2026-12-25", {"from": …, "to": …}, {"yearly": "12-25"}, or {"file": "holidays.ics"}',
   'calendars.*[].from': 'write a date such as "2026-12-24"',
@@ -22,7 +22,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'calendars.*[].until': 'write a year from 1970, or leave it out',
   'calendars.*[].file': 'write the path of an iCalendar file, such as "holidays.ics"',
   groups: 'write an object of groups by name: {"db": {"maxParallel": 3}}',
-  'groups.*': 'name it with 1 to 63 of a-z 0-9 -, and write {"maxParallel": 3}',
+  'groups.*': 'write {"maxParallel": 3}',
   'groups.*.maxParallel': 'write a whole number from 1 to 1000',
   notify: 'write {"to": ["ops"], "after": 3, "remind": "4h"}, or some of it; for a job also false',
   'notify.to': 'write a list of names of receivers, such as ["ops"]',
@@ -98,12 +98,14 @@ interface Flat {
  * Translates zod's issues about one part of a file into ours.
  * @param at the part's place in the file
  * @param known the part's own members, to suggest one for an unknown member
+ * @param ofJobs the members of jobs, if an unknown member may be one of these in the wrong place
  */
 export function toConfigIssues(
   issues: readonly z.core.$ZodIssue[],
   part: unknown,
   at: Path,
   known: readonly string[],
+  ofJobs: readonly string[] = [],
 ): ConfigIssue[] {
   return issues
     .flatMap((issue) => flatten(issue, []))
@@ -121,7 +123,7 @@ export function toConfigIssues(
           path: formatPath([...at, ...path, key]),
           value: valueAt(value, [key]) ?? null,
           message: 'is not a setting',
-          remedy: insteadOf(key, members),
+          remedy: ofJobs.includes(key) ? 'it is a setting of a job: write it in each job' : insteadOf(key, members),
         }));
       }
       const { message, remedy = REMEDIES[place] ?? REMEDIES.jobs } = wordsFor(issue, value);
@@ -178,6 +180,8 @@ function wordsFor(issue: z.core.$ZodIssue, value: unknown): { message: string; r
       return typeof value === 'string'
         ? { message: 'is not one of its values', remedy: insteadOf(value, issue.values.map(String)) }
         : { message: value === undefined ? 'is missing' : 'is not one of its values' };
+    case 'invalid_key':
+      return { message: 'has a name that is not allowed', remedy: 'write 1 to 63 of a-z 0-9 -' };
     case 'invalid_union':
       return { message: 'is neither a date nor an object' };
     case 'too_small':

@@ -318,7 +318,8 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
   const { from, reason, request } = member;
   const fate = UNRUN_FATES.find((candidate) => candidate === member['fate']);
   const through = member['through'] ?? from;
-  const count = member['count'] ?? (through === from ? 1 : 0);
+  // A stretch without a count may begin and end at one instant; a single due time has no `through` of its own.
+  const count = member['count'] ?? (member['through'] === undefined ? 1 : 0);
   if (fate === undefined || typeof reason !== 'string') return undefined;
   if (!isInstant(from) || !isInstant(through)) return undefined;
   if (typeof count !== 'number' || !Number.isSafeInteger(count)) return undefined;

@@ -220,8 +220,21 @@ describe('a calendar that is wrong', () => {
       "jobs.job.except[0].calendar = 5: is not text; write the name of one of the file's calendars",
     ],
     [{ calendars: [], jobs }, 'calendars = []: is not an object; write an object of lists by name'],
-    [{ calendars: { a: '2026-12-25' }, jobs }, 'calendars.a = "2026-12-25": is not a list; name it with'],
-    [{ calendars: { 'A b': [] }, jobs }, 'calendars["A b"]'],
+    [{ calendars: { a: '2026-12-25' }, jobs }, 'calendars.a = "2026-12-25": is not a list; write a list of'],
+    [
+      { calendars: { 'A b': [] }, jobs },
+      'calendars["A b"] = []: has a name that is not allowed; write 1 to 63 of a-z 0-9 -',
+    ],
+    [
+      { calendars: { holidays: [] }, jobs: { job: { schedule: '@daily', except: ['holidays'] } } },
+      'jobs.job.except[0] = "holidays": is not a date; write a date such as "2026-12-25", ' +
+        '{"from": "2026-08-01", "to": "2026-09-01"}, or {"calendar": "holidays"}',
+    ],
+    [
+      { timeZone: 'Europe/Lisbon', jobs },
+      'timeZone = "Europe/Lisbon": is not a setting; it is a setting of a job: write it in each job',
+    ],
+    [{ calendars: { a: ['christmas'] }, jobs }, 'calendars.a[0] = "christmas": is not a date; write a date such as'],
     [{ calendars: { a: [5] }, jobs }, 'calendars.a[0] = 5: is neither a date nor an object; write a date such as'],
     [{ calendars: { a: ['2026-02-30'] }, jobs }, 'calendars.a[0] = "2026-02-30": names a date that does not exist'],
     [{ calendars: { a: [{ from: '2026-12-25' }] }, jobs }, 'calendars.a[0].to: is missing; write a date'],

@@ -76,7 +76,7 @@ describe('groups of jobs in the jobs file', () => {
     [
       'no number',
       { groups: { db: 3 }, jobs: { a: { ...DAILY, group: 'db' } } },
-      { path: 'groups.db', value: 3, remedy: 'name it with 1 to 63 of a-z 0-9 -, and write {"maxParallel": 3}' },
+      { path: 'groups.db', value: 3, remedy: 'write {"maxParallel": 3}' },
     ],
     [
       'a setting that there is not',

@@ -85,14 +85,8 @@ describe('a changed schedule', () => {
     expect(decision).toMatchObject({ kind: 'record', row: { owed: [{ from: T0 + MINUTE + 1 }] } });
   });
 
-  it('is kept in the row until its record is written', () => {
-    const stretch = {
-      fate: 'disabled',
-      reason: 'scheduleChanged',
-      from: T0 + 1,
-      through: T0 + HOUR,
-      count: 0,
-    } as const;
+  it.each([T0 + HOUR, T0 + 1])('is kept in the row until its record is written, up to %d', (through) => {
+    const stretch = { fate: 'disabled', reason: 'scheduleChanged', from: T0 + 1, through, count: 0 } as const;
     const row = ranRow(before, { owed: [stretch] });
     expect(decodeRow(encodeRow(row)).owed).toEqual([stretch]);
   });
