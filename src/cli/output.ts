@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 import { oneLine, printable, printableJson } from '../core/text';
 
 export const OK = 0;
@@ -64,6 +64,11 @@ export function printError(text: string): void {
 /** Colours text on a terminal only; respects NO_COLOR and FORCE_COLOR. */
 export function style(format: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(format, text, { stream }).replaceAll('\u001b', ESCAPE);
+}
+
+/** How many columns a text takes that may have colours of ours. */
+export function columnsOf(text: string): number {
+  return stripVTControlCharacters(text.replaceAll(ESCAPE, '\u001b')).length;
 }
 
 /** Rows under a heading, their columns aligned. A column whose heading is empty and that has no text takes no room. */
