@@ -125,8 +125,11 @@ export async function suspend(
 ): Promise<boolean> {
   const { row } = writer;
   const past = attempt === undefined ? row.past : [...row.past, pastAttempt(attempt, next.outcome)];
+  const own = ownNotices(row);
   const waiting: Row = {
-    ...row,
+    // An earlier holder may have counted an end of this run and died before its record: the end is decided anew.
+    ...beforeEnd(row),
+    telling: row.telling.filter((owed) => !own.includes(owed)),
     phase: next.outcome === 'planned' ? 'fanning' : 'retrying',
     uncountedAttempts: row.uncountedAttempts + (next.outcome === 'draining' || next.outcome === 'planned' ? 1 : 0),
     past: past.slice(-PAST_ATTEMPTS),

@@ -4,6 +4,8 @@ import { decodeDelivery } from '../../src/core/delivery';
 import type { JobSpec } from '../../src/core/job';
 import type { NotifySettings } from '../../src/core/notify';
 import { NOTICE_TOPICS } from '../../src/core/notify';
+import type { Row } from '../../src/core/row';
+import { decodeRow } from '../../src/core/row';
 import { NonRetryableError } from '../../src/handler/handler';
 import { firstInstance } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
@@ -162,6 +164,41 @@ describe('a run that fails', () => {
     expect(ops.received[1]?.body).toMatchObject({
       data: { failures: 2, title: 'a is paused: 2 runs in a row failed' },
     });
+  });
+});
+
+describe('a run that continues after a holder counted its end, and died before its record', () => {
+  it('begins no second episode, and leaves a row that names no notice', async () => {
+    const ops = fakeReceiver();
+    let calls = 0;
+    // The first run fails. The second one succeeds with a holder that dies; its next attempts fail.
+    const handler = (): void => {
+      calls += 1;
+      if (calls === 1) throw new NonRetryableError('first');
+      if (calls > 2) throw new Error('later');
+    };
+    const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler });
+    const first = firstInstance(sim);
+    interceptStore(first, 'createRecord', (create) => (...given) => {
+      if (calls < 2) return create(...given);
+      first.kill();
+      return new Promise(() => undefined);
+    });
+    await sim.clock.advance(2 * HOUR + 1_000);
+    expect((await sim.row('a')).telling).toMatchObject([{ change: 'recovered', failures: 1 }]);
+    const second = sim.startInstance('d2');
+    const suspended: Row[] = [];
+    interceptStore(second, 'writeRow', (write) => async (...given) => {
+      const row = decodeRow(given[1]);
+      if (row.phase === 'retrying') suspended.push(row);
+      return write(...given);
+    });
+    await sim.clock.advance(10 * MINUTE);
+    expect(calls).toBe(4);
+    expect(suspended).toMatchObject([{ telling: [], failures: 1 }]);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'failed' }, { outcome: 'failed' }]);
+    expect((await sim.row('a')).failures).toBe(2);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed']);
   });
 });
 

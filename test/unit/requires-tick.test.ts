@@ -12,6 +12,8 @@ import { planOf } from '../../src/operator/plan/plan';
 import { describe as inWords } from '../../src/operator/describe';
 import { requestRun } from '../../src/operator/request';
 import { rerun } from '../../src/operator/rerun';
+import { firstInstance } from '../support/by-hand';
+import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import type { RivalTicks, SimulationOptions } from '../support/rival-ticks';
 import { rivalTicks } from '../support/rival-ticks';
@@ -69,6 +71,24 @@ describe('a job that requires another one', () => {
       expect(late).toBeLessThanOrEqual(end + 3);
     }
     expect(new Set(Object.values(await outcomesOf(sim, LOAD)))).toEqual(new Set(['succeeded completed']));
+  });
+
+  it('starts soon after the end of that one also where that one is claimed while its ledger is read', async () => {
+    const sim = chain(() => 2 * SECOND);
+    const { clock } = sim;
+    const { store } = firstInstance(sim).coordinator;
+    Object.assign(
+      store,
+      intercepted(store, 'listRecords', (list) => async (...given) => {
+        const page = await list(...given);
+        await sleep(clock, SECOND);
+        return page;
+      }),
+    );
+    await clock.advance(12 * MINUTE);
+    const late = new Map(startsOf(sim, LOAD)).get('00:10');
+    expect(late).toBeGreaterThanOrEqual(2);
+    expect(late).toBeLessThanOrEqual(6);
   });
 
   it('starts on time if that one has succeeded since the last due time', async () => {

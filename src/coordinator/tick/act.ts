@@ -178,7 +178,7 @@ function over(
   won: boolean | undefined,
 ): void {
   const notes = board.notes(job.spec.name);
-  for (const name of won === true ? required.requiring(job.spec.name) : []) {
+  for (const name of won === true ? required.claimed(job.spec.name) : []) {
     const waiting = board.notes(name);
     waiting.next = requiredMoved(waiting.next, coordinator.serviceTime.now() + WATCH_FIRST_MS);
   }

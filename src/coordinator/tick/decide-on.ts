@@ -90,7 +90,7 @@ async function decideOn(
   }
   const { decision, row } = decided;
   notes.next = afterCheck(before, decision, { isForeign: isForeign(coordinator, row), now: serviceTime.now() });
-  // Required rows that changed during the check found no state to leave.
+  // Required rows that changed during the check, by a claim of this process too, found no state to leave.
   if (required.versions(job.spec) !== versions) notes.next = requiredMoved(notes.next, serviceTime.now());
   notes.upcoming = decision.kind === 'nothing' ? upcomingAt(job.spec, decision.upcoming) : undefined;
   notes.inFlight = isInFlight(decided);

@@ -14,11 +14,15 @@ export interface RequiredWatch {
    * @returns the jobs that require one whose row has changed
    */
   saw(listing: Listing): ReadonlySet<JobName>;
-  /** The jobs that require this one. */
-  requiring(job: JobName): readonly JobName[];
+  /**
+   * Notes that this process has claimed a job.
+   *
+   * @returns the jobs that require it
+   */
+  claimed(job: JobName): readonly JobName[];
   /** The knowledge for a decision on a job; undefined if it requires no other. */
   known(spec: JobSpec): RequiredJobs | undefined;
-  /** The rows of its required jobs, as they were seen last. */
+  /** The rows of its required jobs, as they were seen last, and how often this process has claimed one. */
   versions(spec: JobSpec): string;
   /**
    * Reads the ledgers for successes of these jobs that were due after `since`.
@@ -33,6 +37,8 @@ export interface RequiredWatch {
 interface Noted {
   /** ETag and lease of its row, as it was seen last. */
   version: string | undefined;
+  /** The claims of this process. A listing that shows one may come later. */
+  claims: number;
   isBusy: boolean;
   readVersion: string | undefined;
   succeeded: EpochMs | undefined;
@@ -66,12 +72,19 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
       }
       return changed;
     },
-    requiring: (job) => requiredBy.get(job) ?? [],
+    claimed(job) {
+      const note = noted.get(job);
+      if (note !== undefined) note.claims += 1;
+      return requiredBy.get(job) ?? [];
+    },
     known({ requires }) {
       if (requires.length === 0) return undefined;
       return new Map(requires.map((name) => [name, knowledgeOf(noteOf(name))]));
     },
-    versions: ({ requires }) => requires.map((name) => noteOf(name).version).join(),
+    versions({ requires }) {
+      const notes = requires.map(noteOf);
+      return notes.map(({ version, claims }) => `${version ?? ''} ${String(claims)}`).join();
+    },
     async read(names, since, listedAt) {
       await Promise.all(
         names.map(async (name) => {
@@ -91,7 +104,7 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
 
 function newNoted(): Noted {
   return {
-    ...{ version: undefined, isBusy: false, readVersion: undefined },
+    ...{ version: undefined, claims: 0, isBusy: false, readVersion: undefined },
     ...{ succeeded: undefined, readTo: Infinity, readAt: -Infinity },
   };
 }
