@@ -98,7 +98,8 @@ export function checkAddress(address: URL, { hosts, isLocal }: Guard): AllowedHo
   }
   const isPlain = address.protocol === 'http:' && isLocal && isThisMachine(host);
   if (address.protocol !== 'https:' && !isPlain) {
-    throw new ForbiddenAddressError(`host "${host}" is to be called without TLS: use https`);
+    const local = isThisMachine(host) ? '; only "cronlease dev" calls this machine without it' : '';
+    throw new ForbiddenAddressError(`host "${host}" is to be called without TLS: use https${local}`);
   }
   if (address.username !== '' || address.password !== '') {
     throw new ForbiddenAddressError(`the address at host "${host}" has a user name: leave it out`);
