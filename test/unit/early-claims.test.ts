@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { runIdOf, recordKey } from '../../src/core/key';
+import { lostAttempt } from '../../src/core/row';
+import { decidedAt } from '../../src/coordinator/attempt/wait-for-due';
 import { pauseJob, stillRuns } from '../../src/operator/pause';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import type { RivalTicks } from '../support/rival-ticks';
 import { rivalTicks } from '../support/rival-ticks';
-import { T0 } from '../support/situation';
+import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;
 const HOUR = 3_600_000;
@@ -185,5 +187,19 @@ describe('a task hub that is slower than a burst', () => {
     expect(sim.calls).toHaveLength(jobs);
     expect(Math.max(...sim.calls.map(({ at }) => at - DUE))).toBe(0);
     expect(sim.events.filter(({ event }) => event === 'superseded' || event === 'unhealthy')).toEqual([]);
+  });
+});
+
+describe('the instant at which a claim was decided', () => {
+  const claimed = { date: DUE + 20 * SECOND, monotonic: 0 };
+  // The clock of the process is far behind.
+  const row = ranRow(jobSpec('a', '@hourly'), { claimedAt: DUE - 10 * SECOND });
+
+  it('is that before the call, if its answer came late', () => {
+    expect(decidedAt({ claimed, row })).toBe(DUE - 10 * SECOND);
+  });
+
+  it('is that of the service after an earlier attempt, whose handler may have started before a pause', () => {
+    expect(decidedAt({ claimed, row: { ...row, past: [lostAttempt(row)] } })).toBe(DUE + 20 * SECOND);
   });
 });

@@ -27,10 +27,8 @@ export async function waitForDue(
   signal: AbortSignal,
   onControl: (control: Control) => void,
 ): Promise<boolean> {
-  const { claimed, row, report, job } = held;
-  // The answer to the claim may have come long after its decision.
-  const decidedAt = Math.min(claimed.date, row.claimedAt ?? claimed.date);
-  if (due - decidedAt > READS_CONTROL_AGAIN_MS) {
+  const { report, job } = held;
+  if (due - decidedAt(held) > READS_CONTROL_AGAIN_MS) {
     await waitUntil(held, due, due - READ_CONTROL_MS, signal);
     if (signal.aborted) return false;
     try {
@@ -45,6 +43,15 @@ export async function waitForDue(
   }
   await waitUntil(held, due, due, signal);
   return false;
+}
+
+/** The earliest instant at which the claim may have been decided. */
+export function decidedAt({ claimed, row }: Pick<HeldRow, 'claimed' | 'row'>): EpochMs {
+  // The handler of an earlier attempt may have started. That one cannot have, if the service's own Date says that the due
+  // time is far ahead, and this process's clock proves nothing.
+  if (row.past.length > 0) return claimed.date;
+  // The answer to the claim may have come long after its decision.
+  return Math.min(claimed.date, row.claimedAt ?? claimed.date);
 }
 
 /** @param at the due time, or shortly before it */
