@@ -41,7 +41,12 @@ param location string = empty(deployments)
 @description('Redundancy of the coordination account: zones of one region, or a copy in the paired region as well.')
 param coordinationRedundancy 'Standard_ZRS' | 'Standard_GZRS' = 'Standard_ZRS'
 
-@description('Puts a lock on the coordination account: nobody can delete the account before the lock. To create the lock, you need Locks Contributor or Owner.')
+@description('How many coordination accounts there are. With more than one, each job is in one of them, and "cronlease shards" puts the list in force. Never lower it before that command has moved the jobs.')
+@minValue(1)
+@maxValue(8)
+param coordinationAccounts int = 1
+
+@description('Puts a lock on each coordination account: nobody can delete the account before the lock. To create the lock, you need Locks Contributor or Owner.')
 param deleteLock bool = true
 
 @description('Containers in the coordination account that the jobs write to.')
@@ -153,6 +158,9 @@ var problems = filter(
 var deploymentNames = empty(problems) ? givenNames : fail(join(problems, ' '))
 var deploymentRegions = concat(regions, map(deployments, app => app.region))
 var coordinationAccountName = 'st${name}${uniqueString(subscription().id, name)}'
+var furtherAccountNames = [
+  for i in range(2, coordinationAccounts - 1): 'st${name}${uniqueString(subscription().id, name, 'coordination-${i}')}'
+]
 var apps = [
   for id in deploymentNames: 'func-${name}-${id}-${take(uniqueString(subscription().id, name, id), 6)}'
 ]
@@ -202,6 +210,25 @@ module coordination 'modules/coordination.bicep' = {
   }
 }
 
+// The jobs are dealt over all accounts. What jobs write lies in the first one.
+module furtherCoordination 'modules/coordination.bicep' = [
+  for accountName in furtherAccountNames: {
+    scope: sharedGroup
+    params: {
+      location: location
+      accountName: accountName
+      redundancy: coordinationRedundancy
+      deleteLock: deleteLock
+      containerName: containerName
+      jobContainers: []
+      keepDays: keepDays
+      privateNetwork: privateNetwork
+      workspaceId: monitoring.outputs.workspaceId
+      tags: tags
+    }
+  }
+]
+
 // One deployment after another, so that a bad change harms only one of them.
 @batchSize(1)
 module deployed 'modules/deployment.bicep' = [
@@ -215,6 +242,8 @@ module deployed 'modules/deployment.bicep' = [
       coordinationGroupName: sharedGroup.name
       coordinationAccountName: coordinationAccountName
       coordinationUri: coordination.outputs.blobUri
+      furtherAccountNames: furtherAccountNames
+      furtherUris: [for (_, at) in furtherAccountNames: furtherCoordination[at].outputs.blobUri]
       containerName: containerName
       jobContainers: jobContainers
       instanceMemoryMB: instanceMemoryMB
@@ -297,6 +326,45 @@ module deployerRoles 'modules/coordination-roles.bicep' = [
   }
 ]
 
+// The same roles in each further account.
+var furtherPeople = flatten(map(
+  furtherAccountNames,
+  account =>
+    concat(
+      map(operatorGroups, id => { account: account, id: id, type: 'Group', access: 'contribute' }),
+      map(viewerGroups, id => { account: account, id: id, type: 'Group', access: 'read' }),
+      map(deployers, identity => { account: account, id: identity.id, type: identity.type, access: 'read' })
+    )
+))
+
+module furtherDeployerRole 'modules/coordination-roles.bicep' = [
+  for account in furtherAccountNames: {
+    scope: sharedGroup
+    params: {
+      accountName: account
+      containerNames: [containerName]
+      principalId: deployer().objectId
+      access: 'read'
+    }
+    dependsOn: [furtherCoordination]
+  }
+]
+
+module furtherRoles 'modules/coordination-roles.bicep' = [
+  for person in furtherPeople: {
+    scope: sharedGroup
+    params: {
+      accountName: person.account
+      containerNames: [containerName]
+      principalId: person.id
+      principalType: person.type
+      access: person.access
+    }
+    // Not at the same time: the identity that deploys may be one of them.
+    dependsOn: [furtherDeployerRole]
+  }
+]
+
 module alerts 'modules/alerts.bicep' = {
   scope: sharedGroup
   params: {
@@ -333,3 +401,6 @@ output firstAppGroup string = deploymentGroups[0].name
 
 @description('The blob service of the coordination account, for CRONLEASE_STORAGE__blobServiceUri.')
 output coordinationUri string = coordination.outputs.blobUri
+
+@description('The blob services of the further coordination accounts, for CRONLEASE_STORAGE_2__blobServiceUri and so on.')
+output furtherCoordinationUris string[] = [for (_, at) in furtherAccountNames: furtherCoordination[at].outputs.blobUri]

@@ -23,6 +23,12 @@ param coordinationAccountName string
 @description('Its blob service.')
 param coordinationUri string
 
+@description('The further coordination accounts, in the same group.')
+param furtherAccountNames string[]
+
+@description('Their blob services, in the same order.')
+param furtherUris string[]
+
 @description('The coordination container.')
 param containerName string
 
@@ -204,6 +210,38 @@ module coordinationRoles 'coordination-roles.bicep' = {
   }
 }
 
+module furtherRoles 'coordination-roles.bicep' = [
+  for account in furtherAccountNames: {
+    scope: resourceGroup(coordinationGroupName)
+    params: {
+      accountName: account
+      containerNames: [containerName]
+      principalId: identity.properties.principalId
+      principalType: 'ServicePrincipal'
+      access: 'contribute'
+    }
+  }
+]
+
+resource furtherAccounts 'Microsoft.Storage/storageAccounts@2025-06-01' existing = [
+  for account in furtherAccountNames: {
+    scope: resourceGroup(coordinationGroupName)
+    name: account
+  }
+]
+
+// With one account, nothing is said of several.
+var furtherSettings = flatten(map(range(0, length(furtherUris)), i => [
+  { name: 'CRONLEASE_STORAGE_${i + 2}__blobServiceUri', value: furtherUris[i] }
+  { name: 'CRONLEASE_STORAGE_${i + 2}__credential', value: 'managedidentity' }
+  { name: 'CRONLEASE_STORAGE_${i + 2}__clientId', value: identity.properties.clientId }
+]))
+var shards = join(
+  concat(['CRONLEASE_STORAGE'], map(range(2, length(furtherUris)), i => 'CRONLEASE_STORAGE_${i}')),
+  ', '
+)
+var shardSettings = empty(furtherUris) ? [] : concat([{ name: 'CRONLEASE_SHARDS', value: shards }], furtherSettings)
+
 resource coordinationAccount 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
   scope: resourceGroup(coordinationGroupName)
   name: coordinationAccountName
@@ -218,6 +256,7 @@ module network 'network.bicep' = if (privateNetwork) {
     operatorRanges: operatorRanges
     hostAccountId: hostAccount.id
     coordinationAccountId: coordinationAccount.id
+    furtherAccountIds: [for (_, i) in furtherAccountNames: furtherAccounts[i].id]
     tags: tags
   }
 }
@@ -287,39 +326,45 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       minTlsVersion: '1.2'
       scmMinTlsVersion: '1.2'
       http20Enabled: true
-      appSettings: [
-        { name: 'AzureWebJobsStorage__blobServiceUri', value: hostAccount.properties.primaryEndpoints.blob }
-        { name: 'AzureWebJobsStorage__queueServiceUri', value: hostAccount.properties.primaryEndpoints.queue }
-        { name: 'AzureWebJobsStorage__tableServiceUri', value: hostAccount.properties.primaryEndpoints.table }
-        { name: 'AzureWebJobsStorage__credential', value: 'managedidentity' }
-        { name: 'AzureWebJobsStorage__clientId', value: identity.properties.clientId }
-        { name: 'APPLICATIONINSIGHTS_CONNECTION_STRING', value: component.properties.ConnectionString }
-        {
-          name: 'APPLICATIONINSIGHTS_AUTHENTICATION_STRING'
-          value: 'ClientId=${identity.properties.clientId};Authorization=AAD'
-        }
-        { name: 'CRONLEASE_STORAGE__blobServiceUri', value: coordinationUri }
-        { name: 'CRONLEASE_STORAGE__credential', value: 'managedidentity' }
-        { name: 'CRONLEASE_STORAGE__clientId', value: identity.properties.clientId }
-        { name: 'CRONLEASE_CONTAINER', value: containerName }
-        { name: 'CRONLEASE_DEPLOYMENT', value: appName }
-        { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
-        { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
-        { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
-        { name: 'CRONLEASE_TELEMETRY', value: telemetry }
-        { name: 'CRONLEASE_REDACT', value: string(redact) }
-        { name: 'CRONLEASE_RECEIVERS', value: empty(receiversUri) ? '' : '@Microsoft.KeyVault(SecretUri=${receiversUri})' }
-        { name: 'CRONLEASE_PINGS', value: empty(pingsUri) ? '' : '@Microsoft.KeyVault(SecretUri=${pingsUri})' }
-        { name: 'CRONLEASE_NOTIFY_HOSTS', value: join(notifyHosts, ',') }
-        { name: 'CRONLEASE_PUBLIC_URL', value: publicUrl }
-        { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
-        { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }
-        { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
-      ]
+      appSettings: concat(
+        [
+          { name: 'AzureWebJobsStorage__blobServiceUri', value: hostAccount.properties.primaryEndpoints.blob }
+          { name: 'AzureWebJobsStorage__queueServiceUri', value: hostAccount.properties.primaryEndpoints.queue }
+          { name: 'AzureWebJobsStorage__tableServiceUri', value: hostAccount.properties.primaryEndpoints.table }
+          { name: 'AzureWebJobsStorage__credential', value: 'managedidentity' }
+          { name: 'AzureWebJobsStorage__clientId', value: identity.properties.clientId }
+          { name: 'APPLICATIONINSIGHTS_CONNECTION_STRING', value: component.properties.ConnectionString }
+          {
+            name: 'APPLICATIONINSIGHTS_AUTHENTICATION_STRING'
+            value: 'ClientId=${identity.properties.clientId};Authorization=AAD'
+          }
+          { name: 'CRONLEASE_STORAGE__blobServiceUri', value: coordinationUri }
+          { name: 'CRONLEASE_STORAGE__credential', value: 'managedidentity' }
+          { name: 'CRONLEASE_STORAGE__clientId', value: identity.properties.clientId }
+          { name: 'CRONLEASE_CONTAINER', value: containerName }
+          { name: 'CRONLEASE_DEPLOYMENT', value: appName }
+          { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
+          { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
+          { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
+          { name: 'CRONLEASE_TELEMETRY', value: telemetry }
+          { name: 'CRONLEASE_REDACT', value: string(redact) }
+          {
+            name: 'CRONLEASE_RECEIVERS'
+            value: empty(receiversUri) ? '' : '@Microsoft.KeyVault(SecretUri=${receiversUri})'
+          }
+          { name: 'CRONLEASE_PINGS', value: empty(pingsUri) ? '' : '@Microsoft.KeyVault(SecretUri=${pingsUri})' }
+          { name: 'CRONLEASE_NOTIFY_HOSTS', value: join(notifyHosts, ',') }
+          { name: 'CRONLEASE_PUBLIC_URL', value: publicUrl }
+          { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
+          { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }
+          { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
+        ],
+        shardSettings
+      )
     }
   }
   // The host reads storage as soon as it starts.
-  dependsOn: [hostRoles, coordinationRoles]
+  dependsOn: [hostRoles, coordinationRoles, furtherRoles]
 }
 
 // Nobody publishes with a name and a password: both ways to publish use Entra. Azure refuses a policy without a

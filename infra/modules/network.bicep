@@ -22,6 +22,9 @@ param hostAccountId string
 @description('The coordination account.')
 param coordinationAccountId string
 
+@description('The further coordination accounts.')
+param furtherAccountIds string[]
+
 @description('Tags for every resource.')
 param tags { *: string }
 
@@ -34,6 +37,13 @@ var targets = [
   { name: 'host-queue', accountId: hostAccountId, service: 'queue' }
   { name: 'host-table', accountId: hostAccountId, service: 'table' }
 ]
+
+var furtherTargets = map(range(0, length(furtherAccountIds)), i => {
+  name: 'coordination-${i + 2}'
+  accountId: furtherAccountIds[i]
+  service: 'blob'
+})
+var allTargets = concat(targets, furtherTargets)
 
 resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
   name: 'nsg-${name}-${deploymentName}-endpoints'
@@ -156,7 +166,7 @@ resource zoneLinks 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-0
 // One after another: an account accepts one change of its endpoints at a time.
 @batchSize(1)
 resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
-  for target in targets: {
+  for target in allTargets: {
     name: 'pe-${name}-${deploymentName}-${target.name}'
     location: location
     tags: tags
@@ -178,7 +188,7 @@ resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
 ]
 
 resource endpointZones 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05-01' = [
-  for (target, i) in targets: {
+  for (target, i) in allTargets: {
     parent: endpoints[i]
     name: 'default'
     properties: {

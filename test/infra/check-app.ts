@@ -97,9 +97,13 @@ function settingsRead(): string[] {
 
 /** Names and values, as they stand there. */
 function settingsOf(site: Node): [string, Node | undefined][] {
-  const entries = childrenOf(member(site, 'properties', 'siteConfig', 'appSettings'));
+  const value = member(site, 'properties', 'siteConfig', 'appSettings');
+  // `concat([…], shardSettings)`: the latter are none with one account.
+  const entries = childrenOf(value?.type === 'call_expression' ? nodesOf(value).find(isArray) : value);
   return entries.map((entry) => [literal(member(entry, 'name')) ?? '', member(entry, 'value')]);
 }
+
+const isArray = ({ type }: Node): boolean => type === 'array';
 
 function sites(templates: Templates): { file: string; body: Node }[] {
   return resourcesOfType(templates, 'Microsoft.Web/sites').map(({ template, resource }) => ({
@@ -240,7 +244,8 @@ export const health: Check = ({ templates }) => {
 /** The outputs that pipelines and people need, and no further ones. */
 export const outputs: Check = ({ templates }) => {
   const found = [...(templates.get('infra/main.bicep')?.outputs.keys() ?? [])];
-  const wanted = ['appNames', 'appGroups', 'firstAppName', 'firstAppGroup', 'hostNames', 'coordinationUri'];
+  const wanted = ['appNames', 'appGroups', 'firstAppName', 'firstAppGroup', 'hostNames'];
+  wanted.push('coordinationUri', 'furtherCoordinationUris');
   return [
     ...wanted.filter((name) => !found.includes(name)).map((name) => `there is no output ${name}`),
     ...found.filter((name) => !wanted.includes(name)).map((name) => `output ${name} is not known`),

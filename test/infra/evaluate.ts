@@ -195,6 +195,7 @@ const BUILT_IN: Readonly<Record<string, Lambda>> = {
   int: (whole) => Number(text(whole)),
   empty: (whole = null) => (typeof whole === 'string' ? whole === '' : list(whole).length === 0),
   concat: (...arrays) => arrays.flatMap(list),
+  flatten: (arrays) => list(arrays).flatMap(list),
 };
 
 /** A value in a string: https://learn.microsoft.com/azure/azure-resource-manager/bicep/data-types#strings */

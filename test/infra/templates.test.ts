@@ -6,10 +6,11 @@ import * as app from './check-app';
 import * as naming from './check-names';
 import * as jobs from './check-jobs';
 import * as security from './check-security';
+import * as sharding from './check-shards';
 import * as wiring from './check-wiring';
 import type { Check } from './checks';
 
-const CHECKS: Readonly<Record<string, Check>> = { ...wiring, ...security, ...app, ...jobs, ...naming };
+const CHECKS: Readonly<Record<string, Check>> = { ...wiring, ...security, ...app, ...jobs, ...naming, ...sharding };
 const SOURCES = readSources();
 const JOBS = JSON.parse(readFileSync(path.join(ROOT, 'jobs.json'), 'utf8')) as object;
 
@@ -29,7 +30,7 @@ type Planted = readonly [check: string, file: string, from: string | RegExp, to:
 const PLANTED: readonly Planted[] = [
   ['syntax', MAIN, 'module monitoring ', 'module monitoring = ', 'main.bicep'],
   ['syntax', PROD, "'swedencentral'\n]", "'swedencentral'\n", 'prod.bicepparam'],
-  ['modules', MAIN, '      privateNetwork: privateNetwork\n', '', 'deployed lacks privateNetwork'],
+  ['modules', MAIN, '      apiReadOnly: apiReadOnly\n', '', 'deployed lacks apiReadOnly'],
   ['modules', MAIN, '    keepDays: keepDays', '    keepDays: keepDays\n    days: 1', 'coordination gives days'],
   ['modules', MAIN, 'modules/alerts.bicep', 'modules/alarms.bicep', 'there is no modules/alarms.bicep'],
   ['modules', PROD, 'param name ', 'param nam ', 'using gives nam'],
@@ -102,7 +103,13 @@ const PLANTED: readonly Planted[] = [
   ['settings', DEPLOYMENT, 'AzureWebJobsStorage__tableServiceUri', 'AzureWebJobsStorage', 'tableServiceUri is not set'],
   ['presets', DEPLOYMENT, "'60s'", "'90s'", 'CRONLEASE_SWEEP_INTERVAL is 90s, and 60s in the code'],
   ['presets', MAIN, "containerName = 'cronlease'", "containerName = 'cron'", 'the container is not cronlease'],
-  ['identity', DEPLOYMENT, "value: 'managedidentity'", "value: 'key'", 'AzureWebJobsStorage has a key'],
+  [
+    'identity',
+    DEPLOYMENT,
+    "AzureWebJobsStorage__credential', value: 'managedidentity'",
+    "AzureWebJobsStorage__credential', value: 'key'",
+    'AzureWebJobsStorage has a key',
+  ],
   ['identity', DEPLOYMENT, 'value: coordinationUri', 'value: hostUri', 'is the host account'],
   ['identity', MAIN, '-${id}-${take(', '-${take(', 'two apps share a name'],
   ['identity', DEPLOYMENT, "'${name}${deploymentName}'", "'${name}${location}'", 'share a hub'],
@@ -195,6 +202,23 @@ const PLANTED: readonly Planted[] = [
   ],
   ['namesOfOld', NETWORK, "'vnet-${name}-${deploymentName}'", "'net-${name}'", 'network is called "net-jobs"'],
   ['namesOfOld', MAIN, 'name, id), 6)', 'name, id), 8)', 'the apps are called'],
+  [
+    'shards',
+    DEPLOYMENT,
+    'range(2, length(furtherUris))',
+    'range(1, length(furtherUris))',
+    'needs CRONLEASE_STORAGE_1__',
+  ],
+  ['shards', DEPLOYMENT, 'empty(furtherUris) ?', 'furtherUris == null ?', 'one account has CRONLEASE_SHARDS'],
+  ['shards', DEPLOYMENT, 'value: furtherUris[i]', 'value: furtherUris[0]', 'accounts are https://b, https://b'],
+  [
+    'furtherRoles',
+    MAIN,
+    "type: 'Group', access: 'contribute' }",
+    "type: 'Group', access: 'read' }",
+    'b o Group read has',
+  ],
+  ['furtherRoles', MAIN, 'for person in furtherPeople', 'for person in []', 'given to nobody'],
   ['alerts', ALERTS, '[people.id]', '[]', 'tells nobody'],
 ];
 
