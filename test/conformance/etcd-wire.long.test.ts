@@ -102,7 +102,38 @@ describe('a call to etcd', () => {
     const trial = await etcdTrial(options, 'aaaa');
     expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });
     expect(trial.failures.size).toBe(0);
+    expect(trial.durability).toEqual({ risks: [] });
     expect(await client.keys(`/${container}/elections`)).toEqual([]);
+  });
+});
+
+describe('a cluster without space', () => {
+  it('is named by a trial, and its refusal says what to do', async () => {
+    const full = await startEtcd({ settings: [['quota-backend-bytes', '2000000']] });
+    try {
+      const store = storeAt({ url: full.url, container: 'full' });
+      await store.prepare();
+      const { call } = clientAt(full);
+      const value = Buffer.alloc(200_000, 1).toString('base64');
+      await expect(
+        (async () => {
+          for (let number = 0; number < 50; number += 1) {
+            await call('kv/put', { key: encoded(`/other/${String(number)}`), value });
+          }
+        })(),
+      ).rejects.toThrow(/space exceeded/);
+      await expect(store.createRecord(jobName('a'), KEY, RECORD)).rejects.toMatchObject({
+        code: 'StoreUnavailable',
+        message: expect.stringContaining('auto-compaction-retention') as unknown,
+      });
+      const options = { server: clusterOf(full.url), container: 'full', clock: systemClock, callTimeoutMs: 10_000 };
+      const { durability } = await etcdTrial(options, 'aaaa');
+      expect(durability?.risks).toMatchObject([
+        { isProblem: true, message: expect.stringMatching(/NOSPACE/) as unknown },
+      ]);
+    } finally {
+      await full.stop();
+    }
   });
 });
 

@@ -4,11 +4,12 @@ import { asker, type Cluster } from './ask';
 import type { RowKeys } from './keys';
 import { lookForLayout } from './layout';
 import { removalOf, rowCalls } from './rows';
+import { durabilityOf } from './space';
 
 /** Tries each kind of call on a row of these. Never rejects with a `StoreError`. */
-export function trialOn(cluster: Cluster, keys: RowKeys, id: string): Promise<Trial> {
+export async function trialOn(cluster: Cluster, keys: RowKeys, id: string): Promise<Trial> {
   const ask = asker(cluster);
-  return tryRows(
+  const trial = await tryRows(
     {
       rows: rowCalls(ask, keys),
       clock: cluster.clock,
@@ -23,6 +24,7 @@ export function trialOn(cluster: Cluster, keys: RowKeys, id: string): Promise<Tr
     },
     id,
   );
+  return trial.answeredInMs === undefined ? trial : { ...trial, durability: await durabilityOf(cluster) };
 }
 
 const REMEDIES: Trial['remedies'] = {

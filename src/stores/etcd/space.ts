@@ -1,0 +1,83 @@
+import type { Durability } from '../../lease/trial';
+import { StoreError } from '../../lease/store';
+import { metered } from '../metered';
+import type { Cluster } from './ask';
+import { failure, resultOf } from './errors';
+import { listIn, objectIn, textIn } from './wire';
+
+/** From this share of its quota on, a database deserves a warning. */
+const FULL = 0.8;
+const MEGABYTE = 1024 * 1024;
+
+/** Reads whether the cluster refuses writes, or soon will. A user without the right to ask gets a warning that says so. */
+export async function durabilityOf(cluster: Cluster): Promise<Durability> {
+  const alarms = await told(cluster, 'maintenance/alarm', { action: 'GET' });
+  const status = await told(cluster, 'maintenance/status', {});
+  return { risks: [...alarmRisks(alarms), ...sizeRisk(status)] };
+}
+
+type Risks = Durability['risks'];
+
+/** @param answer undefined: it was refused */
+export function alarmRisks(answer: unknown): Risks {
+  if (answer === undefined) {
+    const message = 'is unknown, because this user may not ask the cluster for its alarms';
+    return [{ isProblem: false, message, remedy: 'see for yourself: etcdctl alarm list, as root' }];
+  }
+  const found = new Set(listIn(objectIn(answer)['alarms']).map((alarm) => textIn(objectIn(alarm)['alarm'])));
+  return [
+    ...(found.has('NOSPACE')
+      ? [
+          {
+            isProblem: true,
+            message: 'the cluster has used up its space (alarm NOSPACE) and refuses every write',
+            remedy: 'compact and defragment it, then etcdctl alarm disarm; set auto-compaction-retention',
+          },
+        ]
+      : []),
+    ...(found.has('CORRUPT')
+      ? [
+          {
+            isProblem: true,
+            message: 'a member has other data than the rest (alarm CORRUPT), so reads may be wrong',
+            remedy: 'replace that member: etcdctl alarm list names it',
+          },
+        ]
+      : []),
+  ];
+}
+
+/**
+ * @param answer undefined: it was refused
+ * @see https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota
+ */
+export function sizeRisk(answer: unknown): Risks {
+  if (answer === undefined) return [];
+  const status = objectIn(answer);
+  // Members before 3.6 do not tell their quota.
+  const quota = Number(textIn(status['dbSizeQuota']));
+  const size = Number(textIn(status['dbSize']));
+  if (!(quota > 0) || !(size >= quota * FULL)) return [];
+  const share = `${megabytes(size)} of ${megabytes(quota)} MB`;
+  const message = `the database of a member uses ${share}; at its quota the cluster refuses every write`;
+  const remedy = 'compact and defragment it, and set auto-compaction-retention; or raise quota-backend-bytes';
+  return [{ isProblem: false, message, remedy }];
+}
+
+function megabytes(bytes: number): string {
+  return String(Math.round(bytes / MEGABYTE));
+}
+
+/** The cluster's answer about itself; undefined: it refused, or did not answer. */
+async function told(cluster: Cluster, path: string, request: object): Promise<unknown> {
+  const question = { what: `ask for ${path}`, kind: 'properties', options: undefined, isNothing: () => false } as const;
+  try {
+    const { json } = await metered({ ...cluster, failure, resultOf }, question, (signal) =>
+      cluster.exchange(path, request, signal),
+    );
+    return json;
+  } catch (error) {
+    if (error instanceof StoreError) return undefined;
+    throw error;
+  }
+}
