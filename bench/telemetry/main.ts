@@ -10,11 +10,12 @@ import { boundOf } from './bound';
 
 const USAGE = `Usage: npm run bench:telemetry -- [options]
 
-Measures the CPU that metrics and traces add to a run. Starts two local clusters of two deployments each, side by side: one
-with an OTLP receiver and one without. Their jobs have handlers that do nothing.
+Measures the CPU that metrics and traces add to a run. Starts two local clusters of one instance each, side by side: one
+with an OTLP receiver and one without. Their jobs have handlers that do nothing. A measurement begins once the first
+export is over, so that it shows no start; what the start costs is printed apart.
 
   --pairs N      pairs of clusters, one with and one without: 2 at least (10)
-  --jobs N       jobs that are due each second (10)
+  --jobs N       jobs that are due each second (30)
   --seconds N    how long each cluster is measured (60)
   --every N      metrics are exported every N seconds (60, as usual); measure for a multiple of it
   --metrics      metrics alone, without traces
@@ -36,20 +37,24 @@ export async function main(args: readonly string[], root: string, folder: string
     console.error(`--pairs is ${JSON.stringify(values.pairs)}: give 2 or more, since one pair has no confidence bound`);
     return 2;
   }
-  const load = { jobs: Number(values.jobs ?? 10), seconds: Number(values.seconds ?? 60) };
+  const load = { jobs: Number(values.jobs ?? 30), seconds: Number(values.seconds ?? 60) };
   // One process of "cronlease dev" for each folder.
   const apps = ['with', 'without'].map((name) => path.join(folder, name));
   for (const app of apps) writeApp(app, root, load.jobs);
   const sink = await startSink();
+  const everySeconds = Number(values.every ?? 60);
   const env = {
-    ...exportTo(sink.url, Number(values.every ?? 60)),
+    ...exportTo(sink.url, everySeconds),
     ...(values.metrics === true ? { OTEL_TRACES_EXPORTER: 'none' } : {}),
   };
   const shares: number[] = [];
+  const starts: number[] = [];
   try {
     for (let pair = 0; pair < pairs; pair += 1) {
-      const { on, off } = await measurePair({ root, apps, ...load, env, isOnFirst: pair % 2 === 1 });
+      const isOnFirst = pair % 2 === 1;
+      const { on, off, start } = await measurePair({ root, apps, ...load, everySeconds, env, isOnFirst });
       shares.push((on - off) / off);
+      starts.push(start);
       console.log(
         `pair ${String(pair + 1)}: ${off.toFixed(2)} ms of CPU a run without, ${on.toFixed(2)} ms with: ${percent((on - off) / off)}`,
       );
@@ -59,6 +64,7 @@ export async function main(args: readonly string[], root: string, folder: string
   }
   const { mean, upper } = boundOf(shares);
   console.log(`added CPU per run: ${percent(mean)} on average, 95 % upper confidence bound ${percent(upper)}`);
+  console.log(`added CPU until each job had its first run: ${boundOf(starts).mean.toFixed(0)} ms on average`);
   console.log(`the collector received ${String(sink.requests())} exports`);
   return 0;
 }
@@ -68,31 +74,46 @@ interface Pair {
   readonly apps: readonly string[];
   readonly jobs: number;
   readonly seconds: number;
+  readonly everySeconds: number;
   /** The settings of the cluster that exports. */
   readonly env: Readonly<Record<string, string>>;
   readonly isOnFirst: boolean;
 }
 
-/** Until the SDK is loaded and the code is compiled. */
-const WARM_UP_MS = 15_000;
+/** Until the code of a run is compiled. */
+const WARM_UP_S = 30;
+/** Until the receiver has answered the first export. Its code is compiled then. */
+const EXPORTED_S = 5;
 
-/** The CPU in ms of a run with and without a receiver: two clusters side by side, so that the machine is the same. */
-async function measurePair({ seconds, env, isOnFirst, apps, ...options }: Pair): Promise<{ on: number; off: number }> {
+/**
+ * Two clusters side by side, so that the machine is the same for both.
+ *
+ * @returns the CPU in ms of a run with and without a receiver, and how many ms the start with one took more
+ */
+async function measurePair({ seconds, everySeconds, env, isOnFirst, apps, ...options }: Pair) {
   const start = (isOn: boolean): Promise<Cluster> =>
     startCluster({ ...options, app: apps[isOn ? 0 : 1] ?? '', env: isOn ? env : {} });
   const clusters = await Promise.all([start(isOnFirst), start(!isOnFirst)]);
+  const used = (): readonly Used[] => clusters.map((cluster) => cluster.used());
   try {
-    await pause(WARM_UP_MS);
-    const before = clusters.map((cluster) => cluster.used());
+    const started = used();
+    await pause(Math.max(WARM_UP_S, everySeconds + EXPORTED_S) * 1_000);
+    const before = used();
     await pause(seconds * 1_000);
-    const [first = 0, second = 0] = clusters.map((cluster, index) => {
-      const { cpu, runs } = cluster.used();
-      return (cpu - (before[index]?.cpu ?? 0)) / (runs - (before[index]?.runs ?? 0));
-    });
-    return isOnFirst ? { on: first, off: second } : { on: second, off: first };
+    const after = used();
+    const runs = after.map((end, index) => perRun(before[index], end));
+    const [on = 0, off = 0] = isOnFirst ? runs : runs.toReversed();
+    const [startedOn, startedOff] = isOnFirst ? started : started.toReversed();
+    return { on, off, start: (startedOn?.cpu ?? 0) - (startedOff?.cpu ?? 0) };
   } finally {
     await Promise.all(clusters.map((cluster) => cluster.stop()));
   }
+}
+
+type Used = ReturnType<Cluster['used']>;
+
+function perRun(from: Used | undefined, through: Used): number {
+  return (through.cpu - (from?.cpu ?? 0)) / (through.runs - (from?.runs ?? 0));
 }
 
 function percent(share: number): string {

@@ -54,16 +54,22 @@ function randomHex(bytes: number): string {
 /** How many runs at once are remembered: all that an instance works on. */
 const REMEMBERED = 1_000;
 
-/** The same, computed once for each key. The oldest ones are forgotten. */
+/**
+ * The same, computed once for each key. At least the last `most` keys are remembered, at most twice as many: two maps
+ * take turns. A single map that drops its oldest key would search the holes of dropped keys each time.
+ */
 export function remembering<Value>(compute: (key: string) => Value, most = REMEMBERED): (key: string) => Value {
-  const known = new Map<string, Value>();
+  let young = new Map<string, Value>();
+  let old = new Map<string, Value>();
   return (key) => {
-    const found = known.get(key);
+    const found = young.get(key);
     if (found !== undefined) return found;
-    const value = compute(key);
-    const [oldest] = known.size >= most ? known.keys() : [];
-    if (oldest !== undefined) known.delete(oldest);
-    known.set(key, value);
+    const value = old.get(key) ?? compute(key);
+    if (young.size >= most) {
+      old = young;
+      young = new Map();
+    }
+    young.set(key, value);
     return value;
   };
 }

@@ -1,4 +1,4 @@
-import type { Attributes, BatchObservableResult, Counter, Histogram, Meter, ObservableGauge } from '@opentelemetry/api';
+import type { BatchObservableResult, Histogram, Meter, ObservableGauge } from '@opentelemetry/api';
 import type { JobName } from '../core/brand';
 import type { CoordinatorEvent } from '../core/event';
 import { RUN_FATES, UNRUN_FATES } from '../core/fate';
@@ -9,6 +9,8 @@ import { INSTRUMENTS } from './instruments';
 import type { jobNames } from './job-names';
 import type { Sample } from './row-gauges';
 import { seconds } from './row-gauges';
+import type { Tally } from './tally';
+import { tally } from './tally';
 
 /** Counts what this process does. */
 export interface Metrics {
@@ -32,10 +34,11 @@ const ENDS_OF_ATTEMPTS: Readonly<Record<string, string>> = {
   fannedOut: 'planned',
   superseded: 'superseded',
 };
-const FATES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES];
+const FATES: ReadonlySet<string> = new Set([...RUN_FATES, ...UNRUN_FATES]);
 
 export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metrics {
-  const counter = (which: InstrumentName): Counter => meter.createCounter(...describe(which));
+  const counter = (which: InstrumentName): Tally =>
+    tally(meter.createCounter(...describe(which)), INSTRUMENTS[which].attributes);
   const histogram = (which: InstrumentName): Histogram => meter.createHistogram(...describe(which));
   const counts = {
     dueTimes: counter('dueTimes'),
@@ -52,41 +55,51 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
     listing: histogram('listingDuration'),
     rows: histogram('listingRows'),
   };
-  const active = meter.createUpDownCounter(...describe('runsActive'));
-  /** The attempts whose handlers run, by token and run. */
-  const running = new Map<string, Attributes>();
-  observeGauges(meter, samples);
+  const active = tally(meter.createUpDownCounter(...describe('runsActive')), INSTRUMENTS.runsActive.attributes);
+  /** The names of the jobs of the attempts whose handlers run, by token and run. */
+  const running = new Map<string, string>();
+  const tallies = [...Object.values(counts), active];
+  observe(meter, () => {
+    // The SDK collects counters after gauges, so that these sums belong to the same export.
+    for (const one of tallies) one.flush();
+    return samples();
+  });
 
-  const jobOf = ({ job }: CoordinatorEvent): Attributes => ({ 'cronlease.job': job === undefined ? '' : nameOf(job) });
+  const jobOf = ({ job }: CoordinatorEvent): string => (job === undefined ? '' : nameOf(job));
   const keyOf = ({ runId, token }: CoordinatorEvent): string => `${String(token)} ${String(runId)}`;
 
   function attemptEnded(event: CoordinatorEvent, outcome: string): void {
-    counts.attempts.add(1, { ...jobOf(event), 'cronlease.outcome': outcome });
-    const attributes = running.get(keyOf(event));
-    if (running.delete(keyOf(event))) active.add(-1, attributes);
+    counts.attempts.add(1, jobOf(event), outcome);
+    const key = keyOf(event);
+    const job = running.get(key);
+    if (job === undefined) return;
+    running.delete(key);
+    active.add(-1, job);
   }
 
   function started(event: CoordinatorEvent): void {
     const { latenessMs, attempt } = event;
-    const attributes = jobOf(event);
+    const job = jobOf(event);
     // The attempts after the first one are late on purpose.
-    if (latenessMs !== undefined && attempt === 1) spans.lateness.record(seconds(Math.max(0, latenessMs)), attributes);
-    if (running.has(keyOf(event))) return;
-    running.set(keyOf(event), attributes);
-    active.add(1, attributes);
+    if (latenessMs !== undefined && attempt === 1)
+      spans.lateness.record(seconds(Math.max(0, latenessMs)), { 'cronlease.job': job });
+    const key = keyOf(event);
+    if (running.has(key)) return;
+    running.set(key, job);
+    active.add(1, job);
   }
 
   function decided(event: CoordinatorEvent): void {
     const { event: outcome, reason = '', durationMs, trigger, token, through, count } = event;
-    const attributes = { ...jobOf(event), 'cronlease.outcome': outcome, 'cronlease.reason': reason };
+    const job = jobOf(event);
     // A stretch whose due times nobody has counted, since its schedule was replaced, counts as one.
-    counts.dueTimes.add(through === undefined ? 1 : (count ?? 1), attributes);
+    counts.dueTimes.add(through === undefined ? 1 : (count ?? 1), job, outcome, reason);
     if (token === undefined) return;
     // It is the end of a claimed run. Its handler may not have been called.
-    counts.runs.add(1, { ...attributes, 'cronlease.trigger': trigger ?? 'schedule' });
+    counts.runs.add(1, job, outcome, reason, trigger ?? 'schedule');
     attemptEnded(event, outcome);
     if (durationMs === undefined) return;
-    spans.run.record(seconds(durationMs), { ...jobOf(event), 'cronlease.outcome': outcome });
+    spans.run.record(seconds(durationMs), { 'cronlease.job': job, 'cronlease.outcome': outcome });
   }
 
   return {
@@ -94,12 +107,12 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
       const { event: name } = event;
       if (name === 'started') started(event);
       else if (name === 'takenOver') counts.takeOvers.add(1, jobOf(event));
-      else if (FATES.includes(name)) decided(event);
+      else if (FATES.has(name)) decided(event);
       const outcome = ENDS_OF_ATTEMPTS[name];
       if (outcome !== undefined) attemptEnded(event, outcome);
     },
     claimed(job, stage, result) {
-      counts.claims.add(1, { 'cronlease.job': nameOf(job), 'cronlease.stage': stage, 'cronlease.result': result });
+      counts.claims.add(1, nameOf(job), stage, result);
     },
     handedOver(ms) {
       spans.handOver.record(seconds(Math.max(0, ms)));
@@ -114,21 +127,21 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
   };
 }
 
-/** All gauges come from one reading, so that they belong together. */
-function observeGauges(meter: Meter, samples: () => readonly Sample[]): void {
+/** Calls `samples` once for each export. All gauges come from one reading, so that they belong together. */
+function observe(meter: Meter, samples: () => readonly Sample[]): void {
   const gauges = new Map<InstrumentName, ObservableGauge>();
   for (const which of Object.keys(INSTRUMENTS) as InstrumentName[]) {
     const { kind, source } = INSTRUMENTS[which];
     if (kind === 'gauge' && source !== 'deployments')
       gauges.set(which, meter.createObservableGauge(...describe(which)));
   }
-  const observe = (result: BatchObservableResult): void => {
+  const callback = (result: BatchObservableResult): void => {
     for (const { instrument, value, attributes } of samples()) {
       const gauge = gauges.get(instrument);
       if (gauge !== undefined) result.observe(gauge, value, { ...attributes });
     }
   };
-  meter.addBatchObservableCallback(observe, [...gauges.values()]);
+  meter.addBatchObservableCallback(callback, [...gauges.values()]);
 }
 
 function describe(which: InstrumentName) {

@@ -136,10 +136,13 @@ export function createSpans(options: SpanOptions): Spans {
 
 /** The spans of a process that exports none: only the trace's ids are passed on, without a call of the SDK. */
 export function unexportedSpans(idsOf: SpanOptions['idsOf']): Spans {
+  const spanOf = remembering((runId) => passingOn(formatTraceparent({ ...idsOf(runId), flags: SAMPLED })));
   return {
     begin(_stage, { job, key }, { parent } = {}) {
-      const isKnown = parent !== undefined && parseTraceparent(parent) !== undefined;
-      return passingOn(isKnown ? parent : formatTraceparent({ ...idsOf(runIdOf(job.name, key)), flags: SAMPLED }));
+      const own = spanOf(runIdOf(job.name, key));
+      // Most parents come from an instance that exports no spans either.
+      if (parent === undefined || parent === own.traceparent || parseTraceparent(parent) === undefined) return own;
+      return passingOn(parent);
     },
     ended: () => undefined,
   };

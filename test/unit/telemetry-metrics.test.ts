@@ -12,6 +12,7 @@ import { callMeter } from '../../src/stores/azure-blob/count-calls';
 import { watched } from '../../src/telemetry/exporters';
 import { jobNames } from '../../src/telemetry/job-names';
 import { createMetrics } from '../../src/telemetry/metrics';
+import { tally } from '../../src/telemetry/tally';
 import { settableClock } from '../support/clock';
 
 const providers: MeterProvider[] = [];
@@ -95,6 +96,41 @@ describe('metrics from events', () => {
     expect(await series('cronlease.runs')).toEqual([]);
   });
 
+  it('continue from the sum of the last export', async () => {
+    const { tell, series } = measuring();
+    for (let count = 0; count < 100; count += 1) tell('overlapped', { reason: 'overlapSkip' });
+    expect(await series('cronlease.due_times')).toEqual([['one overlapped overlapSkip', 100]]);
+    expect(await series('cronlease.due_times')).toEqual([['one overlapped overlapSkip', 100]]);
+    tell('overlapped', { reason: 'overlapSkip' });
+    expect(await series('cronlease.due_times')).toEqual([['one overlapped overlapSkip', 101]]);
+  });
+
+  it('reach each of two receivers, and the last ones at the end', async () => {
+    const exporters = [AggregationTemporality.CUMULATIVE, AggregationTemporality.DELTA].map(
+      (temporality) => new InMemoryMetricExporter(temporality),
+    );
+    const readers = exporters.map(
+      (exporter) => new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 }),
+    );
+    const provider = new MeterProvider({ readers });
+    const nameOf = jobNames(['one' as JobName], 1);
+    const metrics = createMetrics({ meter: provider.getMeter('test'), nameOf, samples: () => [] });
+    const claim = (): void => metrics.claimed('one' as JobName, 'race', 'won');
+    claim();
+    await readers[0]?.forceFlush();
+    claim();
+    await provider.shutdown();
+    const values = exporters.map((exporter) =>
+      exporter.getMetrics().flatMap(({ scopeMetrics }) => {
+        const all = scopeMetrics.flatMap((scope) => scope.metrics);
+        return all.flatMap(({ descriptor, dataPoints }) =>
+          descriptor.name === 'cronlease.claims' ? dataPoints.map(({ value }) => value) : [],
+        );
+      }),
+    );
+    expect(values).toEqual([[1, 2], [2]]);
+  });
+
   it('count all jobs above the limit under one name', async () => {
     const { metrics, series } = measuring(['one', 'two', 'three'], 1);
     for (const job of ['one', 'two', 'three', 'forgotten']) metrics.claimed(job as JobName, 'race', 'lost');
@@ -103,6 +139,24 @@ describe('metrics from events', () => {
       ['_other race lost', 3],
     ]);
   });
+});
+
+it('a tally passes each series on once for each export, and only where it has news', () => {
+  const added: unknown[] = [];
+  const counts = tally({ add: (sum, attributes) => added.push([sum, attributes]) }, [
+    'cronlease.job',
+    'cronlease.stage',
+  ]);
+  for (let count = 0; count < 10; count += 1) counts.add(2, 'one', 'race');
+  counts.add(1, 'one', 'claim');
+  expect(added).toEqual([]);
+  counts.flush();
+  expect(added.splice(0)).toEqual([
+    [20, { 'cronlease.job': 'one', 'cronlease.stage': 'race' }],
+    [1, { 'cronlease.job': 'one', 'cronlease.stage': 'claim' }],
+  ]);
+  counts.flush();
+  expect(added).toEqual([]);
 });
 
 describe('the results of calls to storage', () => {

@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import type { TracedEnd } from '../../src/coordinator/telemetry';
 import { NO_TELEMETRY } from '../../src/coordinator/telemetry';
 import { recordKey } from '../../src/core/key';
-import { formatTraceparent, idsOf, IdSource, parseTraceparent } from '../../src/telemetry/ids';
+import { formatTraceparent, idsOf, IdSource, parseTraceparent, remembering } from '../../src/telemetry/ids';
 import type { Spans } from '../../src/telemetry/spans';
 import { createSpans, unexportedSpans } from '../../src/telemetry/spans';
 import { jobSpec } from '../support/job';
@@ -69,6 +69,23 @@ describe('where no spans are exported', () => {
     expect(span.within(() => 7)).toBe(7);
     span.end({ isError: true });
     spans.ended(RUN, END);
+  });
+});
+
+describe('what is computed once for each key', () => {
+  it('is remembered for the last keys, and forgotten for older ones', () => {
+    const computed: string[] = [];
+    const of = remembering((key) => {
+      computed.push(key);
+      return key.toUpperCase();
+    }, 2);
+    expect(['a', 'b', 'a', 'c', 'b'].map(of)).toEqual(['A', 'B', 'A', 'C', 'B']);
+    expect(computed).toEqual(['a', 'b', 'c']);
+    // Two younger keys at the least, and four at the most.
+    expect(['d', 'e', 'f', 'e', 'd'].map(of)).toEqual(['D', 'E', 'F', 'E', 'D']);
+    expect(computed).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+    expect(of('a')).toBe('A');
+    expect(computed.at(-1)).toBe('a');
   });
 });
 
