@@ -169,6 +169,40 @@ describe('a back-fill', () => {
     expect(filled(await sim.records('a'))).toHaveLength(8);
   });
 
+  it('leaves a run aside without an end if it was stopped and an older build dropped its progress', async () => {
+    const spec = jobSpec('a', '* * * * *', {
+      retry: { attempts: 4, backoffMs: 4 * MINUTE, factor: 1, maxBackoffMs: 4 * MINUTE, jitter: 'none' },
+    });
+    const sim = rivalTicks({
+      jobs: [spec],
+      handler: ({ trigger, runId }) => {
+        if (trigger === 'backfill' && !runId.endsWith('-again')) throw new Error('down');
+      },
+    });
+    await sim.clock.advance(6 * MINUTE + 5_000);
+    const fill = backfill(spec, { from: minute(2), through: minute(2) });
+    await start(sim, fill);
+    const isAside = async (): Promise<boolean> => (await sim.row('a')).backfill?.aside?.attempt === 2;
+    for (let steps = 0; !(await isAside()); steps += 1) {
+      if (steps > 1_200) throw new Error('no second attempt was put aside');
+      await sim.clock.advance(1_000);
+    }
+    await sim.control('a', () => ({ ...NO_CONTROL, backfill: { ...fill, stopped: sim.clock.now() } }));
+    // The lease of the due time is free again then, and the next attempt of the run is still to wait.
+    await sim.clock.advance(20_000);
+    await dropProgress(sim);
+    await sim.clock.advance(20 * MINUTE);
+    expect(of(sim)).toEqual([2, 2]);
+    expect(filled(await sim.records('a'))).toEqual([['00:02', null]]);
+    await start(sim, { ...fill, id: 'again' });
+    await sim.clock.advance(2 * MINUTE);
+    const records = await sim.records('a');
+    expect(filled(records).map(([, outcome]) => outcome)).toEqual(expect.arrayContaining([null, 'succeeded']));
+    // The due times of the schedule ran as before.
+    const scheduled = records.filter(({ trigger }) => trigger !== 'backfill');
+    expect(new Set(scheduled.map(({ outcome }) => outcome))).toEqual(new Set(['succeeded']));
+  });
+
   it('waits while its job is paused, and ends when it is stopped', async () => {
     const spec = jobSpec('a', '0 * * * *');
     const sim = rivalTicks({ jobs: [spec], start: T0 + 30_000 });
