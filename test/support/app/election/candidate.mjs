@@ -22,8 +22,9 @@ function blobs() {
   return { store: { container }, write: (fence, text) => fence.write(target, text) };
 }
 
+/** The target is a table, whatever store the election has: its database is `DATABASE_URL`, or the store itself. */
 function postgres() {
-  const pool = new pg.Pool({ connectionString: connection, max: 1 });
+  const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL ?? connection, max: 1 });
   return {
     store: { storage: connection, container: containerName },
     // Only the table refuses: fence.check() would do so earlier.
@@ -39,7 +40,7 @@ function postgres() {
   };
 }
 
-const { store, write } = connection.startsWith('postgres:') ? postgres() : blobs();
+const { store, write } = /^[a-z]+:\/\//.test(connection) ? postgres() : blobs();
 const election = new LeaderElection({
   ...store,
   name: 'race',
