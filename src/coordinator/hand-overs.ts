@@ -1,4 +1,4 @@
-import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
+import type { ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Metadata } from '../lease/store';
 
 /** Most hand-overs are claimed within two polls of the hub's queues. */
@@ -23,6 +23,8 @@ export interface HandOver {
   readonly leaseId: LeaseId;
   /** Of the row before its claim. */
   readonly etag: ETag;
+  /** Of the row before its claim, which raises it. */
+  readonly token: Token;
   /** The row's lease before it was acquired. Only an available row may be released as it is. */
   readonly lease: 'available' | 'expired';
   /** The name of the run that the claim is for: `turnOf`. */

@@ -138,6 +138,22 @@ describe('a hand-over that is given back', () => {
     expect(sim.calls).toHaveLength(1);
   });
 
+  it('is acquired once more by an attempt that came elsewhere while it was given back', async () => {
+    const { sim, on, etag, attempt } = await handedOver();
+    await sim.clock.advance(5 * SECOND);
+    const leaseId = on.coordinator.handOvers.get(A)?.leaseId ?? ('' as LeaseId);
+    let writes = 0;
+    interceptStore(on, 'writeRow', (writeRow) => async (...given) => {
+      writes += 1;
+      if (writes === 1) await sim.store.release(A, leaseId, { ifMatch: etag });
+      return writeRow(...given);
+    });
+    const late = attempt();
+    await sim.clock.advance(30 * SECOND);
+    expect(await late).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+    expect([sim.calls.length, writes]).toEqual([1, 2]);
+  });
+
   it('is lost to its late attempt once somebody else has acquired it', async () => {
     const { sim, on, etag, attempt } = await handedOver();
     await sim.clock.advance(5 * SECOND);

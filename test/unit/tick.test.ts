@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobName, LeaseId } from '../../src/core/brand';
+import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import { marginOf } from '../../src/core/job';
 import { Board } from '../../src/coordinator/tick/board';
 import { hubWatch } from '../../src/coordinator/tick/hub-watch';
@@ -107,12 +107,44 @@ describe('a hand-over', () => {
     await sim.clock.advance(100);
     const at = coordinator.clock.monotonic();
     const leaseId = coordinator.newId() as LeaseId;
-    coordinator.handOvers.set(A, { leaseId, etag: row.etag, lease: 'available', turn: 't', at, isLate: false });
+    const handOver = {
+      leaseId,
+      etag: row.etag,
+      token: 0 as Token,
+      lease: 'available',
+      turn: 't',
+      at,
+      isLate: false,
+    } as const;
+    coordinator.handOvers.set(A, handOver);
     void watch.sawRow(A, row, before, report);
     expect(watch.mayRace).toBe(true);
     await sim.clock.advance(100);
     void watch.sawRow(A, row, coordinator.clock.monotonic(), report);
     expect(watch.mayRace).toBe(false);
+  });
+
+  it.each([
+    ['a claim of its deployment', { token: '1' }, true],
+    ['a record of its deployment, which raises no token', { token: '0' }, false],
+    ["somebody else's claim", { token: '1', incumbent: 'other' }, false],
+  ])('followed by %s', async (_, metadata, mayRace) => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
+    const { coordinator, report } = await withoutTicks(sim);
+    const watch = hubWatch(coordinator);
+    const proven = watch.prove(quietHub, () => 10_000, new AbortController().signal, report);
+    await sim.clock.advance(1_000);
+    await proven;
+    const row = await listedRow(sim, A);
+    const at = coordinator.clock.monotonic();
+    const leaseId = coordinator.newId() as LeaseId;
+    coordinator.handOvers.set(A, {
+      ...{ leaseId, etag: row.etag, token: 0 as Token, lease: 'available', turn: 't', at, isLate: false },
+    });
+    const changed = { ...row.metadata, incumbent: coordinator.deployment, ...metadata };
+    void watch.sawRow(A, { ...row, etag: '"changed"' as ETag, metadata: changed }, at, report);
+    expect(watch.mayRace).toBe(mayRace);
+    expect(coordinator.handOvers.has(A)).toBe(false);
   });
 });
 

@@ -21,6 +21,12 @@ const FRESH_SHARE = 1 / 3;
 /** A hand-over that took longer may have been given back. Two clocks measure its age, so 1 s is subtracted. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
 
+/** A lease, and the service's Date of its acquisition. */
+interface Acquired {
+  readonly id: LeaseId;
+  readonly acquiredAt: EpochMs;
+}
+
 /** A claim that was made. */
 export interface Claimed {
   readonly held: HeldRow;
@@ -67,15 +73,26 @@ export async function claimAttempt(
   }
 
   const row = { ...claimedRow(coordinator, job, input, execution), leaseMs, keepMs: job.spec.keepMs };
-  const guard = { job, leaseId: lease.id, leaseMs, etag };
-  const claimed = await holdRow(coordinator, report, guard, {
-    row,
-    remaining,
-    // The lease's age comes from two Dates of the service: the clocks of the two instances may differ. Where those of
-    // the service may differ too, the store itself measures what is left.
-    trustFrom: ({ sent, date, leftMs = leaseMs - (date - lease.acquiredAt) - DATE_BEHIND_MS }) =>
-      new Trust(coordinator.clock, sent, leftMs - marginOf(leaseMs)),
-  });
+  const hold = ({ id, acquiredAt }: Acquired) =>
+    holdRow(
+      coordinator,
+      report,
+      { job, leaseId: id, leaseMs, etag },
+      {
+        row,
+        remaining,
+        // The lease's age comes from two Dates of the service: the clocks of the two instances may differ. Where those of
+        // the service may differ too, the store itself measures what is left.
+        trustFrom: ({ sent, date, leftMs = leaseMs - (date - acquiredAt) - DATE_BEHIND_MS }) =>
+          new Trust(coordinator.clock, sent, leftMs - marginOf(leaseMs)),
+      },
+    );
+  let claimed = await hold(lease);
+  // A late hand-over may be given back between the two calls.
+  if (claimed === undefined && handedOver === undefined && input.kind === 'handedOver' && silent === undefined) {
+    const again = await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining });
+    claimed = again && (await hold(again));
+  }
   if (claimed === undefined) return 'another execution made the claim, or the lease has passed on';
   const { held, answerLost } = claimed;
   return { held, mayNotBeFirst: answerLost || input.kind === 'again' || input.what !== 'first' };
@@ -117,7 +134,7 @@ async function acquireAgain(
   job: RunnableJob,
   input: ClaimInput,
   { leaseMs, etag, remaining }: { leaseMs: Millis; etag: ETag; remaining: () => Millis },
-): Promise<{ id: LeaseId; acquiredAt: EpochMs } | undefined> {
+): Promise<Acquired | undefined> {
   const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
   const acquired = await acquire(coordinator, { job, leaseId: id, leaseMs, etag }, remaining);
   return acquired === undefined ? undefined : { id, acquiredAt: acquired.date };

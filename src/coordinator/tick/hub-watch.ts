@@ -152,9 +152,10 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       if (handOver === undefined || askedAt < handOver.at) return undefined;
       const { etag, lease } = row;
       if (handOver.etag !== etag) {
-        const isOurs = row.metadata['incumbent'] === coordinator.deployment;
+        const { incumbent, token } = row.metadata;
+        const isOurs = incumbent === coordinator.deployment && Number(token) > handOver.token;
         handOvers.claimed(name, isOurs ? row.metadata : undefined);
-        // Somebody else's claim hides whether ours was made. A new proof of the hub shows it, without a report.
+        // Another claim, or a record, which raises no token, hides whether ours was made. A new proof of the hub shows it.
         if (!isOurs) demandProof();
       } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > handOvers.lateMs) {
         // A host that is being shut down accepts orchestrations and runs none, so it gets no more of them.

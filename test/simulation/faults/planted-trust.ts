@@ -46,8 +46,8 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/claim.ts',
         in: 'trustFrom',
-        from: 'leaseMs - (date - lease.acquiredAt) - DATE_BEHIND_MS',
-        to: 'leaseMs - (date - lease.acquiredAt)',
+        from: 'leaseMs - (date - acquiredAt) - DATE_BEHIND_MS',
+        to: 'leaseMs - (date - acquiredAt)',
       },
     ],
   },
@@ -58,7 +58,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/attempt/claim.ts',
         in: 'trustFrom',
-        from: 'leaseMs - (date - lease.acquiredAt) - DATE_BEHIND_MS',
+        from: 'leaseMs - (date - acquiredAt) - DATE_BEHIND_MS',
         to: 'leaseMs - DATE_BEHIND_MS',
       },
     ],
