@@ -5,9 +5,18 @@ import pg from 'pg';
 import { parseRecordKey } from '../../src/core/key';
 import { type Azurite, startAzurite } from '../../src/local/cluster/azurite';
 import type { Guard } from '../../src/local/cluster/guard';
+import { startEtcd } from '../../src/local/cluster/etcd';
 import { startPostgres } from '../../src/local/cluster/postgres';
 import { startRedis } from '../../src/local/cluster/redis';
 import type { StorageServer } from '../../src/local/cluster/server';
+import { clientAt } from '../support/etcd';
+import { etcdProtocol } from './etcd-protocol';
+import { startZooKeeper } from '../../src/local/cluster/zookeeper';
+import { contentIn } from '../../src/stores/zookeeper/bodies';
+import type { Session } from '../../src/stores/zookeeper/session';
+import { sessionAt } from '../support/zookeeper';
+import { FENCED } from './zookeeper-calls';
+import { zooKeeperProtocol } from './zookeeper-protocol';
 import type { LedgerLine } from './evidence';
 import { postgresProtocol } from './postgres-protocol';
 import { httpProtocol, type Protocol } from './protocol';
@@ -36,7 +45,13 @@ export interface Storage {
 }
 
 /** The names of the stores, each with what starts its server and makes the place of fenced writes. */
-export const STORES = { blobs: startBlobs, postgres: startDatabase, redis: startRedisServer } as const;
+export const STORES = {
+  blobs: startBlobs,
+  postgres: startDatabase,
+  redis: startRedisServer,
+  etcd: startEtcdServer,
+  zookeeper: startZooKeeperServer,
+} as const;
 
 export type StoreName = keyof typeof STORES;
 
@@ -112,11 +127,15 @@ async function startDatabase(data: string | undefined, guard: Guard): Promise<St
   };
 }
 
-/** It writes each change to its files before it answers, so it forgets nothing. */
-async function startRedisServer(data: string | undefined, guard: Guard): Promise<Storage> {
-  let server = await startRedis({ data, guard });
+/** A server of one process. It writes each change to its files before it answers, so it forgets nothing. */
+async function oneProcess(
+  protocol: Protocol,
+  start: () => Promise<StorageServer>,
+  ledger: (server: StorageServer) => Promise<LedgerLine[]>,
+): Promise<Storage> {
+  let server = await start();
   return {
-    protocol: redisProtocol,
+    protocol,
     forgets: false,
     port: () => server.port,
     settings: (port) => ({
@@ -130,10 +149,18 @@ async function startRedisServer(data: string | undefined, guard: Guard): Promise
       await server.exited;
     },
     async restart() {
-      server = await startRedis({ data, guard });
+      server = await start();
     },
-    async ledger() {
-      const client = new Redis(server.url, { protocol: 2 });
+    ledger: () => ledger(server),
+  };
+}
+
+function startRedisServer(data: string | undefined, guard: Guard): Promise<Storage> {
+  return oneProcess(
+    redisProtocol,
+    () => startRedis({ data, guard }),
+    async ({ url }) => {
+      const client = new Redis(url, { protocol: 2 });
       try {
         const keys = await client.keys(`{${CONTAINER}}:records:*`);
         const lines = keys
@@ -150,7 +177,59 @@ async function startRedisServer(data: string | undefined, guard: Guard): Promise
         client.disconnect();
       }
     },
+  );
+}
+
+function startEtcdServer(data: string | undefined, guard: Guard): Promise<Storage> {
+  return oneProcess(
+    etcdProtocol,
+    () => startEtcd({ data, guard }),
+    async (server) => {
+      const found = await clientAt(server).all(`/${CONTAINER}/records/`);
+      return found.map(({ key, value }) => {
+        const [job = '', id = ''] = key.split('/').slice(3);
+        return ledgerLine(job, id, (JSON.parse(value) as Pick<Fields, 'metadata'>).metadata);
+      });
+    },
+  );
+}
+
+/** The folder of fenced writes is made here, and those of the ledger hold further ones. */
+async function startZooKeeperServer(data: string | undefined, guard: Guard): Promise<Storage> {
+  const start = (): Promise<StorageServer> => startZooKeeper({ data, guard });
+  const within = async <T>({ url }: StorageServer, use: (session: Session) => Promise<T>): Promise<T> => {
+    const session = await sessionAt(url);
+    try {
+      return await use(session);
+    } finally {
+      session.end();
+    }
   };
+  let isMade = false;
+  const prepared = async (): Promise<StorageServer> => {
+    const server = await start();
+    if (!isMade) {
+      await within(server, (session) => session.multi([{ kind: 'create', path: FENCED, data: Buffer.alloc(0) }]));
+      isMade = true;
+    }
+    return server;
+  };
+  return oneProcess(zooKeeperProtocol, prepared, (server) =>
+    within(server, async (session) => {
+      const lines: LedgerLine[] = [];
+      const root = `/${CONTAINER}/records`;
+      for (const job of (await session.children(root)) ?? []) {
+        for (const part of (await session.children(`${root}/${job}`)) ?? []) {
+          const folder = `${root}/${job}/${part}`;
+          for (const key of (await session.children(folder)) ?? []) {
+            const node = await session.get(`${folder}/${key}`);
+            if (node !== undefined) lines.push(ledgerLine(job, key, contentIn(node.data).metadata));
+          }
+        }
+      }
+      return lines;
+    }),
+  );
 }
 
 function ledgerLine(job: string, key: string, metadata: Readonly<Record<string, string>>): LedgerLine {

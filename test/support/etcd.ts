@@ -35,6 +35,8 @@ export interface Client {
   get(key: string): Promise<{ readonly value: string; readonly lease: string | undefined } | undefined>;
   put(key: string, value: string, lease?: string): Promise<void>;
   remove(key: string): Promise<void>;
+  /** What lies in all keys that begin so. */
+  all(prefix: string): Promise<readonly { readonly key: string; readonly value: string }[]>;
   /** All keys that begin so. */
   keys(prefix: string): Promise<string[]>;
   removeAll(prefix: string): Promise<void>;
@@ -68,6 +70,11 @@ export function clientAt({ port }: Pick<StorageServer, 'port'>): Client {
     remove: async (key) => {
       await call('kv/deleterange', { key: encoded(key) });
     },
+    all: async (prefix) =>
+      ((await call('kv/range', under(prefix))).kvs ?? []).map(({ key, value }) => ({
+        key: decoded(key),
+        value: decoded(value),
+      })),
     keys: async (prefix) =>
       ((await call('kv/range', { ...under(prefix), keys_only: true })).kvs ?? []).map(({ key }) => decoded(key)),
     removeAll: async (prefix) => {

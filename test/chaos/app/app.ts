@@ -4,6 +4,8 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { JobContext } from '../../../src/index';
 import { defineFanOut, defineJob, NonRetryableError, registerCoordinator, StaleLeaderError } from '../../../src/index';
+import { type Line, openLine } from '../../../src/stores/zookeeper/session';
+import { ensembleOf } from '../../../src/stores/zookeeper/settings';
 import { trueNow } from '../time';
 import type { Note } from './note';
 
@@ -63,6 +65,56 @@ async function writeKey({ job, fence }: JobContext, url: string, text: string): 
   if (written === 0) throw new StaleLeaderError(`${job}: token ${String(fence.token)} is stale`);
 }
 
+const encoded = (text: string): string => Buffer.from(text).toString('base64');
+/** Values are compared as texts. */
+const sortable = (token: number): string => String(token).padStart(16, '0');
+
+async function transact(url: string, compare: object, key: string, token: number): Promise<boolean> {
+  const put = { request_put: { key, value: encoded(sortable(token)) } };
+  const response = await fetch(`${url.replace(/^etcd:/, 'http:')}/v3/kv/txn`, {
+    method: 'POST',
+    body: JSON.stringify({ compare: [compare], success: [put] }),
+  });
+  if (!response.ok) throw new Error(`etcd has answered ${String(response.status)}`);
+  return ((await response.json()) as { readonly succeeded?: boolean }).succeeded === true;
+}
+
+async function writeValue({ job, fence }: JobContext, url: string): Promise<void> {
+  fence.check();
+  const key = encoded(`/chaos/fenced/${job}`);
+  const { token } = fence;
+  const isOlder = { key, target: 'VALUE', result: 'LESS', value: encoded(sortable(token + 1)) };
+  if (await transact(url, isOlder, key, token)) return;
+  // The comparison of a key that is missing fails, too.
+  if (await transact(url, { key, target: 'CREATE', result: 'EQUAL', create_revision: '0' }, key, token)) return;
+  throw new StaleLeaderError(`${job}: token ${String(token)} is stale`);
+}
+
+let line: Line | undefined;
+
+/** Writes if the node is as it was read, and holds no higher token. */
+async function writeNode({ job, fence }: JobContext, url: string): Promise<void> {
+  fence.check();
+  const ensemble = ensembleOf(url);
+  const [address] = ensemble.servers;
+  if (address === undefined) throw new Error(`no server in ${url}`);
+  const used = (line ??= openLine(ensemble, address));
+  // The next write opens another one.
+  void used.ended.then(() => (line = line === used ? undefined : line));
+  await used.ready;
+  const path = `/chaos-fenced/${job}`;
+  const data = Buffer.from(String(fence.token));
+  for (;;) {
+    const node = await used.session.get(path);
+    if (node !== undefined && Number(node.data.toString()) > fence.token) break;
+    const answer = await used.session.multi([
+      node === undefined ? { kind: 'create', path, data } : { kind: 'set', path, data, version: node.stat.version },
+    ]);
+    if (answer.kind === 'done') return;
+  }
+  throw new StaleLeaderError(`${job}: token ${String(fence.token)} is stale`);
+}
+
 async function writeBlob({ job, fence }: JobContext, connection: string, text: string): Promise<void> {
   service ??= BlobServiceClient.fromConnectionString(connection);
   await fence.write(service.getContainerClient(INTO).getBlockBlobClient(job), text);
@@ -70,6 +122,8 @@ async function writeBlob({ job, fence }: JobContext, connection: string, text: s
 
 function writerFor(storage: string): typeof writeBlob {
   if (storage.startsWith('postgres:')) return writeTable;
+  if (storage.startsWith('etcd:')) return writeValue;
+  if (storage.startsWith('zk:')) return writeNode;
   return storage.startsWith('redis:') ? writeKey : writeBlob;
 }
 
