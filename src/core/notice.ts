@@ -56,12 +56,14 @@ type Ending = { readonly fate: ClaimedFate; readonly at: EpochMs };
 type Told = { readonly notify: NotifySettings | undefined; readonly pauseAfterFailures: number | undefined };
 
 /**
- * The row before the end of its run was counted, as far as notices need it. A holder may have died between its row and
- * its record: if its row said `recovered`, the failures of the episode are in that notice alone.
+ * The row before the success of its run was counted, which set the count of failures to 0: the holder may have died
+ * between its row and its record, and the run end otherwise. In an older version's row, the notice alone has the count.
  */
-export function beforeEnd<R extends Pick<Row, 'run' | 'failures' | 'lastFailedKey' | 'telling'>>(row: R): R {
-  const recovered = row.telling.find(({ change, of }) => change === 'recovered' && of === row.run?.key);
-  return recovered === undefined ? row : { ...row, failures: recovered.failures };
+export function beforeEnd<R extends Pick<Row, 'run' | 'failures' | 'failedBefore' | 'telling'>>(row: R): R {
+  const { run, failedBefore, telling } = row;
+  const isOwn = ({ change, of }: OwedNotice): boolean => change === 'recovered' && of === run?.key;
+  const failures = failedBefore ?? telling.find(isOwn)?.failures;
+  return failures === undefined ? row : { ...row, failures, failedBefore: undefined };
 }
 
 /** The notices that the end of a run calls for. Attempts never do, nor do cancelled runs. */

@@ -78,6 +78,11 @@ export interface Row {
   /** The record key of the last run counted in `failures`, so that each run counts once. */
   readonly lastFailedKey: string | undefined;
   /**
+   * Failed runs in a row before the current run, if there were any and its success has set `failures` to 0. The last
+   * failed key is then gone.
+   */
+  readonly failedBefore: number | undefined;
+  /**
    * When the job last succeeded, was paused or disabled, or was first seen: `alertAfter` counts from here. The ledger
    * may hold a later success. Undefined: an older version wrote the row.
    */
@@ -145,6 +150,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     keepMs: undefined,
     failures: 0,
     lastFailedKey: undefined,
+    failedBefore: undefined,
     lastGoodAt: cursor,
     recent: [],
     revision,
@@ -219,6 +225,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     keepms: row.keepMs,
     failures: row.failures,
     failed: row.lastFailedKey,
+    failedbefore: row.failedBefore,
     succeeded: isoOrUndefined(row.lastGoodAt),
     recent: encodeRecent(row.recent),
     revision: row.revision,
@@ -267,6 +274,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     keepMs: read.optionalWhole('keepms'),
     failures: read.whole('failures'),
     lastFailedKey: read.optionalText('failed'),
+    failedBefore: read.optionalWhole('failedbefore'),
     lastGoodAt: read.optionalInstant('succeeded'),
     // Most readers of a row do not need it, and it is the largest part.
     get recent() {

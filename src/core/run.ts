@@ -91,10 +91,14 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
 export function failuresAfter(
   { run, failures, lastFailedKey }: Row,
   fate: ClaimedFate,
-): Pick<Row, 'failures' | 'lastFailedKey'> {
-  if (fate === 'succeeded') return { failures: 0, lastFailedKey: undefined };
+): Pick<Row, 'failures' | 'lastFailedKey' | 'failedBefore'> {
   const isCounted = lastFailedKey !== undefined && lastFailedKey === run?.key;
-  if (fate === 'cancelled' || !isRunFate(fate))
-    return isCounted ? { failures: failures - 1, lastFailedKey: undefined } : { failures, lastFailedKey };
-  return { failures: isCounted ? failures : failures + 1, lastFailedKey: run?.key };
+  const earlier = isCounted ? failures - 1 : failures;
+  if (fate === 'succeeded') {
+    return { failures: 0, lastFailedKey: undefined, failedBefore: earlier === 0 ? undefined : earlier };
+  }
+  if (fate === 'cancelled' || !isRunFate(fate)) {
+    return { failures: earlier, lastFailedKey: isCounted ? undefined : lastFailedKey, failedBefore: undefined };
+  }
+  return { failures: earlier + 1, lastFailedKey: run?.key, failedBefore: undefined };
 }

@@ -17,6 +17,7 @@ import { acknowledgeEpisode, episodeOf } from '../../src/core/episode';
 import type { RunFate } from '../../src/core/fate';
 import { recordKey } from '../../src/core/key';
 import { noticeId, noticesOfEnd, parseNoticeId, readNotice } from '../../src/core/notice';
+import { freshRun } from '../../src/core/decide/next-row';
 import type { Listed, SweptJob } from '../../src/core/notice-sweep';
 import { noticesOfSweep, outdated } from '../../src/core/notice-sweep';
 import type { NotifySettings } from '../../src/core/notify';
@@ -43,7 +44,7 @@ function play(spec: ReturnType<typeof job>, fates: readonly RunFate[]): string[]
   return fates.map((fate, index) => {
     const scheduledFor = T0 + index * HOUR;
     const key = recordKey(scheduledFor);
-    row = { ...row, telling: [], run: { key, scheduledFor, trigger: 'schedule', since: scheduledFor } };
+    row = { ...freshRun(row), telling: [], run: { key, scheduledFor, trigger: 'schedule', since: scheduledFor } };
     const owed = noticesOfEnd(spec, row, { fate, at: scheduledFor + 1 });
     const entry = { kind: 'run', scheduledFor, request: undefined, outcome: fate } as const;
     const recent = withRun(row.recent, { ...entry, latenessMs: 0, durationMs: 1, attempts: 1 });
@@ -113,7 +114,11 @@ describe('the end of a run', () => {
     expect(noticesOfEnd(spec, counted, end)).toMatchObject([{ change: 'failed', failures: 2 }]);
     // The same run succeeds after all: nobody has been told of a failure.
     expect(noticesOfEnd(spec, counted, { fate: 'succeeded', at: T0 })).toEqual([]);
-    // Its row said that it had recovered, and the count is gone.
+    // Its row says that it has succeeded, and still has the count.
+    const succeeded: Row = { ...counted, ...failuresAfter(counted, 'succeeded') };
+    expect(succeeded.failures).toBe(0);
+    expect(noticesOfEnd(spec, succeeded, end)).toMatchObject([{ change: 'failed', failures: 2 }]);
+    // An older version's row says that it has recovered, and the count is gone.
     const owed = { change: 'recovered', of: key, at: T0, failures: 3, since: T0, skipped: 0 } as const;
     const recovered: Row = ranRow(spec, { failures: 0, lastFailedKey: undefined, telling: [owed] });
     expect(noticesOfEnd(spec, recovered, { fate: 'succeeded', at: T0 })).toMatchObject([

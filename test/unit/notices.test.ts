@@ -202,6 +202,36 @@ describe('a run that continues after a holder counted its end, and died before i
   });
 });
 
+describe('a run whose success a holder counted before it died, and that fails after all', () => {
+  it('counts with the failures before it, and is told', async () => {
+    const ops = fakeReceiver();
+    let calls = 0;
+    const handler = (): void => {
+      calls += 1;
+      if (calls !== 2) throw new NonRetryableError('no');
+    };
+    const sim = rivalTicks({
+      jobs: [told('@hourly', { notify: { ...NOTIFY, after: 2 } })],
+      outlet: ops.outlet,
+      handler,
+    });
+    const first = firstInstance(sim);
+    interceptStore(first, 'createRecord', (create) => (...given) => {
+      if (calls < 2) return create(...given);
+      first.kill();
+      return new Promise(() => undefined);
+    });
+    await sim.clock.advance(2 * HOUR + 1_000);
+    expect(await sim.row('a')).toMatchObject({ failures: 0, telling: [] });
+    sim.startInstance('d2');
+    await sim.clock.advance(10 * MINUTE);
+    expect(calls).toBe(3);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'failed' }, { outcome: 'failed' }]);
+    expect((await sim.row('a')).failures).toBe(2);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed']);
+  });
+});
+
 describe('a change that nobody claims', () => {
   it('is told once by three deployments: the job is overdue, and no longer', async () => {
     const ops = fakeReceiver();

@@ -53,6 +53,8 @@ const full: Row = {
   keepMs: LARGE,
   failures: LARGE,
   lastFailedKey: recordKey(AT, 'r'.repeat(64)),
+  // A row has one of the two.
+  failedBefore: undefined,
   lastGoodAt: AT,
   recent: Array.from({ length: RECENT_OUTCOMES }, () => ({
     ...{ kind: 'run' as const, scheduledFor: AT, request: 'requests', outcome: 'succeeded' as const },

@@ -36,10 +36,10 @@ describe('the count of failed runs in a row', () => {
 
   it('grows with a failure, ends with a success, and is left as it is by a cancel', () => {
     const earlier = recordKey(T0 - HOUR);
-    const counted = { failures: 3, lastFailedKey: key };
+    const counted = { failures: 3, lastFailedKey: key, failedBefore: undefined };
     expect(after(ranRow(job, { failures: 2, lastFailedKey: earlier }))).toEqual({
-      succeeded: { failures: 0, lastFailedKey: undefined },
-      cancelled: { failures: 2, lastFailedKey: earlier },
+      succeeded: { failures: 0, lastFailedKey: undefined, failedBefore: 2 },
+      cancelled: { failures: 2, lastFailedKey: earlier, failedBefore: undefined },
       failed: counted,
       timedOut: counted,
       stalled: counted,
@@ -47,10 +47,10 @@ describe('the count of failed runs in a row', () => {
   });
 
   it('grows with a run once, and no more where that run does not fail after all', () => {
-    const counted = { failures: 2, lastFailedKey: key };
+    const counted = { failures: 2, lastFailedKey: key, failedBefore: undefined };
     expect(after(ranRow(job, counted))).toEqual({
-      succeeded: { failures: 0, lastFailedKey: undefined },
-      cancelled: { failures: 1, lastFailedKey: undefined },
+      succeeded: { failures: 0, lastFailedKey: undefined, failedBefore: 1 },
+      cancelled: { failures: 1, lastFailedKey: undefined, failedBefore: undefined },
       failed: counted,
       timedOut: counted,
       stalled: counted,

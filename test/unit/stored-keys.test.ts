@@ -41,6 +41,7 @@ const row: Row = {
   keepMs: 86_400_000,
   failures: 4,
   lastFailedKey: recordKey(at(14)),
+  failedBefore: 3,
   lastGoodAt: at(15),
   recent: [
     {
@@ -114,6 +115,7 @@ describe('what is stored', () => {
       keepms: '86400000',
       failures: '4',
       failed: `${String(1e13 - at(14))}-s`,
+      failedbefore: '3',
       succeeded: '2026-01-31T03:00:15.000Z',
       recent: 't.ml1q56g8.10.20.2.abc,xw.ml1q5780.3',
       revision: '8',

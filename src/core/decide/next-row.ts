@@ -58,6 +58,7 @@ export function freshRun(row: Row): Row {
     uncountedAttempts: 0,
     past: [],
     notBefore: undefined,
+    failedBefore: undefined,
   };
 }
 

@@ -67,6 +67,8 @@ export interface Acquisition {
   lastAt: number;
   /** When it, or a renewal, took effect last. */
   provenAt: number;
+  /** A renewal took effect after the lease had ended. Its holder's trust had ended before, and never returns. */
+  isLate: boolean;
   /** When its process gave it to the task hub, or tried to. */
   handedOverAt: number | undefined;
   /** The row was written under it. */

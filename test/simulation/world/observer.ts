@@ -124,6 +124,7 @@ export function createObserver(
         at: undefined,
         lastAt: 0,
         provenAt: -Infinity,
+        isLate: false,
         handedOverAt: undefined,
         used: false,
       });
@@ -314,6 +315,7 @@ function watchLeases(
       const facts = factsOf(job);
       const acquisition = facts.acquisitions.get(leaseId);
       if (answer === 'renewed' && facts.lease?.id === leaseId && !facts.lease.broken && acquisition !== undefined) {
+        if (now() >= facts.lease.until) acquisition.isLate = true;
         facts.lease = { id: leaseId, until: now() + acquisition.leaseMs, broken: false };
         proven(facts, acquisition);
       }
@@ -412,7 +414,8 @@ function acquired(
   // A holder whose attempt has suspended or recorded the run no longer trusts.
   const atWork = facts.row?.phase === 'running' && !isFinal(facts, facts.row.run?.key ?? '');
   const last = lease?.broken === true && lease.id !== leaseId ? facts.acquisitions.get(lease.id) : undefined;
-  if (atWork && last?.used === true && now < last.provenAt + last.leaseMs - marginOf(last.leaseMs)) {
+  const mayTrust = last?.used === true && !last.isLate;
+  if (atWork && mayTrust && now < last.provenAt + last.leaseMs - marginOf(last.leaseMs)) {
     report('brokenTaken', name, 'a broken lease was acquired while its holder may still trust it');
   }
   facts.lease = { id: leaseId, until: now + leaseMs, broken: false };
@@ -420,6 +423,7 @@ function acquired(
   if (acquisition === undefined) return;
   acquisition.at ??= now;
   acquisition.lastAt = now;
+  acquisition.isLate = false;
   proven(facts, acquisition);
 }
 
