@@ -2,7 +2,7 @@ import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
 import type { JobSpec } from '../core/job';
-import { DATE_BEHIND_MS, actualTime } from '../core/job';
+import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
@@ -19,6 +19,8 @@ import type {
   PieceStore,
   RequestStore,
 } from '../lease/store';
+import type { Dated } from '../lease/service-time';
+import { timeWithin } from '../lease/service-time';
 import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
@@ -27,9 +29,6 @@ import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import type { Ask, RowWriter } from './row-writer';
 import type { MarkAnswer, RunEnd, StartedAttempt } from './settle';
 import { finishDecided, runKey, settle, settleFound, suspend, writeMark } from './settle';
-
-/** A monotonic clock may run this much too fast. */
-export const CLOCK_RATE_ERROR = 0.01;
 
 /** The lease under which a row is written, and the ETag that the write must find. */
 export interface Guard {
@@ -69,7 +68,7 @@ export interface HeldRow {
   readonly job: RunnableJob;
   readonly trust: Trust;
   /** The service's Date of the first write under this lease, and when that was answered, on the monotonic clock. */
-  readonly claimed: { readonly date: EpochMs; readonly monotonic: Millis };
+  readonly claimed: Dated;
   /** As it was written last. */
   readonly row: Row;
   /** The ETag of that write. The next attempt of this run acquires with it. */
@@ -97,19 +96,12 @@ export interface HeldRow {
   finishDecided(): Promise<void>;
 }
 
-/** A machine that sleeps for longer loses its lease. */
-const SLEEPS_AT_MOST_MS = 60_000;
-
-/**
- * The service's time while a row is held. This machine's clock may have been set since storage last answered, so the
- * claim's Date and the monotonic clock bound it. The monotonic clock may stand still while the machine sleeps.
- */
-export function timeOf({ coordinator, claimed }: Pick<HeldRow, 'coordinator' | 'claimed'>): EpochMs {
-  const { clock, serviceTime } = coordinator;
-  const sinceClaim = clock.monotonic() - claimed.monotonic;
-  const earliest = claimed.date + sinceClaim * (1 - CLOCK_RATE_ERROR);
-  const latest = claimed.date + DATE_BEHIND_MS + sinceClaim * (1 + CLOCK_RATE_ERROR) + SLEEPS_AT_MOST_MS;
-  return Math.round(Math.min(Math.max(serviceTime.now(), earliest), latest));
+/** The service's time while a row is held. This machine's clock may have been set since storage last answered. */
+export function timeOf({
+  coordinator: { clock, serviceTime },
+  claimed,
+}: Pick<HeldRow, 'coordinator' | 'claimed'>): EpochMs {
+  return timeWithin(clock, serviceTime.now(), claimed);
 }
 
 /** Receives the news of a lease from its renewals. */

@@ -19,6 +19,7 @@ import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const A = 'a' as JobName;
 
 interface LeftToItems {
@@ -232,6 +233,24 @@ describe('an item', () => {
     expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
     expect(await runAttempt(on.coordinator, { ...early, token: 7 }, on.report)).toEqual(answer);
     expect(seen.stale).toBe(0);
+  });
+
+  it('whose machine sets its clock ahead meanwhile is sent again soon all the same, as long as nobody has shown the time', async () => {
+    const { sim, on, item } = await leftToItems(HOUR, async (_, { clock }) => {
+      await sleep(clock, SECOND);
+      on.skewMs = 10 * MINUTE;
+      throw new Error('no');
+    });
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(SECOND);
+    interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
+    const results = [await attempt, await runAttempt(on.coordinator, item, on.report)];
+    for (const result of results) {
+      if (result.kind !== 'item' || result.state !== 'again') throw new Error('it is not sent again');
+      expect(result.notBefore).toBeGreaterThan(sim.clock.now());
+      expect(result.notBefore).toBeLessThan(sim.clock.now() + 2 * MINUTE);
+      expect(result.beatBy).toBeLessThan(sim.clock.now() + 2 * MINUTE);
+    }
   });
 
   it('is sent again while storage is away, until the time for items is over', async () => {

@@ -321,12 +321,12 @@ function traceFound({ coordinator, job, key, row }: HeldRow, record: LedgerRecor
 }
 
 async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
-  const { coordinator, job, row } = held;
+  const { job, row } = held;
   const { spec, handler } = job;
   const { items } = conclusion.stage;
   if (!isFanOut(handler)) throw new Error(`job "${spec.name}" does not fan out`);
   // A run that was claimed since its items were silent keeps their deadline.
-  const deadline = coordinator.serviceTime.now() + itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS;
+  const deadline = timeOf(held) + itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS;
   const until = Math.min(row.notBefore ?? Infinity, deadline);
   await beginBeats(held);
   return putOff(held, conclusion, { outcome: 'planned', notBefore: until }, (next) => {

@@ -73,7 +73,7 @@ async function attemptUnlessEnded(wanted: WantedItem): Promise<ItemResult> {
 
 /** Has the item sent again, with the number of its next attempt. */
 function again({ coordinator, input }: WantedItem, delay: Millis, attempt = input.attempt): ItemResult {
-  const now = coordinator.serviceTime.now();
+  const now = coordinator.serviceTime.bounded();
   const last = input.until - ITEMS_MARGIN_MS;
   if (now >= last) return { kind: 'item', state: 'stopped' };
   // A lane that calls only to show its presence must not shorten the item's wait.
@@ -84,7 +84,7 @@ function again({ coordinator, input }: WantedItem, delay: Millis, attempt = inpu
 }
 
 function againAt({ serviceTime }: Coordinator, attempt: number, notBefore: EpochMs): ItemResult {
-  return { kind: 'item', state: 'again', attempt, notBefore, beatBy: serviceTime.now() + BEAT_EVERY_MS };
+  return { kind: 'item', state: 'again', attempt, notBefore, beatBy: serviceTime.bounded() + BEAT_EVERY_MS };
 }
 
 interface Item extends WantedItem {

@@ -6,7 +6,7 @@ import { READS_CONTROL_AGAIN_MS } from '../../core/early-claim';
 import { ForeignMetadataError } from '../../core/metadata';
 import { StoreError } from '../../lease/store';
 import type { HeldRow } from '../held';
-import { CLOCK_RATE_ERROR } from '../held';
+import { CLOCK_RATE_ERROR } from '../../lease/service-time';
 import { freshControl } from './fresh-control';
 
 /** The longest wait between two readings of the clock before a handler is due. */

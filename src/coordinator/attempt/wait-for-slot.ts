@@ -10,7 +10,8 @@ import { within } from '../../lease/deadline';
 import { StoreError } from '../../lease/store';
 import type { Settings } from '../coordinator';
 import type { HeldRow } from '../held';
-import { CLOCK_RATE_ERROR, timeOf } from '../held';
+import { CLOCK_RATE_ERROR } from '../../lease/service-time';
+import { timeOf } from '../held';
 import type { Patience, Slot } from '../slots';
 import type { Membership } from './membership';
 

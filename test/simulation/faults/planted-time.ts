@@ -68,10 +68,10 @@ export const TIME_FAULTS: readonly Planted[] = [
       },
       // Otherwise no row of this build has such a time; older builds have written them.
       {
-        file: 'coordinator/held.ts',
-        in: 'timeOf',
-        from: 'Math.min(Math.max(serviceTime.now(), earliest), latest)',
-        to: 'Math.max(serviceTime.now(), Math.min(earliest, latest))',
+        file: 'lease/service-time.ts',
+        in: 'timeWithin',
+        from: 'Math.min(Math.max(now, earliest), latest)',
+        to: 'Math.max(now, Math.min(earliest, latest))',
       },
     ],
   },

@@ -273,11 +273,12 @@ function networkOf(world: World, place: PlannedInstance, id: string, meter: Call
     outage: () => world.gone ?? world.outage,
     era: () => timeline.leapt() + world.failovers,
     denied: () => (world.deniedUntil.get(place.index) ?? 0) > timeline.now(),
+    // A call that was sent before the end of the faults may still be under way.
     crash: (back) => {
-      kill(world, place, back);
+      if (world.troubled) kill(world, place, back);
     },
     pause: (lasts, asleep) => {
-      pause(world, place, lasts, asleep);
+      if (world.troubled) pause(world, place, lasts, asleep);
     },
     called: () => {
       counts.calls += 1;
