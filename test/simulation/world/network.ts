@@ -165,7 +165,8 @@ export function storeOver(
         if (property === 'list') {
           const apply = (): Promise<Listing> => Reflect.apply(member, target, sent) as Promise<Listing>;
           return callOver(network, from, { kind: `list ${jobOf(last)}`, apply, tear }).then((listing) => {
-            passing.listed(listing);
+            // Nobody reads an answer to a call that was given up.
+            if (!hasGivenUp(last)) passing.listed(listing);
             return listing;
           });
         }
@@ -190,6 +191,10 @@ function tear(first: Listing, second: Listing, seed: number): Listing {
     jobs.set(job, { ...(row && { row }), ...(control && { control }), date });
   }
   return { date: first.date, jobs };
+}
+
+function hasGivenUp(value: unknown): boolean {
+  return isOptions(value) && value.signal instanceof AbortSignal && value.signal.aborted;
 }
 
 function isOptions(value: unknown): value is { readonly signal?: unknown } {
