@@ -42,7 +42,7 @@ await build({
   logLevel: 'warning',
 });
 // So is each store beside blobs, with its client.
-for (const store of ['postgres', 'redis', 'zookeeper', 'etcd']) {
+for (const store of ['postgres', 'redis', 'zookeeper', 'etcd', 'consul']) {
   await build({
     absWorkingDir: root,
     entryPoints: [`src/stores/${store}/store.ts`],
@@ -83,6 +83,7 @@ await build({
     apart(/^\.\/redis\/store\.js$/, './redis.js'),
     apart(/^\.\/zookeeper\/store\.js$/, './zookeeper.js'),
     apart(/^\.\/etcd\/store\.js$/, './etcd.js'),
+    apart(/^\.\/consul\/store\.js$/, './consul.js'),
   ],
   logLevel: 'warning',
 });

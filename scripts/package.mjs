@@ -15,7 +15,8 @@ package/cronlease.zip, the same as one file.
   --built        use the output of the last "npm run build"
   --jobs FILE    the jobs file (default: jobs.json)
   --out FOLDER   where to write app and cronlease.zip (default: package)
-  --store NAME    add the client of a store beside blobs: postgres, redis, zookeeper, etcd
+  --store NAME    add the client of a store beside blobs: postgres, redis, zookeeper, etcd,
+                  consul
   --revision N   the revision to set (default: the time of the build in whole seconds since 1970)`;
 
 /** Every file in the zip has this time: the same content gives the same zip, in any time zone. */
@@ -29,6 +30,7 @@ const STORES = {
   redis: 'dist/redis.js',
   zookeeper: 'dist/zookeeper.js',
   etcd: 'dist/etcd.js',
+  consul: 'dist/consul.js',
 };
 
 /** Loaded only where metrics and traces are exported. */

@@ -34,7 +34,8 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   }
   if (
     samples !== undefined &&
-    (['postgres', 'redis', 'zookeeper', 'etcd'].includes(options.storage ?? '') || isStoreUrl(options.storage ?? ''))
+    (['postgres', 'redis', 'zookeeper', 'etcd', 'consul'].includes(options.storage ?? '') ||
+      isStoreUrl(options.storage ?? ''))
   ) {
     throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');
   }

@@ -23,8 +23,9 @@ Examples:
 Storage, the first of these that is set:
   1. --storage: a connection string, or https://ACCOUNT.blob.core.windows.net
      if you are signed in with "az login", or postgres://USER@HOST/DATABASE
-  2. CRONLEASE_STORAGE (a connection string, postgres://…, rediss://…, zk://… or etcds://…) or
-     CRONLEASE_STORAGE__blobServiceUri (a URL, for an identity)
+  2. CRONLEASE_STORAGE (a connection string, postgres://…, rediss://…, zk://…,
+     etcds://… or consuls://…) or CRONLEASE_STORAGE__blobServiceUri (a URL, for
+     an identity)
   3. the storage of "cronlease dev", while it runs in the current folder
 Container: --container, or else CRONLEASE_CONTAINER, or else "cronlease".
 The commands do not read local.settings.json.

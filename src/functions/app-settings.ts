@@ -6,7 +6,8 @@ interface AppSettings {
   /**
    * The storage that coordinates the jobs: a connection string of a storage account, `UseDevelopmentStorage=true`, or
    * `postgres://USER:PASSWORD@HOST/DATABASE`, `rediss://USER:PASSWORD@HOST`,
-   * `zk://USER:PASSWORD@HOST1,HOST2/CHROOT`, or `etcds://USER:PASSWORD@HOST1,HOST2/PREFIX`
+   * `zk://USER:PASSWORD@HOST1,HOST2/CHROOT`, `etcds://USER:PASSWORD@HOST1,HOST2/PREFIX`, or
+   * `consuls://:TOKEN@HOST1,HOST2/PREFIX`
    * ([choosing a store](../choosing-a-store.md)). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
    */
   readonly CRONLEASE_STORAGE?: string | undefined;
@@ -25,7 +26,7 @@ interface AppSettings {
    */
   readonly CRONLEASE_SHARDS?: string | undefined;
   /**
-   * The coordination container, created if it is missing; in PostgreSQL, the schema, in Redis and etcd, the prefix of the keys, and in ZooKeeper, a node. All deployments that share the jobs use the same one.
+   * The coordination container, created if it is missing; in PostgreSQL, the schema, in Redis, etcd and Consul, the prefix of the keys, and in ZooKeeper, a node. All deployments that share the jobs use the same one.
    * Default: `cronlease`.
    */
   readonly CRONLEASE_CONTAINER?: string | undefined;

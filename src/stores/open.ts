@@ -19,6 +19,7 @@ import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azu
 import { azureBlobTrial } from './azure-blob/trial';
 import { deferred, ELECTION_METHODS, STORE_METHODS } from './deferred';
 import { STORE_LIMITS } from './limits';
+import { agentsOf, isConsul } from './consul/settings';
 import { clusterOf, isEtcd } from './etcd/settings';
 import { databaseOf, isPostgres } from './postgres/settings';
 import type { PostgresStoreOptions } from './postgres/store';
@@ -149,6 +150,7 @@ const OTHERS: readonly Other[] = [
   { isNamedBy: isRedis, scope: 'https://redis.azure.com/.default', open: redis },
   { isNamedBy: isZooKeeper, scope: undefined, open: zooKeeper },
   { isNamedBy: isEtcd, scope: undefined, open: etcd },
+  { isNamedBy: isConsul, scope: undefined, open: consul },
 ];
 
 function otherStore(connection: Connection): OtherStore | undefined {
@@ -216,6 +218,17 @@ function etcd(url: string, place: Place): OtherStore {
     store: async () => (await load()).etcdStore(options),
     elections: async () => (await load()).etcdElections(options),
     trial: async (id) => (await load()).etcdTrial(options, id),
+  });
+}
+
+function consul(url: string, place: Place): OtherStore {
+  const agents = agentsOf(url);
+  const options = { ...place, agents };
+  const load = () => import('./consul/store.js');
+  return later(`${agents.location}/${place.container}`, {
+    store: async () => (await load()).consulStore(options),
+    elections: async () => (await load()).consulElections(options),
+    trial: async (id) => (await load()).consulTrial(options, id),
   });
 }
 

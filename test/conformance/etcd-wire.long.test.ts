@@ -36,7 +36,7 @@ lostAnswerConformance('etcd', {
   port: () => server.port,
   open: (port, container) => storeAt({ url: urlAt(port), container }),
   // The grant of the lease that the lock then ends with.
-  acquireAnswers: 1,
+  answersBefore: { acquire: 1 },
 });
 
 describe('a call to etcd', () => {

@@ -13,8 +13,8 @@ export interface ServerOfLostAnswers {
   port(): number;
   /** A store on the server, by its port or by that of a relay to it. Each place is apart from all others. */
   open(port: number, place: string): LeaseStore & { prepare(): Promise<void> };
-  /** How many answers of an acquisition come before the one that decides. Default: 0. */
-  readonly acquireAnswers?: number;
+  /** How many answers of a call come before the one that decides. Default: 0. */
+  readonly answersBefore?: Partial<Record<'acquire' | 'writeRow' | 'appendLog' | 'release', number>>;
 }
 
 interface Cutting {
@@ -37,7 +37,7 @@ async function acquaint(store: LeaseStore & { prepare(): Promise<void> }): Promi
 }
 
 /** How a store's calls end whose connection is cut before the server has them, or before its answer arrives. */
-export function lostAnswerConformance(name: string, { port, open, acquireAnswers = 0 }: ServerOfLostAnswers): void {
+export function lostAnswerConformance(name: string, { port, open, answersBefore = {} }: ServerOfLostAnswers): void {
   let places = 0;
 
   async function withCuts(use: (cutting: Cutting) => Promise<void>): Promise<void> {
@@ -79,7 +79,7 @@ export function lostAnswerConformance(name: string, { port, open, acquireAnswers
       withCuts(async ({ direct, lose }) => {
         const ifMatch = await createRow(direct);
         const request = { leaseId: newLeaseId(), leaseMs: LEASE_MS, ifMatch };
-        await lose('after', (store) => store.acquire(JOB, request), acquireAnswers);
+        await lose('after', (store) => store.acquire(JOB, request), answersBefore.acquire);
         expect(await leaseOf(direct)).toBe('leased');
         expect(await direct.acquire(JOB, request)).toMatchObject({ kind: 'acquired' });
         expect(await direct.acquire(JOB, { ...request, leaseId: newLeaseId() })).toEqual({ kind: 'lost' });
@@ -90,7 +90,7 @@ export function lostAnswerConformance(name: string, { port, open, acquireAnswers
         const ifMatch = await createRow(direct);
         const leaseId = await acquire(direct, ifMatch);
         const claim = { token: '1', execution: 'mine' };
-        await lose('after', (store) => store.writeRow(JOB, claim, { leaseId, ifMatch }));
+        await lose('after', (store) => store.writeRow(JOB, claim, { leaseId, ifMatch }), answersBefore.writeRow);
         expect(await direct.writeRow(JOB, claim, { leaseId, ifMatch })).toEqual({ kind: 'refused' });
         expect((await readRow(direct)).metadata).toEqual(claim);
       }));
@@ -102,10 +102,10 @@ export function lostAnswerConformance(name: string, { port, open, acquireAnswers
         expect(await direct.createRecord(JOB, KEY, RECORD)).toEqual({ kind: 'exists' });
         expect((await direct.readRecord(JOB, KEY))?.body).toBe(RECORD.body);
         await direct.createLog(JOB, KEY, '1');
-        await lose('after', (store) => store.appendLog(JOB, KEY, '1', LINE));
+        await lose('after', (store) => store.appendLog(JOB, KEY, '1', LINE), answersBefore.appendLog);
         expect(await direct.appendLog(JOB, KEY, '1', LINE)).toBe('refused');
         expect(await direct.readLog(JOB, KEY, '1', { from: 0, limit: 100 })).toBe('said\n');
-        await lose('after', (store) => store.release(JOB, leaseId));
+        await lose('after', (store) => store.release(JOB, leaseId), answersBefore.release);
         expect(await direct.release(JOB, leaseId)).toBe('lost');
         expect(await leaseOf(direct)).toBe('available');
       }));

@@ -1,21 +1,23 @@
-import { afterAll, beforeAll, expect, vi } from 'vitest';
-import type { LeaseStore, ListedRow } from '../../src/lease/store';
+import { afterAll, beforeAll, vi } from 'vitest';
 import { startEtcd } from '../../src/local/cluster/etcd';
 import type { StorageServer } from '../../src/local/cluster/server';
 import type { Exchange } from '../../src/stores/etcd/members';
 import type * as Time from '../../src/stores/etcd/time';
 import { type Client, clientAt, storeAt } from '../support/etcd';
-import { randomAgreement } from './random-agreement';
+import { randomAgreement, withoutLeft } from './random-agreement';
 
 /** The time of the members, and when each lease of etcd ends by it. */
 const time = vi.hoisted(() => ({ now: 0, ends: new Map<string, number>() }));
 
-/** All that the adapter knows of time is in one file. Here leases last for ever, and the test ends them. */
+vi.mock('../../src/stores/http/time', () => ({
+  dateIn: () => Math.floor(time.now / 1000) * 1000,
+  memberTime: () => ({ observe: () => undefined, now: () => time.now }),
+}));
+
+/** Here leases last for ever, and the test ends them. */
 vi.mock('../../src/stores/etcd/time', async (load) => {
   const real = await load<typeof Time>();
   return {
-    dateIn: () => Math.floor(time.now / 1000) * 1000,
-    memberTime: () => ({ observe: () => undefined, now: () => time.now }),
     async grant(exchange: Exchange, seconds: number, signal: AbortSignal) {
       const { lease } = await real.grant(exchange, 86_400, signal);
       time.ends.set(lease, time.now + seconds * 1000);
@@ -55,30 +57,6 @@ async function breakOutside(job: string, periodMs: number): Promise<void> {
   time.ends.set(lease, Math.min(time.ends.get(lease) ?? 0, time.now + periodMs));
   if (locked === undefined) time.ends.delete(lease);
   await endLeases();
-}
-
-/** The store in memory has one clock, and does not measure what is left of a lease. */
-function withoutLeft(store: LeaseStore): LeaseStore {
-  return {
-    ...store,
-    async writeRow(...args) {
-      const answer = await store.writeRow(...args);
-      if (answer.kind === 'refused') return answer;
-      const { leftMs, ...rest } = answer;
-      expect(leftMs).toBeGreaterThanOrEqual(0);
-      return rest;
-    },
-    async list(options) {
-      const listing = await store.list(options);
-      const jobs = [...listing.jobs].map(([job, { row, ...rest }]) => {
-        const { leftMs, ...seen } = row ?? {};
-        if (options?.job !== undefined && row?.lease === 'leased') expect(leftMs).toBeGreaterThanOrEqual(0);
-        else expect(leftMs).toBeUndefined();
-        return [job, { ...rest, ...(row && { row: seen as ListedRow }) }] as const;
-      });
-      return { ...listing, jobs: new Map(jobs) };
-    },
-  };
 }
 
 const clock = randomAgreement({

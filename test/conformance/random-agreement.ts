@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EpochMs, Millis } from '../../src/core/brand';
-import type { LeaseStore } from '../../src/lease/store';
+import type { LeaseStore, ListedRow } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { type Call, sequences } from './random-calls';
 import { faultsOf } from './random-faults';
@@ -90,4 +90,28 @@ export function randomAgreement({ name, setClock, withEmpty, excuses = [] }: Com
     }
   });
   return clock;
+}
+
+/** The store in memory has one clock, and does not measure what is left of a lease. */
+export function withoutLeft(store: LeaseStore): LeaseStore {
+  return {
+    ...store,
+    async writeRow(...args) {
+      const answer = await store.writeRow(...args);
+      if (answer.kind === 'refused') return answer;
+      const { leftMs, ...rest } = answer;
+      expect(leftMs).toBeGreaterThanOrEqual(0);
+      return rest;
+    },
+    async list(options) {
+      const listing = await store.list(options);
+      const jobs = [...listing.jobs].map(([job, { row, ...rest }]) => {
+        const { leftMs, ...seen } = row ?? {};
+        if (options?.job !== undefined && row?.lease === 'leased') expect(leftMs).toBeGreaterThanOrEqual(0);
+        else expect(leftMs).toBeUndefined();
+        return [job, { ...rest, ...(row && { row: seen as ListedRow }) }] as const;
+      });
+      return { ...listing, jobs: new Map(jobs) };
+    },
+  };
 }

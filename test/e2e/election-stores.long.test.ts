@@ -1,7 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startConsul } from '../../src/local/cluster/consul';
 import { startEtcd } from '../../src/local/cluster/etcd';
 import type { StorageServer } from '../../src/local/cluster/server';
+import { canStart } from '../support/consul';
 import { testPostgres } from '../support/postgres';
 import { endPrograms, eventually, startProgram } from '../support/program';
 import { testRedis } from '../support/redis';
@@ -11,6 +13,7 @@ const STORES: Readonly<Record<string, () => Promise<StorageServer>>> = {
   Redis: testRedis,
   etcd: startEtcd,
   ZooKeeper: testZooKeeper,
+  ...(canStart('Elections on Consul') && { Consul: startConsul }),
 };
 
 interface Note {

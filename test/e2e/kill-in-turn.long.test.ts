@@ -5,15 +5,18 @@ import { loadJobs } from '../../src/config/load';
 import { explainTime } from '../../src/operator/explain';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
+import { canStart } from '../support/consul';
 import { coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 
 afterAll(endAll);
 
+const SERVERS = ['embedded', 'redis', 'etcd', ...(canStart('Kills in turn on Consul') ? ['consul'] : [])];
+
 describe('each of three instances killed in turn', () => {
   const title = 'leaves every due time with one fate that why explains, and none run twice';
-  it.for(['embedded', 'redis', 'etcd'])(`${title}: %s`, { timeout: 300_000 }, async (server) => {
+  it.for(SERVERS)(`${title}: %s`, { timeout: 300_000 }, async (server) => {
     const app = coordinatedApp({
       often: { schedule: '*/2 * * * * *', handler: 'mark', lease: '15s' },
       long: { schedule: '*/10 * * * * *', handler: 'slow', lease: '15s', overlap: 'queue', input: { ms: 3_000 } },

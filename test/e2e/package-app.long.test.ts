@@ -110,6 +110,7 @@ describe('npm run package', () => {
       ['redis', 'CLUSTERDOWN', 'ZRANGEBYLEX'],
       ['zookeeper', 'RUNTIMEINCONSISTENCY', 'SESSIONMOVED'],
       ['etcd', 'timetolive', 'max_mod_revision'],
+      ['consul', 'LockDelay', 'check-index'],
     ] as const) {
       const { code, errors } = await pack(`with-${store}`, ['--store', store]);
       expect(code, errors).toBe(0);
@@ -121,7 +122,10 @@ describe('npm run package', () => {
       }
     }
     const refused = await pack('with-oracle', ['--store', 'oracle']);
-    expect(refused).toMatchObject({ code: 1, errors: '--store oracle: use postgres, redis, zookeeper, etcd\n' });
+    expect(refused).toMatchObject({
+      code: 1,
+      errors: '--store oracle: use postgres, redis, zookeeper, etcd, consul\n',
+    });
   });
 
   it('is the same to the byte for the same revision, in any time zone', async () => {

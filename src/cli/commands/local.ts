@@ -32,7 +32,7 @@ export function addDev(program: Command, done: Done): void {
     )
     .option(
       '--storage <WHERE>',
-      '"embedded" (a storage emulator), "postgres", "redis", "zookeeper" or "etcd" (a server that is installed here), a connection string, or a URL',
+      '"embedded" (a storage emulator), "postgres", "redis", "zookeeper", "etcd" or "consul" (a server that is installed here), a connection string, or a URL',
       'embedded',
     )
     .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')

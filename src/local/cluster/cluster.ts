@@ -7,6 +7,7 @@ import { type Azurite, startAzurite } from './azurite';
 import { describeExit } from './child';
 import { ClusterError } from './cluster-error';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
+import { startConsul } from './consul';
 import { startEtcd } from './etcd';
 import { type Guard, startGuard } from './guard';
 import { startPostgres } from './postgres';
@@ -15,7 +16,7 @@ import { startZooKeeper } from './zookeeper';
 import { createTimerLocks, type TimerLocks } from './timer-locks';
 
 /** The servers that a cluster can start. */
-export type OwnServer = 'azurite' | 'postgres' | 'redis' | 'zookeeper' | 'etcd';
+export type OwnServer = 'azurite' | 'postgres' | 'redis' | 'zookeeper' | 'etcd' | 'consul';
 
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
@@ -60,7 +61,7 @@ export interface Cluster {
   readonly azuritePid: number | undefined;
   /** The server beside the emulator that was started here, if one was. */
   readonly database?:
-    { readonly name: 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd'; readonly pid: number } | undefined;
+    { readonly name: 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd' | 'Consul'; readonly pid: number } | undefined;
   /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
   /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
@@ -224,7 +225,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 
 /** The server of a cluster. */
 interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
-  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd';
+  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd' | 'Consul';
   stop(): Promise<unknown>;
   kill(): Promise<unknown>;
 }
@@ -247,6 +248,10 @@ async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Pr
     case 'etcd': {
       const { pid, url, exited, stop } = await startEtcd({ data, guard });
       return { name: 'etcd', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
+    }
+    case 'consul': {
+      const { pid, url, exited, stop } = await startConsul({ data, guard });
+      return { name: 'Consul', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
     }
     default:
       return { name: 'Azurite', ...(await startAzurite(app, data)) };

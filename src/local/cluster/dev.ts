@@ -31,7 +31,7 @@ export interface DevOptions {
   readonly sameApp?: number;
   /** Port of the first one; the others count up. 0: any free ports. Default: 7071, or the next free ones. */
   readonly port?: number;
-  /** `embedded` (Azurite, the default), `postgres`, `redis`, `zookeeper` or `etcd` (a server that is installed here), or a connection string. */
+  /** `embedded` (Azurite, the default), `postgres`, `redis`, `zookeeper`, `etcd` or `consul` (a server that is installed here), or a connection string. */
   readonly storage?: string;
   /** Coordination container. Default: the setting `CRONLEASE_CONTAINER`, or else `cronlease`. */
   readonly container?: string;
@@ -103,7 +103,7 @@ function usageError({ port = FIRST_PORT, storage = 'embedded', data, ...options 
   }
   if (ownServer(storage) === undefined && !/=|^[a-z]+:\/\//i.test(storage)) {
     // The message does not repeat the value, which may be a key.
-    return '--storage: it must be "embedded", "postgres", "redis", "zookeeper", "etcd", a connection string, or a URL such as postgres://HOST/DATABASE.';
+    return '--storage: it must be "embedded", "postgres", "redis", "zookeeper", "etcd", "consul", a connection string, or a URL such as postgres://HOST/DATABASE.';
   }
   if (ownServer(storage) === undefined && data !== undefined) {
     return '--data is for a server that is started here: leave out --data or --storage.';
@@ -117,7 +117,7 @@ function ownServer(storage: string): OwnServer | undefined {
   return OWN_SERVERS.find((name) => name === storage);
 }
 
-const OWN_SERVERS = ['postgres', 'redis', 'zookeeper', 'etcd'] as const;
+const OWN_SERVERS = ['postgres', 'redis', 'zookeeper', 'etcd', 'consul'] as const;
 
 function useColor(): boolean {
   // https://no-color.org and https://force-color.org

@@ -5,7 +5,8 @@ import type { Service } from '../limited';
 import { metered } from '../metered';
 import { failure, NoContainerError, resultOf } from './errors';
 import type { Exchange } from './members';
-import { dateIn, grant, memberTime, remaining } from './time';
+import { dateIn, memberTime } from '../http/time';
+import { grant, remaining } from './time';
 import { get, isThere, type Transaction, type TransactionAnswer, transactionIn } from './wire';
 
 export interface Question {

@@ -1,88 +1,19 @@
-import { StorageSettingsError } from '../azure-blob/connection';
-import { addressOf, type Member } from './address';
+import { hasScheme, type Members, membersOf, type UrlForm } from '../http/url';
 
 /** The cluster that `CRONLEASE_STORAGE` names. */
-export interface EtcdCluster {
-  /** As it was given, with credentials. */
-  readonly url: string;
-  /** For messages: without credentials and parameters. */
-  readonly location: string;
-  readonly members: readonly Member[];
-  /** Before the container's name in each key: empty, or it begins with a slash and does not end with one. */
-  readonly prefix: string;
-  readonly user: string | undefined;
-  readonly password: string | undefined;
-  /** Undefined: the connection is not encrypted. */
-  readonly tls: TlsFiles | undefined;
-}
+export type EtcdCluster = Members;
 
-/** Names of files in PEM; undefined: the roots of this machine, and no certificate of the client. */
-interface TlsFiles {
-  readonly cacert: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
-
-const PORT = 2379;
-const PARAMETERS = ['cacert', 'cert', 'key'];
+const FORM: UrlForm = {
+  ...{ store: 'etcd', scheme: 'etcd', port: 2379 },
+  example: 'etcds://USER:PASSWORD@HOST:2379,HOST2:2379/PREFIX',
+};
 
 /** Whether a connection string is a URL of etcd. */
 export function isEtcd(text: string): boolean {
-  return /^etcds?:\/\//i.test(text.trim());
+  return hasScheme(FORM, text);
 }
 
-/**
- * Reads a URL of etcd, which may name several members.
- *
- * @throws StorageSettingsError without a cause, since any part of the URL may be its password
- */
+/** @throws StorageSettingsError */
 export function clusterOf(text: string): EtcdCluster {
-  const url = text.trim();
-  if (url.includes('#')) throw invalid('it has a "#": write it as %23');
-  const parts = /^(etcds?):\/\/(?:([^@/?]*)@)?([^@/?]+)(\/[^@?]*)?(?:\?(.*))?$/i.exec(url);
-  if (parts === null) throw invalid('it is not a URL: escape special characters of the password with %');
-  const [, scheme = '', credentials = '', hosts = '', path = '', query = ''] = parts;
-  const parameters = new URLSearchParams(query);
-  const unknown = [...parameters.keys()].find((name) => !PARAMETERS.includes(name));
-  // The parameter itself may be the rest of a password.
-  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
-  const secure = scheme.toLowerCase() === 'etcds';
-  if (!secure && query !== '') throw invalid(`${PARAMETERS.join(', ')} are for etcds://, which uses TLS`);
-  const file = (name: string): string | undefined => parameters.get(name) ?? undefined;
-  const prefix = path.replace(/\/+$/, '');
-  if (!/^[!-~]*$/.test(prefix)) throw invalid('its path has characters beside printable ASCII');
-  const members = hosts.split(',').map(memberOf);
-  const [user, ...password] = credentials.split(':');
-  return {
-    url,
-    location: `${scheme.toLowerCase()}://${members.map(addressOf).join(',')}${prefix}`,
-    members,
-    prefix,
-    user: decoded(user ?? ''),
-    password: decoded(password.join(':')),
-    tls: secure ? { cacert: file('cacert'), cert: file('cert'), key: file('key') } : undefined,
-  };
-}
-
-function memberOf(text: string): Member {
-  const [, bare, host = bare, port = PORT] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
-  if (host === undefined) throw invalid('it names a member that is not HOST or HOST:PORT');
-  if (Number(port) < 1 || Number(port) > 65_535) throw invalid('it names a port that is none from 1 to 65535');
-  return { host, port: Number(port) };
-}
-
-function decoded(part: string): string | undefined {
-  if (part === '') return undefined;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw invalid('its user or password has a "%" that escapes nothing: write it as %25');
-  }
-}
-
-function invalid(problem: string): StorageSettingsError {
-  return new StorageSettingsError(
-    'ConnectionStringInvalid',
-    `CRONLEASE_STORAGE is not a URL of etcd: ${problem}. It looks like etcds://USER:PASSWORD@HOST:2379,HOST2:2379/PREFIX.`,
-  );
+  return membersOf(FORM, text);
 }

@@ -3,7 +3,7 @@ import { StoreError } from '../../lease/store';
 import { metered } from '../metered';
 import type { Cluster } from './ask';
 import { failure, resultOf } from './errors';
-import { listIn, objectIn, textIn } from './wire';
+import { listIn, objectIn, textIn } from '../http/json';
 
 /** From this share of its quota on, a database deserves a warning. */
 const FULL = 0.8;

@@ -1,3 +1,5 @@
+import { listIn, objectIn, textIn } from '../http/json';
+
 /** The requests and answers of etcd's gateway that are used here: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ */
 
 /** A condition of a transaction. */
@@ -31,8 +33,6 @@ export interface TransactionAnswer {
   readonly revision: string;
   readonly found: readonly Found[];
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 function encoded(text: string | Buffer): string {
   return Buffer.from(text).toString('base64');
@@ -135,24 +135,11 @@ export function transactionIn(answer: unknown): TransactionAnswer {
   };
 }
 
-function keyValueIn({ key, value, mod_revision: mod, lease }: Json): KeyValue {
+function keyValueIn({ key, value, mod_revision: mod, lease }: Readonly<Record<string, unknown>>): KeyValue {
   return {
     key: decoded(key),
     value: decoded(value),
     mod: textIn(mod),
     lease: lease === undefined || lease === '0' ? undefined : textIn(lease),
   };
-}
-
-export function objectIn(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {};
-}
-
-export function listIn(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-/** Numbers of 64 bits come as texts. */
-export function textIn(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

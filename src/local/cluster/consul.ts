@@ -1,0 +1,84 @@
+import http from 'node:http';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ClusterError } from './cluster-error';
+import {
+  findProgram,
+  freePort,
+  type Server,
+  startInFolder,
+  startServer,
+  type StorageServer,
+  type StorageServerOptions,
+} from './server';
+
+const READY_WITHIN_MS = 60_000;
+const POLL_MS = 50;
+
+export interface ConsulOptions extends StorageServerOptions {
+  /** Further arguments of the agent, such as `-hcl=…`. */
+  readonly args?: readonly string[];
+  /** Whether to resolve only once it can write, which the first servers of a cluster cannot. Default: true. */
+  readonly untilReady?: boolean;
+}
+
+/**
+ * Starts the Consul that is installed, as a cluster of one server unless the arguments say otherwise. It writes each
+ * change to its files before it answers.
+ *
+ * @throws {@link ClusterError} if none is, or if it does not start
+ */
+export async function startConsul({
+  args = [],
+  untilReady = true,
+  ...options
+}: ConsulOptions = {}): Promise<StorageServer> {
+  const program = findProgram('consul');
+  if (program === undefined) {
+    throw new ClusterError(
+      'Consul is not installed here. Install it, as https://developer.hashicorp.com/consul/install says, or pass ' +
+        '--storage consul://:TOKEN@HOST:8500 to use agents that run.',
+    );
+  }
+  return startInFolder('consul', options, async (folder, port) => {
+    const [server, serf] = [await freePort(), await freePort()];
+    const all = [
+      ...['agent', '-server', '-node=cronlease', '-bind=127.0.0.1', '-client=127.0.0.1', '-disable-host-node-id'],
+      ...[`-data-dir=${path.join(folder, 'consul')}`, `-http-port=${String(port)}`, `-server-port=${String(server)}`],
+      ...[`-serf-lan-port=${String(serf)}`, '-serf-wan-port=-1', '-dns-port=-1', '-grpc-port=-1', '-log-level=err'],
+      ...['-hcl=performance { raft_multiplier = 1 }', '-hcl=disable_update_check = true'],
+      ...(args.length === 0 ? ['-bootstrap-expect=1'] : args),
+    ];
+    const started = await startServer({ folder, program, args: all, port, guard: options.guard });
+    if (untilReady) await ready(port, started);
+    return { url: `consul://127.0.0.1:${String(port)}`, server: started };
+  });
+}
+
+/** It accepts connections before it has a leader. */
+async function ready(port: number, { exited, stop }: Server): Promise<void> {
+  let ended = false;
+  void exited.then(() => (ended = true));
+  const deadline = performance.now() + READY_WITHIN_MS;
+  while (!(await hasLeader(port))) {
+    if (ended || performance.now() > deadline) {
+      await stop();
+      throw new ClusterError(`Consul on port ${String(port)} does not become ready.`);
+    }
+    await pause(POLL_MS);
+  }
+}
+
+/** A consistent read, which needs a leader that the others know, or its refusal, which needs the leader too. */
+function hasLeader(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = http.get(
+      { host: '127.0.0.1', port, path: '/v1/kv/none?consistent', timeout: 2_000 },
+      (response) => {
+        response.resume();
+        resolve([200, 403, 404].includes(response.statusCode ?? 0));
+      },
+    );
+    request.on('error', () => resolve(false)).on('timeout', () => request.destroy());
+  });
+}

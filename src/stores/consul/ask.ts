@@ -1,0 +1,104 @@
+import type { EpochMs } from '../../core/brand';
+import type { CallKind, CallOutcome } from '../../core/storage-call';
+import type { CallOptions } from '../../lease/store';
+import { dateIn, memberTime } from '../http/time';
+import type { Service } from '../limited';
+import { metered } from '../metered';
+import type { Exchange } from './agents';
+import { ConsulError, failure, NoContainerError, resultOf } from './errors';
+import { listIn, textIn } from '../http/json';
+import { makeSession } from './sessions';
+import { get, type Operation, type TransactionAnswer, transactionIn, tree } from './wire';
+
+interface Question<T> {
+  /** The operation and its object, for messages. */
+  readonly what: string;
+  readonly kind: CallKind;
+  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. */
+  readonly isNothing?: (answer: T) => boolean;
+  readonly options: CallOptions | undefined;
+}
+
+export interface Dated extends TransactionAnswer {
+  readonly date: EpochMs;
+}
+
+/** The exchanges of one call. */
+export interface Calls {
+  /**
+   * Carries out a transaction, if the container exists. Reads are consistent: the leader asks the others first whether
+   * it still leads.
+   *
+   * @throws NoContainerError
+   */
+  transact(...operations: readonly Operation[]): Promise<Dated>;
+  /** As {@link transact}, whether or not the container exists. */
+  transactAnyway(...operations: readonly Operation[]): Promise<Dated>;
+  /** How the keys that begin so go on, up to the next slash. */
+  branches(prefix: string): Promise<readonly string[]>;
+  session(seconds: number): Promise<string>;
+  /** The agents' time, to within about a second. */
+  now(): Promise<EpochMs>;
+}
+
+/** Makes one call of the port, of one or several exchanges, in the time of one. */
+export type Ask = <T>(question: Question<T>, use: (calls: Calls, signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+export interface Cluster extends Service {
+  readonly exchange: Exchange;
+  /** The key of the layout. */
+  readonly layout: string;
+  /** The node in the catalog on which sessions are. */
+  readonly node: string;
+  /** Receives each call once it is over. */
+  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+}
+
+/** Makes each call once, and translates its error into the port's terms. */
+export function asker(cluster: Cluster): Ask {
+  const { layout, exchange, clock } = cluster;
+  const time = memberTime(clock);
+
+  function callsUntil(signal: AbortSignal): Calls {
+    const calls: Calls = {
+      async transactAnyway(...operations) {
+        const request = { method: 'PUT', path: '/v1/txn?consistent', body: operations, signal } as const;
+        const { status, json, dateHeader } = await exchange(request, 409);
+        const date = dateIn(dateHeader);
+        time.observe(date);
+        return { ...transactionIn(status, json), date };
+      },
+      async transact(...operations) {
+        const answer = await calls.transactAnyway(get(layout), ...operations);
+        if (answer.refused.includes(0)) throw new NoContainerError(`there is no key ${layout}`);
+        return { ...answer, found: answer.found?.filter(({ key }) => key !== layout) };
+      },
+      async branches(prefix) {
+        const path = `/v1/kv/${prefix.split('/').map(encodeURIComponent).join('/')}?keys&separator=/&consistent`;
+        const { status, json } = await exchange({ method: 'GET', path, signal }, 404);
+        return status === 404 ? [] : listIn(json).map(textIn);
+      },
+      session: (seconds) => makeSession(cluster, seconds, signal),
+      now: async () => time.now() ?? (await calls.transactAnyway(tree(layout))).date,
+    };
+    return calls;
+  }
+
+  return ({ isNothing = () => false, ...question }, use) =>
+    metered({ ...cluster, failure, resultOf }, { ...question, isNothing }, (signal) => use(callsUntil(signal), signal));
+}
+
+/** After so many lost races with others that write the same key, something else is wrong. */
+const TRIES = 20;
+
+/** Somebody else has written meanwhile what a step has read. */
+export const DISTURBED = Symbol('disturbed');
+
+/** Repeats a step that reads and then writes what it has read, until nobody else has written in between. */
+export async function untilUndisturbed<T>(step: () => Promise<T | typeof DISTURBED>): Promise<T> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const answer = await step();
+    if (answer !== DISTURBED) return answer;
+  }
+  throw new ConsulError(409, 'others write the same keys all the time');
+}

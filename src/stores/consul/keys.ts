@@ -1,0 +1,88 @@
+import type { JobName } from '../../core/brand';
+import type { FacetKeys } from '../entries/entries';
+
+/**
+ * The names of the keys. Each ends with a slash, since Consul finds keys by how they begin: what begins so is the key
+ * itself and what lies below it, and never a key with a longer name.
+ */
+export interface Keys extends FacetKeys<EntryKeys, JobName> {
+  /** It exists if the container does. */
+  readonly layout: string;
+  /** Rows follow, by their names. */
+  readonly jobs: string;
+  readonly elections: string;
+  readonly logs: (job: JobName) => EntryKeys;
+  /** The bodies that are being written in parts. */
+  readonly uploads: string;
+  /** The node in the catalog on which sessions are. */
+  readonly node: string;
+}
+
+/** Where the entries of one kind, or of one job, lie. */
+export interface EntryKeys {
+  readonly heads: string;
+  readonly bodies: string;
+}
+
+/** @param container has no character that needs an escape */
+export function keysIn(prefix: string, container: string): Keys {
+  const root = `${prefix}/${container}/`.replace(/^\/+/, '');
+  const entries = (name: string): EntryKeys => ({ heads: `${root}${name}/`, bodies: `${root}bodies/${name}/` });
+  return {
+    layout: `${root}layout/`,
+    jobs: `${root}jobs/`,
+    elections: `${root}elections/`,
+    controls: entries('controls'),
+    requests: entries('requests'),
+    presences: entries('presences'),
+    notices: entries('notices'),
+    audits: entries('audits'),
+    groups: entries('groups'),
+    records: (job) => entries(`records/${job}`),
+    pieces: (job) => entries(`pieces/${job}`),
+    logs: (job) => entries(`logs/${job}`),
+    uploads: `${root}uploads/`,
+    node: root.slice(0, -1).replaceAll(/[^A-Za-z0-9-]+/g, '-'),
+  };
+}
+
+/** A row's key, and that of its lease, which lies below it. */
+export function rowKeys(folder: string, name: string): { readonly row: string; readonly lease: string } {
+  const row = `${folder}${name}/`;
+  return { row, lease: `${row}lease/` };
+}
+
+/** The key of an entry's head. */
+export function headKey({ heads }: EntryKeys, id: string): string {
+  return `${heads}${divisionOf(id)}/${id}/`;
+}
+
+/** The key of an entry's body, with those of its parts below it. */
+export function bodyKey({ bodies }: EntryKeys, id: string): string {
+  return `${bodies}${id}/`;
+}
+
+/** The id of the entry with this head. */
+export function idIn({ heads }: EntryKeys, key: string): string {
+  return key.slice(key.indexOf('/', heads.length) + 1, -1);
+}
+
+/**
+ * Consul lists all keys that begin alike, and has no pages. So heads lie in divisions, by how their ids begin: keys of
+ * records begin with their time, and a division is some three hours.
+ */
+const DIVISION_LENGTH = 6;
+
+function divisionOf(id: string): string {
+  return encodeURIComponent(id.slice(0, DIVISION_LENGTH));
+}
+
+/** How the ids in a division begin. */
+export function startIn(heads: string, division: string): string {
+  return decodeURIComponent(division.slice(heads.length, -1));
+}
+
+/** Whether ids that begin so may have this prefix, and come after `after`. */
+export function mayHold(start: string, prefix: string, after: string): boolean {
+  return (start.startsWith(prefix) || prefix.startsWith(start)) && start >= after.slice(0, start.length);
+}

@@ -1,0 +1,96 @@
+import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { CallOptions, Retention } from '../../lease/store';
+import type { Ask, Calls } from './ask';
+import { abandoned } from './bodies';
+import { divisionsOf, removalOf } from './entries';
+import { type EntryKeys, idIn, type Keys } from './keys';
+import { hasIndex, type Operation, OPERATIONS, tree } from './wire';
+
+/** At most so many entries in one call. */
+const BATCH = 1_000;
+/** Three operations remove an entry, and one checks the container. */
+const REMOVALS = Math.floor((OPERATIONS - 4) / 3);
+const DIVISIONS_AT_ONCE = 16;
+/** A body has its entry within the time of a call. */
+const ABANDONED_MS = 3_600_000;
+
+/** Entries of one kind or job that are kept equally long. */
+interface Kept {
+  readonly keys: EntryKeys;
+  readonly keepMs: Millis;
+  /** Whether ids count down in time, so that the oldest are last. */
+  readonly isInOrder: boolean;
+}
+
+/** What a lifecycle rule does for blobs. The age of an entry is by the time in its head. */
+export function retentionIn(ask: Ask, keys: Keys): Retention {
+  return {
+    async purge(keep, options) {
+      if (keep.size === 0) return 'done';
+      let left = BATCH;
+      for (const kept of keptIn(keys, keep)) {
+        left -= await purgeKind(ask, kept, left, options);
+        if (left <= 0) return 'more';
+      }
+      await ask({ what: 'delete bodies without entries', kind: 'delete', options }, async (calls) => {
+        const { date, found = [] } = await calls.transact(tree(keys.uploads));
+        await inParts(calls, abandoned(keys, found, date - ABANDONED_MS), 2);
+      });
+      return 'done';
+    },
+  };
+}
+
+function keptIn({ records, logs, requests, audits, notices }: Keys, keep: ReadonlyMap<JobName, Millis>): Kept[] {
+  const longest = Math.max(...keep.values());
+  return [
+    ...[...keep].flatMap(([job, keepMs]) =>
+      [records(job), logs(job)].map((keys) => ({ keys, keepMs, isInOrder: true })),
+    ),
+    { keys: audits, keepMs: longest, isInOrder: true },
+    ...[requests, notices].map((keys) => ({ keys, keepMs: longest, isInOrder: false })),
+  ];
+}
+
+/** @returns how many entries were removed */
+async function purgeKind(
+  ask: Ask,
+  { keys, keepMs, isInOrder }: Kept,
+  limit: number,
+  options: CallOptions | undefined,
+): Promise<number> {
+  const question = { what: 'delete old entries', kind: 'delete', options } as const;
+  const divisions = (await ask(question, (calls) => divisionsOf(calls, keys))).toReversed();
+  let removed = 0;
+  for (let from = 0; from < divisions.length && removed < limit; from += DIVISIONS_AT_ONCE) {
+    const some = divisions.slice(from, from + DIVISIONS_AT_ONCE);
+    const count = await ask(question, (calls) => purgeDivisions(calls, keys, some, keepMs, limit - removed));
+    removed += count;
+    // Those that were written out of turn wait until what is beside them is old.
+    if (isInOrder && count === 0) break;
+  }
+  return removed;
+}
+
+async function purgeDivisions(
+  calls: Calls,
+  keys: EntryKeys,
+  divisions: readonly string[],
+  keepMs: Millis,
+  limit: number,
+): Promise<number> {
+  const { date, found = [] } = await calls.transact(...divisions.map(tree));
+  const isOld = (at: EpochMs): boolean => at < date - keepMs;
+  const old = found.filter(({ value }) => isOld((JSON.parse(value) as { readonly at: EpochMs }).at)).slice(0, limit);
+  // What was written meanwhile stays, with what is beside it, until the next time.
+  const operations = old.flatMap((head) => [hasIndex(head), ...removalOf(keys, idIn(keys, head.key))]);
+  await inParts(calls, operations, 3);
+  return old.length;
+}
+
+/** @param each the number of operations that belong together */
+async function inParts(calls: Calls, operations: readonly Operation[], each: number): Promise<void> {
+  const size = REMOVALS * each;
+  for (let from = 0; from < operations.length; from += size)
+    await calls.transact(...operations.slice(from, from + size));
+}

@@ -1,0 +1,130 @@
+import type { Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import type { CallOutcome } from '../../core/storage-call';
+import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
+import type { Trial } from '../../lease/trial';
+import { controlsIn } from '../entries/controls';
+import { groupsIn, ledgerIn, requestsIn } from '../entries/ledger';
+import { auditsIn, noticesIn, presencesIn } from '../entries/notices';
+import { piecesIn } from '../entries/pieces';
+import { STORE_LIMITS } from '../limits';
+import { exchangesWith } from './agents';
+import { asker, type Cluster } from './ask';
+import { entriesIn } from './entries';
+import { jobRowsIn } from './job-rows';
+import { type Keys, keysIn } from './keys';
+import { prepareLayout } from './layout';
+import { logsIn } from './logs';
+import { retentionIn } from './retention';
+import { rowCalls, rowsAmong } from './rows';
+import type { ConsulCluster } from './settings';
+import { trialOn } from './trial';
+import { tree } from './wire';
+
+/**
+ * The rows, controls, ledger and logs as keys of Consul 1.8 or later, through the HTTP API of its agents: no client
+ * library is needed, and each answer has a `Date`.
+ *
+ * **The guard** is a transaction for each write (`rows.ts`, `entries.ts`), which checks indexes and then writes. The
+ * servers agree on it by Raft, so a minority takes no write. A row's version is the index of its last write, which the
+ * cluster counts and never gives out twice. Reads are consistent transactions: the leader asks the others first whether
+ * it still leads.
+ *
+ * **The end of a lease** is that of a session, which locks the key of the lease; while it does, nobody else acquires.
+ * The leader ends sessions by its own monotonic clock. A renewal is a new session under the same lock, on which the
+ * cluster agrees; it is not Consul's renewal of a session, which a deposed leader answers too until it learns of its
+ * successor.
+ *
+ * **The fence** is the token in the row's metadata, as in every store. Consul's `LockIndex` counts the locks of one key and
+ * begins anew if the key is removed, so it is no fence here.
+ *
+ * **The weak spots**
+ * - Consul promises that a session lasts at least its time, and ends it after twice that: a job whose holder has died is
+ *   taken over after up to twice its lease's length, and later if the leader changes meanwhile.
+ * - Nobody can ask how long a session lasts. A holder computes its trust from the time at which this process asked for
+ *   the session; a claim under a lease that another process has acquired makes a session of its own, at the price of one
+ *   more call.
+ * - A date is the clock of the agent that answers, cut to seconds. Those of two agents may differ, so no trust is
+ *   computed from two dates. Due times are judged by them: an agent whose clock is ahead lets runs start early by as
+ *   much. Run NTP. Times of writing, which heartbeats and retention use, are estimated from the last answer.
+ * - Sessions are on a node that is in the catalog alone, since those of an agent's node end with that agent. Whoever
+ *   removes the node, or a session, ends leases before their time. They then count as broken, and ticks leave the rows
+ *   alone for a lease's length.
+ * - A snapshot that is restored brings old indexes back: stop the apps before, and run
+ *   `cronlease recover --after-failover`.
+ * - Keys are of one datacenter: Consul copies none to another one.
+ *
+ * **Not used.** The lock-delay keeps a key free for a while after its session has been ended by a health check; there is
+ * none here, and our own trust ends before the session. `consul lock` and watches need an agent, or a connection, for each
+ * instance.
+ */
+export function consulStore(options: ConsulStoreOptions): LeaseStore & LeaseBreaking & Retention {
+  const { cluster, keys } = clusterOf(options);
+  const ask = asker(cluster);
+  const entries = entriesIn(ask, keys);
+  return {
+    location: cluster.location,
+    limits: STORE_LIMITS,
+    prepare: (call) => prepareLayout(ask, { ...cluster, ...options }, call),
+    ...jobRowsIn(ask, cluster.clock, keys),
+    ...controlsIn(entries, keys),
+    ...ledgerIn(entries, keys),
+    ...logsIn(ask, keys),
+    ...piecesIn(entries, keys),
+    ...requestsIn(entries, keys),
+    ...presencesIn(entries, keys),
+    ...noticesIn(entries, keys),
+    ...auditsIn(entries, keys),
+    ...groupsIn(entries, keys),
+    ...retentionIn(ask, keys),
+  };
+}
+
+/** The rows of elections, beside those of jobs. */
+export function consulElections(options: ConsulStoreOptions): ElectionStore {
+  const { cluster, keys } = clusterOf(options);
+  const { clock } = cluster;
+  const ask = asker(cluster);
+  const { breakLease: _, ...rows } = rowCalls({ ask, clock, folder: keys.elections });
+  return {
+    location: cluster.location,
+    limits: STORE_LIMITS,
+    prepare: (call) => prepareLayout(ask, { ...cluster, ...options }, call),
+    ...rows,
+    listRows: (call) =>
+      ask({ what: 'list elections', kind: 'listing', options: call }, async (calls) =>
+        rowsAmong(keys.elections, await calls.transact(tree(keys.elections))),
+      ),
+  };
+}
+
+export interface ConsulStoreOptions {
+  readonly agents: ConsulCluster;
+  /** The container's name, which follows the prefix in all keys. */
+  readonly container: string;
+  readonly clock: Clock;
+  /** A call without an answer fails after this long. */
+  readonly callTimeoutMs: Millis;
+  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+}
+
+/** Where another agent can be asked, one that does not answer is given up sooner. An election takes some seconds. */
+const PATIENCE_MS = 4_000;
+
+function clusterOf({ agents, container, clock, callTimeoutMs: limit, onOutcome }: ConsulStoreOptions): {
+  readonly cluster: Cluster;
+  readonly keys: Keys;
+} {
+  const keys = keysIn(agents.prefix, container);
+  const { layout, node } = keys;
+  const location = `${agents.location}/${container}`;
+  const callTimeoutMs = agents.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
+  const exchange = exchangesWith(agents);
+  return { cluster: { location, clock, callTimeoutMs, exchange, layout, node, onOutcome }, keys };
+}
+
+/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
+export function consulTrial(options: ConsulStoreOptions, id: string): Promise<Trial> {
+  const { cluster, keys } = clusterOf(options);
+  return trialOn(cluster, keys.elections, id);
+}

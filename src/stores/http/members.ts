@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import { text } from 'node:stream/consumers';
+import { causeOf } from '../client-error';
+import { addressOf, type Member } from './address';
+import type { Members, TlsFiles } from './url';
+
+/** Calls of one process to one member at a time. Further ones wait for a connection. */
+const CONNECTIONS = 32;
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly path: string;
+  /** Sent as JSON. Left out: no body. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** Undefined: the body is no JSON. */
+  readonly json: unknown;
+  readonly said: string;
+  /** From which the member's time is read. */
+  readonly dateHeader: string | undefined;
+}
+
+/** Makes one exchange with a member, and reads its answer. */
+export type Post = <T>(request: HttpRequest, read: (answer: HttpAnswer) => T) => Promise<T>;
+
+/**
+ * All exchanges go to one member until that fails; the next one then goes to the next member. An exchange that was sent
+ * is never repeated here: it may have taken effect, and only the caller knows the effect of a second one.
+ *
+ * @param isMemberAtFault whether an error, of the connection or of `read`, means that the member cannot answer
+ */
+export function rotating(
+  { members, tls }: Pick<Members, 'members' | 'tls'>,
+  isMemberAtFault: (error: unknown) => boolean,
+): Post {
+  const client = tls === undefined ? http : https;
+  const options = { keepAlive: true, maxSockets: CONNECTIONS };
+  let agent: http.Agent | undefined;
+  let current = 0;
+  return async (request, read) => {
+    agent ??= tls === undefined ? new http.Agent(options) : new https.Agent({ ...options, ...filesOf(tls) });
+    for (let tries = 1; ; tries += 1) {
+      const index = current;
+      const member = members[index % members.length] as Member;
+      try {
+        return read(await exchange(client, agent, member, request));
+      } catch (error) {
+        // Calls that fail side by side move on once.
+        if (isMemberAtFault(error) && current === index) current += 1;
+        if (!(error instanceof NotSentError) || tries >= members.length || request.signal.aborted) throw error;
+      }
+    }
+  };
+}
+
+function filesOf({ cacert, cert, key }: TlsFiles): https.AgentOptions {
+  return {
+    ...(cacert !== undefined && { ca: readFileSync(cacert) }),
+    ...(cert !== undefined && { cert: readFileSync(cert) }),
+    ...(key !== undefined && { key: readFileSync(key) }),
+  };
+}
+
+/** No connection was made: nobody has received anything. */
+class NotSentError extends Error {
+  override readonly name = 'NotSentError';
+}
+
+async function exchange(
+  client: Pick<typeof http, 'request'>,
+  agent: http.Agent,
+  member: Member,
+  { method, path, body, headers, signal }: HttpRequest,
+): Promise<HttpAnswer> {
+  const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
+  const sent = client.request({
+    ...{ agent, signal, method, host: member.host, port: member.port, path },
+    headers: {
+      ...(bytes !== undefined && { 'content-type': 'application/json', 'content-length': bytes.length }),
+      ...headers,
+    },
+  });
+  let isConnected = false;
+  sent.once('socket', (socket) => {
+    if (socket.connecting) socket.once('connect', () => (isConnected = true));
+    else isConnected = true;
+  });
+  sent.once('response', resolve);
+  sent.on('error', (error) => {
+    const { message } = causeOf(error);
+    const at = `${addressOf(member)}: ${message}`;
+    reject(isConnected ? new Error(at, { cause: error }) : new NotSentError(at, { cause: error }));
+  });
+  sent.end(bytes);
+  const response = await promise;
+  const said = await text(response);
+  return { status: response.statusCode ?? 0, json: parsed(said), said, dateHeader: response.headers.date };
+}
+
+function parsed(said: string): unknown {
+  try {
+    return JSON.parse(said);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

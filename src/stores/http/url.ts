@@ -1,0 +1,99 @@
+import { StorageSettingsError } from '../azure-blob/connection';
+import { addressOf, type Member } from './address';
+
+/** The members of a cluster that a URL names. */
+export interface Members {
+  /** As it was given, with credentials. */
+  readonly url: string;
+  /** For messages: without credentials and parameters. */
+  readonly location: string;
+  readonly members: readonly Member[];
+  /** Before the container's name in each key: empty, or it begins with a slash and does not end with one. */
+  readonly prefix: string;
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+  /** Undefined: the connection is not encrypted. */
+  readonly tls: TlsFiles | undefined;
+}
+
+/** Names of files in PEM; undefined: the roots of this machine, and no certificate of the client. */
+export interface TlsFiles {
+  readonly cacert: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** How the URLs of a store look. */
+export interface UrlForm {
+  /** Of the store, for messages. */
+  readonly store: string;
+  /** Without TLS. With it, an "s" follows. */
+  readonly scheme: string;
+  /** Where the URL names none. */
+  readonly port: number;
+  readonly example: string;
+}
+
+const PARAMETERS = ['cacert', 'cert', 'key'];
+
+/** Whether a connection string is a URL of this form. */
+export function hasScheme({ scheme }: UrlForm, text: string): boolean {
+  return new RegExp(`^${scheme}s?://`, 'i').test(text.trim());
+}
+
+/**
+ * Reads a URL, which may name several members.
+ *
+ * @throws StorageSettingsError without a cause, since any part of the URL may be its password
+ */
+export function membersOf(form: UrlForm, text: string): Members {
+  const invalid = (problem: string): StorageSettingsError => invalidUrl(form, problem);
+  const url = text.trim();
+  if (url.includes('#')) throw invalid('it has a "#": write it as %23');
+  const parts = /^([a-z]+):\/\/(?:([^@/?]*)@)?([^@/?]+)(\/[^@?]*)?(?:\?(.*))?$/i.exec(url);
+  if (parts === null) throw invalid('it is not a URL: escape special characters of the password with %');
+  const [, scheme = '', credentials = '', hosts = '', path = '', query = ''] = parts;
+  const parameters = new URLSearchParams(query);
+  const unknown = [...parameters.keys()].find((name) => !PARAMETERS.includes(name));
+  // The parameter itself may be the rest of a password.
+  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
+  const secure = scheme.toLowerCase() !== form.scheme;
+  if (!secure && query !== '') throw invalid(`${PARAMETERS.join(', ')} are for ${form.scheme}s://, which uses TLS`);
+  const file = (name: string): string | undefined => parameters.get(name) ?? undefined;
+  const prefix = path.replace(/\/+$/, '');
+  if (!/^[!-~]*$/.test(prefix)) throw invalid('its path has characters beside printable ASCII');
+  const members = hosts.split(',').map((host) => memberOf(form, host));
+  const [user, ...password] = credentials.split(':');
+  return {
+    url,
+    location: `${scheme.toLowerCase()}://${members.map(addressOf).join(',')}${prefix}`,
+    members,
+    prefix,
+    user: decoded(form, user ?? ''),
+    password: decoded(form, password.join(':')),
+    tls: secure ? { cacert: file('cacert'), cert: file('cert'), key: file('key') } : undefined,
+  };
+}
+
+function memberOf(form: UrlForm, text: string): Member {
+  const [, bare, host = bare, port = form.port] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  if (host === undefined) throw invalidUrl(form, 'it names a member that is not HOST or HOST:PORT');
+  if (Number(port) < 1 || Number(port) > 65_535) throw invalidUrl(form, 'it names a port that is none from 1 to 65535');
+  return { host, port: Number(port) };
+}
+
+function decoded(form: UrlForm, part: string): string | undefined {
+  if (part === '') return undefined;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw invalidUrl(form, 'its user or password has a "%" that escapes nothing: write it as %25');
+  }
+}
+
+export function invalidUrl({ store, example }: UrlForm, problem: string): StorageSettingsError {
+  return new StorageSettingsError(
+    'ConnectionStringInvalid',
+    `CRONLEASE_STORAGE is not a URL of ${store}: ${problem}. It looks like ${example}.`,
+  );
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
+import { ConsulError, failure, NoContainerError, resultOf } from '../../src/stores/consul/errors';
+import { agentsOf } from '../../src/stores/consul/settings';
+import { isStoreUrl, openElectionStore, openStore } from '../../src/stores/open';
+import { systemClock } from '../../src/system-clock';
+
+function open(url: string) {
+  return openStore({ settings: { CRONLEASE_STORAGE: url }, container: undefined, clock: systemClock });
+}
+
+describe('a URL of Consul', () => {
+  it.each([
+    ['consul://h', { location: 'consul://h:8500', members: [{ host: 'h', port: 8500 }], token: undefined }],
+    ['consuls://:t%40ken@h:1/', { location: 'consuls://h:1', token: 't@ken', prefix: '', tls: {} }],
+    ['CONSUL://h,[::1]:2/team/jobs/', { location: 'consul://h:8500,[::1]:2/team/jobs', prefix: '/team/jobs' }],
+    ['consuls://h?cacert=%2Fca.pem&cert=c&key=k', { tls: { cacert: '/ca.pem', cert: 'c', key: 'k' } }],
+  ])('%s is read', (url, expected) => {
+    expect(agentsOf(url)).toMatchObject(expected);
+  });
+
+  it.each([
+    ['h#x', /write it as %23/],
+    ['h?cacert=f', /are for consuls:\/\//],
+    ['h:0', /port/],
+    ['a,,b', /HOST or HOST:PORT/],
+  ])('is refused if its place is "%s", without its token', (place, why) => {
+    const wrong = `consul://:s3cret-of-mine@${place}`;
+    expect(() => open(wrong)).toThrow(expect.objectContaining({ code: 'ConnectionStringInvalid' }));
+    expect(() => open(wrong)).toThrow(why);
+    expect(() => open(wrong)).not.toThrow(/s3cret/);
+  });
+
+  it('is refused if it names a user, which Consul does not know', () => {
+    expect(() => open('consul://s3cret@h')).toThrow(/write the token of the ACL as :TOKEN@\. It looks like consuls:/);
+    expect(() => open('consul://s3cret@h')).not.toThrow(/s3cret/);
+  });
+
+  it('names a store and its elections, by a location without credentials', () => {
+    const url = 'consul://:s3cret@h,b:3/p';
+    expect(isStoreUrl(url)).toBe(true);
+    expect(open(url).location).toBe('consul://h:8500,b:3/p/cronlease');
+    const connection = { settings: { CRONLEASE_STORAGE: url }, container: 'other', clock: systemClock };
+    expect(openElectionStore(connection).location).toBe('consul://h:8500,b:3/p/other');
+  });
+});
+
+describe('an error of Consul', () => {
+  it.each([
+    [new ConsulError(403, 'Permission denied'), 'role', 'denied', 'sessions on that'],
+    [new ConsulError(403, 'ACL not found'), 'credentials', 'denied', 'Check it'],
+    [new ConsulError(500, 'No cluster leader'), undefined, 'error', 'may or may not'],
+    [new ConsulError(500, 'Missing node registration'), undefined, 'error', 'restart an app'],
+    [new ConsulError(429, 'Your IP is issuing too many requests'), undefined, 'throttled', 'may or may not'],
+    [new ConsulError(413, 'Request body too large'), undefined, 'error', 'txn_max_req_len'],
+    [new ConsulError(404, 'no answer of Consul'), undefined, 'error', '1.8 or later'],
+    [new NoContainerError('there is no key'), undefined, 'error', 'container does not exist'],
+    [new Error('connect ECONNREFUSED'), undefined, 'noAnswer', 'both use TLS'],
+  ])('%s', (error, why, result, remedy) => {
+    const translated = failure(error, 'list jobs at consul://h');
+    expect(translated.message).toMatch(/^list jobs at consul:\/\/h: /);
+    expect(translated.message).toContain(remedy);
+    expect(translated).toBeInstanceOf(why === undefined ? StoreUnavailableError : StoreDeniedError);
+    expect(translated instanceof StoreDeniedError ? translated.why : undefined).toBe(why);
+    expect(resultOf(error)).toBe(result);
+  });
+});
