@@ -1,6 +1,6 @@
 import type { Guard } from '../../src/local/cluster/guard';
 
-export type BackendName = 'none' | 'azurite' | 'redis' | 'etcd' | 'postgres';
+export type BackendName = 'none' | 'azurite' | 'redis' | 'etcd' | 'postgres' | 'zookeeper' | 'consul';
 
 export interface BackendOptions {
   /** Absolute; it exists, and is removed with everything in it after the run. */

@@ -1,9 +1,12 @@
+import { asInDev } from './as-in-dev';
 import { azuriteBackend } from './azurite';
 import { type Backend, type BackendName, type BackendOptions, NO_BACKEND } from './backend';
 import { etcdBackend } from './etcd';
 import { postgresBackend } from './postgres';
 import { redisBackend } from './redis';
+import { startConsul } from '../../src/local/cluster/consul';
 import { findProgram } from '../../src/local/cluster/server';
+import { startZooKeeper } from '../../src/local/cluster/zookeeper';
 
 interface Server {
   /** The program that has to be installed, and the Debian package that has it. */
@@ -17,6 +20,11 @@ export const backends: Readonly<Record<BackendName, Server>> = {
   redis: { program: { name: 'redis-server', debian: 'redis-server' }, start: redisBackend },
   etcd: { program: { name: 'etcd', debian: 'etcd-server' }, start: etcdBackend },
   postgres: { program: { name: 'initdb', debian: 'postgresql' }, start: postgresBackend },
+  zookeeper: {
+    program: { name: 'java', debian: 'zookeeper default-jre-headless' },
+    start: asInDev(startZooKeeper),
+  },
+  consul: { program: { name: 'consul', debian: 'consul' }, start: asInDev(startConsul) },
 };
 
 /** What keeps a server from being started here, and the remedy; undefined: nothing. */

@@ -79,4 +79,7 @@ export const systems: readonly System[] = [
     title: 'cronlease on Redis',
     ...{ like: 'dev', backend: 'redis' },
   }),
+  cronlease({ name: 'cronlease-etcd', title: 'cronlease on etcd', like: 'dev', backend: 'etcd' }),
+  cronlease({ name: 'cronlease-zookeeper', title: 'cronlease on ZooKeeper', like: 'dev', backend: 'zookeeper' }),
+  cronlease({ name: 'cronlease-consul', title: 'cronlease on Consul', like: 'dev', backend: 'consul' }),
 ];

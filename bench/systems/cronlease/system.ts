@@ -10,6 +10,7 @@ import type { FromHost, ToHost } from '../../../src/local/cluster/messages';
 import { openStore } from '../../../src/stores/open';
 import { systemClock } from '../../../src/system-clock';
 import { pause, until } from '../../../test/chaos/time';
+import type { BackendName } from '../../backends/backend';
 import { type BenchJob, cronOf } from '../../load';
 import { type Running, type System, type SystemOptions, WORKERS } from '../system';
 import { allStarted, startWorker } from '../workers';
@@ -21,7 +22,7 @@ interface CronleaseOptions {
   readonly like: 'dev' | 'azure';
   readonly handOverDelayMs?: number;
   /** The store of rows and ledger. Default: blobs. */
-  readonly backend?: 'azurite' | 'postgres' | 'redis';
+  readonly backend?: Exclude<BackendName, 'none'>;
 }
 
 const CONTAINER = 'cronlease';
@@ -54,6 +55,12 @@ function settingsOf(name: string, storage: string): Record<string, string> {
     AzureFunctionsWebHost__hostid: name,
     TASKHUB_NAME: name,
   };
+}
+
+/** Some servers are named to their other clients by what is no URL of ours. */
+function urlOf(server: BackendName, address: string): string {
+  if (server === 'redis') return `redis://${address}`;
+  return server === 'etcd' ? address.replace(/^http:/, 'etcd:') : address;
 }
 
 /** Before the first tick there is no container. */
@@ -101,7 +108,7 @@ export function cronlease({
   const start = async (options: SystemOptions): Promise<Running> => {
     const { folder, jobs, backend, onTrouble } = options;
     prepareApp(folder, jobs);
-    const storage = server === 'redis' ? `redis://${backend.address}` : backend.address;
+    const storage = urlOf(server, backend.address);
     const workers = Array.from({ length: WORKERS }, (_, index) => {
       const deployment = `local${String(index + 1)}`;
       const hubFolder = path.join(folder, `hub-${deployment}`);
