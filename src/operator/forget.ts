@@ -1,8 +1,10 @@
 import type { EpochMs, JobName, Token } from '../core/brand';
 import { pendingRequests } from '../core/control';
+import { beforeEnd } from '../core/notice';
 import { attemptHistory, finalRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { forgottenRow, lostAttempt, PAST_ATTEMPTS } from '../core/row';
+import { failuresAfter } from '../core/run';
 import { inParallel } from './in-parallel';
 import { currentRun, stateIn } from './job-state';
 import { leftNotice, missingNotices } from './left-notices';
@@ -85,13 +87,20 @@ function unfinished(job: JobName, run: string): OperatorError {
   );
 }
 
-/** Ends the run like a claim would: the token grows, and the row is written before the record. */
+/**
+ * Ends the run like a claim would: the token grows, and the row is written before the record. The row returned shows
+ * what the run leaves behind: until when due times overlapped with it, and the failures before it.
+ */
 export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
   const { run } = row;
   if (run === undefined) return row;
   const past = row.phase === 'running' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
   const ending: Row = {
     ...row,
+    ...failuresAfter(beforeEnd(row), 'cancelled'),
+    // A dead holder may have counted its end as a failure, or as a success.
+    telling: row.telling.filter(({ of }) => of !== run.key),
+    busyUntil: now,
     token: (row.token + 1) as Token,
     execution: desk.newId(),
     phase: 'running',

@@ -3,6 +3,7 @@ import type { Layout } from '../../core/layout';
 import { encodeLayout, LAYOUT } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
+import { ForeignRecordError } from '../../core/record';
 import { sleep } from '../../core/clock';
 import { inParallel } from '../in-parallel';
 import { OperatorError } from '../operator-error';
@@ -63,7 +64,7 @@ export async function applyShards(change: ShardChange): Promise<Applied> {
       await moveHome(one, change);
       moved.push(one.job);
     } catch (error) {
-      if (!(error instanceof OperatorError) && !(error instanceof ForeignMetadataError)) throw error;
+      if (!isOfOneJob(error)) throw error;
       refused.push({ job: one.job, code: error.code, message: error.message });
     }
   });
@@ -75,6 +76,11 @@ export async function applyShards(change: ShardChange): Promise<Applied> {
   }
   await settle(last, version);
   return { settled: true, moved: moved.sort(), refused: [], version };
+}
+
+/** Such an error leaves the other jobs their way. */
+function isOfOneJob(error: unknown): error is OperatorError | ForeignMetadataError | ForeignRecordError {
+  return error instanceof OperatorError || error instanceof ForeignMetadataError || error instanceof ForeignRecordError;
 }
 
 /** A copy that was on its way to an account of another change becomes live there first. */

@@ -1,5 +1,5 @@
 import type { JobName } from '../../core/brand';
-import type { LedgerStore, ListedRecord, Metadata } from '../../lease/store';
+import type { LedgerStore, ListedRecord, Metadata, PieceStore } from '../../lease/store';
 import { inParallel } from '../in-parallel';
 
 /**
@@ -11,10 +11,10 @@ export type History = 'newest' | 'all' | 'ended';
 const NEWEST = 20;
 const PAGE = 1_000;
 
-interface Copy {
+interface Copy<Store = LedgerStore> {
   readonly job: JobName;
-  readonly from: { readonly store: LedgerStore };
-  readonly to: { readonly store: LedgerStore };
+  readonly from: { readonly store: Store };
+  readonly to: { readonly store: Store };
 }
 
 /** Copies the records that the other account lacks. Returns how many. */
@@ -44,6 +44,20 @@ export async function copyRecord(
   if (found === undefined || (history === 'ended' && isOpen(found.body))) return false;
   const stored = { body: found.body, summary: summary ?? (await summaryOf(from.store, job, key)) };
   return (await to.store.createRecord(job, key, stored)).kind === 'created';
+}
+
+/** Copies what a run that fans out has planned and done. */
+export async function copyPieces({ job, from, to }: Copy<PieceStore>, key: string): Promise<void> {
+  let continuation: string | undefined;
+  do {
+    const next = continuation === undefined ? {} : { continuation };
+    const page = await from.store.listPieces(job, { key, limit: PAGE, ...next });
+    await inParallel(page.pieces, async ({ name, summary }) => {
+      const body = await from.store.readPiece(job, key, name);
+      if (body !== undefined) await to.store.createPiece(job, key, name, { body, summary });
+    });
+    continuation = page.continuation;
+  } while (continuation !== undefined);
 }
 
 async function summaryOf(store: LedgerStore, job: JobName, key: string): Promise<Metadata> {

@@ -1,19 +1,22 @@
 import type { JobName } from '../../core/brand';
 import { decodeControl, pendingRequests } from '../../core/control';
+import { recordKey } from '../../core/key';
 import { sameMetadata } from '../../core/metadata';
 import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/moved-row';
+import { readOwedNotices } from '../../core/owed-notice';
 import type { Row } from '../../core/row';
 import { encodeRow } from '../../core/row';
-import { readRecord } from '../../coordinator/ledger';
+import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata } from '../../lease/store';
 import { endRunOf } from '../forget';
+import { missingNotices } from '../left-notices';
 import type { JobState } from '../job-state';
 import { currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Desk } from '../take-lease';
 import { letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../take-lease';
 import type { History } from './history';
-import { copyHistory, copyRecord } from './history';
+import { copyHistory, copyPieces, copyRecord } from './history';
 
 /** One job on its way from an account to another. */
 export interface Move {
@@ -45,8 +48,9 @@ export async function moveJob(move: Move): Promise<void> {
     const holding = await takeLease(from, job, seen);
     const row =
       goesOn === undefined || state.row === undefined ? state.row : await endRunOf(from, holding, state.row, state.now);
-    const metadata = goesOn === undefined || row === undefined ? seen.metadata : encodeRow(row);
     await copyRecords(move, row);
+    const settled = row && (await settledRow(from, job, { ...state, row }));
+    const metadata = settled === undefined || settled === state.row ? seen.metadata : encodeRow(settled);
     await placeCopy(to, job, metadata);
     await renewHeld(from, holding);
     await writeMetadata(from, holding, movedRow(metadata, to.store.location));
@@ -56,13 +60,30 @@ export async function moveJob(move: Move): Promise<void> {
   await moveControl(move);
 }
 
+/**
+ * The row with what only its ledger and its notices show. Ticks look there if a row's lease has expired, and that of its
+ * copy is released: the end of a run whose holder died after the record, and which notices it still owed.
+ */
+async function settledRow(
+  { store }: Desk,
+  job: JobName,
+  { row, lease, control }: JobState & { readonly row: Row },
+): Promise<Row> {
+  if (lease === 'available') return row.telling.length === 0 ? row : { ...row, telling: [] };
+  const found = row.run && (await readUnlessForeign(store, job, row.run.key));
+  const ended = found === undefined || found === 'foreign' ? null : found.record.endedAt;
+  const busyUntil = Math.max(row.busyUntil ?? 0, ended === null ? 0 : Date.parse(ended));
+  const telling = await missingNotices(store, job, row.telling, control);
+  return { ...row, busyUntil: busyUntil === 0 ? undefined : busyUntil, telling };
+}
+
 /** The run that is not over; undefined if the row can move. */
 async function unfinishedRun({ store }: Desk, job: JobName, state: JobState): Promise<string | undefined> {
   const going = await currentRun(store, job, state);
   if (going !== undefined) return going;
   const { row, lease } = state;
   // The writer of the last run's record may have died before it.
-  if (row?.run === undefined || row.phase !== 'idle' || lease !== 'expired') return undefined;
+  if (row?.run === undefined || row.phase !== 'idle' || lease === 'available') return undefined;
   const found = await readRecord(store, job, row.run.key);
   return found?.record.state === 'final' ? undefined : row.run.key;
 }
@@ -75,13 +96,15 @@ function runGoesOn(job: JobName, run: string): OperatorError {
   );
 }
 
-/** Records of the past, and those that the row owes. */
+/** Records of the past, those that the row owes, and the pieces of a back-filled run that continues in the new account. */
 async function copyRecords({ job, from, to, history }: Move, row: Row | undefined): Promise<void> {
   await copyHistory({ job, from, to }, history);
   if (row === undefined) return;
   // The last run may be older than the records that move.
   if (row.run !== undefined) await copyRecord({ job, from, to }, row.run.key);
   await writeStretches(to, { job }, row.owed);
+  const { id, aside } = row.backfill ?? {};
+  if (aside !== undefined) await copyPieces({ job, from, to }, recordKey(aside.scheduledFor, id));
 }
 
 async function placeCopy(to: Desk, job: JobName, metadata: Metadata): Promise<void> {
@@ -102,13 +125,17 @@ export function twoRows(job: JobName, location: string): OperatorError {
   );
 }
 
-/** A copy counts from now on: its original has been marked as moved. */
+/**
+ * A copy counts from now on: its original has been marked as moved. One that owes notices is not released, as always: its
+ * lease runs out, and the next tick creates them.
+ */
 export async function makeLive(to: Desk, job: JobName): Promise<void> {
   const there = await to.store.readRow(job);
   if (there === undefined || formOf(there.metadata) !== 'arriving') return;
   const holding = await takeLease(to, job, there);
-  await writeMetadata(to, holding, arrivedRow(there.metadata));
-  await letGo(to, holding);
+  const metadata = arrivedRow(there.metadata);
+  await writeMetadata(to, holding, metadata);
+  if (readOwedNotices(metadata['notices']).length === 0) await letGo(to, holding);
 }
 
 /** The inputs of requests that wait go first, then the control. */
