@@ -3,7 +3,7 @@ import { NO_LEASE } from './lease';
 import type { State } from './state';
 
 /** The state of every blob at one instant. */
-export type Checkpoint = Omit<State, 'clock' | 'writes'>;
+export type Checkpoint = Omit<State, 'clock' | 'etags' | 'writes'>;
 
 interface Past {
   readonly checkpoints: readonly Checkpoint[];

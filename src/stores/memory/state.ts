@@ -6,6 +6,8 @@ import type { Lease } from './lease';
 
 export interface State {
   readonly clock: Clock;
+  /** How its ETags begin. */
+  readonly etags: string;
   readonly rows: Map<JobName, Row>;
   readonly controls: Map<JobName, Stored>;
   readonly ledgers: Map<JobName, Map<string, Ledgered>>;
@@ -40,7 +42,8 @@ export function heed(options: CallOptions | undefined): void {
 export function store(state: State, metadata: Metadata): Stored {
   checkMetadata(metadata);
   state.writes += 1;
-  return { etag: `"0x${state.writes.toString(16)}"` as ETag, metadata: Object.freeze({ ...metadata }) };
+  const etag = `"${state.etags}${state.writes.toString(16)}"` as ETag;
+  return { etag, metadata: Object.freeze({ ...metadata }) };
 }
 
 export function limited(what: string, body: string): string {

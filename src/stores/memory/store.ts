@@ -32,10 +32,15 @@ export interface MemoryService {
   failOver(checkpoints: readonly Checkpoint[], stateOf: (blob: string) => Checkpoint, leases: 'kept' | 'gone'): void;
 }
 
-/** Leases use the clock's monotonic time, and answers have its wall time. */
-export function memoryService(clock: Clock): MemoryService {
+/**
+ * Leases use the clock's monotonic time, and answers have its wall time.
+ *
+ * @param location of this service, if there is another one: no ETag of the one fits a row of the other
+ */
+export function memoryService(clock: Clock, location?: string): MemoryService {
   const state: State = {
     clock,
+    etags: location === undefined ? '0x' : `${location}-`,
     rows: new Map(),
     controls: new Map(),
     ledgers: new Map(),
@@ -50,7 +55,7 @@ export function memoryService(clock: Clock): MemoryService {
   };
   return {
     open: () => ({
-      location: 'memory',
+      location: location ?? 'memory',
       limits: STORE_LIMITS,
       prepare: async (options) => heed(options),
       ...rowsOf(state),

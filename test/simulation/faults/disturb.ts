@@ -13,6 +13,7 @@ import { firstSpec, REVISIONS } from './plan-job';
 import { leap } from './retention';
 import { failOver } from '../world/failover';
 import { spoilControl, spoilRow } from '../world/foreign';
+import { startMigration } from '../world/migration';
 import { operate } from '../world/people';
 import { kill, leave, pause, START } from '../world/world';
 import type { World } from '../world/world';
@@ -26,6 +27,7 @@ export function disturb(world: World, what: Disturbance): void {
   world.trace?.add('', `disturbance ${JSON.stringify(what)}`);
   if (what.kind === 'leap') leap(world, what);
   else if (what.kind === 'failover') failOver(world, what);
+  else if (what.kind === 'migrate') startMigration(world, what);
   else if (what.kind === 'setClocks') setClocks(world, what);
   else if ('instance' in what) {
     const place = world.plan.instances.find(({ index }) => index === what.instance);
@@ -135,7 +137,7 @@ function disturbJob(
   what: Extract<Disturbance, { readonly job: number; readonly kind: Exclude<Disturbance['kind'], 'leap'> }>,
   job: JobSpec,
 ): void {
-  const { service, observer, timeline } = world;
+  const { serviceAt, observer, timeline } = world;
   const subject = { name: job.name, spec: job };
   switch (what.kind) {
     case 'pauseJob':
@@ -168,7 +170,7 @@ function disturbJob(
       operate(world, (store) => cancelRun(store, subject));
       return;
     case 'breakLease':
-      service.breakLease(job.name, what.period);
+      serviceAt(observer.jobs.get(job.name)?.home ?? '').breakLease(job.name, what.period);
       observer.leaseBroken(job.name, what.period);
       return;
     case 'unlock':

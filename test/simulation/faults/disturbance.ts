@@ -51,6 +51,8 @@ export type Disturbance = { readonly at: number } & (
    * every deployment, `recover`, and start again.
    */
   | ({ readonly kind: 'failover' } & PlannedFailover)
+  /** People move all jobs to another store, and restart the deployments with the new connection. */
+  | ({ readonly kind: 'migrate' } & PlannedMigration)
   /** Time passes, to right before the next due time of a job if one is named; a share of the instances restarts. */
   | { readonly kind: 'leap'; readonly days: number; readonly job: number | undefined; readonly restarts: number }
 );
@@ -75,6 +77,19 @@ export interface PlannedFailover {
   readonly triesBefore: boolean;
 }
 
+export interface PlannedMigration {
+  /** For each of the first commands, the number of calls after which its process dies. Later ones have no faults. */
+  readonly diesAfter: readonly number[];
+  /** From the end of a command to the next one, if jobs are left. */
+  readonly againAfterMs: number;
+  /** From this command on, runs that are not over are recorded as cancelled. */
+  readonly endsRunsFrom: number;
+  /** While jobs move, all processes die as soon as one of them owes notices of a run. */
+  readonly diesOwing: boolean;
+  /** For each deployment, the time from the announcement to its restart on the next store. */
+  readonly restartsAfter: readonly number[];
+}
+
 /** `fades`: storage gets slow, and then hangs. */
 export type OutageKind = 'refuses' | 'throttles' | 'hangs' | 'fades';
 
@@ -85,6 +100,7 @@ export type DrawnKind = Exclude<
   DisturbanceKind,
   | 'leap'
   | 'failover'
+  | 'migrate'
   | 'hubRefuses'
   | 'setClocks'
   | 'backfill'

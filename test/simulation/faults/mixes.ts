@@ -7,6 +7,7 @@ import { failover } from './mix-failover';
 import { foreign } from './mix-foreign';
 import { groupedJobs } from './mix-groups';
 import { draining, slowHub } from './mix-hand-overs';
+import { migrations } from './mix-migrations';
 import { notices } from './mix-notices';
 import { people } from './mix-people';
 import { requiringJobs } from './mix-requires';
@@ -42,6 +43,7 @@ export const MIX_NAMES = [
   'notices',
   'backfills',
   'groups',
+  'migrations',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -105,6 +107,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 330,
     change: groups,
   },
+  migrations: {
+    what: 'people move the jobs to another store, with the jobs and the faults of other mixes',
+    share: 330,
+    change: moves,
+  },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: { what: 'hosts are shut down, beside a healthy deployment', share: 100, change: draining },
   schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },
@@ -155,6 +162,14 @@ function groups(plan: Plan, random: Random): Plan {
   const mixed = troubled(grouped, random);
   // Jobs that run one after another, each with calls that take seconds, would never be through with their backlog.
   return { ...mixed, instances: mixed.instances.map((instance) => ({ ...instance, slowMs: 0 })) };
+}
+
+/** A third of these histories have no other faults than the plain ones, and a third have plain jobs. */
+function moves(plan: Plan, random: Random): Plan {
+  const jobs = random.pick([undefined, undefined, notices, notices, requiringJobs, backfills]);
+  const troubled = random.pick([undefined, undefined, undefined, wide, loss, clocks, pauses, kills, outages]);
+  const busy = jobs === undefined ? plan : jobs(plan, random);
+  return migrations(troubled === undefined ? busy : troubled(busy, random), random);
 }
 
 function wide(plan: Plan, random: Random): Plan {

@@ -7,6 +7,7 @@ import { FAILOVER_FAULTS } from './planted-failover';
 import { FAN_OUT_FAULTS } from './planted-fan-out';
 import { GROUP_FAULTS } from './planted-groups';
 import { LOG_FAULTS } from './planted-logs';
+import { MIGRATION_FAULTS } from './planted-migrations';
 import { NOTICE_FAULTS } from './planted-notices';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
@@ -54,6 +55,7 @@ export const PLANTED: readonly Planted[] = [
   ...NOTICE_FAULTS,
   ...BACKFILL_FAULTS,
   ...GROUP_FAULTS,
+  ...MIGRATION_FAULTS,
 ];
 
 export function plantedBy(name: string): Planted | undefined {

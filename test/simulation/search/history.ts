@@ -3,6 +3,7 @@ import { resumeJob } from '../../../src/operator/pause';
 import { backlogMs, checkEnd, isSettled } from '../checks/end';
 import { checkTaken } from '../checks/groups';
 import { checkLogs } from '../checks/logs';
+import { checkLedgers } from '../checks/moves';
 import { checkTold } from '../checks/notices';
 import { checkStarts } from '../checks/starts';
 import { checkSaidOverdue, SAID_WITHIN_MS } from '../checks/overdue';
@@ -12,6 +13,7 @@ import type { Fault } from '../faults/faults';
 import type { Plan } from '../faults/plan';
 import { firstSpec, REVISIONS } from '../faults/plan-job';
 import { startElection } from '../world/candidates';
+import { followMigration } from '../world/migration';
 import { ARRIVES_WITHIN_MS, operate } from '../world/people';
 import { createWorld, leave, restart, START, start, wake } from '../world/world';
 import type { World } from '../world/world';
@@ -21,8 +23,8 @@ const EVENTS_AT_MOST = 400_000;
 /** Once the faults have ended, everything that they left is to be settled within this, backlogs apart. */
 const SETTLED_WITHIN_MS = 330_000;
 const POLL_EVERY_MS = 15_000;
-/** A failover that is under way at the end of the trouble is over within this. */
-const FAILED_OVER_WITHIN_MS = 600_000;
+/** A failover or a move that is under way at the end of the trouble is over within this. */
+const FAILED_OVER_WITHIN_MS = 900_000;
 /** The time for which everything must then run without any trouble. */
 export const CALM_MS = 90_000;
 
@@ -97,13 +99,14 @@ function until({ timeline, observer, counts, election, troubled }: World, instan
   });
 }
 
-/** The quiet does not begin in the middle of a failover. */
+/** The quiet does not begin in the middle of a failover or a move. */
 async function untilFailedOver(world: World): Promise<void> {
   const { timeline, observer, plan } = world;
-  while (world.failingOver && observer.violations.length === 0) {
+  while ((world.failingOver || world.migration === 'moving') && observer.violations.length === 0) {
     await until(world, timeline.now() + POLL_EVERY_MS);
     if (timeline.now() > plan.troubledMs + FAILED_OVER_WITHIN_MS) {
-      observer.report('endless', 'all', 'recover does not come to an end');
+      const what = world.failingOver ? 'recover' : 'migrate';
+      observer.report('endless', 'all', `${what} does not come to an end`);
     }
   }
 }
@@ -132,6 +135,7 @@ async function quieten(world: World): Promise<void> {
   if (observer.violations.length === 0) checkEnd(world, { quietFrom: START + quiet, calmFrom: START + calm });
   checkTold(world);
   if (observer.violations.length === 0) await checkLogs(world);
+  if (observer.violations.length === 0 && world.migration === 'over') await checkLedgers(world);
 }
 
 /** Brings every instance back, with the newest file. A hub that died for good stays dead, if there are others. */
@@ -158,11 +162,13 @@ function endFaults(world: World): void {
   const rivals = plan.jobs.some(({ rival }) => rival !== undefined);
   const newest = rivals ? REVISIONS - 1 : Math.max(...deployments.map(({ revision }) => revision));
   for (const deployment of deployments) deployment.revision = newest;
+  followMigration(world);
   for (const place of plan.instances) {
     const instance = places.get(place.index);
     if (instance === undefined) continue;
     wake(world, instance);
-    if (instance.coordinator.revision !== newest) leave(world, place, 1_000);
+    const { revision, store } = instance.coordinator;
+    if (revision !== newest || store.location !== instance.deployment.home) leave(world, place, 1_000);
     if (instance.process.dead) restart(world, place, 1_000);
   }
   resumeAll(world);

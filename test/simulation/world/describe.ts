@@ -10,6 +10,11 @@ export function controlText(metadata: Metadata): string {
     .join(', ');
 }
 
+/** A layout as a trace shows it. */
+export function layoutText({ version, state, left }: Metadata): string {
+  return `version ${String(version)} ${String(state)}${left === undefined ? '' : ', left'}`;
+}
+
 /** A row as a trace shows it. */
 export function describeRow({
   token,

@@ -8,6 +8,10 @@ import type { ItemContext } from '../../../src/handler/define-fan-out';
 import type { JobContext } from '../../../src/handler/handler';
 import type { SimulatedProcess } from './process';
 
+/** The locations of the stores. In most histories there is only the first. */
+export const FIRST_STORE = 'memory';
+export const NEXT_STORE = 'memory-next';
+
 /** A promise that was broken. `kind` stays the same however the history around it is shortened. */
 export interface Violation {
   readonly kind: string;
@@ -46,6 +50,11 @@ export interface Actor {
   readonly unread: Set<JobName>;
   /** The last listing of a job that has reached it. */
   readonly views: Map<JobName, ListedView>;
+}
+
+/** Whether it is a command of people: they belong to no deployment. */
+export function isPerson({ deployment }: Actor): boolean {
+  return deployment === '';
 }
 
 /** A lease as one process asked for it. */
@@ -151,6 +160,12 @@ export interface JobFacts {
   readonly specs: readonly JobSpec[];
   row: Row | undefined;
   etag: ETag | undefined;
+  /** The location of the store in which its row counts. */
+  home: string;
+  /** Its row there is marked as moved, and its copy does not count yet. */
+  hasLeft: boolean;
+  /** The copy of its row that is on its way to another store. */
+  copy: Row | undefined;
   /** How far off the time of the row's last writer was, as it sent the row or as the row was written. */
   writerError: number;
   /** The schedules that the row followed, and the cursor after which it did. */
@@ -206,6 +221,9 @@ export function newFacts(name: JobName, specs: readonly JobSpec[], others: Reado
     specs,
     row: undefined,
     etag: undefined,
+    home: FIRST_STORE,
+    hasLeft: false,
+    copy: undefined,
     writerError: 0,
     reigns: [],
     firstCursor: 0,

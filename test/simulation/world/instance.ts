@@ -25,6 +25,8 @@ export interface Deployment {
   readonly instances: Instance[];
   ticking: Instance | undefined;
   revision: number;
+  /** The location of the store that its settings name. Its instances see a change when they start. */
+  home: string;
   /** Since when its task hub delivers nothing, for good. */
   deadSince: number | undefined;
 }

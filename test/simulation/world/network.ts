@@ -190,7 +190,8 @@ function tear(first: Listing, second: Listing, seed: number): Listing {
     const { control } = random.chance(0.5) ? (earlier ?? {}) : later;
     jobs.set(job, { ...(row && { row }), ...(control && { control }), date });
   }
-  return { date: first.date, jobs };
+  // The layout is on the first page.
+  return { ...first, jobs };
 }
 
 function hasGivenUp(value: unknown): boolean {

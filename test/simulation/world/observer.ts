@@ -4,11 +4,15 @@ import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
 import { recordKey } from '../../../src/core/key';
 import { parseNoticeId } from '../../../src/core/notice';
+import { LAYOUT } from '../../../src/core/layout';
+import { formOf } from '../../../src/core/moved-row';
 import { decodeRow } from '../../../src/core/row';
 import type { LeaseBreaking, LeaseStore, Listing, StoredRecord } from '../../../src/lease/store';
 import type { JobContext } from '../../../src/handler/handler';
 import type { GroupFacts } from '../checks/groups';
 import { checkTogether, groupsOf, groupWritten } from '../checks/groups';
+import type { Layouts } from '../checks/moves';
+import { createLayouts, isOfMove, rowOfMove } from '../checks/moves';
 import { handlerStarted } from '../checks/handler';
 import { checkItems, pieceCreated } from '../checks/items';
 import { noticeCreated } from '../checks/notices';
@@ -18,9 +22,9 @@ import { released, rowWritten } from '../checks/row';
 import { requestsWritten } from '../checks/requests';
 import { checkAtOnce } from '../checks/slots';
 import { checkTrust, trustLimit } from '../checks/trust';
-import { controlText, describeRow } from './describe';
+import { controlText, describeRow, layoutText } from './describe';
 import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
-import { endSpoil, isFinal, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
+import { endSpoil, FIRST_STORE, isFinal, isPerson, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
 
@@ -31,6 +35,7 @@ export interface Observer {
   readonly violations: readonly Violation[];
   readonly jobs: ReadonlyMap<JobName, JobFacts>;
   readonly groups: ReadonlyMap<string, GroupFacts>;
+  readonly layouts: Layouts;
   /** The service's store, with a check of every call that is applied. */
   watch(store: LeaseStore & LeaseBreaking, actor: Actor): LeaseStore;
   /** A process sends a call. */
@@ -49,6 +54,8 @@ export interface Observer {
   /** A write through a fence is sent by its process, or applied by the service. */
   fencedWriteSent(job: string, token: number): void;
   fencedWrite(job: string, token: number): void;
+  /** Calls back once a process has recorded the end of a run and owes notices of it. */
+  whenOwing(call: () => void): void;
   /** Checks the rules that hold at each instant. */
   check(): void;
   report(kind: string, job: string, text: string): void;
@@ -77,6 +84,8 @@ export function createObserver(
     violations.push({ kind, job, text });
     trace?.add('!!!', `${job}: ${text}`);
   };
+  const layouts = createLayouts(now, report);
+  let owing = (): void => undefined;
   const check = (): void => {
     for (const facts of all) {
       checkTrust(facts, now(), report);
@@ -89,9 +98,14 @@ export function createObserver(
     violations,
     jobs,
     groups,
+    layouts,
     report,
     check,
-    watch: (store, actor) => watchStore(store, { actor, factsOf, groups, madeAt, now, report, trace, proven }),
+    watch: (store, actor) =>
+      watchStore(store, { actor, factsOf, groups, layouts, madeAt, now, report, trace, proven, owing: () => owing() }),
+    whenOwing(call) {
+      owing = call;
+    },
     sent(actor, method, parameters) {
       // A clock may be set, and corrected, between any two calls.
       const error = actor.error();
@@ -137,6 +151,7 @@ export function createObserver(
       checkHub(facts, actor, report);
     },
     listed(actor, listing) {
+      layouts.listed(actor, listing);
       const at = madeAt.get(listing) ?? listing.date;
       for (const [job, { date }] of listing.jobs) {
         const last = actor.views.get(job);
@@ -222,11 +237,13 @@ interface Watching {
   readonly actor: Actor;
   readonly factsOf: (name: string) => JobFacts;
   readonly groups: ReadonlyMap<string, GroupFacts>;
+  readonly layouts: Layouts;
   readonly madeAt: WeakMap<Listing, number>;
   readonly now: () => number;
   readonly report: Observer['report'];
   readonly trace: Trace | undefined;
   readonly proven: (facts: JobFacts, acquisition: Acquisition) => void;
+  readonly owing: () => void;
 }
 
 function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): LeaseStore {
@@ -241,21 +258,31 @@ function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): Leas
 
 function watchRows(
   store: LeaseStore,
-  { actor, factsOf, madeAt, now, report, trace }: Watching,
+  { actor, factsOf, layouts, madeAt, now, report, trace }: Watching,
 ): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl' | 'removeControl'> {
+  const { location } = store;
   return {
     async list(options) {
       const at = now();
       const listing = await store.list(options);
       madeAt.set(listing, at);
+      if (options?.job === undefined) layouts.swept(actor);
       return listing;
     },
     async createRow(job, metadata, options) {
       const answer = await store.createRow(job, metadata, options);
       if (answer === 'created') {
         const facts = factsOf(job);
+        const etag = (await store.readRow(job))?.etag;
+        if (isOfMove(facts, location, metadata)) {
+          trace?.add('store', `${job} created in ${location}, ${formOf(metadata)}`);
+          if (location === FIRST_STORE) layouts.createdAway(facts, location, actor);
+          else rowOfMove(facts, location, metadata, etag, report);
+          return answer;
+        }
+        facts.home = location;
         facts.row = decodeRow(metadata);
-        facts.etag = (await store.readRow(job))?.etag;
+        facts.etag = etag;
         facts.firstCursor = facts.row.cursor;
         facts.reigns.push({ hash: facts.row.scheduleHash, after: facts.row.cursor });
         trace?.add('store', `${job} created, cursor ${short(facts.row.cursor)}`);
@@ -265,29 +292,49 @@ function watchRows(
     async writeRow(job, metadata, guard, options) {
       const answer = await store.writeRow(job, metadata, guard, options);
       const facts = factsOf(job);
+      if (isOfMove(facts, location, metadata)) {
+        trace?.add(
+          'store',
+          `${job} writeRow ${guard.leaseId.slice(0, 8)} ${answer.kind} ${location} ${formOf(metadata)}`,
+        );
+        if (answer.kind === 'written') rowOfMove(facts, location, metadata, answer.etag, report);
+        return answer;
+      }
       trace?.add(
         'store',
         `${job} writeRow ${guard.leaseId.slice(0, 8)} ${answer.kind} ${describeRow(decodeRow(metadata))}`,
       );
       if (answer.kind === 'written') {
+        const { row: before } = facts;
+        const row = decodeRow(metadata);
         facts.etag = answer.etag;
-        rowWritten(facts, decodeRow(metadata), guard.leaseId, actor, now(), report);
+        rowWritten(facts, row, guard.leaseId, actor, now(), report);
+        if (before !== undefined && row.token > before.token && row.attempt === 1) {
+          layouts.claimed(facts, row, facts.acquisitions.get(guard.leaseId));
+        }
       }
       return answer;
     },
     async writeControl(job, metadata, ifMatch, options) {
       const answer = await store.writeControl(job, metadata, ifMatch, options);
-      if (answer === 'written') {
+      if (answer === 'written' && job === LAYOUT) {
+        layouts.written(location, metadata);
+        trace?.add('store', `layout of ${location}: ${layoutText(metadata)}`);
+      } else if (answer === 'written') {
+        const facts = factsOf(job);
+        if (facts.row === undefined) facts.home = location;
+        // A call that comes late, to a store that the job has left. Nobody reads that control any more.
+        if (facts.home !== location) return answer;
         const control = decodeControl(metadata);
-        requestsWritten(factsOf(job), control, report);
-        factsOf(job).controls.push({ at: now(), control });
+        requestsWritten(facts, control, report);
+        facts.controls.push({ at: now(), control });
         trace?.add('store', `${job} control ${controlText(metadata)}`);
       }
       return answer;
     },
     async removeControl(job, ifMatch, options) {
       const answer = await store.removeControl(job, ifMatch, options);
-      if (answer === 'removed') {
+      if (answer === 'removed' && factsOf(job).home === location) {
         endSpoil(factsOf(job), 'control', now());
         factsOf(job).controls.push({ at: now(), control: NO_CONTROL });
         trace?.add('store', `${job} control is removed`);
@@ -301,12 +348,18 @@ function watchLeases(
   store: LeaseStore & LeaseBreaking,
   { actor, factsOf, now, report, trace, proven }: Watching,
 ): Pick<LeaseStore, 'acquire' | 'renew' | 'release' | 'breakLease'> {
+  const { location } = store;
+  const counts = ({ home, hasLeft }: JobFacts): boolean => home === location && !hasLeft;
   return {
     async acquire(job, request, options) {
       const answer = await store.acquire(job, request, options);
       const { leaseId } = request;
       trace?.add('store', `${job} acquire ${leaseId.slice(0, 8)} by ${actor.id} ${answer.kind}`);
-      if (answer.kind === 'acquired') acquired(factsOf(job), request, now(), report, proven);
+      if (answer.kind !== 'acquired') return answer;
+      const facts = factsOf(job);
+      if (counts(facts)) acquired(facts, request, now(), report, proven);
+      else if (!isPerson(actor))
+        report('acquiredAway', job, `${actor.id} acquired its row in ${location}, which does not count`);
       return answer;
     },
     async renew(job, leaseId, options) {
@@ -314,7 +367,13 @@ function watchLeases(
       if (answer === 'lost') trace?.add('store', `${job} renew ${leaseId.slice(0, 8)} lost`);
       const facts = factsOf(job);
       const acquisition = facts.acquisitions.get(leaseId);
-      if (answer === 'renewed' && facts.lease?.id === leaseId && !facts.lease.broken && acquisition !== undefined) {
+      if (
+        answer === 'renewed' &&
+        counts(facts) &&
+        facts.lease?.id === leaseId &&
+        !facts.lease.broken &&
+        acquisition !== undefined
+      ) {
         if (now() >= facts.lease.until) acquisition.isLate = true;
         facts.lease = { id: leaseId, until: now() + acquisition.leaseMs, broken: false };
         proven(facts, acquisition);
@@ -324,14 +383,14 @@ function watchLeases(
     async breakLease(job, ifMatch, options) {
       const answer = await store.breakLease(job, ifMatch, options);
       trace?.add('store', `${job} breakLease ${answer.kind}`);
-      if (answer.kind === 'broken') leaseBroken(factsOf(job), LONGEST_LEASE_MS, now());
+      if (answer.kind === 'broken' && counts(factsOf(job))) leaseBroken(factsOf(job), LONGEST_LEASE_MS, now());
       return answer;
     },
     async release(job, leaseId, options) {
       const answer = await store.release(job, leaseId, options);
       trace?.add('store', `${job} release ${leaseId.slice(0, 8)} ${answer}`);
-      if (answer === 'released') {
-        const facts = factsOf(job);
+      const facts = factsOf(job);
+      if (answer === 'released' && counts(facts)) {
         facts.lease = undefined;
         released(facts, report);
       }
@@ -354,11 +413,16 @@ function watchGroups(store: LeaseStore, { groups, now, report, trace }: Watching
 
 function watchRecords(
   store: LeaseStore,
-  { factsOf, now, report, trace }: Watching,
+  { factsOf, now, report, trace, owing }: Watching,
 ): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece' | 'deletePiece' | 'createNotice'> {
   const written = (job: JobName, key: string, stored: StoredRecord): void => {
-    recordWritten(factsOf(job), key, stored, now(), report);
-    trace?.add('store', `${job} record ${keyText(key)} ${Object.values(stored.summary).slice(0, 4).join(' ')}`);
+    // The end of the history shows whether the copy is still what was copied.
+    const facts = factsOf(job);
+    const isCopy = store.location !== facts.home && facts.records.has(key);
+    if (!isCopy) recordWritten(facts, key, stored, now(), report);
+    if (isFinal(facts, key) && facts.row?.telling.some(({ of }) => of === key) === true) owing();
+    const where = store.location === FIRST_STORE ? '' : ` in ${store.location}`;
+    trace?.add('store', `${job} record ${keyText(key)} ${Object.values(stored.summary).slice(0, 4).join(' ')}${where}`);
   };
   return {
     async createRecord(job, key, record, options) {

@@ -7,6 +7,7 @@ import { seededBy } from '../faults/random';
 import type { Network } from './network';
 import { storeOver } from './network';
 import { openAccount } from './account';
+import { FIRST_STORE, NEXT_STORE } from './facts';
 import { createProcess } from './process';
 import type { SimulatedProcess } from './process';
 import { OPERATOR, START } from './world';
@@ -22,8 +23,13 @@ export function operate(
   // No command continues after the end of the faults.
   lasts = world.plan.troubledMs - world.timeline.now(),
 ): void {
+  // People wait with their commands while jobs move.
+  if (world.migration === 'moving') return;
+  const location = world.migration === 'over' ? NEXT_STORE : FIRST_STORE;
   const mayFail = world.troubled && world.plan.people === true;
-  const desk = mayFail ? deskOfOperator(world, lasts) : deskAt(world.store, systemOf(world), 0);
+  const desk = mayFail
+    ? operatorOf(world, lasts).deskAt(location)
+    : deskAt(world.storeAt(location), systemOf(world), 0);
   act(desk.store, desk).catch((error: unknown) => {
     if (error instanceof OperatorError) return;
     if (mayFail && (error instanceof StoreError || error instanceof ForeignMetadataError)) return;
@@ -33,9 +39,9 @@ export function operate(
 }
 
 /** The desk of a person whose calls do not fail. */
-export function soundDesk(world: World): Desk {
+export function soundDesk(world: World, location = FIRST_STORE): Desk {
   world.operators += 1;
-  return deskAt(world.store, systemOf(world), world.operators);
+  return deskAt(world.storeAt(location), systemOf(world), world.operators);
 }
 
 /** The objects for a command that takes leases. */
@@ -60,9 +66,19 @@ function systemOf({ timeline }: World): SimulatedProcess {
 const OPERATOR_SKEWS = [0, 0, 2_500, -30_000, 3_600_000, -3_600_000] as const;
 const LACKS_ROLE = 0.05;
 
-/** A command is a process of its own, which is not restarted if it dies. */
-function deskOfOperator(world: World, lasts: number): Desk {
-  const { timeline, trace, faults, counts, observer, service, plan } = world;
+/** A command at work. */
+export interface OperatorProcess {
+  readonly process: SimulatedProcess;
+  deskAt(location: string): Desk;
+}
+
+/**
+ * A command is a process of its own, which is not restarted if it dies.
+ *
+ * @param called sees each of its calls as it is sent
+ */
+export function operatorOf(world: World, lasts: number, called: () => void = () => undefined): OperatorProcess {
+  const { timeline, trace, faults, counts, observer, serviceAt, plan } = world;
   world.operators += 1;
   const random = seededBy(plan.seed, 'operator', world.operators);
   const isDenied = random.chance(LACKS_ROLE);
@@ -86,20 +102,23 @@ function deskOfOperator(world: World, lasts: number): Desk {
     },
     called: () => {
       counts.calls += 1;
+      called();
     },
   };
   timeline.after(lasts, process.kill);
-  const store = storeOver(
-    network,
-    process,
-    observer.watch(
-      openAccount(service, () => world.gone),
-      actor,
-    ),
-    {
-      sent: () => undefined,
-      listed: () => undefined,
-    },
-  );
-  return deskAt(store, process, world.operators);
+  const { operators } = world;
+  const storeAt = (location: string): LeaseStore =>
+    storeOver(
+      network,
+      process,
+      observer.watch(
+        openAccount(serviceAt(location), () => world.gone),
+        actor,
+      ),
+      {
+        sent: () => undefined,
+        listed: () => undefined,
+      },
+    );
+  return { process, deskAt: (location) => deskAt(storeAt(location), process, operators) };
 }

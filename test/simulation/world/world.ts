@@ -13,6 +13,7 @@ import type { Election } from './candidates';
 import type { CallMeter } from './call-meter';
 import { callMeter } from './call-meter';
 import type { Actor } from './facts';
+import { FIRST_STORE, NEXT_STORE } from './facts';
 import type { Faults } from '../faults/faults';
 import { createFaults } from '../faults/faults';
 import { longestWait } from '../../../src/core/early-claim';
@@ -50,8 +51,10 @@ export interface World {
   readonly observer: Observer;
   readonly faults: Faults;
   readonly service: MemoryService;
+  /** The service at a location. There is a second one if jobs move. */
+  readonly serviceAt: (location: string) => MemoryService;
   /** Storage for operators whose calls do not fail. */
-  readonly store: LeaseStore;
+  readonly storeAt: (location: string) => LeaseStore;
   readonly deployments: readonly Deployment[];
   /** The instance in each place, by the place's index: a dead one until its successor starts. */
   readonly places: Map<number, Instance>;
@@ -71,6 +74,8 @@ export interface World {
   stopped: boolean;
   /** The storage account fails over, and not everybody is back yet. */
   failingOver: boolean;
+  /** The jobs move to another store, or have moved. */
+  migration: 'moving' | 'over' | undefined;
   /** The number of times the account has failed over. */
   failovers: number;
   troubled: boolean;
@@ -86,11 +91,11 @@ export function createWorld(plan: Plan, traced: boolean): World {
     START,
     { trace, limit: plan.maxConcurrentRuns },
   );
-  const service = memoryService({
-    now: serviceDates(plan, timeline),
-    monotonic: timeline.now,
-    after: timeline.after,
-  });
+  const serviceOf = (location?: string): MemoryService =>
+    memoryService({ now: serviceDates(plan, timeline), monotonic: timeline.now, after: timeline.after }, location);
+  const service = serviceOf();
+  const next = plan.disturbances.some(({ kind }) => kind === 'migrate') ? serviceOf(NEXT_STORE) : undefined;
+  const serviceAt = (location: string): MemoryService => (location === FIRST_STORE ? service : (next ?? service));
   const world: World = {
     plan,
     timeline,
@@ -98,10 +103,12 @@ export function createWorld(plan: Plan, traced: boolean): World {
     observer,
     faults,
     service,
-    store: observer.watch(
-      openAccount(service, () => world.gone),
-      OPERATOR,
-    ),
+    serviceAt,
+    storeAt: (location) =>
+      observer.watch(
+        openAccount(serviceAt(location), () => world.gone),
+        OPERATOR,
+      ),
     deployments: Array.from({ length: plan.deployments }, (_, index) =>
       createDeployment(`d${String(index)}`, timeline, trace, { faults, hubLateMs: plan.hubLateMs ?? 0 }),
     ),
@@ -126,6 +133,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     gone: undefined,
     stopped: false,
     failingOver: false,
+    migration: undefined,
     failovers: 0,
     troubled: true,
   };
@@ -170,7 +178,7 @@ function createDeployment(
     workers: () => instances.filter(({ process }) => !process.dead),
   });
   hub.lateMs = hubLateMs;
-  return { name, hub, instances, ticking: undefined, revision: 0, deadSince: undefined };
+  return { name, hub, instances, ticking: undefined, revision: 0, home: FIRST_STORE, deadSince: undefined };
 }
 
 /** Starts an instance in its place, with the newest jobs file that its deployment has. */
@@ -223,7 +231,7 @@ export function start(world: World, place: PlannedInstance): void {
       network,
       process,
       observer.watch(
-        openAccount(world.service, () => world.gone),
+        openAccount(world.serviceAt(deployment.home), () => world.gone),
         actor,
       ),
       passing,
