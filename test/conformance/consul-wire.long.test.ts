@@ -4,7 +4,7 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
-import type { StorageServer } from '../../src/local/cluster/server';
+import { freePort, type StorageServer } from '../../src/local/cluster/server';
 import { agentsOf } from '../../src/stores/consul/settings';
 import { consulTrial } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
@@ -219,6 +219,26 @@ describe.runIf(canRun('What Consul is asked, and what it answers,'))('Consul', (
   });
 
   describe.runIf(canStart('A server of Consul that stops'))('a server of Consul', () => {
+    it('that asks for TLS is trusted by the roots that the URL names, and by no others', async () => {
+      const files = path.join(__dirname, '../support/certificate');
+      const [cert, key] = [path.join(files, 'localhost.pem'), path.join(files, 'localhost-key.pem')];
+      const port = await freePort();
+      const tls = `-hcl=cert_file = "${cert}" key_file = "${key}" ports { https = ${String(port)} }`;
+      const other = await testConsul({ args: ['-bootstrap-expect=1', tls] });
+      try {
+        const url = `consuls://localhost:${String(port)}`;
+        await expect(storeAt({ url, container: 'tls' }).prepare()).rejects.toMatchObject({
+          code: 'StoreUnavailable',
+          message: expect.stringMatching(/certificate/i) as unknown,
+        });
+        const store = storeAt({ url: `${url}?cacert=${encodeURIComponent(cert)}`, container: 'tls' });
+        await store.prepare();
+        await acquire(store, await createRow(store));
+      } finally {
+        await other.stop();
+      }
+    });
+
     it.each(['SIGTERM', 'SIGKILL'] as const)(
       'ended by %s and started on its files keeps rows and leases',
       async (end) => {
