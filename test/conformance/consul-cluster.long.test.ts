@@ -1,12 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ETag, LeaseId } from '../../src/core/brand';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LeaseStore } from '../../src/lease/store';
 import { startConsul } from '../../src/local/cluster/consul';
 import { freePort, type StorageServer } from '../../src/local/cluster/server';
 import { canStart, clientAt, storeAt } from '../support/consul';
 import { JOB, newLeaseId, readRow } from './cases/support';
-
-const SLOWLY = { timeout: 90_000, interval: 200 };
+import { acquired, answered, rowIn, written } from './cluster-calls';
 
 let servers: readonly StorageServer[];
 
@@ -31,37 +29,6 @@ async function startThree(): Promise<readonly StorageServer[]> {
 function at(...some: readonly StorageServer[]): LeaseStore {
   const hosts = some.map(({ port }) => `127.0.0.1:${String(port)}`).join(',');
   return storeAt({ url: `consul://${hosts}`, container: 'cluster', callTimeoutMs: 3_000 });
-}
-
-/** Waits out calls that the cluster cannot answer yet. */
-function answered<T>(call: () => Promise<T>): Promise<T> {
-  return vi.waitFor(call, SLOWLY);
-}
-
-async function rowIn(store: LeaseStore): Promise<ETag> {
-  await answered(() => store.prepare());
-  return answered(async () => {
-    await store.createRow(JOB, { token: '0' });
-    return (await readRow(store)).etag;
-  });
-}
-
-async function acquired(store: LeaseStore, ifMatch: ETag, leaseMs: number): Promise<LeaseId> {
-  const leaseId = newLeaseId();
-  await answered(async () =>
-    expect(await store.acquire(JOB, { leaseId, leaseMs, ifMatch })).toMatchObject({ kind: 'acquired' }),
-  );
-  return leaseId;
-}
-
-async function written(store: LeaseStore, guard: { leaseId: LeaseId; ifMatch: ETag }, token: string): Promise<ETag> {
-  return answered(async () => {
-    const before = await readRow(store);
-    if (before.metadata['token'] !== token) await store.writeRow(JOB, { token }, guard);
-    const { etag, metadata } = await readRow(store);
-    expect(metadata).toEqual({ token });
-    return etag;
-  });
 }
 
 /** The leader, and the two others. */

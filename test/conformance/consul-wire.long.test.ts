@@ -1,5 +1,3 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -9,9 +7,10 @@ import { agentsOf } from '../../src/stores/consul/settings';
 import { consulTrial } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { canRun, canStart, type Client, clientAt, storeAt, testConsul } from '../support/consul';
-import { acquire, createRow, JOB, jobName, LEASE_MS, newLeaseId, readRow } from './cases/support';
+import { acquire, createRow, JOB, jobName, LEASE_MS, readRow } from './cases/support';
 import { writeRowElsewhere } from './elsewhere';
 import { lostAnswerConformance } from './lost-answers';
+import { stoppingServerConformance } from './stopping-server';
 
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
@@ -239,49 +238,9 @@ describe.runIf(canRun('What Consul is asked, and what it answers,'))('Consul', (
       }
     });
 
-    it.each(['SIGTERM', 'SIGKILL'] as const)(
-      'ended by %s and started on its files keeps rows and leases',
-      async (end) => {
-        const data = mkdtempSync(path.join(tmpdir(), 'consul-files-'));
-        const first = await testConsul({ data });
-        const store = storeAt({ url: first.url, container: 'again', callTimeoutMs: 5_000 });
-        await store.prepare();
-        const ifMatch = await createRow(store);
-        const leaseId = newLeaseId();
-        expect(await store.acquire(JOB, { leaseId, leaseMs: 60_000, ifMatch })).toMatchObject({ kind: 'acquired' });
-        expect(await store.writeRow(JOB, { token: '7' }, { leaseId, ifMatch })).toMatchObject({ kind: 'written' });
-        await first.stop(end);
-        await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
-        const second = await testConsul({ data, port: first.port });
-        try {
-          await vi.waitFor(async () => expect((await readRow(store)).metadata).toEqual({ token: '7' }), SLOWLY);
-          expect((await readRow(store)).lease).toBe('leased');
-          expect(await store.renew(JOB, leaseId)).toBe('renewed');
-        } finally {
-          await second.stop();
-        }
-      },
-    );
-
-    it('that stands still costs each call its time limit and no more, and is used again', async () => {
-      const other = await testConsul({});
-      const patient = storeAt({ url: other.url, container: 'still' });
-      const store = storeAt({ url: other.url, container: 'still', callTimeoutMs: 1_000 });
-      try {
-        await patient.prepare();
-        const ifMatch = await createRow(patient);
-        const leaseId = newLeaseId();
-        expect(await patient.acquire(JOB, { leaseId, leaseMs: 60_000, ifMatch })).toMatchObject({ kind: 'acquired' });
-        process.kill(other.pid, 'SIGSTOP');
-        const started = performance.now();
-        const ends = await Promise.allSettled(Array.from({ length: 15 }, () => store.renew(JOB, leaseId)));
-        expect(performance.now() - started).toBeLessThan(30_000);
-        for (const one of ends) expect(one).toMatchObject({ status: 'rejected', reason: { code: 'StoreUnavailable' } });
-        process.kill(other.pid, 'SIGCONT');
-        await vi.waitFor(async () => expect(await store.renew(JOB, leaseId)).toBe('renewed'), SLOWLY);
-      } finally {
-        await other.stop();
-      }
+    stoppingServerConformance({
+      start: testConsul,
+      open: (url, container, callTimeoutMs) => storeAt({ url, container, callTimeoutMs }),
     });
   });
 });

@@ -1,12 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ETag, LeaseId } from '../../src/core/brand';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LeaseStore } from '../../src/lease/store';
 import { startEtcd } from '../../src/local/cluster/etcd';
 import { freePort, type StorageServer } from '../../src/local/cluster/server';
 import { clientAt, storeAt } from '../support/etcd';
 import { JOB, newLeaseId, readRow } from './cases/support';
-
-const SLOWLY = { timeout: 90_000, interval: 200 };
+import { acquired, answered, rowIn, written } from './cluster-calls';
 
 let members: readonly StorageServer[];
 beforeEach(async () => {
@@ -34,12 +32,6 @@ function at(...some: readonly StorageServer[]): LeaseStore {
   return storeAt({ url: `etcd://${hosts}`, container: 'cluster', callTimeoutMs: 3_000 });
 }
 
-async function prepared(): Promise<LeaseStore> {
-  const store = at(...members);
-  await vi.waitFor(() => store.prepare(), SLOWLY);
-  return store;
-}
-
 /** The leader, and the two others. */
 async function byRole(): Promise<readonly [StorageServer, readonly StorageServer[]]> {
   const roles = await Promise.all(
@@ -54,41 +46,9 @@ async function byRole(): Promise<readonly [StorageServer, readonly StorageServer
   return [leader, members.filter((member) => member !== leader)];
 }
 
-/** The row as the test leaves it. On a busy machine the cluster may elect anew in between, and an answer be lost. */
-async function rowIn(store: LeaseStore): Promise<ETag> {
-  return vi.waitFor(async () => {
-    await store.createRow(JOB, { token: '0' });
-    return (await readRow(store)).etag;
-  }, SLOWLY);
-}
-
-async function acquired(store: LeaseStore, ifMatch: ETag, leaseMs: number): Promise<LeaseId> {
-  const leaseId = newLeaseId();
-  await vi.waitFor(
-    async () => expect(await store.acquire(JOB, { leaseId, leaseMs, ifMatch })).toMatchObject({ kind: 'acquired' }),
-    SLOWLY,
-  );
-  return leaseId;
-}
-
-async function written(store: LeaseStore, guard: { leaseId: LeaseId; ifMatch: ETag }, token: string): Promise<ETag> {
-  return vi.waitFor(async () => {
-    const before = await readRow(store);
-    if (before.metadata['token'] !== token) await store.writeRow(JOB, { token }, guard);
-    const { etag, metadata } = await readRow(store);
-    expect(metadata).toEqual({ token });
-    return etag;
-  }, SLOWLY);
-}
-
-/** Waits out calls that the cluster cannot answer yet. */
-function answered<T>(call: () => Promise<T>): Promise<T> {
-  return vi.waitFor(call, SLOWLY);
-}
-
 describe('a cluster of three members of etcd', () => {
   it('whose leader is killed keeps rows and leases, and goes on', async () => {
-    const ready = await prepared();
+    const ready = at(...members);
     const ifMatch = await rowIn(ready);
     const leaseId = await acquired(ready, ifMatch, 60_000);
     const etag = await written(ready, { leaseId, ifMatch }, '1');
@@ -105,7 +65,7 @@ describe('a cluster of three members of etcd', () => {
   });
 
   it('whose leader stands still has another, and the old one answers nothing old afterwards', async () => {
-    const ready = await prepared();
+    const ready = at(...members);
     const ifMatch = await rowIn(ready);
     const leaseId = await acquired(ready, ifMatch, 15_000);
     // Whoever leads: nobody takes the lease over before it ends.
@@ -127,7 +87,7 @@ describe('a cluster of three members of etcd', () => {
   });
 
   it('goes on without a member, and a member without the others answers nothing', async () => {
-    const ready = await prepared();
+    const ready = at(...members);
     await rowIn(ready);
     const [leader, [one, two]] = await answered(byRole);
     if (one === undefined || two === undefined) throw new Error('two members are missing');

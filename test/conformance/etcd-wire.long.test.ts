@@ -10,8 +10,9 @@ import { clusterOf } from '../../src/stores/etcd/settings';
 import { etcdTrial } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';
 import { type Client, clientAt, encoded, storeAt, urlAt } from '../support/etcd';
-import { acquire, createRow, JOB, jobName, LEASE_MS, newLeaseId, readRow } from './cases/support';
+import { acquire, createRow, JOB, jobName, LEASE_MS } from './cases/support';
 import { lostAnswerConformance } from './lost-answers';
+import { stoppingServerConformance } from './stopping-server';
 
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
@@ -201,48 +202,8 @@ describe('a server of etcd', () => {
     }
   });
 
-  it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'ended by %s and started on its files keeps rows and leases',
-    async (end) => {
-      const data = mkdtempSync(path.join(tmpdir(), 'etcd-files-'));
-      const first = await startEtcd({ data });
-      const store = storeAt({ url: first.url, container: 'again', callTimeoutMs: 5_000 });
-      await store.prepare();
-      const ifMatch = await createRow(store);
-      const leaseId = newLeaseId();
-      expect(await store.acquire(JOB, { leaseId, leaseMs: 60_000, ifMatch })).toMatchObject({ kind: 'acquired' });
-      expect(await store.writeRow(JOB, { token: '7' }, { leaseId, ifMatch })).toMatchObject({ kind: 'written' });
-      await first.stop(end);
-      await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
-      const second = await startEtcd({ data, port: first.port });
-      try {
-        await vi.waitFor(async () => expect((await readRow(store)).metadata).toEqual({ token: '7' }), SLOWLY);
-        expect((await readRow(store)).lease).toBe('leased');
-        expect(await store.renew(JOB, leaseId)).toBe('renewed');
-      } finally {
-        await second.stop();
-      }
-    },
-  );
-
-  it('that stands still costs each call its time limit and no more, and is used again', async () => {
-    const other = await startEtcd();
-    const patient = storeAt({ url: other.url, container: 'still' });
-    const store = storeAt({ url: other.url, container: 'still', callTimeoutMs: 1_000 });
-    try {
-      await patient.prepare();
-      const ifMatch = await createRow(patient);
-      const leaseId = newLeaseId();
-      expect(await patient.acquire(JOB, { leaseId, leaseMs: 60_000, ifMatch })).toMatchObject({ kind: 'acquired' });
-      process.kill(other.pid, 'SIGSTOP');
-      const started = performance.now();
-      const ends = await Promise.allSettled(Array.from({ length: 15 }, () => store.renew(JOB, leaseId)));
-      expect(performance.now() - started).toBeLessThan(30_000);
-      for (const one of ends) expect(one).toMatchObject({ status: 'rejected', reason: { code: 'StoreUnavailable' } });
-      process.kill(other.pid, 'SIGCONT');
-      await vi.waitFor(async () => expect(await store.renew(JOB, leaseId)).toBe('renewed'), SLOWLY);
-    } finally {
-      await other.stop();
-    }
+  stoppingServerConformance({
+    start: startEtcd,
+    open: (url, container, callTimeoutMs) => storeAt({ url, container, callTimeoutMs }),
   });
 });

@@ -1,6 +1,5 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import tls from 'node:tls';
@@ -17,6 +16,7 @@ import { systemClock } from '../../src/system-clock';
 import { listen } from '../support/listen';
 import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
 import { acquire, createRow, JOB, jobName, LEASE_MS, leaseOf, newLeaseId, readRow } from './cases/support';
+import { stoppingServerConformance } from './stopping-server';
 
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
@@ -300,54 +300,10 @@ describe('a user of ZooKeeper', () => {
 });
 
 describe('a server of ZooKeeper', () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'ended by %s and started on its files keeps rows and leases',
-    async (end) => {
-      const data = mkdtempSync(path.join(tmpdir(), 'zookeeper-files-'));
-      const first = await startZooKeeper({ data });
-      const store = storeAt({ url: first.url, container: 'again', callTimeoutMs: 10_000 });
-      await store.prepare();
-      const ifMatch = await createRow(store);
-      const leaseId = newLeaseId();
-      await store.acquire(JOB, { leaseId, leaseMs: 60_000, ifMatch });
-      await store.writeRow(JOB, { token: '7' }, { leaseId, ifMatch });
-      await first.stop(end);
-      await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable' });
-      const second = await startZooKeeper({ data, port: first.port });
-      try {
-        await vi.waitFor(async () => expect(await readRow(store)).toMatchObject({ metadata: { token: '7' } }), {
-          timeout: 60_000,
-        });
-        // A machine that was very slow may have let the lease end. It is nobody else's.
-        expect(await store.renew(JOB, leaseId)).toBe('renewed');
-        expect(await leaseOf(store)).toBe('leased');
-      } finally {
-        await second.stop();
-      }
-    },
-    2 * START_MS,
-  );
-
-  it(
-    'that stands still costs each call its time limit and no more, and is used again',
-    async () => {
-      const other = await testZooKeeper();
-      const store = storeAt({ url: other.url, container: 'still', callTimeoutMs: 1_000 });
-      const patient = storeAt({ url: other.url, container: 'still' });
-      try {
-        await patient.prepare();
-        const leaseId = await acquire(patient, await createRow(patient));
-        process.kill(other.pid, 'SIGSTOP');
-        const ends = await Promise.allSettled(Array.from({ length: 15 }, () => store.renew(JOB, leaseId)));
-        for (const one of ends) expect(one).toMatchObject({ status: 'rejected', reason: { code: 'StoreUnavailable' } });
-        process.kill(other.pid, 'SIGCONT');
-        await vi.waitFor(async () => expect(await store.renew(JOB, leaseId)).toBe('renewed'), { timeout: 60_000 });
-      } finally {
-        await other.stop();
-      }
-    },
-    START_MS,
-  );
+  stoppingServerConformance({
+    start: startZooKeeper,
+    open: (url, container, callTimeoutMs) => storeAt({ url, container, callTimeoutMs }),
+  });
 
   it(
     'that ends a session ends no lease, and the next call has a session of its own',

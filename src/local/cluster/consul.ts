@@ -1,19 +1,15 @@
 import http from 'node:http';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ClusterError } from './cluster-error';
 import {
   findProgram,
   freePort,
-  type Server,
   startInFolder,
   startServer,
   type StorageServer,
   type StorageServerOptions,
+  waitUntilReady,
 } from './server';
-
-const READY_WITHIN_MS = 60_000;
-const POLL_MS = 50;
 
 export interface ConsulOptions extends StorageServerOptions {
   /** Further arguments of the agent, such as `-hcl=…`. */
@@ -50,23 +46,10 @@ export async function startConsul({
       ...(args.length === 0 ? ['-bootstrap-expect=1'] : args),
     ];
     const started = await startServer({ folder, program, args: all, port, guard: options.guard });
-    if (untilReady) await ready(port, started);
+    // It accepts connections before it has a leader.
+    if (untilReady) await waitUntilReady(started, `Consul on port ${String(port)}`, () => hasLeader(port));
     return { url: `consul://127.0.0.1:${String(port)}`, server: started };
   });
-}
-
-/** It accepts connections before it has a leader. */
-async function ready(port: number, { exited, stop }: Server): Promise<void> {
-  let ended = false;
-  void exited.then(() => (ended = true));
-  const deadline = performance.now() + READY_WITHIN_MS;
-  while (!(await hasLeader(port))) {
-    if (ended || performance.now() > deadline) {
-      await stop();
-      throw new ClusterError(`Consul on port ${String(port)} does not become ready.`);
-    }
-    await pause(POLL_MS);
-  }
 }
 
 /** A consistent read, which needs a leader that the others know, or its refusal, which needs the leader too. */

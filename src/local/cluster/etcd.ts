@@ -1,19 +1,15 @@
 import http from 'node:http';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ClusterError } from './cluster-error';
 import {
   findProgram,
   freePort,
-  type Server,
   startInFolder,
   startServer,
   type StorageServer,
   type StorageServerOptions,
+  waitUntilReady,
 } from './server';
-
-const READY_WITHIN_MS = 30_000;
-const POLL_MS = 50;
 
 export interface EtcdOptions extends StorageServerOptions {
   /** Further settings of the server: a name and its value, such as `['heartbeat-interval', '50']`. */
@@ -58,23 +54,10 @@ export async function startEtcd({
     ]);
     const args = [...all].map(([name, value]) => `--${name}=${value}`);
     const server = await startServer({ folder, program, args, port, guard: options.guard });
-    if (untilReady) await ready(port, server);
+    // It accepts connections before it has a leader.
+    if (untilReady) await waitUntilReady(server, `etcd on port ${String(port)}`, () => isHealthy(port));
     return { url: `etcd://127.0.0.1:${String(port)}`, server };
   });
-}
-
-/** It accepts connections before it has a leader. */
-async function ready(port: number, { exited, stop }: Server): Promise<void> {
-  let ended = false;
-  void exited.then(() => (ended = true));
-  const deadline = performance.now() + READY_WITHIN_MS;
-  while (!(await isHealthy(port))) {
-    if (ended || performance.now() > deadline) {
-      await stop();
-      throw new ClusterError(`etcd on port ${String(port)} does not become ready.`);
-    }
-    await pause(POLL_MS);
-  }
 }
 
 function isHealthy(port: number): Promise<boolean> {

@@ -2,21 +2,18 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ClusterError } from './cluster-error';
 import {
   findProgram,
-  type Server,
   startInFolder,
   startServer,
   type StorageServer,
   type StorageServerOptions,
+  waitUntilReady,
 } from './server';
 
 /** The database's superuser, and on Debian also the user of the machine that its package has made. */
 const USER = 'postgres';
-const READY_WITHIN_MS = 30_000;
-const POLL_MS = 50;
 
 export interface PostgresOptions extends StorageServerOptions {
   /** Further settings of the server, such as `fsync=off`. */
@@ -60,26 +57,14 @@ export async function startPostgres({ settings = [], ...options }: PostgresOptio
       end: 'SIGQUIT',
     });
     // It accepts connections, and refuses them, while it recovers.
-    await ready(port, server);
+    await waitUntilReady(server, `PostgreSQL on port ${String(port)}`, () => isReady(port));
     return { url: `postgres://${USER}@127.0.0.1:${String(port)}/postgres`, server };
   });
 }
 
-async function ready(port: number, { exited, stop }: Server): Promise<void> {
-  const program = findProgram('pg_isready') ?? 'pg_isready';
+function isReady(port: number): boolean {
   const args = ['-q', '-h', '127.0.0.1', '-p', String(port)];
-  let ended = false;
-  void exited.then(() => (ended = true));
-  const deadline = performance.now() + READY_WITHIN_MS;
-  for (;;) {
-    const { status } = spawnSync(program, args, { cwd: tmpdir() });
-    if (status === 0) return;
-    if (ended || performance.now() > deadline) {
-      await stop();
-      throw new ClusterError(`PostgreSQL on port ${String(port)} does not become ready.`);
-    }
-    await pause(POLL_MS);
-  }
+  return spawnSync(findProgram('pg_isready') ?? 'pg_isready', args, { cwd: tmpdir() }).status === 0;
 }
 
 function makeFiles(initdb: string, files: string, as: { readonly uid?: number; readonly cwd: string }): void {

@@ -10,6 +10,8 @@ import type { Guard } from './guard';
 
 const START_MS = 30_000;
 const POLL_MS = 20;
+const READY_MS = 60_000;
+const READY_POLL_MS = 50;
 /** Where Debian puts the programs of PostgreSQL, the newest last. */
 const POSTGRES = '/usr/lib/postgresql';
 
@@ -173,4 +175,27 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       await exited;
     },
   };
+}
+
+/**
+ * Waits until a server that accepts connections also serves its clients.
+ *
+ * @param name for messages
+ * @throws {@link ClusterError} once it has ended, or after a minute, when it is stopped
+ */
+export async function waitUntilReady(
+  { exited, stop }: Server,
+  name: string,
+  isReady: () => boolean | Promise<boolean>,
+): Promise<void> {
+  let ended = false;
+  void exited.then(() => (ended = true));
+  const deadline = performance.now() + READY_MS;
+  while (!(await isReady())) {
+    if (ended || performance.now() > deadline) {
+      await stop();
+      throw new ClusterError(`${name} ${ended ? 'ended during its start' : 'does not become ready'}.`);
+    }
+    await pause(READY_POLL_MS);
+  }
 }

@@ -1,15 +1,14 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ClusterError } from './cluster-error';
 import {
   findProgram,
-  type Server,
   startInFolder,
   startServer,
   type StorageServer,
   type StorageServerOptions,
+  waitUntilReady,
 } from './server';
 
 /** Where Debian puts the classes of ZooKeeper. The file names those that they need. */
@@ -41,7 +40,10 @@ export async function startZooKeeper({ id, settings = [], ...options }: ZooKeepe
     const file = writeFiles(folder, port, id, settings);
     const args = [...JVM, '-cp', CLASSES, MAIN, file];
     const server = await startServer({ folder, program, args, port, guard: options.guard });
-    await serves(server, port);
+    // It accepts connections before it serves anybody, and in an ensemble it serves nobody without a leader.
+    await waitUntilReady(server, `ZooKeeper on port ${String(port)}`, async () =>
+      (await state(port)).includes('Mode:'),
+    );
     return { url: `zk://127.0.0.1:${String(port)}`, server };
   });
 }
@@ -51,24 +53,6 @@ const JVM = [
   ...['-Xmx256m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'],
   '-Dzookeeper.commitLogCount=100',
 ];
-
-const SERVES_MS = 60_000;
-const POLL_MS = 50;
-
-/** It accepts connections before it serves anybody, and in an ensemble it serves nobody without a leader. */
-async function serves({ exited, stop }: Server, port: number): Promise<void> {
-  let isEnded = false;
-  void exited.then(() => (isEnded = true));
-  const deadline = performance.now() + SERVES_MS;
-  while (!(await state(port)).includes('Mode:')) {
-    if (isEnded) throw new ClusterError('ZooKeeper ended during its start.');
-    if (performance.now() > deadline) {
-      await stop();
-      throw new ClusterError(`ZooKeeper serves nobody on port ${String(port)} after ${SERVES_MS / 1000} s.`);
-    }
-    await pause(POLL_MS);
-  }
-}
 
 /** The answer to `srvr`, the one command that a server answers everybody in text. */
 function state(port: number): Promise<string> {
