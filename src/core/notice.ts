@@ -53,7 +53,7 @@ export interface Notice {
 }
 
 type Ending = { readonly fate: ClaimedFate; readonly at: EpochMs };
-type Told = { readonly notify: NotifySettings | undefined; readonly pauseAfterFailures: number | undefined };
+export type Told = { readonly notify: NotifySettings | undefined; readonly pauseAfterFailures: number | undefined };
 
 /**
  * The row before the success of its run was counted, which set the count of failures to 0: the holder may have died

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import { marginOf } from '../../src/core/job';
+import { recordKey } from '../../src/core/key';
+import { decodeRow, encodeRow } from '../../src/core/row';
 import { Board } from '../../src/coordinator/tick/board';
 import { hubWatch } from '../../src/coordinator/tick/hub-watch';
 import type { DecideState } from '../../src/coordinator/tick/read-and-decide';
@@ -18,6 +20,32 @@ const B = 'b' as JobName;
 function stateOf({ coordinator }: Awaited<ReturnType<typeof withoutTicks>>): DecideState {
   return { coordinator, required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) };
 }
+
+describe('a row whose holder could not write it any more', () => {
+  it('is decided on by the record of its run: it owes no notice of a failure that was not', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
+    const on = await withoutTicks(sim);
+    const { etag, metadata } = await listedRow(sim, A);
+    const due = sim.clock.now();
+    const key = recordKey(due);
+    const failed = { change: 'failed', of: key, at: due, failures: 1, since: undefined, skipped: 0 } as const;
+    const run = { key, scheduledFor: due, trigger: 'schedule', since: due } as const;
+    const counted = { failures: 1, lastFailedKey: key, telling: [failed] };
+    const held = encodeRow({ ...decodeRow(metadata), run, phase: 'running', attempt: 2, ...counted });
+    const of = { job: A, scheduledFor: new Date(due).toISOString(), runId: 'a-x', trigger: 'schedule', token: 3 };
+    const times = { startedAt: null, endedAt: new Date(due + 5_000).toISOString(), latenessMs: null, attempts: [] };
+    const end = { ...of, ...times, state: 'final', outcome: 'cancelled', reason: 'overlapCancel' };
+    await sim.store.createRecord(A, key, { body: JSON.stringify(end), summary: {} });
+    await sim.clock.advance(60_000);
+    const row = { etag, metadata: held, lease: 'expired' } as const;
+    const seen = { row, control: undefined, listedAt: sim.clock.now() };
+    const decided = await readAndDecide(stateOf(on), runnableJob(on, A), new Board([A]).notes(A), seen, on.report);
+    expect(decided?.decision).toMatchObject({
+      kind: 'record',
+      row: { failures: 0, telling: [], busyUntil: due + 5_000 },
+    });
+  });
+});
 
 describe('a lease that somebody broke', () => {
   it('is left alone for its length and its margin', async () => {

@@ -5,6 +5,7 @@ import { mostAhead } from '../../core/decide/verdict';
 import type { LastBeat } from '../../core/fan-out';
 import type { JobSpec } from '../../core/job';
 import { actualTime } from '../../core/job';
+import type { RecordedEnd } from '../../core/recorded-end';
 
 /** How long other deployments let the incumbent go first. */
 export const HOLD_BACK_MS: Millis = 350;
@@ -48,8 +49,8 @@ export interface RowVersion {
   readonly etag: ETag;
   /** The Date of the first listing that showed it. */
   readonly firstSeenAt: EpochMs;
-  /** When its run ended, if the run is known to have a final record. */
-  readonly endedAt?: EpochMs;
+  /** The end of its run, if the run is known to have a final record. */
+  readonly ended?: RecordedEnd;
   /** The last beat of its items; `none`: they have no heartbeat. */
   readonly beat?: LastBeat | 'none' | undefined;
   /** When its lease was first seen broken, on the monotonic clock. */

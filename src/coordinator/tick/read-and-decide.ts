@@ -9,6 +9,7 @@ import { beatPiece, isSilent, ITEMS_MARGIN_MS, itemsDeadlineMs, silentFrom } fro
 import { marginOf } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import type { LedgerRecord } from '../../core/record';
+import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
 import { checkAhead, decodeRow } from '../../core/row';
 import type { Row } from '../../core/row';
 import { isFanOut } from '../../handler/handlers';
@@ -100,7 +101,7 @@ async function readUntilDecided(
       required: required.known(job.spec),
       backfillLedger: backfills.known(job.spec.name, { row, etag, control }),
     });
-  let known: Situation['record'] = version.endedAt === undefined ? 'unread' : 'final';
+  let known: Situation['record'] = version.ended === undefined ? 'unread' : 'final';
   let decision = decideWith(known);
   if (decision.kind === 'readBeat') {
     // It decides even if its Date is behind that of the listing: nothing newer can be read now.
@@ -111,7 +112,7 @@ async function readUntilDecided(
   if (decision.kind === 'readRecord') {
     const record = await runRecord(coordinator, job.spec.name, row.run?.key ?? '');
     known = record === 'unreadable' ? record : (record?.state ?? 'none');
-    if (record !== 'unreadable' && record?.state === 'final') learn({ endedAt: endOf(record) });
+    if (record !== 'unreadable' && record?.state === 'final') learn({ ended: recordedEnd(record) });
     decision = decideWith(known);
   }
   // Each reading answers for one job at least, unless its row changes meanwhile.
@@ -149,11 +150,11 @@ function situationOf(
 ): Situation {
   const { row, lease, control, record, beat, version } = facts;
   const { revision, serviceTime, settings } = coordinator;
-  const { endedAt } = version;
+  const { ended } = version;
   return {
     job: spec,
     revision,
-    row: endedAt === undefined ? row : endedRow(row, endedAt),
+    row: ended === undefined ? row : withRecordedEnd(row, ended, spec),
     lease,
     control,
     listedAt: seen.listedAt,
@@ -194,15 +195,6 @@ async function runRecord(
     readUnlessForeign(coordinator.store, job, key, signal),
   );
   return found === 'foreign' ? 'unreadable' : found?.record;
-}
-
-function endOf({ endedAt }: LedgerRecord): EpochMs {
-  return endedAt === null ? 0 : Date.parse(endedAt);
-}
-
-/** If a holder's last row write was refused, the row lacks the end of the run. The record has it. */
-function endedRow(row: Row, endedAt: EpochMs): Row {
-  return { ...row, busyUntil: Math.max(row.busyUntil ?? 0, endedAt) };
 }
 
 /** A broken lease counts as held until it has been seen broken for as long as the old holder may trust it. */

@@ -4,6 +4,7 @@ import { recordKey } from '../../core/key';
 import { sameMetadata } from '../../core/metadata';
 import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/moved-row';
 import { readOwedNotices } from '../../core/owed-notice';
+import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
 import type { Row } from '../../core/row';
 import { encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
@@ -71,10 +72,9 @@ async function settledRow(
 ): Promise<Row> {
   if (lease === 'available') return row.telling.length === 0 ? row : { ...row, telling: [] };
   const found = row.run && (await readUnlessForeign(store, job, row.run.key));
-  const ended = found === undefined || found === 'foreign' ? null : found.record.endedAt;
-  const busyUntil = Math.max(row.busyUntil ?? 0, ended === null ? 0 : Date.parse(ended));
-  const telling = await missingNotices(store, job, row.telling, control);
-  return { ...row, busyUntil: busyUntil === 0 ? undefined : busyUntil, telling };
+  const ended =
+    found === undefined || found === 'foreign' ? row : withRecordedEnd(row, recordedEnd(found.record), undefined);
+  return { ...ended, telling: await missingNotices(store, job, ended.telling, control) };
 }
 
 /** The run that is not over; undefined if the row can move. */

@@ -137,18 +137,34 @@ export function rowOfMove(
   }
 }
 
-/** The copy may show when the run ended, which its record has, and lack notices that exist. */
+/**
+ * The copy may show when the run ended, which its record has, and lack notices that exist. If the row counts another end
+ * than the record shows, the copy may count that one.
+ */
 function isCopied({ copy, name, told, records }: JobFacts, row: Row): boolean {
   if (copy === undefined) return false;
+  const { outcome, endedAt } = records.get(row.run?.key ?? '')?.record ?? {};
+  const isMiscounted = outcome != null && countsOther(row, outcome);
   const isOwed = (notice: OwedNotice): boolean =>
     copy.telling.some(({ change, of }) => change === notice.change && of === notice.of);
   const isComplete = row.telling.every(
-    (notice) => isOwed(notice) || notice.change === 'paused' || told.has(noticeId(name, notice.change, notice.of)),
+    (notice) =>
+      isOwed(notice) ||
+      notice.change === 'paused' ||
+      (isMiscounted && notice.of === row.run?.key) ||
+      told.has(noticeId(name, notice.change, notice.of)),
   );
-  const endedAt = records.get(row.run?.key ?? '')?.record.endedAt ?? undefined;
-  const endings = [row.busyUntil, ...(endedAt === undefined ? [] : [Date.parse(endedAt)])];
-  const { telling } = row;
-  return isComplete && endings.some((busyUntil) => isSame({ ...copy, telling }, { ...row, busyUntil }));
+  const { telling, failures, lastFailedKey, failedBefore } = row;
+  const counts = isMiscounted ? { failures, lastFailedKey, failedBefore } : {};
+  const endings = [row.busyUntil, ...(endedAt == null ? [] : [Date.parse(endedAt)])];
+  return isComplete && endings.some((busyUntil) => isSame({ ...copy, ...counts, telling }, { ...row, busyUntil }));
+}
+
+/** Whether the row counts its run as failed, or as succeeded, and it ended otherwise. */
+function countsOther({ run, lastFailedKey, failedBefore }: Row, outcome: string): boolean {
+  const hasFailed = ['failed', 'timedOut', 'stalled'].includes(outcome);
+  if (run !== undefined && lastFailedKey === run.key) return !hasFailed;
+  return failedBefore !== undefined && outcome !== 'succeeded';
 }
 
 function isSame(one: unknown, other: unknown): boolean {
