@@ -112,7 +112,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/tick/read-and-decide.ts',
         in: 'readUntilDecided',
-        from: "if (record !== 'unreadable' && record?.state === 'final') learn({ endedAt: endOf(record) });",
+        from: "if (record !== 'unreadable' && record?.state === 'final') learn({ ended: recordedEnd(record) });",
         to: "if (known === 'final') known = 'none';",
       },
       {
@@ -172,7 +172,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/tick/read-and-decide.ts',
         in: 'situationOf',
-        from: 'row: endedAt === undefined ? row : endedRow(row, endedAt),',
+        from: 'row: ended === undefined ? row : withRecordedEnd(row, ended, spec),',
         to: 'row,',
       },
     ],
