@@ -1,14 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { StoreUnavailableError } from '../../src/lease/store';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { startZooKeeper } from '../../src/local/cluster/zookeeper';
+import { quietPort } from '../support/quiet-port';
 import { modeOf, storeAt } from '../support/zookeeper';
 import { acquire, createRow, JOB, jobName, newLeaseId, readRow } from './cases/support';
+import { startClaiming } from './claiming';
 
 const LONG_MS = 300_000;
 /** Elections, and starts of servers that catch up, on a machine that does other things. */
@@ -21,19 +20,6 @@ interface Member {
 
 let folder: string;
 let members: Member[] = [];
-
-/** A free port that no connection is given by chance: a member that starts again needs the same. */
-async function quietPort(): Promise<number> {
-  for (;;) {
-    const port = 15_000 + Math.floor(Math.random() * 15_000);
-    const probe = net.createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
-    });
-    await new Promise((resolve) => probe.close(resolve));
-    if (isFree) return port;
-  }
-}
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'zookeeper-ensemble-'));
@@ -73,39 +59,6 @@ async function leader(): Promise<Member> {
   }, PATIENCE);
 }
 
-/** Claims until told otherwise, as attempts do: what was not answered is read back. */
-function startClaiming(container: string) {
-  const store = storeAt({ url: url(), container, callTimeoutMs: 3_000 });
-  const answered: number[] = [];
-  let isOver = false;
-  const claim = async (): Promise<void> => {
-    const { etag, metadata } = await readRow(store);
-    const token = Number(metadata['token']) + 1;
-    const leaseId = newLeaseId();
-    if ((await store.acquire(JOB, { leaseId, leaseMs: 15_000, ifMatch: etag })).kind === 'lost') return;
-    const answer = await store.writeRow(JOB, { token: String(token) }, { leaseId, ifMatch: etag });
-    if (answer.kind === 'written') answered.push(token);
-    await store.release(JOB, leaseId);
-  };
-  const done = (async () => {
-    while (!isOver) {
-      await pause(20);
-      try {
-        await claim();
-      } catch (error) {
-        if (!(error instanceof StoreUnavailableError)) throw error;
-      }
-    }
-  })();
-  return {
-    answered,
-    async stop(): Promise<void> {
-      isOver = true;
-      await done;
-    },
-  };
-}
-
 describe('an ensemble of three', () => {
   it(
     'whose leader is killed keeps each answered claim, and its successor grants each token once',
@@ -113,7 +66,7 @@ describe('an ensemble of three', () => {
       const store = storeAt({ url: url(), container: 'killed' });
       await store.prepare();
       await createRow(store);
-      const claims = startClaiming('killed');
+      const claims = startClaiming(storeAt({ url: url(), container: 'killed', callTimeoutMs: 3_000 }));
       try {
         for (let round = 0; round < 2; round += 1) {
           const before = claims.answered.length;
