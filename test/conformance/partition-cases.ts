@@ -5,6 +5,7 @@ import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import type { Links } from '../support/links';
 import { JOB, jobName, newLeaseId, readRow } from './cases/support';
 import { startClaiming } from './claiming';
+import { answered, rowIn } from './cluster-calls';
 
 /** Three members of one cluster, with relays between them. Clients reach each of them straight. */
 export interface Group {
@@ -21,23 +22,8 @@ const LEASE_MS = 15_000;
 const TEST_MS = 400_000;
 const PATIENCE = { timeout: 90_000, interval: 200 };
 
-/** Waits out calls that the cluster cannot answer yet. */
-function answered<T>(call: () => Promise<T>): Promise<T> {
-  return vi.waitFor(call, PATIENCE);
-}
-
 function othersThan(member: number): number[] {
   return ALL.filter((one) => one !== member);
-}
-
-/** The row of a new container. An answer may be lost on a busy machine, where the cluster elects anew. */
-async function newRow(group: Group, container: string): Promise<ETag> {
-  const store = group.store(ALL, container);
-  return answered(async () => {
-    await store.prepare();
-    await store.createRow(JOB, { token: '0' });
-    return (await readRow(store)).etag;
-  });
 }
 
 interface Guard {
@@ -110,7 +96,7 @@ async function isUnavailable(call: () => Promise<unknown>): Promise<void> {
 
 async function leaderCutOff(group: Group): Promise<void> {
   const container = 'leader';
-  const first = await newRow(group, container);
+  const first = await rowIn(group.store(ALL, container));
   const old = await answered(() => group.leader(ALL));
   const others = othersThan(old);
   const [alone, majority] = [group.store([old], container), group.store(others, container)];
@@ -143,7 +129,7 @@ async function leaderCutOff(group: Group): Promise<void> {
 
 async function followerCutOff(group: Group): Promise<void> {
   const container = 'follower';
-  const ifMatch = await newRow(group, container);
+  const ifMatch = await rowIn(group.store(ALL, container));
   const leader = await answered(() => group.leader(ALL));
   const [follower = 0] = othersThan(leader);
   const [alone, majority] = [group.store([follower], container), group.store(othersThan(follower), container)];
@@ -179,7 +165,7 @@ type Direction = 'unheard' | 'deaf';
 /** Two clients claim: one at the follower, one at the others. */
 async function oneWay(group: Group, cut: Direction): Promise<void> {
   const container = cut;
-  await newRow(group, container);
+  await rowIn(group.store(ALL, container));
   const leader = await answered(() => group.leader(ALL));
   const [follower = 0] = othersThan(leader);
   const others = othersThan(follower);
