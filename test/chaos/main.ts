@@ -18,7 +18,7 @@ Ends with 1 if a row misses its target, with 2 if the options cannot be used.
 
   --only NAME[,NAME]  these scenarios only
   --store NAME        blobs (the emulator, the default), or the installed server of postgres,
-                      redis, etcd or zookeeper
+                      redis, etcd, zookeeper or consul
   --with REVISION     another scenario alone: this build and the one of that revision in one container
   --seconds N         for so long (120); with --with only
   --at-once N         so many side by side (3)

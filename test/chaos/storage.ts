@@ -5,11 +5,14 @@ import pg from 'pg';
 import { parseRecordKey } from '../../src/core/key';
 import { type Azurite, startAzurite } from '../../src/local/cluster/azurite';
 import type { Guard } from '../../src/local/cluster/guard';
+import { startConsul } from '../../src/local/cluster/consul';
 import { startEtcd } from '../../src/local/cluster/etcd';
 import { startPostgres } from '../../src/local/cluster/postgres';
 import { startRedis } from '../../src/local/cluster/redis';
 import type { StorageServer } from '../../src/local/cluster/server';
+import { clientAt as consulAt } from '../support/consul';
 import { clientAt } from '../support/etcd';
+import { consulProtocol } from './consul-protocol';
 import { etcdProtocol } from './etcd-protocol';
 import { startZooKeeper } from '../../src/local/cluster/zookeeper';
 import { contentIn } from '../../src/stores/zookeeper/bodies';
@@ -51,6 +54,7 @@ export const STORES = {
   redis: startRedisServer,
   etcd: startEtcdServer,
   zookeeper: startZooKeeperServer,
+  consul: startConsulServer,
 } as const;
 
 export type StoreName = keyof typeof STORES;
@@ -190,6 +194,24 @@ function startEtcdServer(data: string | undefined, guard: Guard): Promise<Storag
         const [job = '', id = ''] = key.split('/').slice(3);
         return ledgerLine(job, id, (JSON.parse(value) as Pick<Fields, 'metadata'>).metadata);
       });
+    },
+  );
+}
+
+function startConsulServer(data: string | undefined, guard: Guard): Promise<Storage> {
+  return oneProcess(
+    consulProtocol,
+    () => startConsul({ data, guard }),
+    async ({ url }) => {
+      const client = consulAt(url);
+      const heads = await client.keys(`${CONTAINER}/records/`);
+      return Promise.all(
+        heads.map(async (head) => {
+          const [, , job = '', , id = ''] = head.split('/');
+          const { value } = (await client.get(head)) ?? { value: '{}' };
+          return ledgerLine(job, id, (JSON.parse(value) as Pick<Fields, 'metadata'>).metadata);
+        }),
+      );
     },
   );
 }

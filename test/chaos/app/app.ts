@@ -90,6 +90,26 @@ async function writeValue({ job, fence }: JobContext, url: string): Promise<void
   throw new StaleLeaderError(`${job}: token ${String(token)} is stale`);
 }
 
+/** Writes if the key is as it was read, and holds no higher token. */
+async function writeIndexed({ job, fence }: JobContext, url: string): Promise<void> {
+  fence.check();
+  const { token } = fence;
+  const key = `${url.replace(/^consul:/, 'http:')}/v1/kv/chaos/fenced/${job}`;
+  for (;;) {
+    const seen = await fetch(`${key}?consistent`);
+    if (!seen.ok && seen.status !== 404) throw new Error(`Consul has answered ${String(seen.status)}`);
+    const [found] = seen.ok
+      ? ((await seen.json()) as { readonly Value: string; readonly ModifyIndex: number }[])
+      : [await seen.text().then(() => undefined)];
+    if (found !== undefined && Number(Buffer.from(found.Value, 'base64').toString()) > token) break;
+    const cas = String(found?.ModifyIndex ?? 0);
+    const written = await fetch(`${key}?cas=${cas}`, { method: 'PUT', body: String(token) });
+    if (!written.ok) throw new Error(`Consul has answered ${String(written.status)}`);
+    if ((await written.text()).trim() === 'true') return;
+  }
+  throw new StaleLeaderError(`${job}: token ${String(token)} is stale`);
+}
+
 let line: Line | undefined;
 
 /** Writes if the node is as it was read, and holds no higher token. */
@@ -124,6 +144,7 @@ function writerFor(storage: string): typeof writeBlob {
   if (storage.startsWith('postgres:')) return writeTable;
   if (storage.startsWith('etcd:')) return writeValue;
   if (storage.startsWith('zk:')) return writeNode;
+  if (storage.startsWith('consul:')) return writeIndexed;
   return storage.startsWith('redis:') ? writeKey : writeBlob;
 }
 
