@@ -93,7 +93,14 @@ function read(args: readonly string[]): Options | string {
   if (values.json !== undefined) checkWritable(values.json);
   const chosen = values.with === undefined ? choose(values.only) : [withOther(values.with, values)];
   if (values.seconds !== undefined && values.with === undefined) throw new UsageError('--seconds is for --with.');
-  return { chosen, store: storeOf(values.store, values.with), atOnce, markdown: values.markdown, json: values.json };
+  const store = storeOf(values.store, values.with);
+  return {
+    chosen: store === 'consul' ? chosen.map(withLeasesTwiceAsLong) : chosen,
+    store,
+    atOnce,
+    markdown: values.markdown,
+    json: values.json,
+  };
 }
 
 function storeOf(name: string, revision: string | undefined): StoreName {
@@ -103,6 +110,14 @@ function storeOf(name: string, revision: string | undefined): StoreName {
   }
   if (store !== 'blobs' && revision !== undefined) throw new UsageError('--with plays on blobs: leave out --store.');
   return store;
+}
+
+/** Consul ends a session after up to twice its length. */
+function withLeasesTwiceAsLong(scenario: Scenario): Scenario {
+  const { targets, lease } = scenario;
+  const longer = lease === '30s' ? 30_000 : 15_000;
+  const caughtUp = targets.caughtUpMs === undefined ? {} : { caughtUpMs: targets.caughtUpMs + longer };
+  return { ...scenario, targets: { ...targets, takeOverMs: targets.takeOverMs + longer, ...caughtUp } };
 }
 
 /** Better said now than when all has been played. */
