@@ -111,7 +111,7 @@ async function callItem(
     const id = { key: held.key, index, attempt: number };
     const said = { progress: reportProgress(NO_LOG, progress), log: NO_LOG };
     const context = itemContext(spec.name, id, { aborter, fence, ...said }, report);
-    return callHandler(spec.name, () => handler.each(context, item as never, input as never));
+    return callHandler(spec.name, fence, () => handler.each(context, item as never, input as never));
   });
   await clock.advance(0);
   const end = await finish(clock, call, aborter);

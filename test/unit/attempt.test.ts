@@ -39,6 +39,26 @@ describe('an attempt that is held back until it is due', () => {
   });
 });
 
+describe('an attempt whose process stands still while it reports its start', () => {
+  it('does not call its handler any more', async () => {
+    const spec = jobSpec('a', '@hourly');
+    const sim = rivalTicks({ jobs: [spec] });
+    const on = await withoutTicks(sim);
+    await leaveRow(sim, A, ranRow(spec, { phase: 'retrying', notBefore: 0 }), 'letGo');
+    const seen: string[] = [];
+    const event: typeof on.report.event = (told) => {
+      seen.push(told.event);
+      // A pipe that nobody reads blocks for longer than it trusts.
+      if (told.event === 'started') on.skewMs = MINUTE;
+    };
+    const attempt = runAttempt(on.coordinator, await nextAttempt(sim), { ...on.report, event });
+    await sim.clock.advance(SECOND);
+    expect(await attempt).toMatchObject({ kind: 'lost' });
+    expect(seen).toContain('started');
+    expect(sim.calls).toEqual([]);
+  });
+});
+
 describe('a retry', () => {
   // Durable timers go by their host's clock, and not-before times by the service's.
   it('that comes a minute early, on a host that is known to be ahead, waits for its time', async () => {

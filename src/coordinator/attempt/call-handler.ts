@@ -2,6 +2,7 @@ import type { JobName } from '../../core/brand';
 import { isObject } from '../../core/metadata';
 import type { RecordedError } from '../../core/record';
 import { AttemptAbortedError, NonRetryableError } from '../../handler/handler';
+import type { ClosableFence } from '../../lease/fence';
 import type { Handled } from '../bounded';
 
 /** The largest result of a handler, in bytes of JSON. */
@@ -9,9 +10,17 @@ const RESULT_LIMIT = 32 * 1024;
 /** A stack in the ledger is cut to this many characters. */
 const STACK_LIMIT = 8 * 1024;
 
-/** Calls the handler. Never rejects: an error of the handler is an answer. */
-export async function callHandler(job: JobName, call: () => unknown): Promise<Handled> {
+/**
+ * Calls the handler, unless its fence no longer trusts: the process may have stood still since any earlier look, if
+ * only because it reported the start to a pipe that nobody read. Never rejects: an error of the handler is an answer.
+ */
+export async function callHandler(
+  job: JobName,
+  fence: Pick<ClosableFence, 'check'>,
+  call: () => unknown,
+): Promise<Handled> {
   try {
+    fence.check();
     return checkResult(job, await call());
   } catch (thrown) {
     const final = thrown instanceof NonRetryableError || (isObject(thrown) && thrown['code'] === 'NonRetryable');

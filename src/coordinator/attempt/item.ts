@@ -187,7 +187,7 @@ async function callItem(
         const said = { aborter, fence, progress: reportProgress(log, progress), log, traceparent };
         const context = itemContext(name, input, said, report);
         const planned: unknown = JSON.parse(input.item);
-        return callHandler(name, () => handler.each(context, planned as never, runInput as never));
+        return callHandler(name, fence, () => handler.each(context, planned as never, runInput as never));
       }),
     );
   } finally {

@@ -118,7 +118,7 @@ async function callNow(
   const span = attempted.span.begin('handler');
   const first = await callBounded(held.coordinator.clock, aborter, boundsOf(held), (progress) => {
     const context = contextFor(held, { ...attempted, span }, startedAt, progress);
-    return span.within(() => callHandler(held.job.spec.name, () => call(context)));
+    return span.within(() => callHandler(held.job.spec.name, attempted.fence, () => call(context)));
   });
   span.end({ result: first.kind, isError: first.kind !== 'returned' });
   return { ...endOf(first, aborter), startedAt, endedAt: timeOf(held), ...waited };

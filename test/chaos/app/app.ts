@@ -103,7 +103,9 @@ async function writeIndexed({ job, fence }: JobContext, url: string): Promise<vo
       : [await seen.text().then(() => undefined)];
     if (found !== undefined && Number(Buffer.from(found.Value, 'base64').toString()) > token) break;
     const cas = String(found?.ModifyIndex ?? 0);
-    const written = await fetch(`${key}?cas=${cas}`, { method: 'PUT', body: String(token) });
+    // The proxy reads the answer, which Consul would compress for a client that takes that.
+    const headers = { 'Accept-Encoding': 'identity' };
+    const written = await fetch(`${key}?cas=${cas}`, { method: 'PUT', body: String(token), headers });
     if (!written.ok) throw new Error(`Consul has answered ${String(written.status)}`);
     if ((await written.text()).trim() === 'true') return;
   }
@@ -172,9 +174,11 @@ async function noted(context: JobContext, work: (stillTrusts: () => boolean) => 
     note('aborted', context, { code });
   });
   const stillTrusts = (): boolean => {
+    // Taken first: the process may be stopped in between.
+    const at = trueNow();
     try {
       context.fence.check();
-      trustedAt = trueNow();
+      trustedAt = at;
       return true;
     } catch {
       return false;

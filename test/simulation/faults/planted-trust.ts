@@ -85,6 +85,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
         from: "if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
         to: "if (!held.trust.holds && false) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before",
       },
+      { file: 'coordinator/attempt/call-handler.ts', in: 'callHandler', from: 'fence.check();', to: '' },
     ],
   },
   {
