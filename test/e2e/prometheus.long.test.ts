@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { freePort } from '../../src/local/cluster/server';
 import { coordinatedApp } from '../support/coordinated';
 import type { Ready } from '../support/dev-run';
 import { endAll, startDev } from '../support/dev-run';
@@ -17,14 +17,6 @@ let instances: Ready['instances'];
 let prometheus: ReturnType<typeof spawn>;
 let api = '';
 let log = '';
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Debian's Prometheus, which scrapes each instance as docs/metrics.md shows it. */
 async function startPrometheus(): Promise<void> {

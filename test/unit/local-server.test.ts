@@ -24,6 +24,14 @@ function connects(port: number): Promise<boolean> {
   });
 }
 
+describe('free ports', () => {
+  it('are given once: a server may need several', async () => {
+    const ports: number[] = [];
+    for (let count = 0; count < 1_000; count += 1) ports.push(await freePort());
+    expect(new Set(ports).size).toBe(1_000);
+  });
+});
+
 // Another process may take the free port before the server does.
 describe('a server of the benchmark', { retry: 2 }, () => {
   it('has started once it accepts connections, is watched, and ends', async () => {

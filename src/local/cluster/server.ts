@@ -45,7 +45,9 @@ export function versionOf(program: string): string {
   return execFileSync(program, ['--version'], { encoding: 'utf8' }).split('\n')[0] ?? '';
 }
 
-/** A port of loopback that was free a moment ago. */
+const given = new Set<number>();
+
+/** A port of loopback that was free a moment ago. A server that needs several gets no port twice. */
 export async function freePort(): Promise<number> {
   const server = net.createServer();
   await new Promise<void>((resolve, reject) => {
@@ -54,6 +56,8 @@ export async function freePort(): Promise<number> {
   });
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
+  if (given.has(port)) return freePort();
+  given.add(port);
   return port;
 }
 
