@@ -55,7 +55,7 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
     return { forgottenAt: state.now, already: false, endedRun: undefined, dropped: [] };
   }
   if (row.forgotten !== undefined) {
-    await removeControl(desk, job);
+    await removeRemains(desk, job);
     return { forgottenAt: row.forgotten, already: true, endedRun: undefined, dropped: [] };
   }
   const current = seen.lease === 'leased' ? undefined : await currentRun(desk.store, job, state);
@@ -74,8 +74,7 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
   await writeHeld(desk, holding, forgottenRow(kept, state.now));
   // If this machine slept, the job may be back in a file and at work. Asked again, the command finishes or refuses.
   if (!(await letGo(desk, holding))) throw contended(holding.whose);
-  await removePieces(desk, job);
-  await removeControl(desk, job);
+  await removeRemains(desk, job);
   return { forgottenAt: state.now, already: false, endedRun: current, dropped };
 }
 
@@ -115,11 +114,29 @@ export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: Epoc
   return ending;
 }
 
+/** Removes what a forgotten job leaves beside its row and its ledger. */
+async function removeRemains(desk: Desk, job: JobName): Promise<void> {
+  await removePieces(desk, job);
+  await removeControl(desk, job);
+}
+
+/**
+ * The job may be back in a file and at work, if this machine sleeps or others are faster. What was read before its row
+ * is still found forgotten belongs to the time before, and no later run has the same key: it may be removed.
+ */
+async function assertStillGone({ store }: Desk, job: JobName): Promise<void> {
+  const row = await store.readRow(job);
+  if (row !== undefined && row.metadata['forgotten'] === undefined) throw contended(`job "${job}"`);
+}
+
 /** Repeats the removal, because operators may write the control until it is gone. */
-async function removeControl({ store }: Desk, job: JobName): Promise<void> {
+async function removeControl(desk: Desk, job: JobName): Promise<void> {
+  const { store } = desk;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const { control } = await store.readControl(job);
-    if (control === undefined || (await store.removeControl(job, control.etag)) === 'removed') return;
+    if (control === undefined) return;
+    await assertStillGone(desk, job);
+    if ((await store.removeControl(job, control.etag)) === 'removed') return;
   }
   throw new OperatorError(
     'Contended',
@@ -128,13 +145,15 @@ async function removeControl({ store }: Desk, job: JobName): Promise<void> {
 }
 
 /** Removes the remaining pieces of fan-out runs. */
-async function removePieces({ store }: Desk, job: JobName): Promise<void> {
+async function removePieces(desk: Desk, job: JobName): Promise<void> {
+  const { store } = desk;
   let continuation: string | undefined;
   do {
     const page = await store.listPieces(job, {
       limit: PIECES,
       ...(continuation === undefined ? {} : { continuation }),
     });
+    if (page.pieces.length > 0) await assertStillGone(desk, job);
     await inParallel(page.pieces, ({ key, name }) => store.deletePiece(job, key, name));
     continuation = page.continuation;
   } while (continuation !== undefined);

@@ -263,21 +263,44 @@ describe('forget', () => {
     expect(await sim.records('a')).toMatchObject([{ outcome: 'succeeded' }]);
   });
 
-  it('removes nothing of a job that is at work again by the time when the machine wakes', async () => {
-    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
-    await sim.clock.advance(MINUTE + 5_000);
-    stopAll(sim);
-    await sim.clock.advance(40_000);
-    // It sleeps between the row and the release.
-    const asleep = intercepted(sim.store, 'release', (release) => async (...given) => {
-      sim.startInstance('d2', { revision: 2 });
-      await sim.clock.advance(2 * MINUTE);
-      await sim.control('a', (control) => ({ ...control, cancel: 'kept' }));
-      return release(...given);
-    });
-    await expect(forget(sim, { revision: 1, store: asleep })).rejects.toMatchObject({ code: 'Contended' });
-    expect((await sim.store.readControl(JOB.name)).control?.metadata).toMatchObject({ cancel: 'kept' });
-  });
+  it.each([
+    ['before', 'release'],
+    ['after', 'release'],
+    ['after', 'listPieces'],
+    ['after', 'readControl'],
+  ] as const)(
+    'removes nothing of a job that is at work again when the machine wakes, which slept %s %s',
+    async (when, method) => {
+      const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
+      await sim.clock.advance(MINUTE + 5_000);
+      await pauseJob(sim.store, { name: JOB.name }, { by: 'x', note: 'n' });
+      stopAll(sim);
+      await sim.clock.advance(40_000);
+      const piece = { body: '{}', summary: {} };
+      const sleep = async (): Promise<void> => {
+        sim.startInstance('d2', { revision: 2 });
+        await sim.clock.advance(2 * MINUTE);
+        await sim.control('a', (control) => ({ ...control, cancel: 'kept' }));
+        await sim.store.createPiece(JOB.name, 'key', 'plan', piece);
+      };
+      const around = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
+        if (when === 'before') await sleep();
+        const answer = await call();
+        if (when === 'after') await sleep();
+        return answer;
+      };
+      const { release, listPieces, readControl } = sim.store;
+      const asleep: LeaseStore = {
+        ...sim.store,
+        ...(method === 'release' && { release: (...given) => around(() => release(...given)) }),
+        ...(method === 'listPieces' && { listPieces: (...given) => around(() => listPieces(...given)) }),
+        ...(method === 'readControl' && { readControl: (...given) => around(() => readControl(...given)) }),
+      };
+      await expect(forget(sim, { revision: 1, store: asleep })).rejects.toMatchObject({ code: 'Contended' });
+      expect((await sim.store.readControl(JOB.name)).control?.metadata).toMatchObject({ cancel: 'kept' });
+      expect((await sim.store.listPieces(JOB.name, { limit: 10 })).pieces).toMatchObject([{ name: 'plan' }]);
+    },
+  );
 
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     for (let last = 1; last < 14; last += 1) {
