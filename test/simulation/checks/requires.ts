@@ -70,7 +70,7 @@ export function checkWaited(
 
 /**
  * Whether the due time may have passed during a run of the job. It is `overlapped` then, and recorded with the next
- * decision. A run's start is known to the second of the service's Date.
+ * decision. A run's start and end are known to the second of the service's Date.
  */
 function mayOverlap({ started, records }: JobFacts, { overlap, offsetMs }: JobSpec, due: number): boolean {
   const actual = due + offsetMs;
@@ -78,7 +78,7 @@ function mayOverlap({ started, records }: JobFacts, { overlap, offsetMs }: JobSp
     overlap === 'skip' &&
     [...started].some(([attempt, { at }]) => {
       const [key = ''] = attempt.split(' ');
-      return at < actual + SAME_SECOND_MS && (records.get(key)?.writtenAt ?? Infinity) > actual;
+      return at < actual + SAME_SECOND_MS && (records.get(key)?.writtenAt ?? Infinity) > actual - SAME_SECOND_MS;
     })
   );
 }

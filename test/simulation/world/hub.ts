@@ -25,6 +25,8 @@ export interface TaskHub {
   lateMs: number;
   /** While set, the hub takes no orchestration. */
   refusing: boolean;
+  /** When the message of a probe was last lost. */
+  probeLostAt: number;
   /** Loses everything in the hub. */
   wipe(): void;
 }
@@ -69,6 +71,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     dead: false,
     lateMs: 0,
     refusing: false,
+    probeLostAt: -Infinity,
     wipe: () => {
       trace?.add(options.name, 'hub wiped');
       orchestrations.clear();
@@ -198,7 +201,9 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const { step } = orchestration;
     const { fault, random } = next(['dropped', 'late'], orchestration.id);
     const once = next(['again', 'afterwards'], orchestration.id);
-    if (fault?.kind !== 'dropped') {
+    if (fault?.kind === 'dropped') {
+      if (input.kind === 'probe') hub.probeLostAt = timeline.now();
+    } else {
       const late = input.kind === 'probe' ? 0 : hub.lateMs;
       timeline.after(late + (fault?.kind === 'late' ? fault.ms : random.whole(3, 40)), () => {
         deliver(orchestration, step, input, random);
