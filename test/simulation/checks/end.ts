@@ -21,7 +21,7 @@ const CALLS_A_BACKLOG_RUN = 12;
 const BACKLOG_RUN_MS = 2_000;
 const TICK_MS = 15_000;
 const SWEEP_MS = 60_000;
-/** A probe whose message was lost is sent again after this time, at the next tick. */
+/** A probe that does not come through is sent again after this time, at the next tick. */
 const PROBE_AGAIN_MS = 30_000;
 /** The longest gap between two terms, or two runs of a job that is due all the time. */
 const ALWAYS_WITHIN_MS = 2 * TICK_MS + 10_000;
@@ -35,11 +35,11 @@ interface Phases {
 
 /** Whether every claim and every due time from before the end of the faults has ended. */
 export function isSettled(world: World, quietFrom: number): boolean {
-  // An instance that is still stopping will be gone for a while, and a lost probe is sent again later.
+  // An instance that is still stopping will be gone for a while, and a probe that was lost or is late is sent again later.
   const served = world.deployments.some(({ deadSince, instances, ticking, hub }) => {
     const there = instances.filter(({ process, leaving }) => !process.dead && !leaving);
     const proven = there.every((one) => one !== ticking || !one.coordinator.health.troubles.has('hub'));
-    const answers = world.timeline.now() > hub.probeLostAt + PROBE_AGAIN_MS + TICK_MS;
+    const answers = world.timeline.now() > (hub.probingSince() ?? -Infinity) + PROBE_AGAIN_MS + TICK_MS;
     return deadSince === undefined && there.length > 0 && proven && answers;
   });
   if (!served) return false;

@@ -25,8 +25,8 @@ export interface TaskHub {
   lateMs: number;
   /** While set, the hub takes no orchestration. */
   refusing: boolean;
-  /** When the message of a probe was last lost. */
-  probeLostAt: number;
+  /** When the latest probe that has not come through was sent; undefined if it has, or if none was sent. */
+  probingSince(): number | undefined;
   /** Loses everything in the hub. */
   wipe(): void;
 }
@@ -61,6 +61,7 @@ type Action =
 export function createTaskHub(options: TaskHubOptions): TaskHub {
   const { timeline, trace, workers } = options;
   const orchestrations = new Map<string, Orchestration>();
+  let latestProbe: { readonly id: string; readonly at: number } | undefined;
   const next = (kinds: readonly HubFault[], about: string): { fault: Fault | undefined; random: Random } => {
     const { fault, random } = options.messages.next(kinds);
     if (fault !== undefined) trace?.add(options.name, `${about}: fault ${fault.kind}, ${String(fault.ms)} ms`);
@@ -71,7 +72,10 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     dead: false,
     lateMs: 0,
     refusing: false,
-    probeLostAt: -Infinity,
+    probingSince: () =>
+      latestProbe !== undefined && orchestrations.get(latestProbe.id)?.status !== 'completed'
+        ? latestProbe.at
+        : undefined,
     wipe: () => {
       trace?.add(options.name, 'hub wiped');
       orchestrations.clear();
@@ -117,7 +121,8 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
 
   function start(id: string, input: AttemptInput): void {
     if (orchestrations.has(id)) return;
-    if (!id.includes('probe')) trace?.add(options.name, `orchestration ${id} starts`);
+    if (input.kind === 'probe') latestProbe = { id, at: timeline.now() };
+    else trace?.add(options.name, `orchestration ${id} starts`);
     begin(id, orchestrateRun(contextOf(input) as never), undefined);
   }
 
@@ -201,9 +206,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const { step } = orchestration;
     const { fault, random } = next(['dropped', 'late'], orchestration.id);
     const once = next(['again', 'afterwards'], orchestration.id);
-    if (fault?.kind === 'dropped') {
-      if (input.kind === 'probe') hub.probeLostAt = timeline.now();
-    } else {
+    if (fault?.kind !== 'dropped') {
       const late = input.kind === 'probe' ? 0 : hub.lateMs;
       timeline.after(late + (fault?.kind === 'late' ? fault.ms : random.whole(3, 40)), () => {
         deliver(orchestration, step, input, random);
