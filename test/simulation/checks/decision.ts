@@ -139,9 +139,10 @@ function lastRunOf(
   // Due times wait for it between two attempts too, and then go first.
   if (isBackfilled && phase === 'retrying')
     return { since: run.since, surely: Infinity, perhaps: Infinity, isBackfilled };
-  if (run === undefined || fact === undefined || fact.record.endedAt === null) return undefined;
+  if (run === undefined || fact === undefined) return undefined;
   const { since } = run;
-  const ended = Date.parse(fact.record.endedAt);
+  // A record of an unknown outcome has no end, but the holder may have left one in the row.
+  const ended = fact.record.endedAt === null ? busyUntil : Date.parse(fact.record.endedAt);
   return {
     since,
     surely: byRival ? since : Math.min(ended, fact.writtenAt),
