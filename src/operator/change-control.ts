@@ -1,9 +1,12 @@
+import type { JobName } from '../core/brand';
 import type { Control, ManualRequest, Pause } from '../core/control';
 import { encodeControl, pendingRequests, takenRequests } from '../core/control';
 import { isInForce } from '../core/episode';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
+import { sameMetadata } from '../core/metadata';
+import { movedTo } from '../core/moved-row';
 import type { CallOptions, LeaseStore, Metadata } from '../lease/store';
 import { metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
@@ -40,7 +43,8 @@ export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): 
  * Reads a job's control record, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
  *
  * @param change throws `OperatorError` if the request makes no sense in this state; may be called more than once
- * @throws OperatorError `Changed` if the control has another version than `options` wants; `ControlFull`; `Contended`
+ * @throws OperatorError `Changed` if the control has another version than `options` wants; `ControlFull`; `Contended`,
+ *   also if the job moved to another store meanwhile
  */
 export function changeControl<Result>(
   store: LeaseStore,
@@ -56,6 +60,7 @@ export function changeControl<Result>(
       remedy: 'Write a shorter note, or wait until a tick has passed the old ones.',
     },
     read: () => readState(store, subject.name, options),
+    created: (metadata: Metadata) => assertNotMoved(store, subject.name, metadata, options),
   };
   return changeRecord(
     store,
@@ -72,6 +77,26 @@ export function changeControl<Result>(
     },
     options,
   );
+}
+
+/**
+ * Takes back a control that was created after the job had left this store, where nobody would read it. One that exists
+ * need not be looked at: whoever moves a job takes its control away, so that a late change of it is refused.
+ */
+async function assertNotMoved(
+  store: LeaseStore,
+  job: JobName,
+  metadata: Metadata,
+  options: CallOptions | undefined,
+): Promise<void> {
+  const row = await store.readRow(job, options);
+  const goal = row && movedTo(row.metadata);
+  if (goal === undefined) return;
+  const { control } = await store.readControl(job, options);
+  // It has been taken along.
+  if (control === undefined || !sameMetadata(control.metadata, metadata)) return;
+  if ((await store.removeControl(job, control.etag, options)) === 'refused') return;
+  throw new OperatorError('Contended', `job "${job}" moved to ${goal} meanwhile: repeat the command there`);
 }
 
 /** The record to write. What only a failover would need gives way to everything else. */

@@ -15,6 +15,8 @@ export interface CommandRecord<State extends { readonly controlEtag: ETag | unde
   /** For messages, where it is full: what it holds, and what to do. */
   readonly full: { readonly holds: string; readonly remedy: string };
   read(): Promise<State>;
+  /** Called once a record that did not exist has been written. Throws if it had no business there. */
+  readonly created?: (metadata: Metadata) => Promise<void>;
 }
 
 /**
@@ -33,7 +35,10 @@ export async function changeRecord<State extends { readonly controlEtag: ETag | 
     const state = await record.read();
     const { metadata, result } = await change(state);
     if (metadata === undefined) return result;
-    if (await write(store, record, { metadata, etag: state.controlEtag }, options)) return result;
+    if (await write(store, record, { metadata, etag: state.controlEtag }, options)) {
+      if (state.controlEtag === undefined) await record.created?.(metadata);
+      return result;
+    }
   }
   throw new OperatorError('Contended', `${record.title} keeps changing, because others write it: try again`);
 }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { JobName } from '../../src/core/brand';
+import type { ETag, JobName } from '../../src/core/brand';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
 import { allowanceOf, decodeLayout, LAYOUT } from '../../src/core/layout';
 import { decodeRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
+import { changeControl } from '../../src/operator/change-control';
 import { migrate, surveyMigration } from '../../src/operator/migrate';
 import type { Applied } from '../../src/operator/shards/apply';
 import type { Desk } from '../../src/operator/take-lease';
@@ -13,6 +14,7 @@ import { makeRow, T0, WAIT_MS, world } from '../support/accounts';
 
 const JOBS = ['daily', 'hourly'] as JobName[];
 const RECORDS = 60;
+const PAUSED = { ...NO_CONTROL, pauses: [{ by: 'ann', note: 'moving', since: T0, until: undefined }] };
 
 /** Two stores; the first one has jobs, with more records than a change of accounts takes along. */
 async function stores() {
@@ -29,8 +31,7 @@ async function stores() {
   const [job] = JOBS as [JobName];
   const open = { body: '{"state":"open"}', summary: { outcome: 'open' } };
   await a.createRecord(job, recordKey(T0 + 60_000), open);
-  const pause = { by: 'ann', note: 'moving', since: T0, until: undefined };
-  await a.writeControl(job, encodeControl({ ...NO_CONTROL, pauses: [pause] }), undefined);
+  await a.writeControl(job, encodeControl(PAUSED), undefined);
   const copies: (readonly [job: string, records: number])[] = [];
   const move = async (endRuns = false): Promise<Applied> => {
     const copied = (name: JobName, records: number) => void copies.push([name, records]);
@@ -108,6 +109,50 @@ describe('a move to another store', () => {
     expect(JSON.parse((await b.readRecord('waits' as JobName, run.key))?.body ?? '{}')).toMatchObject({
       outcome: 'cancelled',
     });
+  });
+
+  it('refuses a command that began before the move and writes after it, whose job nobody reads there any more', async () => {
+    const { a, b, move } = await stores();
+    const name = JOBS[1] as JobName;
+    const late = changeControl(a, { name, spec: undefined }, async () => {
+      await move();
+      return { control: PAUSED, result: 'done' };
+    });
+    await expect(late).rejects.toMatchObject({
+      code: 'Contended',
+      message: expect.stringContaining(b.location) as string,
+    });
+    for (const store of [a, b]) expect((await store.readControl(name)).control).toBeUndefined();
+  });
+
+  it('takes along what a command has written just before', async () => {
+    const { a, b, move } = await stores();
+    const name = JOBS[1] as JobName;
+    const slow: LeaseStore = {
+      ...a,
+      async writeControl(...parameters) {
+        const answer = await a.writeControl(...parameters);
+        await move();
+        return answer;
+      },
+    };
+    const change = () => ({ control: PAUSED, result: 'done' });
+    expect(await changeControl(slow, { name, spec: undefined }, change)).toBe('done');
+    expect(decodeControl((await b.readControl(name)).control?.metadata ?? {}).pauses).toHaveLength(1);
+    expect((await a.readControl(name)).control).toBeUndefined();
+  });
+
+  it('names both controls of a job, of which one was written late', async () => {
+    const { a, b, job, move } = await stores();
+    const run = { key: recordKey(T0 + 120_000), scheduledFor: T0 + 120_000, trigger: 'schedule', since: T0 } as const;
+    await makeRow(a, 'waits' as JobName, { run, phase: 'retrying', attempt: 1, notBefore: T0 + 3_600_000 });
+    await move();
+    await a.writeControl(job, encodeControl(NO_CONTROL), undefined);
+    const { refused } = await move(true);
+    expect(refused).toEqual([{ job, code: 'TwoRows', message: expect.stringContaining(a.location) as string }]);
+    expect(decodeControl((await b.readControl(job)).control?.metadata ?? {}).pauses).toHaveLength(1);
+    await a.removeControl(job, (await a.readControl(job)).control?.etag as ETag);
+    expect(await move()).toMatchObject({ settled: true });
   });
 
   it.each([

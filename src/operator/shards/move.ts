@@ -151,7 +151,8 @@ async function moveControl({ job, from, to }: Move): Promise<void> {
     if (there === undefined || !sameMetadata(there.metadata, control.metadata)) {
       throw new OperatorError(
         'TwoRows',
-        `job "${job}" has a control in ${to.store.location} too: resume the job and cancel its requests in one of them`,
+        `job "${job}" has a control in ${to.store.location}, and another one in ${from.store.location}, which it has ` +
+          'left: repeat in the former what the other one asks for, and delete the other one',
       );
     }
   }

@@ -164,6 +164,8 @@ export interface JobFacts {
   home: string;
   /** Its row there is marked as moved, and its copy does not count yet. */
   hasLeft: boolean;
+  /** Who has written a control last where the job no longer is, if it is still there. */
+  strayControl: string | undefined;
   /** The copy of its row that is on its way to another store. */
   copy: Row | undefined;
   /** How far off the time of the row's last writer was, as it sent the row or as the row was written. */
@@ -223,6 +225,7 @@ export function newFacts(name: JobName, specs: readonly JobSpec[], others: Reado
     etag: undefined,
     home: FIRST_STORE,
     hasLeft: false,
+    strayControl: undefined,
     copy: undefined,
     writerError: 0,
     reigns: [],

@@ -1,3 +1,4 @@
+import type { JobName } from '../../../src/core/brand';
 import { StoreError } from '../../../src/lease/store';
 import type { Migration } from '../../../src/operator/migrate';
 import { migrate } from '../../../src/operator/migrate';
@@ -85,12 +86,14 @@ function move(world: World, what: PlannedMigration, number: number): void {
       move(world, what, number + 1);
     });
   };
-  const never = (code: string, message: string): void => {
-    if (NEVER.has(code)) observer.report('migrateRefused', 'all', message);
+  const never = (code: string, message: string, job?: JobName): void => {
+    const isStray = job !== undefined && observer.jobs.get(job)?.strayControl !== undefined;
+    if (code === 'TwoRows' && isStray) removeControl(world, job);
+    else if (NEVER.has(code)) observer.report('migrateRefused', 'all', message);
   };
   migrate({ ...desksOf(world, what.diesAfter[number], end), waitMs: WAIT_MS, endRuns, copied: () => undefined }).then(
     ({ settled, refused }) => {
-      for (const { code, message } of refused) never(code, message);
+      for (const { code, message, job } of refused) never(code, message, job);
       if (!settled) end(`is refused: ${refused.map(({ code }) => code).join(', ')}`);
       else if (!isOver) {
         isOver = true;
@@ -104,6 +107,18 @@ function move(world: World, what: PlannedMigration, number: number): void {
       end(`fails: ${String(error)}`);
     },
   );
+}
+
+/** A command that died has left a control where its job no longer is: people delete it, as the refusal says. */
+function removeControl(world: World, job: JobName): void {
+  const { store } = soundDesk(world, FIRST_STORE);
+  const remove = async (): Promise<void> => {
+    const { control } = await store.readControl(job);
+    if (control !== undefined) await store.removeControl(job, control.etag);
+  };
+  remove().catch((error: unknown) => {
+    world.observer.report('crashed', 'all', `a control could not be removed: ${String(error)}`);
+  });
 }
 
 /**

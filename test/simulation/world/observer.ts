@@ -54,6 +54,8 @@ export interface Observer {
   /** A write through a fence is sent by its process, or applied by the service. */
   fencedWriteSent(job: string, token: number): void;
   fencedWrite(job: string, token: number): void;
+  /** A command of a person has reported success. */
+  commandEnded(operator: string): void;
   /** Calls back once a process has recorded the end of a run and owes notices of it. */
   whenOwing(call: () => void): void;
   /** Checks the rules that hold at each instant. */
@@ -105,6 +107,16 @@ export function createObserver(
       watchStore(store, { actor, factsOf, groups, layouts, madeAt, now, report, trace, proven, owing: () => owing() }),
     whenOwing(call) {
       owing = call;
+    },
+    commandEnded(operator) {
+      for (const { name, home, strayControl } of all) {
+        if (strayControl !== operator) continue;
+        report(
+          'commandLost',
+          name,
+          `${operator} changed its control where it no longer is, not in ${home}, and succeeded`,
+        );
+      }
     },
     sent(actor, method, parameters) {
       // A clock may be set, and corrected, between any two calls.
@@ -324,7 +336,11 @@ function watchRows(
         const facts = factsOf(job);
         if (facts.row === undefined) facts.home = location;
         // A call that comes late, to a store that the job has left. Nobody reads that control any more.
-        if (facts.home !== location) return answer;
+        if (facts.home !== location) {
+          facts.strayControl = actor.id;
+          trace?.add('store', `${job} control ${controlText(metadata)} in ${location}, which it has left`);
+          return answer;
+        }
         const control = decodeControl(metadata);
         requestsWritten(facts, control, report);
         facts.controls.push({ at: now(), control });
@@ -334,7 +350,8 @@ function watchRows(
     },
     async removeControl(job, ifMatch, options) {
       const answer = await store.removeControl(job, ifMatch, options);
-      if (answer === 'removed' && factsOf(job).home === location) {
+      if (answer === 'removed' && factsOf(job).home !== location) factsOf(job).strayControl = undefined;
+      else if (answer === 'removed') {
         endSpoil(factsOf(job), 'control', now());
         factsOf(job).controls.push({ at: now(), control: NO_CONTROL });
         trace?.add('store', `${job} control is removed`);

@@ -27,10 +27,12 @@ export function operate(
   if (world.migration === 'moving') return;
   const location = world.migration === 'over' ? NEXT_STORE : FIRST_STORE;
   const mayFail = world.troubled && world.plan.people === true;
-  const desk = mayFail
-    ? operatorOf(world, lasts).deskAt(location)
-    : deskAt(world.storeAt(location), systemOf(world), 0);
-  act(desk.store, desk).catch((error: unknown) => {
+  const operator = mayFail ? operatorOf(world, lasts) : undefined;
+  const desk = operator?.deskAt(location) ?? deskAt(world.storeAt(location), systemOf(world), 0);
+  const ended = (): void => {
+    if (operator !== undefined) world.observer.commandEnded(operator.process.id);
+  };
+  act(desk.store, desk).then(ended, (error: unknown) => {
     if (error instanceof OperatorError) return;
     if (mayFail && (error instanceof StoreError || error instanceof ForeignMetadataError)) return;
     const kind = error instanceof StoreError || error instanceof ForeignMetadataError ? 'operatorFailed' : 'crashed';
