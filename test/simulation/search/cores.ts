@@ -2,6 +2,9 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Found, Request } from './worker';
 
+/** What a history allocates is of no use after it. With more room, less of it is copied: some 5 % of the time. */
+const YOUNG_MB = 64;
+
 /** One task for any core. */
 export interface Task {
   /** The bundled worker that does it. */
@@ -25,7 +28,8 @@ export async function onAllCores<T extends Task>(
       for (let task = await next(); task !== undefined; task = await next()) {
         if (current?.bundle !== task.bundle) {
           await current?.worker.terminate();
-          current = { bundle: task.bundle, worker: new Worker(task.bundle) };
+          const worker = new Worker(task.bundle, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
+          current = { bundle: task.bundle, worker };
         }
         done(task, await ask(current.worker, task.request));
       }
