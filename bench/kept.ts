@@ -3,6 +3,7 @@ import type { Machine } from './machine';
 import type { IdleResult } from './measure/idle';
 import type { KillResult } from './measure/kill';
 import type { Result } from './measure/result';
+import type { Starts } from './measure/start';
 
 /** A table of the page, as text. */
 export interface Table {
@@ -22,11 +23,13 @@ export interface Sitting {
   readonly results: readonly Result[];
   readonly kills: readonly KillResult[];
   readonly idles: readonly IdleResult[];
+  /** One, or none. */
+  readonly starts: readonly Starts[];
   /** What could not be measured. */
   readonly failures: readonly { readonly run: string; readonly reason: string }[];
   /** The CPU of a run by part. */
   readonly profile?: Table;
-  /** For tables of earlier sittings, by {@link tableOf} or by `kills`, `idles` and `profile`. */
+  /** For tables of earlier sittings, by {@link tableOf} or by `kills`, `idles`, `starts` and `profile`. */
   readonly made?: Readonly<Record<string, Made>>;
 }
 
@@ -44,12 +47,12 @@ export function joined(old: Sitting, now: Sitting): Sitting {
   const measured = new Set(now.results.map(tableOf));
   const kept = old.results.filter((result) => !measured.has(tableOf(result)));
   const tables = [...new Set(kept.map(tableOf))];
-  const take = <Part extends 'kills' | 'idles'>(part: Part): Sitting[Part] => {
+  const take = <Part extends 'kills' | 'idles' | 'starts'>(part: Part): Sitting[Part] => {
     if (now[part].length > 0 || old[part].length === 0) return now[part];
     tables.push(part);
     return old[part];
   };
-  const [kills, idles] = [take('kills'), take('idles')];
+  const [kills, idles, starts] = [take('kills'), take('idles'), take('starts')];
   const profile = now.profile ?? old.profile;
   if (now.profile === undefined && profile !== undefined) tables.push('profile');
   const { leftOut, failures } = now.results.length > 0 ? now : old;
@@ -57,7 +60,7 @@ export function joined(old: Sitting, now: Sitting): Sitting {
     ...now,
     ...{ leftOut, failures },
     results: [...kept, ...now.results].toSorted((a, b) => rankOf(a) - rankOf(b)),
-    ...{ kills, idles },
+    ...{ kills, idles, starts },
     ...(profile === undefined ? {} : { profile }),
     made: Object.fromEntries(tables.map((table) => [table, madeOf(old, table)])),
   };

@@ -11,7 +11,8 @@ or into .tmp/bench if options leave something out.
 
   --quick               loads 1/s, 100/s and 1000/min for 10 s, one repetition, no skew, no kills: under 20 minutes
   --systems NAME,…      these systems only; --list names them
-  --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due)
+  --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due),
+                        start (an app until its functions are registered)
   --loads LOAD,…        these loads only, such as 100/s,1000/min
   --repetitions N       each load so many times, in turn (2); a whole run with 2 takes about three hours
   --seconds N           how long a rate is measured (20)
@@ -34,7 +35,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const PARTS = ['loads', 'kill', 'idle'] as const;
+const PARTS = ['loads', 'kill', 'idle', 'start'] as const;
 
 export type Part = (typeof PARTS)[number];
 

@@ -9,13 +9,16 @@ import { idleOnce, type IdleResult } from './measure/idle';
 import { killOnce, type KillResult } from './measure/kill';
 import type { Result } from './measure/result';
 import { runOnce } from './measure/run';
+import { measureStarts, type Starts } from './measure/start';
 import type { Options } from './options';
 import { plannedName, planRuns } from './plan';
-import { figuresLine, idleLine, killLine } from './report/line';
+import { figuresLine, idleLine, killLine, startLine } from './report/line';
 import type { System } from './systems/system';
 
 /** What every measurement needs. */
 export interface Room {
+  /** The repository's folder. */
+  readonly root: string;
   /** Folder for everything that a sitting leaves behind. It is removed at the end, however the sitting ends. */
   readonly scratch: string;
   readonly guard: Guard;
@@ -34,7 +37,7 @@ export async function inRoom<T>(root: string, work: (room: Room) => Promise<T>):
   const guard = startGuard();
   guard.remove(scratch);
   try {
-    return await work({ scratch, guard, signal: interrupted.signal });
+    return await work({ root, scratch, guard, signal: interrupted.signal });
   } catch (error) {
     if (!interrupted.signal.aborted) throw error;
     return 'interrupted';
@@ -72,8 +75,9 @@ export async function sit(
   const results: Result[] = [];
   const kills: KillResult[] = [];
   const idles: IdleResult[] = [];
+  const starts: Starts[] = [];
   const failures: { run: string; reason: string }[] = [];
-  const sitting: Sitting = { machine, leftOut, results, kills, idles, failures };
+  const sitting: Sitting = { machine, leftOut, results, kills, idles, starts, failures };
 
   const make = async <T>({ name, measure, line, into }: Measurement<T>, at: string): Promise<void> => {
     signal.throwIfAborted();
@@ -98,6 +102,7 @@ export async function sit(
   for (const [index, run] of killed.entries()) await make(run, `${String(index + 1)}/${String(killed.length)}`);
   const side = createGate(IDLE_AT_ONCE);
   await Promise.all(resting.map((run) => side(() => make(run, '-'))));
+  if (has('start')) await make(startRun(room, starts), '-');
   return sitting;
 }
 
@@ -139,4 +144,13 @@ function idleRuns(
       into,
     })),
   );
+}
+
+function startRun({ root, scratch, signal }: Room, into: Starts[]): Measurement<Starts> {
+  return {
+    name: 'start of an app',
+    measure: () => measureStarts(root, scratch, signal),
+    line: startLine,
+    into,
+  };
 }

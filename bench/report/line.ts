@@ -1,6 +1,7 @@
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
 import type { Result } from '../measure/result';
+import type { Starts } from '../measure/start';
 import { milliseconds, perRun, seconds, share, totalCalls } from './numbers';
 
 /** One run in one line. */
@@ -36,4 +37,8 @@ export function idleLine({ workerShare, serverShare, callsPerHour, workerMb }: I
     ...(callsPerHour === undefined ? [] : [`${callsPerHour.toFixed(0)} calls an hour`]),
     `${workerMb.toFixed(0)} MB`,
   ].join(', ');
+}
+
+export function startLine({ apps }: Starts): string {
+  return apps.rows.map(([what, ms]) => `${what ?? ''} ${ms ?? ''} ms`).join(', ');
 }

@@ -23,10 +23,12 @@ export function writeResults(sitting: Sitting, folder: string): void {
 }
 
 export function readSitting(folder: string): Sitting {
-  return JSON.parse(readFileSync(path.join(folder, RESULTS), 'utf8'), (_key, value: unknown) =>
+  const sitting = JSON.parse(readFileSync(path.join(folder, RESULTS), 'utf8'), (_key, value: unknown) =>
     // JSON has no NaN: a lateness of no starts.
     value === null ? Number.NaN : value,
-  ) as Sitting;
+  ) as Omit<Sitting, 'starts'> & Partial<Sitting>;
+  // Results of before this part have none.
+  return { ...sitting, starts: sitting.starts ?? [] };
 }
 
 /** Writes the page and its plots. */

@@ -158,11 +158,12 @@ export function markdownTable({ header, rows }: Table): string {
   return [line(header), line(header.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n');
 }
 
-export function plainTables({ results, kills, idles }: Sitting): string {
+export function plainTables({ results, kills, idles, starts }: Sitting): string {
   return [
     ...loadTables(results),
     ...(kills.length === 0 ? [] : [killTable(kills)]),
     ...(idles.length === 0 ? [] : [idleTable(idles)]),
+    ...starts.flatMap(({ apps, packages }) => [apps, packages]),
   ]
     .map(plainTable)
     .join('\n')

@@ -1,6 +1,6 @@
 import { buildSync, type Metafile } from 'esbuild';
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -13,34 +13,10 @@ const root = path.join(__dirname, '../..');
  */
 const MOST_TIMES = 25;
 
-/** Stands in for the module that the worker provides. */
-const CORE = `
-let model;
-const names = [];
-const disposable = { dispose() {} };
-module.exports = {
-  version: '1', hostVersion: '4', names,
-  Disposable: class { static from() { return disposable; } dispose() {} },
-  registerFunction: ({ name }) => (names.push(name), disposable),
-  registerHook: () => disposable,
-  setProgrammingModel: (value) => { model = value; },
-  getProgrammingModel: () => model,
-  log() {}, getFuncMetadata() {},
-};`;
-
-const EMPTY = `
-const { user, system } = process.cpuUsage();
-console.log(JSON.stringify({ ms: (user + system) / 1000, names: [] }));`;
-
-const MEASURE = `
-require('./app.js');
-const { user, system } = process.cpuUsage();
-const { names } = require('@azure/functions-core');
-console.log(JSON.stringify({ ms: (user + system) / 1000, names }));`;
-
+/** What `test/support/start-process.mjs` prints. */
 interface Loaded {
-  readonly ms: number;
-  readonly names: readonly string[];
+  readonly cpuMs: number;
+  readonly functions: readonly string[];
 }
 
 /** The sources that are loaded with the app, without those that it imports when it needs them. */
@@ -60,26 +36,22 @@ function loadedWith(entry: string, { inputs }: Metafile): readonly string[] {
 describe('the app that is deployed', () => {
   it('is registered with little more CPU time than an empty process takes', async () => {
     const folder = scratchFolder('app-load');
-    const core = path.join(folder, 'node_modules/@azure/functions-core');
-    mkdirSync(core, { recursive: true });
-    writeFileSync(path.join(core, 'index.js'), CORE);
-    writeFileSync(path.join(folder, 'measure.js'), MEASURE);
-    writeFileSync(path.join(folder, 'empty.js'), EMPTY);
     copyFileSync(path.join(root, 'dist/app.js'), path.join(folder, 'app.js'));
     for (const file of ['host.json', 'jobs.json']) copyFileSync(path.join(root, file), path.join(folder, file));
     const env = { PATH: process.env['PATH'], CRONLEASE_STORAGE: 'UseDevelopmentStorage=true' };
-    const run = async (file: string): Promise<Loaded> => {
-      const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: folder, env });
+    const run = async (...app: readonly string[]): Promise<Loaded> => {
+      const program = path.join(root, 'test/support/start-process.mjs');
+      const { stdout } = await promisify(execFile)(process.execPath, [program, ...app], { cwd: folder, env });
       return JSON.parse(stdout) as Loaded;
     };
     const apps: number[] = [];
     const empties: number[] = [];
     // By turns, since on a busy machine the same work takes more CPU time: other programs empty the caches.
     for (let count = 0; count < 4; count += 1) {
-      empties.push((await run('empty.js')).ms);
-      const { ms, names } = await run('measure.js');
-      expect(names).toContain('cronleaseTick');
-      apps.push(ms);
+      empties.push((await run()).cpuMs);
+      const { cpuMs, functions } = await run('app.js');
+      expect(functions).toContain('cronleaseTick');
+      apps.push(cpuMs);
     }
     const times = Math.min(...apps) / Math.min(...empties);
     console.log(

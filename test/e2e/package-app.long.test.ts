@@ -229,29 +229,12 @@ describe('the package, in an empty folder', () => {
   });
 });
 
-/** What a Functions worker provides, as far as an app needs it to register. */
-const WORKER = `
-  const Module = require('node:module');
-  const { require: real } = Module.prototype;
-  const functions = [];
-  class Disposable { dispose() {} }
-  const core = {
-    registerFunction: ({ name }) => (functions.push(name), new Disposable()),
-    setProgrammingModel() {}, getProgrammingModel() {}, registerHook: () => new Disposable(), log() {}, Disposable,
-  };
-  Module.prototype.require = function (id) { return id === '@azure/functions-core' ? core : real.call(this, id); };
-  const file = process.argv[1];
-  if (file !== undefined) require(file);
-  const { user, system } = process.cpuUsage();
-  console.log(JSON.stringify({ functions, cpu: user + system }));
-`;
-
-/** CPU time of a process from its start until the app in it is registered, in microseconds. */
+/** CPU time of a process from its start until the app in it is registered, in ms. */
 function cpuUntilRegistered(file: string | undefined, cwd: string): number {
   const env = { ...process.env, CRONLEASE_STORAGE: 'UseDevelopmentStorage=true', NODE_OPTIONS: '' };
-  const args = ['-e', WORKER, ...(file === undefined ? [] : [file])];
+  const args = [path.join(root, 'test/support/start-process.mjs'), ...(file === undefined ? [] : [file])];
   const out = execFileSync(process.execPath, args, { cwd, env, encoding: 'utf8' });
-  const { functions, cpu } = JSON.parse(out) as { functions: readonly string[]; cpu: number };
+  const { functions, cpuMs } = JSON.parse(out) as { functions: readonly string[]; cpuMs: number };
   expect(functions.includes('cronleaseTick')).toBe(file !== undefined);
-  return cpu;
+  return cpuMs;
 }

@@ -7,6 +7,7 @@ import { requestsOf } from '../../bench/backends/etcd';
 import { latenessOf } from '../../bench/figures/judge';
 import { after } from '../../bench/measure/kill';
 import type { Result } from '../../bench/measure/result';
+import { packagesTable } from '../../bench/measure/start';
 import { difference } from '../../bench/measure/usage';
 import { median, milliseconds, perRun, seconds, share } from '../../bench/report/numbers';
 import { pageOf } from '../../bench/report/page';
@@ -54,6 +55,15 @@ const sitting: Sitting = {
     {
       ...{ system: 'cronlease', jobs: 1_000, seconds: 300, workerShare: 0.016, serverShare: 0.002, workerMb: 118 },
       callsPerHour: 72.4,
+    },
+  ],
+  starts: [
+    {
+      apps: { title: 'starts', header: ['what starts', 'time, ms'], rows: [['the app', '310']] },
+      packages: packagesTable([
+        { cronlease: 30, zod: 20, 'a-large-one': 5 },
+        { cronlease: 40, zod: 10 },
+      ]),
     },
   ],
   failures: [{ run: 'naive-lease 300/s (1)', reason: 'the emulator has gone' }],
@@ -105,6 +115,17 @@ describe('tables', () => {
       rows: [['cronlease', '1.0', '0.50']],
     });
     expect(callsTable([result({ usage: { ...result().usage, calls: { commands: 5 } } })], '100/s')).toBeUndefined();
+  });
+
+  it('name the packages that take longest at a start, and add up the others', () => {
+    const starts = Array.from({ length: 3 }, (_, turn) =>
+      Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`p${String(index)}`, index + turn])),
+    );
+    const { rows } = packagesTable(starts);
+    expect(rows[0]).toEqual(['p11', '12.0']);
+    expect(rows.at(-1)).toEqual(['2 others', '3.0']);
+    expect(rows).toHaveLength(11);
+    expect(packagesTable([{ zod: 1 }]).rows).toEqual([['zod', '1.0']]);
   });
 
   it('are Markdown', () => {
@@ -171,8 +192,9 @@ describe('the page', () => {
       '3 (0 without a record)',
       'never',
       '1.6 %',
+      /^\| the app +\| +310 \|$/m,
     ]) {
-      expect(page).toContain(part);
+      expect(page).toMatch(part);
     }
     expect(page).not.toContain('provisional');
   });
@@ -197,7 +219,7 @@ describe('the page', () => {
   it('keeps the tables of an earlier sitting that a later one has not measured, each with its own commit', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'bench-'));
     const machine = { ...sitting.machine, commit: 'abcdefabcd', at: '2026-11-23T03:00:00Z' };
-    const nothing = { leftOut: [], results: [], kills: [], idles: [], failures: [] };
+    const nothing = { leftOut: [], results: [], kills: [], idles: [], starts: [], failures: [] };
     const profile = { title: 'CPU of cronlease by part', header: ['part', 'ms a run'], rows: [['storage SDK', '2.0']] };
     const later = { ...nothing, machine, results: [result({ load: '1/s' }), result({ runs: 7 })] };
     const last = { ...nothing, machine: { ...machine, commit: '1111111111' }, profile };
@@ -225,6 +247,7 @@ describe('the page', () => {
       ['100 jobs each second, clocks 150 ms apart', '0123456789'],
       ['A killed worker', '0123456789'],
       ['Nothing due', '0123456789'],
+      ['The start of an app', '0123456789'],
       ['Where the CPU goes', '1111111111'],
     ]);
   });

@@ -17,6 +17,8 @@ describe('npm run soak', () => {
     expect(ask('--seed', '3575', '--mix', 'loss')).toMatchObject({ kind: 'replay', mix: 'loss' });
     expect(ask('--mix', 'wide', '--minutes', '2')).toMatchObject({ kind: 'soak', mix: 'wide', minutes: 2 });
     expect(ask('--minutes', '2')).toMatchObject({ mix: 'plain' });
+    expect(ask('--each', '20000')).toEqual({ kind: 'each', each: 20_000, minutes: undefined });
+    expect(ask('--each', '20000', '--minutes', '30')).toMatchObject({ minutes: 30 });
     expect(ask('--planted')).toEqual({ kind: 'planted' });
     expect(ask('--help')).toEqual({ kind: 'help' });
   });
@@ -30,6 +32,7 @@ describe('npm run soak', () => {
     [['--plant', 'nothing'], 'no fault to plant. There are: '],
     [['--mix', 'all'], '--mix is "all", which is no mix. There are: plain, wide, '],
     [['--planted', '--mix', 'wide'], '--planted does not go with --mix'],
+    [['--each', '20', '--mix', 'wide'], '--each does not go with --mix'],
     [['--seed', '1', '--minutes', '2'], '--seed does not go with --minutes'],
     [['--planted', '--seed', '2'], '--planted does not go with --seed'],
     [['--sed', '1'], "Unknown option '--sed'"],

@@ -12,6 +12,8 @@ export const SOAK_HELP = `Lets simulated histories happen on all cores until one
   npm run soak -- --first 1 --histories 5000
                                         these histories, and no others
   npm run soak -- --mix clocks          with more of one kind of trouble
+  npm run soak -- --each 20000          every mix by turns, until each has played so many histories on this build;
+                                        test/simulation/played.json keeps the count, and goes on with it
   npm run soak -- --plant no-mark       with a rule of the product left out
   npm run soak -- --planted             how soon each planted fault is caught, as a table
 
@@ -32,6 +34,11 @@ export class SoakOptionError extends Error {
 export type SoakOptions =
   | { readonly kind: 'help' }
   | { readonly kind: 'planted' }
+  | {
+      readonly kind: 'each';
+      readonly each: number;
+      /** Undefined: until all are done. */ readonly minutes: number | undefined;
+    }
   | { readonly kind: 'replay'; readonly seed: number; readonly mix: MixName; readonly planted: Planted | undefined }
   | {
       readonly kind: 'soak';
@@ -56,6 +63,15 @@ export function soakOptions(args: readonly string[], now: number): SoakOptions {
     refuseOthers('--planted', values, ['planted']);
     return { kind: 'planted' };
   }
+  const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
+  if (minutes !== undefined && !(minutes > 0 && minutes <= 10_080)) {
+    throw new SoakOptionError(`--minutes is ${JSON.stringify(values.minutes)}: give a number above 0, at most 10080`);
+  }
+  const each = whole('--each', values.each);
+  if (each !== undefined) {
+    refuseOthers('--each', values, ['each', 'minutes']);
+    return { kind: 'each', each, minutes };
+  }
   const mix = mixOf(values.mix) ?? planted?.mix ?? 'plain';
   const seed = whole('--seed', values.seed);
   if (seed !== undefined) {
@@ -63,10 +79,6 @@ export function soakOptions(args: readonly string[], now: number): SoakOptions {
     return { kind: 'replay', seed, mix, planted };
   }
   const histories = whole('--histories', values.histories);
-  const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
-  if (minutes !== undefined && !(minutes > 0 && minutes <= 10_080)) {
-    throw new SoakOptionError(`--minutes is ${JSON.stringify(values.minutes)}: give a number above 0, at most 10080`);
-  }
   return {
     kind: 'soak',
     mix,
@@ -90,6 +102,7 @@ function parse(args: readonly string[]) {
         seed: text,
         first: text,
         histories: text,
+        each: text,
         mix: text,
         plant: text,
         planted: flag,

@@ -1,12 +1,16 @@
+import path from 'node:path';
 import { describe } from './explain';
 import type { MixName } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
+import { hashOfBuild, nextSlice, readPlayed, withSlice, writePlayed } from './played';
 import { catchPlanted, explainIn, searchHistories, WITHIN, withWorker } from './search';
 import type { Progress } from './search';
 import type { SoakOptions } from './soak-options';
 import { SOAK_HELP, SoakOptionError, soakOptions } from './soak-options';
 
 const PROGRESS_EVERY_MS = 60_000;
+/** Histories of one mix before the count is kept. */
+const SLICE = 500;
 const BROKEN = 1;
 const ASKED_BADLY = 2;
 
@@ -17,6 +21,8 @@ async function main(options: SoakOptions, root: string): Promise<number> {
       return 0;
     case 'planted':
       return plantAll(root);
+    case 'each':
+      return withWorker(root, undefined, (bundle) => soakEach(root, bundle, options));
     case 'replay':
       return withWorker(root, options.planted, (bundle) => replay(bundle, options.seed, options));
     case 'soak':
@@ -62,6 +68,30 @@ async function soak(
     return 0;
   }
   return replay(bundle, failure.seed, { mix, planted });
+}
+
+/** Plays every mix by turns, and keeps what has been played, so that a search may be interrupted. */
+async function soakEach(
+  root: string,
+  bundle: string,
+  { each, minutes = Infinity }: Extract<SoakOptions, { kind: 'each' }>,
+): Promise<number> {
+  const file = path.join(root, 'test/simulation/played.json');
+  const until = performance.now() + minutes * 60_000;
+  let played = readPlayed(file, await hashOfBuild(root));
+  console.log(`Build ${played.build}: every mix from seed ${String(played.first)} on, ${String(each)} histories each.`);
+  for (let slice = nextSlice(played, each, SLICE); slice !== undefined; slice = nextSlice(played, each, SLICE)) {
+    if (performance.now() > until) break;
+    const [failure] = (await searchHistories(bundle, slice)).failures;
+    if (failure !== undefined) return replay(bundle, failure.seed, { mix: slice.mix, planted: undefined });
+    played = withSlice(played, slice);
+    writePlayed(file, played);
+    console.log(`${slice.mix}: ${String(played.histories[slice.mix])} histories, all promises kept`);
+  }
+  const counts = Object.values(played.histories);
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  console.log(`${String(all)} histories, at least ${String(Math.min(...counts))} of each mix, all promises kept.`);
+  return 0;
 }
 
 async function plantAll(root: string): Promise<number> {

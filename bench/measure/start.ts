@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { Table } from '../kept';
+import { median } from '../report/numbers';
+
+/** What `test/support/start-process.mjs` prints. */
+interface Started {
+  readonly functions: readonly string[];
+  /** From the start of the process until the app's functions are registered. */
+  readonly ms: number;
+  readonly cpuMs: number;
+  /** The files of the app, its packages included. */
+  readonly files: number;
+  readonly bytes: number;
+  readonly residentBytes: number;
+  /** Time in ms by package, without that of the packages that it requires; empty unless asked for. */
+  readonly packages: Readonly<Record<string, number>>;
+}
+
+/** The starts of an app, and what its packages take of one. */
+export interface Starts {
+  readonly apps: Table;
+  readonly packages: Table;
+}
+
+interface Subject {
+  readonly title: string;
+  /** In the project's folder; undefined: the process loads nothing. */
+  readonly file: string | undefined;
+  readonly cached?: boolean;
+}
+
+const SUBJECTS: readonly Subject[] = [
+  { title: 'a process that loads nothing', file: undefined },
+  { title: 'the app, as it is deployed', file: 'dist/app.js' },
+  { title: 'the same with a filled `NODE_COMPILE_CACHE`', file: 'dist/app.js', cached: true },
+  { title: 'the library and its packages, not bundled', file: 'dist/lib/app.js' },
+];
+
+const TURNS = 15;
+/** Packages of a row of their own. */
+const SHOWN = 10;
+const MEGABYTE = 1024 * 1024;
+
+/**
+ * Starts each app many times, by turns.
+ *
+ * @param root - the project's folder
+ * @param scratch - a folder for this measurement
+ */
+export async function measureStarts(root: string, scratch: string, signal: AbortSignal): Promise<Starts> {
+  // Both forms are of the commit that the page names.
+  await promisify(execFile)(process.execPath, [path.join(root, 'scripts/build.mjs')], { signal });
+  const cwd = path.join(scratch, 'start');
+  mkdirSync(cwd, { recursive: true });
+  for (const name of ['host.json', 'jobs.json']) copyFileSync(path.join(root, name), path.join(cwd, name));
+
+  const start = async ({ file, cached = false }: Subject, ...flags: readonly string[]): Promise<Started> => {
+    const program = path.join(root, 'test/support/start-process.mjs');
+    const args = [program, ...flags, ...(file === undefined ? [] : [path.join(root, file)])];
+    const cache = cached ? { NODE_COMPILE_CACHE: path.join(cwd, 'compiled') } : {};
+    const env = { PATH: process.env['PATH'], CRONLEASE_STORAGE: 'UseDevelopmentStorage=true', ...cache };
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env, signal });
+    const started = JSON.parse(stdout) as Started;
+    if (started.functions.includes('cronleaseTick') !== (file !== undefined)) {
+      throw new Error(`${file ?? 'a process that loads nothing'} registered: ${started.functions.join(', ')}`);
+    }
+    return started;
+  };
+
+  const all = SUBJECTS.map((subject) => ({ subject, starts: [] as Started[] }));
+  // Reads the files from the disk, and fills the cache.
+  for (const { subject } of all) await start(subject);
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    for (const { subject, starts } of all) starts.push(await start(subject));
+  }
+  const unbundled = SUBJECTS.at(-1);
+  if (unbundled === undefined) throw new Error('there is no app to start');
+  const imports: Started[] = [];
+  for (let turn = 0; turn < TURNS; turn += 1) imports.push(await start(unbundled, '--by-package'));
+  return { apps: appsTable(all), packages: packagesTable(imports.map(({ packages }) => packages)) };
+}
+
+function appsTable(all: readonly { readonly subject: Subject; readonly starts: readonly Started[] }[]): Table {
+  const middle = (starts: readonly Started[], of: (one: Started) => number, digits = 0): string =>
+    median(starts.map(of)).toFixed(digits);
+  return {
+    title: `Start of an app, medians of ${String(TURNS)}`,
+    header: ['what starts', 'time, ms', 'CPU, ms', 'files', 'MB of files', 'MB of memory'],
+    rows: all.map(({ subject, starts }) => [
+      subject.title,
+      middle(starts, ({ ms }) => ms),
+      middle(starts, ({ cpuMs }) => cpuMs),
+      middle(starts, ({ files }) => files),
+      middle(starts, ({ bytes }) => bytes / MEGABYTE, 1),
+      middle(starts, ({ residentBytes }) => residentBytes / MEGABYTE),
+    ]),
+  };
+}
+
+/** The packages that take longest, by the median of each, and all others together. */
+export function packagesTable(starts: readonly Started['packages'][]): Table {
+  const names = [...new Set(starts.flatMap((packages) => Object.keys(packages)))];
+  const medians = names
+    .map((name) => ({ name, ms: median(starts.map((packages) => packages[name] ?? 0)) }))
+    .toSorted((a, b) => b.ms - a.ms);
+  const others = medians.slice(SHOWN);
+  const rest = { name: `${String(others.length)} others`, ms: others.reduce((sum, { ms }) => sum + ms, 0) };
+  return {
+    title: 'Start of the library by package',
+    header: ['package', 'time, ms'],
+    rows: [...medians.slice(0, SHOWN), ...(others.length === 0 ? [] : [rest])].map(({ name, ms }) => [
+      name,
+      ms.toFixed(1),
+    ]),
+  };
+}
