@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { Table } from '../kept';
 import { median } from '../report/numbers';
 
-/** What `test/support/start-process.mjs` prints. */
+/** What `test/support/start-process.cjs` prints. */
 interface Started {
   readonly functions: readonly string[];
   /** From the start of the process until the app's functions are registered. */
@@ -58,7 +58,7 @@ export async function measureStarts(root: string, scratch: string, signal: Abort
   for (const name of ['host.json', 'jobs.json']) copyFileSync(path.join(root, name), path.join(cwd, name));
 
   const start = async ({ file, cached = false }: Subject, ...flags: readonly string[]): Promise<Started> => {
-    const program = path.join(root, 'test/support/start-process.mjs');
+    const program = path.join(root, 'test/support/start-process.cjs');
     const args = [program, ...flags, ...(file === undefined ? [] : [path.join(root, file)])];
     const cache = cached ? { NODE_COMPILE_CACHE: path.join(cwd, 'compiled') } : {};
     const env = { PATH: process.env['PATH'], CRONLEASE_STORAGE: 'UseDevelopmentStorage=true', ...cache };

@@ -13,7 +13,7 @@ const root = path.join(__dirname, '../..');
  */
 const MOST_TIMES = 25;
 
-/** What `test/support/start-process.mjs` prints. */
+/** What `test/support/start-process.cjs` prints. */
 interface Loaded {
   readonly cpuMs: number;
   readonly functions: readonly string[];
@@ -40,7 +40,7 @@ describe('the app that is deployed', () => {
     for (const file of ['host.json', 'jobs.json']) copyFileSync(path.join(root, file), path.join(folder, file));
     const env = { PATH: process.env['PATH'], CRONLEASE_STORAGE: 'UseDevelopmentStorage=true' };
     const run = async (...app: readonly string[]): Promise<Loaded> => {
-      const program = path.join(root, 'test/support/start-process.mjs');
+      const program = path.join(root, 'test/support/start-process.cjs');
       const { stdout } = await promisify(execFile)(process.execPath, [program, ...app], { cwd: folder, env });
       return JSON.parse(stdout) as Loaded;
     };

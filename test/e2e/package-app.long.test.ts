@@ -232,7 +232,7 @@ describe('the package, in an empty folder', () => {
 /** CPU time of a process from its start until the app in it is registered, in ms. */
 function cpuUntilRegistered(file: string | undefined, cwd: string): number {
   const env = { ...process.env, CRONLEASE_STORAGE: 'UseDevelopmentStorage=true', NODE_OPTIONS: '' };
-  const args = [path.join(root, 'test/support/start-process.mjs'), ...(file === undefined ? [] : [file])];
+  const args = [path.join(root, 'test/support/start-process.cjs'), ...(file === undefined ? [] : [file])];
   const out = execFileSync(process.execPath, args, { cwd, env, encoding: 'utf8' });
   const { functions, cpuMs } = JSON.parse(out) as { functions: readonly string[]; cpuMs: number };
   expect(functions.includes('cronleaseTick')).toBe(file !== undefined);

@@ -1,7 +1,8 @@
-// Loads an app as a Functions worker does, and prints what that took: node start-process.mjs [--by-package] [APP.js]
-import { statSync } from 'node:fs';
-import Module, { createRequire } from 'node:module';
-import path from 'node:path';
+// Loads an app as a Functions worker does, and prints what that took: node start-process.cjs [--by-package] [APP.js]
+'use strict';
+const { statSync } = require('node:fs');
+const Module = require('node:module');
+const path = require('node:path');
 
 const byPackage = process.argv.includes('--by-package');
 const app = process.argv.slice(2).find((argument) => !argument.startsWith('--'));
@@ -40,12 +41,12 @@ function spend() {
   since = now;
 }
 
-Module.prototype.require = function require(id) {
+Module.prototype.require = function requireTimed(id) {
   if (id === '@azure/functions-core') return core;
   if (!byPackage || Module.isBuiltin(id)) return load.call(this, id);
   const before = current;
   spend();
-  current = packageOf(createRequire(this.filename).resolve(id));
+  current = packageOf(Module.createRequire(this.filename).resolve(id));
   since = performance.now();
   try {
     return load.call(this, id);
@@ -60,14 +61,13 @@ function packageOf(file) {
   return name?.replaceAll('\\', '/') ?? 'cronlease';
 }
 
-const require = createRequire(import.meta.url);
 if (app !== undefined) {
   const file = path.resolve(app);
   since = performance.now();
   current = packageOf(file);
   require(file);
   spend();
-  files.push(...Object.keys(require.cache));
+  files.push(...Object.keys(require.cache).filter((name) => name !== __filename));
 }
 // Since the process began.
 const ms = performance.now();
