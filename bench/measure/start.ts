@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Table } from '../kept';
 import { median } from '../report/numbers';
 
 /** What `test/support/start-process.cjs` prints. */
@@ -19,10 +18,15 @@ interface Started {
   readonly packages: Readonly<Record<string, number>>;
 }
 
-/** The starts of an app, and what its packages take of one. */
+/** Medians of the starts of an app. */
+export type AppStart = Pick<Started, 'ms' | 'cpuMs' | 'files' | 'bytes' | 'residentBytes'> & { readonly title: string };
+
+/** The starts of an app in its forms, and what each package takes of one that is not bundled. */
 export interface Starts {
-  readonly apps: Table;
-  readonly packages: Table;
+  readonly turns: number;
+  readonly apps: readonly AppStart[];
+  /** The longest first. */
+  readonly packages: readonly { readonly name: string; readonly ms: number }[];
 }
 
 interface Subject {
@@ -40,9 +44,6 @@ const SUBJECTS: readonly Subject[] = [
 ];
 
 const TURNS = 15;
-/** Packages of a row of their own. */
-const SHOWN = 10;
-const MEGABYTE = 1024 * 1024;
 
 /**
  * Starts each app many times, by turns.
@@ -80,40 +81,24 @@ export async function measureStarts(root: string, scratch: string, signal: Abort
   if (unbundled === undefined) throw new Error('there is no app to start');
   const imports: Started[] = [];
   for (let turn = 0; turn < TURNS; turn += 1) imports.push(await start(unbundled, '--by-package'));
-  return { apps: appsTable(all), packages: packagesTable(imports.map(({ packages }) => packages)) };
-}
-
-function appsTable(all: readonly { readonly subject: Subject; readonly starts: readonly Started[] }[]): Table {
-  const middle = (starts: readonly Started[], of: (one: Started) => number, digits = 0): string =>
-    median(starts.map(of)).toFixed(digits);
   return {
-    title: `Start of an app, medians of ${String(TURNS)}`,
-    header: ['what starts', 'time, ms', 'CPU, ms', 'files', 'MB of files', 'MB of memory'],
-    rows: all.map(({ subject, starts }) => [
-      subject.title,
-      middle(starts, ({ ms }) => ms),
-      middle(starts, ({ cpuMs }) => cpuMs),
-      middle(starts, ({ files }) => files),
-      middle(starts, ({ bytes }) => bytes / MEGABYTE, 1),
-      middle(starts, ({ residentBytes }) => residentBytes / MEGABYTE),
-    ]),
+    turns: TURNS,
+    apps: all.map(({ subject: { title }, starts }) => ({ title, ...medians(starts) })),
+    packages: packageMedians(imports.map(({ packages }) => packages)),
   };
 }
 
-/** The packages that take longest, by the median of each, and all others together. */
-export function packagesTable(starts: readonly Started['packages'][]): Table {
+function medians(starts: readonly Started[]): Omit<AppStart, 'title'> {
+  const middle = (of: (one: Started) => number): number => median(starts.map(of));
+  return {
+    ...{ ms: middle(({ ms }) => ms), cpuMs: middle(({ cpuMs }) => cpuMs), files: middle(({ files }) => files) },
+    ...{ bytes: middle(({ bytes }) => bytes), residentBytes: middle(({ residentBytes }) => residentBytes) },
+  };
+}
+
+export function packageMedians(starts: readonly Started['packages'][]): Starts['packages'] {
   const names = [...new Set(starts.flatMap((packages) => Object.keys(packages)))];
-  const medians = names
+  return names
     .map((name) => ({ name, ms: median(starts.map((packages) => packages[name] ?? 0)) }))
     .toSorted((a, b) => b.ms - a.ms);
-  const others = medians.slice(SHOWN);
-  const rest = { name: `${String(others.length)} others`, ms: others.reduce((sum, { ms }) => sum + ms, 0) };
-  return {
-    title: 'Start of the library by package',
-    header: ['package', 'time, ms'],
-    rows: [...medians.slice(0, SHOWN), ...(others.length === 0 ? [] : [rest])].map(({ name, ms }) => [
-      name,
-      ms.toFixed(1),
-    ]),
-  };
 }

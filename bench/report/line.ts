@@ -40,5 +40,5 @@ export function idleLine({ workerShare, serverShare, callsPerHour, workerMb }: I
 }
 
 export function startLine({ apps }: Starts): string {
-  return apps.rows.map(([what, ms]) => `${what ?? ''} ${ms ?? ''} ms`).join(', ');
+  return apps.map(({ title, ms }) => `${title} ${milliseconds(ms)} ms`).join(', ');
 }

@@ -3,7 +3,17 @@ import { madeOf, tableOf } from '../kept';
 import { systems } from '../systems/index';
 import type { Result } from '../measure/result';
 import { perRun, share } from './numbers';
-import { callsTable, grouped, idleTable, killTable, loadTables, loadTitle, markdownTable } from './tables';
+import {
+  callsTable,
+  grouped,
+  idleTable,
+  killTable,
+  loadTables,
+  loadTitle,
+  markdownTable,
+  packagesTable,
+  startTable,
+} from './tables';
 
 /** Above it, figures are provisional. */
 const QUIET_SHARE = 0.03;
@@ -112,13 +122,13 @@ function started(sitting: Sitting): string[] {
     '## The start of an app',
     'From the start of the process until the functions of the app are registered, medians of starts by turns. The ' +
       "worker's own part is left out, and so is the time that Azure takes for a new instance.",
-    markdownTable(starts.apps),
+    markdownTable(startTable(starts)),
     'A deployed app is one file, so most of its start is reading and compiling that file. ' +
       'The HTTP API, the dashboard, stores beside blobs and telemetry are loaded when they are needed. ' +
       '`NODE_COMPILE_CACHE` names a folder in which Node keeps what it has compiled. It has to outlast the process, ' +
       'and the disk of a new instance is empty, so the templates leave it out.',
     'Without the bundle, each package takes this time of its own:',
-    markdownTable(starts.packages),
+    markdownTable(packagesTable(starts)),
     madeAt(sitting, 'starts'),
   ];
 }

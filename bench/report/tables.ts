@@ -1,6 +1,7 @@
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
 import type { Result } from '../measure/result';
+import type { Starts } from '../measure/start';
 import type { Sitting, Table } from '../kept';
 import { median, milliseconds, perRun, seconds, share, totalCalls } from './numbers';
 
@@ -112,6 +113,36 @@ export function idleTable(idles: readonly IdleResult[]): Table {
   };
 }
 
+const MEGABYTE = 1024 * 1024;
+
+export function startTable({ turns, apps }: Pick<Starts, 'turns' | 'apps'>): Table {
+  return {
+    title: `start of an app, medians of ${String(turns)}`,
+    header: ['what starts', 'time, ms', 'CPU, ms', 'files', 'MB of files', 'MB of memory'],
+    rows: apps.map(({ title, ms, cpuMs, files, bytes, residentBytes }) => [
+      ...[title, ms.toFixed(0), cpuMs.toFixed(0), files.toLocaleString('en-US')],
+      ...[(bytes / MEGABYTE).toFixed(1), (residentBytes / MEGABYTE).toFixed(0)],
+    ]),
+  };
+}
+
+/** Packages of a row of their own. */
+const SHOWN = 10;
+
+/** The packages that take longest, and all others together. */
+export function packagesTable({ packages }: Pick<Starts, 'packages'>): Table {
+  const others = packages.slice(SHOWN);
+  const rest = { name: `${String(others.length)} others`, ms: others.reduce((sum, { ms }) => sum + ms, 0) };
+  return {
+    title: 'start of the library, by package',
+    header: ['package', 'time, ms'],
+    rows: [...packages.slice(0, SHOWN), ...(others.length === 0 ? [] : [rest])].map(({ name, ms }) => [
+      name,
+      ms.toFixed(1),
+    ]),
+  };
+}
+
 /** The calls of each run by kind, of the systems on blob storage; undefined: there is none at this load. */
 export function callsTable(results: readonly Result[], load: string): Table | undefined {
   const counted = results.filter((result) => result.load === load && result.skewMs === 0 && isOnBlobs(result));
@@ -163,7 +194,7 @@ export function plainTables({ results, kills, idles, starts }: Sitting): string 
     ...loadTables(results),
     ...(kills.length === 0 ? [] : [killTable(kills)]),
     ...(idles.length === 0 ? [] : [idleTable(idles)]),
-    ...starts.flatMap(({ apps, packages }) => [apps, packages]),
+    ...starts.flatMap((one) => [startTable(one), packagesTable(one)]),
   ]
     .map(plainTable)
     .join('\n')

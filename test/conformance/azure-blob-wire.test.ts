@@ -90,6 +90,36 @@ describe('the calls that azure-blob makes', () => {
     close();
   });
 
+  it('share 16 connections to the emulator, which is slow to accept new ones, and open as many as it takes elsewhere', async () => {
+    const { port, close, connections } = await serve((_request, response) => {
+      setTimeout(() => response.writeHead(404, { 'x-ms-error-code': 'BlobNotFound' }).end(), 20);
+    });
+    const read = (store: LeaseStore): Promise<unknown> =>
+      Promise.all(Array.from({ length: 100 }, () => store.readRow(JOB)));
+    await read(openAt(port));
+    expect(connections()).toBe(16);
+    const elsewhere = connectionStringOf(port, ACCOUNT_KEY).replaceAll(ACCOUNT, 'acme');
+    await read(storeOf(connectContainer({ CRONLEASE_STORAGE: elsewhere })));
+    expect(connections()).toBe(16 + 100);
+    close();
+  });
+
+  it('free their connection when they are given up', async () => {
+    let answers = false;
+    const { port, close } = await serve((_request, response) => {
+      if (answers) response.writeHead(404, { 'x-ms-error-code': 'BlobNotFound' }).end();
+    });
+    const store = openAt(port);
+    const stop = new AbortController();
+    const given = Promise.allSettled(Array.from({ length: 40 }, () => store.readRow(JOB, { signal: stop.signal })));
+    const waiting = store.readRow(JOB);
+    answers = true;
+    stop.abort();
+    expect(new Set((await given).map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(await waiting).toBeUndefined();
+    close();
+  });
+
   it('put things where the protocol says, records as JSON', async () => {
     const { store, container } = await prepared('layout');
     await createRow(store);

@@ -7,13 +7,13 @@ import { requestsOf } from '../../bench/backends/etcd';
 import { latenessOf } from '../../bench/figures/judge';
 import { after } from '../../bench/measure/kill';
 import type { Result } from '../../bench/measure/result';
-import { packagesTable } from '../../bench/measure/start';
+import { packageMedians } from '../../bench/measure/start';
 import { difference } from '../../bench/measure/usage';
 import { median, milliseconds, perRun, seconds, share } from '../../bench/report/numbers';
 import { pageOf } from '../../bench/report/page';
 import { plotRanges } from '../../bench/report/plot';
 import { readSitting, writeReport, writeResults } from '../../bench/report/publish';
-import { callsTable, loadTables, markdownTable } from '../../bench/report/tables';
+import { callsTable, loadTables, markdownTable, packagesTable } from '../../bench/report/tables';
 import type { Sitting } from '../../bench/kept';
 import { joined } from '../../bench/kept';
 
@@ -59,11 +59,9 @@ const sitting: Sitting = {
   ],
   starts: [
     {
-      apps: { title: 'starts', header: ['what starts', 'time, ms'], rows: [['the app', '310']] },
-      packages: packagesTable([
-        { cronlease: 30, zod: 20, 'a-large-one': 5 },
-        { cronlease: 40, zod: 10 },
-      ]),
+      turns: 2,
+      apps: [{ title: 'the app', ms: 310, cpuMs: 330, files: 1_107, bytes: 2_700_000, residentBytes: 1e8 }],
+      packages: packageMedians([{ cronlease: 30, zod: 20 }, { cronlease: 40 }]),
     },
   ],
   failures: [{ run: 'naive-lease 300/s (1)', reason: 'the emulator has gone' }],
@@ -121,11 +119,11 @@ describe('tables', () => {
     const starts = Array.from({ length: 3 }, (_, turn) =>
       Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`p${String(index)}`, index + turn])),
     );
-    const { rows } = packagesTable(starts);
+    const { rows } = packagesTable({ packages: packageMedians(starts) });
     expect(rows[0]).toEqual(['p11', '12.0']);
     expect(rows.at(-1)).toEqual(['2 others', '3.0']);
     expect(rows).toHaveLength(11);
-    expect(packagesTable([{ zod: 1 }]).rows).toEqual([['zod', '1.0']]);
+    expect(packagesTable({ packages: packageMedians([{ zod: 1 }]) }).rows).toEqual([['zod', '1.0']]);
   });
 
   it('are Markdown', () => {
@@ -192,7 +190,8 @@ describe('the page', () => {
       '3 (0 without a record)',
       'never',
       '1.6 %',
-      /^\| the app +\| +310 \|$/m,
+      /^\| the app +\| +310 \| +330 \| +1,107 \| +2\.6 \| +95 \|$/m,
+      /^\| cronlease +\| +35\.0 \|$/m,
     ]) {
       expect(page).toMatch(part);
     }

@@ -13,6 +13,7 @@ import { callerIn } from './caller';
 import type { Clock } from '../../core/clock';
 import type { CallKind, CallOutcome } from '../../core/storage-call';
 import { callCounter, callMeter } from './count-calls';
+import { fewConnections } from './few-connections';
 import { unreadListings } from './unread-listing';
 
 /** Settings by name, from an app's environment. */
@@ -101,10 +102,18 @@ export function isContainerName(name: string): boolean {
 export function connectContainer(
   settings: Settings,
   containerName: string = DEFAULT_CONTAINER,
-  sending?: Sending,
+  { policies = [], ...sending }: Sending = {},
 ): ContainerClient {
   checkContainerName(containerName);
-  return connectService(settings, sending).getContainerClient(containerName);
+  // Only the coordinator's calls: downloads of a handler must not keep the renewal of its lease waiting.
+  const few = isEmulator(resolve(settings).url) ? [fewConnections] : [];
+  return connectService(settings, { ...sending, policies: [...few, ...policies] }).getContainerClient(containerName);
+}
+
+/** An emulator with TLS is left as it is: the SDK has an agent of its own for that. */
+function isEmulator(url: string): boolean {
+  const { protocol, pathname } = new URL(url);
+  return protocol === 'http:' && pathname.split('/')[1] === EMULATOR.account;
 }
 
 /** @throws StorageSettingsError */
