@@ -14,7 +14,7 @@ interface Started {
   readonly files: number;
   readonly bytes: number;
   readonly residentBytes: number;
-  /** Time in ms by package, without that of the packages that it requires; empty unless asked for. */
+  /** Time in ms by package, without that of the packages that it requires. Unless asked for, all of it is the app's. */
   readonly packages: Readonly<Record<string, number>>;
 }
 
@@ -36,14 +36,18 @@ interface Subject {
   readonly cached?: boolean;
 }
 
+const UNBUNDLED: Subject = { title: 'the library and its packages, not bundled', file: 'dist/lib/app.js' };
+
 const SUBJECTS: readonly Subject[] = [
   { title: 'a process that loads nothing', file: undefined },
   { title: 'the app, as it is deployed', file: 'dist/app.js' },
   { title: 'the same with a filled `NODE_COMPILE_CACHE`', file: 'dist/app.js', cached: true },
-  { title: 'the library and its packages, not bundled', file: 'dist/lib/app.js' },
+  UNBUNDLED,
 ];
 
 const TURNS = 15;
+
+const run = promisify(execFile);
 
 /**
  * Starts each app many times, by turns.
@@ -53,7 +57,7 @@ const TURNS = 15;
  */
 export async function measureStarts(root: string, scratch: string, signal: AbortSignal): Promise<Starts> {
   // Both forms are of the commit that the page names.
-  await promisify(execFile)(process.execPath, [path.join(root, 'scripts/build.mjs')], { signal });
+  await run(process.execPath, [path.join(root, 'scripts/build.mjs')], { signal });
   const cwd = path.join(scratch, 'start');
   mkdirSync(cwd, { recursive: true });
   for (const name of ['host.json', 'jobs.json']) copyFileSync(path.join(root, name), path.join(cwd, name));
@@ -63,7 +67,7 @@ export async function measureStarts(root: string, scratch: string, signal: Abort
     const args = [program, ...flags, ...(file === undefined ? [] : [path.join(root, file)])];
     const cache = cached ? { NODE_COMPILE_CACHE: path.join(cwd, 'compiled') } : {};
     const env = { PATH: process.env['PATH'], CRONLEASE_STORAGE: 'UseDevelopmentStorage=true', ...cache };
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env, signal });
+    const { stdout } = await run(process.execPath, args, { cwd, env, signal });
     const started = JSON.parse(stdout) as Started;
     if (started.functions.includes('cronleaseTick') !== (file !== undefined)) {
       throw new Error(`${file ?? 'a process that loads nothing'} registered: ${started.functions.join(', ')}`);
@@ -77,10 +81,8 @@ export async function measureStarts(root: string, scratch: string, signal: Abort
   for (let turn = 0; turn < TURNS; turn += 1) {
     for (const { subject, starts } of all) starts.push(await start(subject));
   }
-  const unbundled = SUBJECTS.at(-1);
-  if (unbundled === undefined) throw new Error('there is no app to start');
   const imports: Started[] = [];
-  for (let turn = 0; turn < TURNS; turn += 1) imports.push(await start(unbundled, '--by-package'));
+  for (let turn = 0; turn < TURNS; turn += 1) imports.push(await start(UNBUNDLED, '--by-package'));
   return {
     turns: TURNS,
     apps: all.map(({ subject: { title }, starts }) => ({ title, ...medians(starts) })),

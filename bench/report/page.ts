@@ -102,10 +102,10 @@ const KILLED = [
   '## A killed worker',
   'One worker runs a long job when it gets `kill -9`; five other jobs are due each second, or each minute where the ' +
     'system has no seconds. `never` means not within 90 s. Nothing starts a worker again.',
-  'A worker of cronlease that dies keeps what it had claimed until its lease ends: 30 s by default, 15 s at the least, ' +
-    'and 15 s for the peers here. A job that is due each second is claimed 0.8 s ahead, so at nearly every instant ' +
-    'somebody holds it: here the killed worker held all of them. Their due times during that lease are missed, each ' +
-    'with a record that says so. Jobs that another worker holds, or nobody, go on without a gap. The second attempt ' +
+  'When a worker of cronlease dies, the jobs that it had claimed stay claimed until its leases end: after 30 s by ' +
+    'default, and 15 s at the least. The peers here have leases of 15 s. A job that is due each second is claimed ' +
+    '0.8 s ahead, so somebody holds it nearly all the time: here the killed worker held all of them. Their due times ' +
+    'until the leases end are missed, each with a record that says so. Jobs that another worker holds, or nobody, go on without a gap. The second attempt ' +
     'is that of the interrupted run, which most of the peers never make.',
 ];
 

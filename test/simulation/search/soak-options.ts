@@ -37,7 +37,8 @@ export type SoakOptions =
   | {
       readonly kind: 'each';
       readonly each: number;
-      /** Undefined: until all are done. */ readonly minutes: number | undefined;
+      /** Undefined: until all are done. */
+      readonly minutes: number | undefined;
     }
   | { readonly kind: 'replay'; readonly seed: number; readonly mix: MixName; readonly planted: Planted | undefined }
   | {
