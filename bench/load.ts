@@ -1,7 +1,7 @@
 /** How many jobs are due, and how often. */
 export type Load =
   | { readonly kind: 'rate'; readonly perSecond: number }
-  /** So many jobs are due in the same minute. */
+  /** So many jobs are due in the same minute, once. */
   | { readonly kind: 'burst'; readonly jobs: number };
 
 export type Schedule =
@@ -16,6 +16,12 @@ export interface BenchJob {
 
 /** How long a handler takes that does nothing but note its start. */
 const HANDLER_MS = 20;
+const MINUTE_MS = 60_000;
+/** What is due in a burst is known at least so long before. */
+export const LEAD_MS = 30_000;
+const STARTED_WITHIN_MS = 15_000;
+/** The longest that the first sight of a job may take, of thousands. */
+const FIRST_SIGHT_MS = 12;
 
 /** @returns undefined if the text is no load */
 export function parseLoad(text: string): Load | undefined {
@@ -28,14 +34,20 @@ export function loadName(load: Load): string {
   return load.kind === 'rate' ? `${String(load.perSecond)}/s` : `${String(load.jobs)}/min`;
 }
 
-export function jobsOf(load: Load): BenchJob[] {
+/** @param startsAt when the system that is to run them starts */
+export function jobsOf(load: Load, startsAt: number): BenchJob[] {
   const count = load.kind === 'rate' ? load.perSecond : load.jobs;
-  const schedule: Schedule = { kind: load.kind === 'rate' ? 'second' : 'minute' };
+  const schedule: Schedule = load.kind === 'rate' ? { kind: 'second' } : { kind: 'once', at: burstAt(load, startsAt) };
   return Array.from({ length: count }, (_, index) => ({
     name: `job-${String(index + 1).padStart(5, '0')}`,
     schedule,
     handlerMs: HANDLER_MS,
   }));
+}
+
+/** The first full minute before which all jobs can be known long enough. */
+function burstAt({ jobs }: Extract<Load, { kind: 'burst' }>, startsAt: number): number {
+  return Math.ceil((startsAt + LEAD_MS + STARTED_WITHIN_MS + jobs * FIRST_SIGHT_MS) / MINUTE_MS) * MINUTE_MS;
 }
 
 /** A cron expression with seconds, in UTC. */
@@ -50,6 +62,6 @@ export function cronOf(schedule: Schedule): string {
 /** The first due time after an instant; undefined: none. */
 export function nextDue(schedule: Schedule, after: number): number | undefined {
   if (schedule.kind === 'once') return schedule.at > after ? schedule.at : undefined;
-  const period = schedule.kind === 'second' ? 1_000 : 60_000;
+  const period = schedule.kind === 'second' ? 1_000 : MINUTE_MS;
   return (Math.floor(after / period) + 1) * period;
 }

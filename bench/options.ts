@@ -16,7 +16,6 @@ or into .tmp/bench if options leave something out.
   --loads LOAD,…        these loads only, such as 100/s,1000/min
   --repetitions N       each load so many times, in turn (2); a whole run with 2 takes about three hours
   --seconds N           how long a rate is measured (20)
-  --bursts N            how many minutes in a row a burst is measured; the last one counts (1)
   --skew MS             how far the workers' clocks are apart in the skewed runs; 0: no skewed runs (150)
   --idle N,…            so many jobs that are not due (1,1000)
   --idle-seconds N      for so long (300)
@@ -45,7 +44,6 @@ export interface Options {
   readonly loads: readonly Load[];
   readonly repetitions: number;
   readonly seconds: number;
-  readonly bursts: number;
   /** 0: no skewed runs. */
   readonly skewMs: number;
   readonly idleJobs: readonly number[];
@@ -75,7 +73,6 @@ export function readOptions(args: readonly string[]): Options | string {
     loads: (values.loads ?? (quick ? QUICK_LOADS : LOADS)).split(',').map(loadOf),
     repetitions: whole('--repetitions', values.repetitions, quick ? 1 : 2, 1, 100),
     seconds: whole('--seconds', values.seconds, quick ? 10 : 20, 1, 3_600),
-    bursts: whole('--bursts', values.bursts, 1, 1, 60),
     skewMs: whole('--skew', values.skew, quick ? 0 : 150, 0, 60_000),
     idleJobs: listed(values.idle ?? '1,1000')?.map((text) => whole('--idle', text, 1, 1, 100_000)) ?? [],
     idleSeconds: whole('--idle-seconds', values['idle-seconds'], 300, 1, 36_000),
@@ -99,7 +96,7 @@ function parse(args: readonly string[]) {
       args: [...args],
       options: {
         ...{ quick: flag, profile: flag, add: flag, list: flag, help: flag },
-        ...{ systems: text, parts: text, loads: text, repetitions: text, seconds: text, bursts: text, skew: text },
+        ...{ systems: text, parts: text, loads: text, repetitions: text, seconds: text, skew: text },
         ...{ idle: text, 'idle-seconds': text, out: text, render: text },
       },
     });

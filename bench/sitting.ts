@@ -110,10 +110,10 @@ export async function sit(
 const IDLE_AT_ONCE = 12;
 
 function loadRuns(options: Options, room: Room, into: Result[]): Measurement<Result>[] {
-  const { seconds, bursts } = options;
+  const { seconds } = options;
   return planRuns(options).map((planned) => ({
     name: plannedName(planned),
-    measure: () => runOnce({ ...planned, ...room, seconds, bursts }),
+    measure: () => runOnce({ ...planned, ...room, seconds }),
     line: figuresLine,
     into,
   }));

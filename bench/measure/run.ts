@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { pause, trueNow } from '../../test/chaos/time';
 import type { Expected } from '../figures/judge';
-import { type BenchJob, jobsOf, type Load, loadName } from '../load';
+import { type BenchJob, jobsOf, LEAD_MS, type Load, loadName } from '../load';
 import type { System } from '../systems/system';
 import { judgeSettled } from './judge-settled';
 import type { Result } from './result';
@@ -15,17 +15,12 @@ export interface RunOptions extends Pick<WorldOptions, 'scratch' | 'guard' | 'pr
   readonly skewMs: number;
   /** How long a rate is measured. */
   readonly seconds: number;
-  /** How many minutes in a row a burst is measured; the figures are those of the last one. */
-  readonly bursts: number;
   readonly signal: AbortSignal;
 }
 
 const FIRST_RUNS_MS = 90_000;
 /** From the first runs of all jobs to the measured ones. */
 const WARM_MS = 3_000;
-/** What is due in a burst is known at least so long before. */
-const LEAD_MS = 30_000;
-const MINUTE_MS = 60_000;
 /** A run that comes later than this after all others is a miss. */
 const SILENCE_MS = 5_000;
 const DRAIN_MS = 90_000;
@@ -42,7 +37,7 @@ interface Measured {
 
 export async function runOnce(options: RunOptions): Promise<Result> {
   const { system, load, repetition, skewMs } = options;
-  const jobs = jobsOf(load);
+  const jobs = jobsOf(load, trueNow());
   const loadBefore = os.loadavg()[0] ?? 0;
   const clockShiftsMs = [skewMs, 0, -skewMs];
   return inWorld({ ...options, jobs, clockShiftsMs }, async (world) => {
@@ -75,15 +70,16 @@ async function measureRate(world: World, jobs: readonly BenchJob[], options: Run
   return { expected, span, usage };
 }
 
-async function measureBurst(world: World, jobs: readonly BenchJob[], options: RunOptions): Promise<Measured> {
-  const { bursts, signal } = options;
+async function measureBurst(world: World, jobs: readonly BenchJob[], { signal }: RunOptions): Promise<Measured> {
   await world.running.settled();
-  const first = Math.ceil((trueNow() + LEAD_MS) / MINUTE_MS) * MINUTE_MS;
-  const last = first + (bursts - 1) * MINUTE_MS;
-  const expected = { jobs: jobs.map(({ name }) => name), dues: [last] };
+  const due = jobs.flatMap(({ schedule }) => (schedule.kind === 'once' ? [schedule.at] : []))[0] ?? NaN;
   const from = trueNow();
+  if (!(due - from >= LEAD_MS)) {
+    throw new Error(`all jobs were known ${String(Math.round((due - from) / 1000))} s before they were due, not 30 s`);
+  }
+  const expected = { jobs: jobs.map(({ name }) => name), dues: [due] };
   const usage = await usageDuring(world.running, world.backend, async () => {
-    await pause(last - trueNow(), signal);
+    await pause(due - trueNow(), signal);
     await drain(world, expected, signal);
   });
   return { expected, span: [from, trueNow()], usage };

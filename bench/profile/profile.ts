@@ -14,12 +14,12 @@ const BUNDLED = ['app.js', 'host-process.js'];
 
 /** Runs cronlease at one load with a CPU profile of its first worker, and keeps the profile in a folder. */
 export async function profileOnce(options: Options, room: Room, folder: string): Promise<Result> {
-  const { systems, loads, seconds, bursts } = options;
+  const { systems, loads, seconds } = options;
   const system = systems.find(({ own }) => own === true);
   const [load] = loads;
   if (system === undefined || load === undefined) throw new Error('--profile needs a system of cronlease and a load');
   mkdirSync(folder, { recursive: true });
-  return runOnce({ ...room, system, load, seconds, bursts, repetition: 1, skewMs: 0, profileInto: folder });
+  return runOnce({ ...room, system, load, seconds, repetition: 1, skewMs: 0, profileInto: folder });
 }
 
 /** The CPU of a run by part: the shares of the profile, of the CPU that all workers have used in the same stretch. */

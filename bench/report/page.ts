@@ -181,16 +181,18 @@ function caveats({ results }: Sitting): string[] {
         ? '- Each figure is of one run.'
         : `- Percentiles are medians of ${String(repetitions)} runs; doubled and missed due times are sums, and a ` +
           'maximum is that of all runs.',
-      '- A burst is the first minute after the start in which the jobs are due, at least 30 s after all jobs are ' +
-        'known. CPU and calls of a burst include that wait.',
+      '- The jobs of a burst are due once, in a minute that begins at least 30 s after all of them are known. CPU and ' +
+        'calls of a burst include that wait.',
       '- The peers have settings in their favour: leases of 15 s, the shortest of blob storage; Redis without ' +
         'persistence; concurrency above what is due at once, except for graphile-worker, whose idle polling grows ' +
-        'with it.',
+        'with it. For bursts of more than 2,000 jobs cronlease has a `maxConcurrentActivityFunctions` of half of them, ' +
+        'so that all can be claimed ahead; by default it is 1,000 for each instance.',
       '- At 100 jobs each second on blob storage, cronlease and the emulator use more than one core of CPU. With other ' +
         'work beside them on two cores, jobs fall behind. A job that has fallen behind catches up slowly: each of its ' +
         'last due times still runs, and one that passes during a run is recorded as overlapped.',
-      '- 5,000 jobs that are due every minute take 75 to 135 s of CPU for each minute, emulator included. Two cores have ' +
-        '120 s, so on all but a fast machine cronlease on blob storage falls behind before all jobs have a row.',
+      '- On blob storage, jobs are claimed up to 34 s ahead of a burst, which is how long the longest lease covers the ' +
+        'wait. What two cores cannot claim in that time starts after all that was claimed has ended, and counts as ' +
+        'missed here if 5 s pass without a start.',
       '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
         'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
         'their fate: with a job each second, any run that is a second late writes its row twice.',

@@ -21,9 +21,19 @@ describe('loads', () => {
   });
 
   it('are so many jobs with names of their own', () => {
-    const jobs = jobsOf({ kind: 'burst', jobs: 100 });
+    const jobs = jobsOf({ kind: 'burst', jobs: 100 }, 0);
     expect(new Set(jobs.map(({ name }) => name)).size).toBe(100);
-    expect(new Set(jobs.map(({ schedule }) => cronOf(schedule)))).toEqual(new Set(['0 * * * * *']));
+  });
+
+  it.each([
+    [100, '2026-01-01T10:00:10Z', '10:01:00'],
+    [100, '2026-01-01T10:00:20Z', '10:02:00'],
+    [5_000, '2026-01-01T10:00:10Z', '10:02:00'],
+    [5_000, '2026-01-01T10:00:20Z', '10:03:00'],
+  ])('of %i in a burst are due together, once, a while after the start at %s', (count, startsAt, expected) => {
+    const jobs = jobsOf({ kind: 'burst', jobs: count }, Date.parse(startsAt));
+    const dues = new Set(jobs.map(({ schedule }) => nextDue(schedule, 0)));
+    expect(dues).toEqual(new Set([Date.parse(`2026-01-01T${expected}Z`)]));
   });
 
   it('are due after an instant, never at it', () => {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { createGate } from '../../src/coordinator/gate';
+import { Board } from '../../src/coordinator/tick/board';
+import { createFirstSight } from '../../src/coordinator/tick/first-sight';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -85,6 +88,26 @@ describe('the first sight of many new jobs', () => {
     await sim.clock.advance(30_000);
     expect(await rows(sim)).toBe(2_501);
     expect(sim.clock.now() - begun).toBeLessThan(120_000);
+  });
+
+  it('has its share of the time, though checks of known jobs take all of it', async () => {
+    const jobs = newJobs(200);
+    const { clock, instances } = rivalTicks({ jobs, start: T0, latencyMs: 100, timersDead: true });
+    const coordinator = instances[0]?.coordinator;
+    if (coordinator === undefined) throw new Error('no instance');
+    const state = { coordinator, board: new Board(jobs.map(({ name }) => name)), gate: createGate(32) };
+    const firstSight = createFirstSight(state);
+    const created = (): number => instances[0]?.calls.get('createRow') ?? 0;
+    firstSight.lacking({ date: clock.now(), jobs: new Map() });
+    for (let turn = 1; turn <= 3; turn += 1) {
+      await clock.advance(1_500);
+      const slice = firstSight.createSome(0);
+      await clock.advance(1_000);
+      await slice;
+      // Half a second: five calls, 16 side by side. Without a share it would be one.
+      expect(created() / turn).toBeGreaterThanOrEqual(16 * 4);
+      expect(created() / turn).toBeLessThanOrEqual(16 * 6);
+    }
   });
 
   it('loses no due time that comes while rows are still missing', { timeout: 60_000 }, async () => {

@@ -116,6 +116,27 @@ describe('a listing that takes longer than a tick allows', () => {
     expect(instance.coordinator.health.healthy).toBe(true);
   });
 
+  it('is cheaper than a call for each of many jobs that are due', async () => {
+    const jobs = Array.from({ length: 300 }, (_, index) => jobSpec(`job-${String(index)}`, '* * * * *'));
+    const sim = rivalTicks({ jobs });
+    let single = 0;
+    interceptStore(instanceOf(sim), 'list', (list) => async (options) => {
+      if (options?.job !== undefined) single += 1;
+      const listing = await list(options);
+      if (options?.job !== undefined) return listing;
+      await sleep(sim.clock, 500);
+      const isFirst = options?.from === undefined;
+      const shown = [...listing.jobs].filter((_, index) => index < 150 === isFirst);
+      return { ...listing, jobs: new Map(shown), ...(isFirst && { continuation: 'second' }) };
+    });
+    await sim.clock.advance(3 * MINUTE);
+    expect(sim.calls.length).toBeGreaterThanOrEqual(2 * jobs.length);
+    const distinct = new Set(sim.calls.map(({ job, scheduledFor }) => `${job} ${String(scheduledFor)}`));
+    expect(distinct.size).toBe(sim.calls.length);
+    expect(single).toBeLessThan(jobs.length);
+    expect(troublesOf(sim)).toEqual([]);
+  });
+
   it('begins anew after an error', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
     let errors = 0;

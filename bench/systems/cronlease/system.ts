@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { JobName } from '../../../src/core/brand';
 import { parseRecordKey } from '../../../src/core/key';
@@ -29,19 +29,30 @@ const CONTAINER = 'cronlease';
 const SETTLED_MS = 180_000;
 const POLL_MS = 500;
 const PAGE = 1_000;
+/** An instance's share of a burst of all jobs, and some more. */
+const ROOM_SHARE = 0.5;
 
 function prepareApp(folder: string, jobs: readonly BenchJob[]): void {
-  for (const file of ['app.js', 'host.json']) cpSync(path.join(__dirname, file), path.join(folder, file));
+  cpSync(path.join(__dirname, 'app.js'), path.join(folder, 'app.js'));
+  writeFileSync(path.join(folder, 'host.json'), hostFile(jobs.length));
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));
   const entries = jobs.map(({ name, schedule, handlerMs }) => [
     name,
     {
-      schedule: schedule.kind === 'once' ? `@at ${new Date(schedule.at).toISOString()}` : cronOf(schedule),
+      schedule: cronOf(schedule),
       handler: 'bench',
       input: { ms: handlerMs },
     },
   ]);
   writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify({ jobs: Object.fromEntries(entries) as object }));
+}
+
+/** The project's own host.json. Like its peers, cronlease has room for all that is due at once. */
+function hostFile(jobs: number): string {
+  const text = readFileSync(path.join(__dirname, 'host.json'), 'utf8');
+  return text.replace(/("maxConcurrentActivityFunctions": )(\d+)/, (_, name: string, room: string) => {
+    return name + String(Math.max(Number(room), ROOM_SHARE * jobs));
+  });
 }
 
 function settingsOf(name: string, storage: string): Record<string, string> {

@@ -11,8 +11,11 @@ import { freshControl } from './fresh-control';
 
 /** The longest wait between two readings of the clock before a handler is due. */
 const READ_CLOCK_EVERY_MS = 1_000;
-/** How long before the due time the control of an early claim is read again. */
+/** How long before the due time the control of an early claim is read again, if few are due. */
 const READ_CONTROL_MS = 1_500;
+/** The listing that a burst shares takes so much longer for each of its attempts. */
+const READ_CONTROL_EACH_MS = 2;
+const READ_CONTROL_AT_MOST_MS = 5_000;
 
 /**
  * Waits until the due time. If the claim was made early, the control is read again shortly before: an operator may have
@@ -29,10 +32,11 @@ export async function waitForDue(
 ): Promise<boolean> {
   const { report, job } = held;
   if (due - decidedAt(held) > READS_CONTROL_AGAIN_MS) {
-    await waitUntil(held, due, due - READ_CONTROL_MS, signal);
+    const readMs = readControlMs(held);
+    await waitUntil(held, due, due - readMs, signal);
     if (signal.aborted) return false;
     try {
-      const control = await freshControl(held, READ_CONTROL_MS);
+      const control = await freshControl(held, readMs);
       onControl(control);
       if (pauseAt(control, due) !== undefined) return true;
     } catch (error) {
@@ -43,6 +47,11 @@ export async function waitForDue(
   }
   await waitUntil(held, due, due, signal);
   return false;
+}
+
+/** How long it may take to read the control again, so that the handler is not late. */
+function readControlMs({ coordinator: { running } }: HeldRow): Millis {
+  return Math.min(READ_CONTROL_AT_MOST_MS, READ_CONTROL_MS + running.size * READ_CONTROL_EACH_MS);
 }
 
 /** The earliest instant at which the claim may have been decided. */

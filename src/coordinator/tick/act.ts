@@ -17,6 +17,8 @@ import { handOver } from './race';
 import { writeDecided } from './write-decided';
 
 const ROOM_AGAIN_MS = 1_000;
+/** A look at all jobs is worth one acquisition in vain for each so many of them, and then the rest is looked at again. */
+const JOBS_PER_LOSS = 100;
 
 /** A decision that something is due. */
 interface Due extends JobDecision {
@@ -41,12 +43,13 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, decided: Job
     return;
   }
   notes.next = { kind: 'acting' };
-  const decidedAt = state.coordinator.clock.monotonic();
+  const lossesBefore = state.losses;
   state.actions.start(
     state.gate(
       async () => {
-        // While this waited, others were faster with another job, so they may have taken this one too.
-        if (state.lostAt > decidedAt) checkAgain(state, job);
+        // While this waited, others were faster with other jobs, so they may have taken this one too.
+        const isOutdated = state.losses - lossesBefore > state.coordinator.jobs.size / JOBS_PER_LOSS;
+        if (isOutdated) checkAgain(state, job);
         else await writeOnce(state, fire, job, decided);
       },
       claimRank(job.spec, dueTime(decided.decision), isBackfill(decided.decision)),
@@ -66,7 +69,7 @@ async function writeOnce(state: TickState, fire: Fire, job: RunnableJob, decided
   const won = await write(state, fire, job, decided).catch((error: unknown) => failed(state, fire, job, error));
   if (won === true && isClaim) fire.handedOver += 1;
   if (won === undefined && isClaim) state.coordinator.telemetry?.claimed(job.spec.name, 'race', 'unknown');
-  if (won === false && isClaim) state.lostAt = state.coordinator.clock.monotonic();
+  if (won === false && isClaim) state.losses += 1;
   over(state, fire, job, decided.decision, won);
 }
 

@@ -1,4 +1,4 @@
-import type { JobName, Millis } from '../../core/brand';
+import type { JobName } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../gate';
 import type { Actions } from './actions';
@@ -38,6 +38,6 @@ export interface TickState {
   readonly backfills: BackfillWatch;
   readonly notices: NoticeWatch;
   readonly claimRate: ClaimRate;
-  /** When this process last acquired in vain, on the monotonic clock. What was seen before shows what others took. */
-  lostAt: Millis;
+  /** How many claims of this process were acquired in vain. */
+  losses: number;
 }

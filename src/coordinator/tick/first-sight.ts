@@ -21,6 +21,8 @@ const LEAPS = 3;
 /** New jobs are created for so long before jobs that were seen before are checked again. */
 const SLICE_MS: Millis = 1_000;
 const SLICE_AT_LEAST_MS: Millis = 50;
+/** Checks that take long, one after another, leave new jobs at least so much of the time that they took. */
+const SHARE = 1 / 3;
 
 /** The creation of rows for jobs that have none. One for each process; it continues from step to step. */
 export interface FirstSight {
@@ -29,7 +31,7 @@ export interface FirstSight {
   /** Notes the jobs that a whole listing lacks. */
   lacking(listing: Listing): void;
   /**
-   * Creates rows for at most `limitMs`, or a second.
+   * Creates rows for at most `limitMs`, or a second. If checks have left it little time, it takes its share of it.
    *
    * @returns whether rows of other instances remain to be seen: a listing shows them
    * @throws StoreError
@@ -48,7 +50,11 @@ interface Absent {
  * Several instances begin at the same time, each at another place of the list. An instance that meets the rows of another
  * one leaps to another place, so that together they create each row about once.
  */
-export function createFirstSight({ coordinator, board, gate }: TickState): FirstSight {
+export function createFirstSight({
+  coordinator,
+  board,
+  gate,
+}: Pick<TickState, 'coordinator' | 'board' | 'gate'>): FirstSight {
   const { clock, serviceTime, random } = coordinator;
   let absent = new Map<JobName, Absent>();
   /** Those of them that this process has not tried to create, in the order in which it will. */
@@ -57,6 +63,8 @@ export function createFirstSight({ coordinator, board, gate }: TickState): First
   let met = false;
   let metInRow = 0;
   let leaps = 0;
+  /** The end of its last turn, or the beginning, on the monotonic clock. */
+  let endedAt: Millis = 0;
 
   return {
     get going() {
@@ -70,6 +78,7 @@ export function createFirstSight({ coordinator, board, gate }: TickState): First
         if (seen?.row !== undefined) continue;
         absent.set(name, { since: before.get(name)?.since ?? date, hasControl: seen?.control !== undefined });
       }
+      if (untried.length === 0) endedAt = clock.monotonic();
       untried = [...absent.keys()];
       if (untried.length > AT_ONCE) leap();
       met = false;
@@ -77,7 +86,9 @@ export function createFirstSight({ coordinator, board, gate }: TickState): First
       leaps = 0;
     },
     async createSome(limitMs) {
-      const end = clock.monotonic() + Math.max(SLICE_AT_LEAST_MS, Math.min(SLICE_MS, limitMs));
+      const begun = clock.monotonic();
+      const atLeastMs = Math.max(SLICE_AT_LEAST_MS, (begun - endedAt) * SHARE);
+      const end = begun + Math.min(SLICE_MS, Math.max(atLeastMs, limitMs));
       let failed = false;
       const createInTurn = async (): Promise<void> => {
         while (!failed && !coordinator.stopping && leaps <= LEAPS && clock.monotonic() < end) {
@@ -93,6 +104,7 @@ export function createFirstSight({ coordinator, board, gate }: TickState): First
         }
       };
       const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, createInTurn));
+      endedAt = clock.monotonic();
       for (const one of ends) if (one.status === 'rejected') throw one.reason;
       if (leaps > LEAPS) untried = [];
       return met && untried.length === 0;

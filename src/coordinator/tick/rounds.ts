@@ -10,6 +10,10 @@ const STRAYS_NAMED = 10;
 export interface Rounds {
   /** Whether the current listing, or otherwise the last whole one, came in several parts. */
   readonly slow: boolean;
+  /** How long the last whole listing took, or the current one has taken so far if that is more. */
+  readonly tookMs: Millis;
+  /** Whether that is longer than a tick allows. Shorter parts are cut off by other work. */
+  readonly tooSlow: boolean;
   /** Whether a listing was cut off and waits for its next part. */
   readonly going: boolean;
   /**
@@ -31,9 +35,17 @@ export function listingRounds(
 ): Rounds {
   let parts: readonly Listing[] = [];
   let wasSlow = false;
+  let wholeMs: Millis = 0;
+  let partsMs: Millis = 0;
   return {
     get slow() {
       return wasSlow || parts.length > 0;
+    },
+    get tookMs() {
+      return Math.max(wholeMs, partsMs);
+    },
+    get tooSlow() {
+      return this.slow && this.tookMs >= PART_MS;
     },
     get going() {
       return parts.length > 0;
@@ -44,17 +56,22 @@ export function listingRounds(
         enough.abort();
       });
       const from = parts.at(-1)?.continuation;
+      const sent = clock.monotonic();
       try {
         const part = await list({ enough: enough.signal, ...(from !== undefined && { from }) });
         parts = [...parts, part];
+        partsMs += clock.monotonic() - sent;
         if (part.continuation !== undefined) return { part, whole: undefined };
         const whole = merged(parts, part);
         wasSlow = parts.length > 1;
+        wholeMs = partsMs;
         parts = [];
+        partsMs = 0;
         return { part, whole };
       } catch (error) {
         // The continuation may be the reason, so the next listing starts from the beginning.
         parts = [];
+        partsMs = 0;
         throw error;
       } finally {
         cancel();

@@ -12,6 +12,7 @@ import { heedCordon } from './cordon';
 import { claimsOf, heedLayout } from './layout';
 import type { Fire, TickState } from './fire';
 import { createRetention } from './retention';
+import type { Rounds } from './rounds';
 import { listingRounds } from './rounds';
 import { tellSlowListing, tellStrays } from './strays';
 
@@ -23,6 +24,8 @@ const TIME_MOVED_MS = 2_000;
  * listing of all.
  */
 const JOBS_PER_PAGE = 250;
+/** What a call for a single job takes of the time while storage has all the work that it can do: measured on the emulator. */
+const CALL_MS: Millis = 10;
 
 /** The least time between two sweeps, for each job that they read. It keeps them below 2 % of a core. */
 const SWEEP_JOB_MS = 8;
@@ -83,9 +86,10 @@ export function createSurvey(state: TickState): Survey {
     planBursts();
     const due = claimsOf(coordinator) === 'none' ? [] : board.due(serviceTime.now());
     const sweepIsDue = mustSweep || sinceSweep() >= sweepEveryMs || (isFirst && board.anyInFlight);
-    const all = sweepIsDue || rounds.going || !isFew(due);
-    // Due jobs do not wait for a long listing of all.
-    if (!all || rounds.slow) await checkEach(fire, due);
+    const few = isFew(due);
+    const all = sweepIsDue || rounds.going || !few;
+    // Due jobs do not wait for a long listing of all, unless calls for each of them would take longer.
+    if (!all || (rounds.slow && few)) await checkEach(fire, due);
     if (all) await checkAll(fire);
     const claims = claimsOf(coordinator);
     if (claims === 'none') return Math.max(0, sweepEveryMs - sinceSweep());
@@ -109,7 +113,7 @@ export function createSurvey(state: TickState): Survey {
   /** Whether one call for each of these jobs is cheaper than a listing of all. */
   function isFew(jobs: readonly JobName[]): boolean {
     const calls = jobs.reduce((sum, name) => sum + 1 + runnable(coordinator, name).spec.requires.length, 0);
-    return rounds.slow || calls <= coordinator.jobs.size / JOBS_PER_PAGE;
+    return calls <= callsForAll(rounds, coordinator.jobs.size);
   }
 
   async function list(options: ListOptions): Promise<Listing> {
@@ -151,7 +155,7 @@ export function createSurvey(state: TickState): Survey {
     const isFirstPart = !rounds.going;
     const { part, whole } = await rounds.next(board.nextCheckAt() - serviceTime.now());
     if (isFirstPart) heedBounds(coordinator, part, fire.report);
-    tellSlowListing(coordinator, rounds.slow ? part : undefined, fire.report);
+    tellSlowListing(coordinator, rounds.tooSlow ? part : undefined, fire.report);
     // The rows of another list are none of this deployment's business.
     const names = claimsOf(coordinator) === 'none' ? [] : board.jobs();
     const hasRow = (listing: Listing) => (name: JobName) => listing.jobs.get(name)?.row !== undefined;
@@ -168,6 +172,12 @@ export function createSurvey(state: TickState): Survey {
     const told = (): Promise<void> | undefined => state.notices.check(whole, fire.report);
     startIf(state, overdue === undefined ? told() : overdue.then(told));
   }
+}
+
+/** So many calls for single jobs cost as much as a listing of all. */
+function callsForAll({ slow, tookMs }: Rounds, jobs: number): number {
+  const pages = jobs / JOBS_PER_PAGE;
+  return slow ? Math.max(pages, tookMs / CALL_MS) : pages;
 }
 
 /** What may keep this deployment from claiming lies in the first part of a listing. */

@@ -76,7 +76,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     hubWatch: hubWatch(coordinator),
     ...{ ...watches(coordinator), required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) },
     claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
-    lostAt: -Infinity,
+    losses: 0,
   };
   const { board, actions } = state;
   const survey = createSurvey(state);
