@@ -11,10 +11,10 @@ import { freshControl } from './fresh-control';
 
 /** The longest wait between two readings of the clock before a handler is due. */
 const READ_CLOCK_EVERY_MS = 1_000;
-/** How long before the due time the control of an early claim is read again, if few are due. */
+/** How long before the due time the control of an early claim is read again, if there are few jobs. */
 const READ_CONTROL_MS = 1_500;
-/** The listing that a burst shares takes so much longer for each of its attempts. */
-const READ_CONTROL_EACH_MS = 2;
+/** The listing that a burst shares takes so much longer for each job. */
+const READ_CONTROL_EACH_MS = 0.5;
 const READ_CONTROL_AT_MOST_MS = 5_000;
 
 /**
@@ -49,9 +49,9 @@ export async function waitForDue(
   return false;
 }
 
-/** How long it may take to read the control again, so that the handler is not late. */
-function readControlMs({ coordinator: { running } }: HeldRow): Millis {
-  return Math.min(READ_CONTROL_AT_MOST_MS, READ_CONTROL_MS + running.size * READ_CONTROL_EACH_MS);
+/** How long it may take to read the control again: the same for all attempts of a process, so that they share a listing. */
+function readControlMs({ coordinator: { jobs } }: HeldRow): Millis {
+  return Math.min(READ_CONTROL_AT_MOST_MS, READ_CONTROL_MS + jobs.size * READ_CONTROL_EACH_MS);
 }
 
 /** The earliest instant at which the claim may have been decided. */
