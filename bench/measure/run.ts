@@ -22,7 +22,7 @@ const FIRST_RUNS_MS = 90_000;
 /** From the first runs of all jobs to the measured ones. */
 const WARM_MS = 3_000;
 /** A run that comes later than this after all others is a miss. */
-const SILENCE_MS = 5_000;
+const SILENCE_MS = 20_000;
 const DRAIN_MS = 90_000;
 const POLL_MS = 100;
 const DRAIN_POLL_MS = 1_000;
