@@ -191,7 +191,8 @@ function caveats({ results }: Sitting): string[] {
         'work beside them on two cores, jobs fall behind. A job that has fallen behind catches up slowly: each of its ' +
         'last due times still runs, and one that passes during a run is recorded as overlapped.',
       '- On blob storage, jobs are claimed up to 34 s ahead of a burst, which is how long the longest lease covers the ' +
-        'wait. What two cores cannot claim in that time starts late, as those that were claimed end.',
+        'wait. What two cores cannot claim in that time starts late, as those that were claimed end. What has not started ' +
+        '20 s after the last start counts as missed here.',
       '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
         'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
         'their fate: with a job each second, any run that is a second late writes its row twice.',
