@@ -75,7 +75,9 @@ async function measureBurst(world: World, jobs: readonly BenchJob[], { signal }:
   const due = jobs.flatMap(({ schedule }) => (schedule.kind === 'once' ? [schedule.at] : []))[0] ?? NaN;
   const from = trueNow();
   if (!(due - from >= LEAD_MS)) {
-    throw new Error(`all jobs were known ${String(Math.round((due - from) / 1000))} s before they were due, not 30 s`);
+    throw new Error(
+      `all jobs were known ${String(Math.round((due - from) / 1000))} s before they were due, not ${String(LEAD_MS / 1000)} s`,
+    );
   }
   const expected = { jobs: jobs.map(({ name }) => name), dues: [due] };
   const usage = await usageDuring(world.running, world.backend, async () => {

@@ -37,7 +37,9 @@ export async function inWorld<T>(
   const trouble = { lines: 0, first: [] as string[] };
   const onTrouble = (line: string): void => {
     trouble.lines += 1;
-    if (trouble.first.length < KEPT_LINES) trouble.first.push(line.slice(0, 300));
+    // Stacks name folders of this machine.
+    const [message = ''] = line.split('\n', 1);
+    if (trouble.first.length < KEPT_LINES) trouble.first.push(message.slice(0, 300));
   };
   const inside = (name: string): string => {
     const made = path.join(folder, name);

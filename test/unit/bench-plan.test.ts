@@ -42,6 +42,7 @@ describe('loads', () => {
     expect(nextDue({ kind: 'minute' }, at + 2_000)).toBe(at + 62_000);
     expect(nextDue({ kind: 'once', at }, at - 1)).toBe(at);
     expect(nextDue({ kind: 'once', at }, at)).toBeUndefined();
+    expect(cronOf({ kind: 'minute' })).toBe('0 * * * * *');
     expect(cronOf({ kind: 'once', at })).toBe('58 59 23 31 1 *');
   });
 });
