@@ -101,6 +101,8 @@ export interface RivalTicks {
   readonly instances: Instance[];
   readonly calls: Call[];
   readonly events: (CoordinatorEvent & { deployment: string })[];
+  /** What is logged as a warning or an error. */
+  readonly trouble: string[];
   /** A handle for the test itself. */
   readonly store: LeaseStore & LeaseBreaking;
   readonly service: MemoryService;
@@ -123,6 +125,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
   const store = service.open();
   const calls: Call[] = [];
   const events: RivalTicks['events'] = [];
+  const trouble: string[] = [];
   const instances: Instance[] = [];
   let ids = 0;
 
@@ -206,7 +209,9 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
     };
     const report: Report = {
       event: (event) => events.push({ ...event, deployment }),
-      log: () => undefined,
+      log: (level, ...message) => {
+        if (level === 'warn' || level === 'error') trouble.push(message.map(String).join(' '));
+      },
     };
     let ticks = 0;
     const ticker = createTicker(coordinator);
@@ -257,6 +262,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
     instances,
     calls,
     events,
+    trouble,
     store,
     service,
     startInstance,

@@ -142,6 +142,41 @@ describe('before a burst of due times', () => {
     interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('gone')));
     await sim.clock.advanceTo(DUE + SECOND);
     expect(sim.calls).toHaveLength(JOBS);
+    // Once, and not for each job.
+    expect(sim.trouble.filter((line) => line.includes('before their handlers'))).toEqual([
+      'the controls of 20 of 20 jobs could not be read again before their handlers: StoreUnavailableError: gone',
+    ]);
+  });
+
+  it('what storage has shown of the controls in time counts, and the other handlers start on time', async () => {
+    const sim = burst();
+    await claimedEarly(sim);
+    const [on] = sim.instances;
+    if (on === undefined) throw new Error('no instance');
+    for (const index of [3, 13])
+      await pauseJob(sim.store, { name: name(index), spec: jobSpec(name(index), '@hourly') }, { by: 'ann', note: 'x' });
+    interceptStore(on, 'list', (list) => async (options) => {
+      const listing = await list(options);
+      const enough = options?.enough;
+      if (enough === undefined) return listing;
+      // Ten jobs, and the next page does not come.
+      await new Promise<void>((resolve) => {
+        enough.addEventListener('abort', () => {
+          resolve();
+        });
+      });
+      return { ...listing, jobs: new Map([...listing.jobs].slice(0, 10)), continuation: 'more' };
+    });
+    await sim.clock.advanceTo(DUE + SECOND);
+    const started = sim.calls.map(({ job }) => job);
+    expect(started).toHaveLength(JOBS - 1);
+    expect(started).not.toContain(name(3));
+    // Its pause was on the page that did not come.
+    expect(started).toContain(name(13));
+    expect(Math.max(...sim.calls.map(({ at }) => at - DUE))).toBe(0);
+    expect(sim.trouble.filter((line) => line.includes('before their handlers'))).toEqual([
+      'the controls of 10 of 20 jobs could not be read again before their handlers: storage took too long to list them',
+    ]);
   });
 
   it('no more attempts wait than the host has room for, and the others are claimed as usual', async () => {

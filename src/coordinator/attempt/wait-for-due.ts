@@ -3,8 +3,6 @@ import { sleep } from '../../core/clock';
 import type { Control } from '../../core/control';
 import { pauseAt } from '../../core/control';
 import { READS_CONTROL_AGAIN_MS } from '../../core/early-claim';
-import { ForeignMetadataError } from '../../core/metadata';
-import { StoreError } from '../../lease/store';
 import type { HeldRow } from '../held';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';
 import { freshControl } from './fresh-control';
@@ -14,8 +12,8 @@ const READ_CLOCK_EVERY_MS = 1_000;
 /** How long before the due time the control of an early claim is read again, if there are few jobs. */
 const READ_CONTROL_MS = 1_500;
 /** The listing that a burst shares takes so much longer for each job. */
-const READ_CONTROL_EACH_MS = 0.5;
-const READ_CONTROL_AT_MOST_MS = 5_000;
+const READ_CONTROL_EACH_MS = 1;
+const READ_CONTROL_AT_MOST_MS = 6_000;
 
 /**
  * Waits until the due time. If the claim was made early, the control is read again shortly before: an operator may have
@@ -30,19 +28,15 @@ export async function waitForDue(
   signal: AbortSignal,
   onControl: (control: Control) => void,
 ): Promise<boolean> {
-  const { report, job } = held;
   if (due - decidedAt(held) > READS_CONTROL_AGAIN_MS) {
     const readMs = readControlMs(held);
     await waitUntil(held, due, due - readMs, signal);
     if (signal.aborted) return false;
-    try {
-      const control = await freshControl(held, readMs);
+    const control = await freshControl(held, readMs);
+    // Without an answer the lease is still trusted, and the control that the tick read still stands.
+    if (control !== undefined) {
       onControl(control);
       if (pauseAt(control, due) !== undefined) return true;
-    } catch (error) {
-      if (!(error instanceof StoreError) && !(error instanceof ForeignMetadataError)) throw error;
-      // The lease is still trusted, and the control that the tick read still stands.
-      report.log('warn', `job "${job.spec.name}": its control could not be read again before its handler:`, error);
     }
   }
   await waitUntil(held, due, due, signal);
