@@ -1,6 +1,6 @@
 import type { EpochMs, ETag } from '../core/brand';
 import type { Pause } from '../core/control';
-import { decodeControl, encodeControl, NO_CONTROL, openPause } from '../core/control';
+import { controlOf, encodeControl, openPause } from '../core/control';
 import type { AttemptOutcome, NotRunFate, Reason, Stretch } from '../core/fate';
 import { extentOf, isRunFate } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
@@ -249,7 +249,7 @@ async function pauseAfterFailures(writer: RowWriter, end: RowEnd): Promise<void>
   };
   for (;;) {
     const { control } = await writer.ask((store, signal) => store.readControl(name, { signal }));
-    const current = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
+    const current = controlOf(control);
     if (openPause(current) !== undefined) return;
     const next = encodeControl({ ...current, pauses: [...current.pauses, pause] });
     const answer = await writer.ask((store, signal) => store.writeControl(name, next, control?.etag, { signal }));

@@ -62,6 +62,11 @@ export function encodeControl(control: Control): Readonly<Record<string, string>
   });
 }
 
+/** The control of a stored record, or of a job that has none. Throws like {@link decodeControl}. */
+export function controlOf(stored: { readonly metadata: Readonly<Record<string, string>> } | undefined): Control {
+  return stored === undefined ? NO_CONTROL : decodeControl(stored.metadata);
+}
+
 /** Throws `ForeignMetadataError` when the metadata is not a control record's. */
 export function decodeControl(metadata: Readonly<Record<string, string>>): Control {
   const read = new MetadataReader(metadata);

@@ -1,6 +1,6 @@
 import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
-import { decodeControl, NO_CONTROL } from '../core/control';
+import { controlOf } from '../core/control';
 import { firstRenewal } from '../core/early-claim';
 import { marginOf } from '../core/job';
 import type { Asking } from './back-off';
@@ -107,7 +107,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
         read(job, { signal }),
       );
       options.onDate?.(date, sent);
-      if (!stopped) options.onControl?.(control === undefined ? NO_CONTROL : decodeControl(control.metadata));
+      if (!stopped) options.onControl?.(controlOf(control));
     } catch (problem) {
       if (!stopped) options.onTrouble(problem);
     }

@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { Control } from '../core/control';
-import { decodeControl, NO_CONTROL } from '../core/control';
+import { controlOf } from '../core/control';
 import { runIdOf } from '../core/key';
 import type { Row } from '../core/row';
 import { decodeRow } from '../core/row';
@@ -30,7 +30,7 @@ export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   return {
     row: row && decodeRow(row.metadata),
     lease: leaseOf(row?.lease ?? 'available'),
-    control: control === undefined ? NO_CONTROL : decodeControl(control.metadata),
+    control: controlOf(control),
     controlEtag: control?.etag,
     now: seenAt,
   };

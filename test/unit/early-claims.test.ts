@@ -25,6 +25,11 @@ function burst(jobs = JOBS): RivalTicks {
   });
 }
 
+/** The names of ten jobs. */
+function named(first: number): string {
+  return Array.from({ length: 10 }, (_, index) => name(first + index)).join(', ');
+}
+
 async function claimedEarly(sim: RivalTicks): Promise<void> {
   await sim.clock.advanceTo(DUE - 10 * SECOND);
   const first = await sim.row(name(0));
@@ -144,7 +149,7 @@ describe('before a burst of due times', () => {
     expect(sim.calls).toHaveLength(JOBS);
     // Once, and not for each job.
     expect(sim.trouble.filter((line) => line.includes('before their handlers'))).toEqual([
-      'the controls of 20 of 20 jobs could not be read again before their handlers: StoreUnavailableError: gone',
+      `jobs ${named(0)} and 10 more: their controls could not be read again before their handlers: StoreUnavailableError: gone`,
     ]);
   });
 
@@ -175,7 +180,7 @@ describe('before a burst of due times', () => {
     expect(started).toContain(name(13));
     expect(Math.max(...sim.calls.map(({ at }) => at - DUE))).toBe(0);
     expect(sim.trouble.filter((line) => line.includes('before their handlers'))).toEqual([
-      'the controls of 10 of 20 jobs could not be read again before their handlers: storage took too long to list them',
+      `jobs ${named(10)}: their controls could not be read again before their handlers: storage took too long to list them`,
     ]);
   });
 

@@ -2,10 +2,10 @@ import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { sleep } from '../../core/clock';
 import type { Control } from '../../core/control';
-import { decodeControl, NO_CONTROL } from '../../core/control';
+import { controlOf } from '../../core/control';
 import { ForeignMetadataError } from '../../core/metadata';
 import { within } from '../../lease/deadline';
-import type { ListedControl, Listing } from '../../lease/store';
+import type { ListedJob } from '../../lease/store';
 import { StoreError } from '../../lease/store';
 import type { HeldRow } from '../held';
 
@@ -15,13 +15,24 @@ const TOGETHER_MS = 100;
 const ONE_BY_ONE = 4;
 /** The share of its time after which a listing ends with what it has read. */
 const LISTING_SHARE = 0.8;
+/** The most jobs that the warning about a listing names. */
+const NAMED = 10;
+
+/** What a batch has read by a listing. */
+interface Shown {
+  readonly listed: ReadonlyMap<JobName, ListedJob>;
+  /** The jobs of the batch that the listing should have shown. */
+  readonly unread: ReadonlySet<JobName>;
+}
 
 /** The jobs that wait for the next listing. */
 interface Batch {
   readonly jobs: Set<JobName>;
-  /** Undefined where no listing was made, or none was answered: `isLost`. */
-  readonly listing: Promise<{ readonly listing?: Listing; readonly isLost: boolean }>;
+  readonly shown: Promise<Shown>;
 }
+
+/** Few jobs are read one by one. */
+const NOTHING_LISTED: Shown = { listed: new Map(), unread: new Set() };
 
 const batches = new WeakMap<Clock, Batch>();
 
@@ -32,21 +43,37 @@ const batches = new WeakMap<Clock, Batch>();
  * @returns undefined where it could not be read in time, which is logged: once for all jobs of a listing
  */
 export async function freshControl(held: HeldRow, limitMs: Millis): Promise<Control | undefined> {
-  const { coordinator, job, report } = held;
-  const { clock, store } = coordinator;
-  const { name } = job.spec;
-  const batch = batches.get(clock) ?? begin(held, limitMs);
+  const { name } = held.job.spec;
+  const batch = batches.get(held.coordinator.clock) ?? begin(held, limitMs);
   batch.jobs.add(name);
-  const { listing, isLost } = await batch.listing;
-  const listed = listing?.jobs.get(name);
-  if (listed === undefined && (isLost || listing?.continuation !== undefined)) return undefined;
+  const { listed, unread } = await batch.shown;
+  if (unread.has(name)) return undefined;
+  const found = listed.get(name);
+  return found === undefined ? readControlAgain(held, limitMs) : ifReadable(held, () => controlOf(found.control));
+}
+
+/**
+ * Reads the control of one job by a call of its own.
+ *
+ * @returns undefined where it could not be read in time, which is logged
+ */
+export function readControlAgain(held: HeldRow, limitMs: Millis): Promise<Control | undefined> {
+  const { clock, store } = held.coordinator;
+  return ifReadable(held, async () => {
+    const { control } = await within(clock, limitMs, (signal) => store.readControl(held.job.spec.name, { signal }));
+    return controlOf(control);
+  });
+}
+
+async function ifReadable(
+  { job, report }: HeldRow,
+  read: () => Control | Promise<Control>,
+): Promise<Control | undefined> {
   try {
-    if (listed !== undefined) return decoded(listed.control);
-    const { control } = await within(clock, limitMs, (signal) => store.readControl(name, { signal }));
-    return decoded(control);
+    return await read();
   } catch (error) {
     if (!(error instanceof StoreError) && !(error instanceof ForeignMetadataError)) throw error;
-    report.log('warn', `job "${name}": its control could not be read again before its handler:`, error);
+    report.log('warn', `job "${job.spec.name}": its control could not be read again before its handler:`, error);
     return undefined;
   }
 }
@@ -54,44 +81,43 @@ export async function freshControl(held: HeldRow, limitMs: Millis): Promise<Cont
 function begin(held: HeldRow, limitMs: Millis): Batch {
   const { clock } = held.coordinator;
   const jobs = new Set<JobName>();
-  const list = async (): ReturnType<typeof listFor> => {
+  const show = async (): Promise<Shown> => {
     await sleep(clock, TOGETHER_MS);
     batches.delete(clock);
-    return jobs.size > ONE_BY_ONE ? listFor(held, jobs, limitMs) : { isLost: false };
+    return jobs.size > ONE_BY_ONE ? list(held, jobs, limitMs) : NOTHING_LISTED;
   };
-  const batch = { jobs, listing: list() };
+  const batch = { jobs, shown: show() };
   batches.set(clock, batch);
   return batch;
 }
 
 /** Lists the controls of all jobs, as many as storage shows in time. */
-async function listFor(
+async function list(
   { coordinator: { clock, store }, report }: HeldRow,
   jobs: ReadonlySet<JobName>,
   limitMs: Millis,
-): Promise<{ readonly listing?: Listing; readonly isLost: boolean }> {
+): Promise<Shown> {
   const enough = new AbortController();
   const stop = clock.after(limitMs * LISTING_SHARE, () => {
     enough.abort();
   });
-  const unread = (count: number): string =>
-    `the controls of ${String(count)} of ${String(jobs.size)} jobs could not be read again before their handlers`;
   try {
     const listing = await within(clock, limitMs, (signal) => store.list({ signal, enough: enough.signal }));
-    const missing = [...jobs].filter((name) => !listing.jobs.has(name)).length;
-    if (listing.continuation !== undefined && missing > 0) {
-      report.log('warn', `${unread(missing)}: storage took too long to list them`);
-    }
-    return { listing, isLost: false };
+    const isWhole = listing.continuation === undefined;
+    const unread = new Set(isWhole ? [] : [...jobs].filter((name) => !listing.jobs.has(name)));
+    if (unread.size > 0) report.log('warn', `${unreadText(unread)}: storage took too long to list them`);
+    return { listed: listing.jobs, unread };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    report.log('warn', `${unread(jobs.size)}:`, error);
-    return { isLost: true };
+    report.log('warn', `${unreadText(jobs)}:`, error);
+    return { listed: new Map(), unread: jobs };
   } finally {
     stop();
   }
 }
 
-function decoded(control: Pick<ListedControl, 'metadata'> | undefined): Control {
-  return control === undefined ? NO_CONTROL : decodeControl(control.metadata);
+function unreadText(jobs: ReadonlySet<JobName>): string {
+  const named = [...jobs].slice(0, NAMED).join(', ');
+  const more = jobs.size > NAMED ? ` and ${String(jobs.size - NAMED)} more` : '';
+  return `jobs ${named}${more}: their controls could not be read again before their handlers`;
 }

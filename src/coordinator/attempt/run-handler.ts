@@ -1,7 +1,7 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import type { Control } from '../../core/control';
-import { decodeControl, NO_CONTROL, pauseAt, pendingRequests } from '../../core/control';
+import { controlOf, pauseAt, pendingRequests } from '../../core/control';
 import { waitingSince } from '../../core/decide/unfinished';
 import type { Trigger } from '../../core/fate';
 import { actualTime, TERM_RESERVE_MS } from '../../core/job';
@@ -278,5 +278,5 @@ export function watchForCancel(
 
 async function currentControl({ job, ask }: HeldRow): Promise<Control> {
   const { control } = await ask((store, signal) => store.readControl(job.spec.name, { signal }));
-  return control === undefined ? NO_CONTROL : decodeControl(control.metadata);
+  return controlOf(control);
 }

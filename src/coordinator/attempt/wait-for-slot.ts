@@ -1,18 +1,16 @@
 import type { Millis } from '../../core/brand';
 import type { Control } from '../../core/control';
-import { currentPause, decodeControl, NO_CONTROL, pauseAt } from '../../core/control';
+import { currentPause, pauseAt } from '../../core/control';
 import { windowMs } from '../../core/decide/verdict';
-import { ForeignMetadataError } from '../../core/metadata';
 import { startRank } from '../../core/priority';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
-import { within } from '../../lease/deadline';
-import { StoreError } from '../../lease/store';
 import type { Settings } from '../coordinator';
 import type { HeldRow } from '../held';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';
 import { timeOf } from '../held';
 import type { Patience, Slot } from '../slots';
+import { readControlAgain } from './fresh-control';
 import type { Membership } from './membership';
 
 /** After a longer wait, a control that was read longer ago than this is read again. */
@@ -143,20 +141,13 @@ async function isPausedMeanwhile(held: HeldRow, waiter: Waiter): Promise<boolean
   return (wasPaused ?? currentPause(control, timeOf(held))) !== undefined;
 }
 
-async function latestControl({ coordinator, job, report }: HeldRow, waiter: Waiter): Promise<Control | undefined> {
-  const { clock, store } = coordinator;
-  const { name } = job.spec;
+async function latestControl(held: HeldRow, waiter: Waiter): Promise<Control | undefined> {
+  const { clock } = held.coordinator;
   const seen = waiter.lastControl();
   if (seen !== undefined && clock.monotonic() - seen.at <= CONTROL_AGE_MS) return seen.control;
-  try {
-    const { control } = await within(clock, READ_CONTROL_MS, (signal) => store.readControl(name, { signal }));
-    const read = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
-    waiter.onControl(read);
-    return read;
-  } catch (error) {
-    if (!(error instanceof StoreError) && !(error instanceof ForeignMetadataError)) throw error;
-    // The lease is still trusted, and the control that was read last still stands.
-    report.log('warn', `job "${name}": its control could not be read again before its handler:`, error);
-    return seen?.control;
-  }
+  const read = await readControlAgain(held, READ_CONTROL_MS);
+  // Without an answer the lease is still trusted, and the control that was read last still stands.
+  if (read === undefined) return seen?.control;
+  waiter.onControl(read);
+  return read;
 }

@@ -1,5 +1,5 @@
 import type { Millis } from '../../core/brand';
-import { decodeControl, NO_CONTROL } from '../../core/control';
+import { controlOf } from '../../core/control';
 import type { Delivery } from '../../core/delivery';
 import { decodeDelivery, encodeDelivery, mayTakeOver, SEND_WITHIN_MS } from '../../core/delivery';
 import type { JobSpec } from '../../core/job';
@@ -126,7 +126,7 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
       checkAhead(row, seen.date);
       const isOthers = row.revision > coordinator.revision && row.scheduleHash !== spec.scheduleHash;
       if (row.forgotten !== undefined || isOthers) return undefined;
-      const control = seen.control === undefined ? NO_CONTROL : decodeControl(seen.control.metadata);
+      const control = controlOf(seen.control);
       return { ...job, state: { kind: 'read', row, control, overdue: overdue.punctuality(name) } };
     } catch (error) {
       if (!(error instanceof ForeignMetadataError)) throw error;

@@ -1,6 +1,6 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { Control } from '../../core/control';
-import { decodeControl, NO_CONTROL } from '../../core/control';
+import { controlOf } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import type { Punctuality } from '../../core/notice-sweep';
 import { ForeignMetadataError } from '../../core/metadata';
@@ -104,7 +104,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
     try {
       const row = decodeRow(listed.metadata);
       if (row.forgotten !== undefined || (row.revision > revision && row.scheduleHash !== spec.scheduleHash)) return;
-      const wanted = control === undefined ? NO_CONTROL : decodeControl(control.metadata);
+      const wanted = controlOf(control);
       const seen = { spec, row, control: wanted, version, isHeld: listed.lease === 'leased' };
       read.set(spec.name, seen);
       return seen;

@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
 import type { Control } from '../../core/control';
-import { decodeControl, NO_CONTROL } from '../../core/control';
+import { controlOf } from '../../core/control';
 import type { Clock } from '../../core/clock';
 import type { Decision, Situation } from '../../core/decide/situation';
 import { decide } from '../../core/decide/decide';
@@ -81,7 +81,7 @@ async function readUntilDecided(
 ): Promise<JobDecision> {
   const { coordinator, required, backfills } = state;
   const { etag } = seen.row;
-  const control = seen.control === undefined ? NO_CONTROL : decodeControl(seen.control.metadata);
+  const control = controlOf(seen.control);
   const row = decodeRow(seen.row.metadata);
   checkAhead(row, seen.listedAt);
   // The holder's jobs file may have another length than ours.

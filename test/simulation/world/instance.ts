@@ -115,8 +115,7 @@ export function startInstance(options: InstanceOptions): Instance {
       );
     },
     log: (_level, ...message) => {
-      const unread = /^job "(.+)": its control could not be read again/.exec(String(message[0]));
-      if (unread?.[1] !== undefined) options.controlUnread(unread[1] as JobName);
+      for (const job of unreadIn(String(message[0]))) options.controlUnread(job);
       const mistake = mistakeIn(message);
       if (mistake !== undefined) broken('crashed', `it logged ${mistake}`);
     },
@@ -172,4 +171,10 @@ function hex(random: Random): string {
 
 function text(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** The jobs of a warning that their controls could not be read again before their handlers: it names up to ten. */
+function unreadIn(message: string): readonly JobName[] {
+  const [, names = ''] = /^jobs? ([^:]+): (?:its|their) controls? could not be read again/.exec(message) ?? [];
+  return (names.replace(/ and \d+ more$/, '').match(/[a-z0-9-]+/g) ?? []) as JobName[];
 }
