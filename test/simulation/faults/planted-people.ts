@@ -138,8 +138,8 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/tick/read-and-decide.ts',
         in: 'readUntilDecided',
-        from: 'const control = seen.control === undefined ?',
-        to: "const control = seen.control === undefined || seen.control.metadata['pauses'] === 'of another program' ?",
+        from: 'controlOf(seen.control);',
+        to: "controlOf(seen.control?.metadata['pauses'] === 'of another program' ? undefined : seen.control);",
       },
     ],
   },
