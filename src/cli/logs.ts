@@ -162,6 +162,6 @@ function indented(text: string): string {
 
 /** Colours of a terminal are left out. Any other control character is printed as an escape. */
 function withoutColours(text: string): string {
-  // oxlint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex -- colours begin with one
   return text.replaceAll(/\u001b\[[\d;]*m/g, '');
 }

@@ -60,7 +60,8 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
   });
 }
 
-function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): readonly string[] {
+/** The lines about a run that was claimed before its job was paused. */
+export function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): readonly string[] {
   if (still === undefined) return [];
   const { runId, deployment, startsAt, how } = still;
   if (runId === undefined) return ['A due time is being claimed at this moment, and may still run.'];
@@ -70,6 +71,8 @@ function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): r
       return [`Run ${runId} was claimed before the pause: it starts${where} at ${show(startsAt)}.`];
     case 'claimedEarly':
       return [`Run ${runId} was claimed before the pause, and does not start: its due time is recorded as paused.`];
+    case 'reading':
+      return [`Run ${runId} was claimed before the pause, and may still start${where} at ${show(startsAt)}.`];
     case 'running':
       return [`Run ${runId} is running${where}, and continues. To end it: cronlease cancel ${job}`];
     case 'waiting':

@@ -9,6 +9,16 @@ const RENEW_AFTER_DUE_MS = 2_000;
 
 /** A claim that was made longer before its due time than this reads its control again before its handler. */
 export const READS_CONTROL_AGAIN_MS: Millis = 7_000;
+/** How long before the due time it does so, if there are few jobs. */
+export const READ_CONTROL_MS: Millis = 1_500;
+/** The listing that a burst shares takes so much longer for each job. */
+const READ_CONTROL_EACH_MS = 1;
+const READ_CONTROL_AT_MOST_MS = READS_CONTROL_AGAIN_MS - 1_000;
+
+/** How long it may take to read the control again, which begins so long before the due time. */
+export function controlReadMs(jobs: number): Millis {
+  return Math.min(READ_CONTROL_AT_MOST_MS, READ_CONTROL_MS + jobs * READ_CONTROL_EACH_MS);
+}
 
 /** The longest wait for a due time that a lease covers without a renewal. */
 export function longestWait(mostLeaseMs: Millis): Millis {

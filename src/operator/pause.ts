@@ -1,6 +1,7 @@
+import type { Millis } from '../core/brand';
 import type { Control, Pause } from '../core/control';
 import { currentPause } from '../core/control';
-import { READS_CONTROL_AGAIN_MS } from '../core/early-claim';
+import { READ_CONTROL_MS, READS_CONTROL_AGAIN_MS } from '../core/early-claim';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
@@ -66,9 +67,6 @@ export function resumeJob(
   );
 }
 
-/** An early claim has not read its control again before this long before its due time. */
-const READ_BEFORE_MS = 2_500;
-
 /** A run that was claimed before the pause. */
 export interface StillRuns {
   /** Undefined: a due time is being claimed at this moment, and its run has no id yet. */
@@ -78,9 +76,10 @@ export interface StillRuns {
   readonly startsAt: number;
   /**
    * `claimed`: it waits for its due time. `claimedEarly`: so it does, and it reads the pause before its handler starts.
-   * `running`: an attempt is running. `waiting`: it waits for its next attempt.
+   * `reading`: it reads its control at about this moment, and may miss the pause. `running`: an attempt is running.
+   * `waiting`: it waits for its next attempt.
    */
-  readonly how: 'claimed' | 'claimedEarly' | 'running' | 'waiting';
+  readonly how: 'claimed' | 'claimedEarly' | 'reading' | 'running' | 'waiting';
 }
 
 /** The run of a paused job that the pause does not stop, because it was claimed before. */
@@ -99,8 +98,14 @@ export async function stillRuns(
   if (phase !== 'running') return { runId, deployment: incumbent, startsAt: notBefore, how: 'waiting' };
   const claim = { runId, deployment: incumbent, startsAt: started };
   if (started <= now) return { ...claim, how: 'running' };
-  const readsPause = started - claimedAt > READS_CONTROL_AGAIN_MS && started - now > READ_BEFORE_MS;
-  return { ...claim, how: readsPause ? 'claimedEarly' : 'claimed' };
+  return { ...claim, how: beforeDue(started - claimedAt, started - now) };
+}
+
+/** How early the control is read depends on how many jobs the claiming process has, which is not known here. */
+function beforeDue(claimedAheadMs: Millis, leftMs: Millis): StillRuns['how'] {
+  if (leftMs > READS_CONTROL_AGAIN_MS) return 'claimedEarly';
+  const readsAgain = claimedAheadMs > READS_CONTROL_AGAIN_MS;
+  return readsAgain && leftMs > READ_CONTROL_MS ? 'reading' : 'claimed';
 }
 
 /** A pause that ends as it begins holds nothing back. Its end still excuses a job from `alertAfter`. */

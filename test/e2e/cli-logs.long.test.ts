@@ -95,7 +95,7 @@ describe.concurrent('cronlease logs', () => {
   it('prints the last run over all its attempts, and nothing that a terminal obeys', async () => {
     const { code, stdout } = await cli('logs', 'minutely');
     expect(code).toBe(0);
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- these must not be printed
     expect(stdout).not.toMatch(/[\0-\u0008\u000b-\u001f\u007f-\u009f\u202e\u2028]/);
     const lines = stdout.split('\n');
     expect(lines.slice(0, 3)).toEqual([
@@ -117,7 +117,7 @@ describe.concurrent('cronlease logs', () => {
   it('prints JSON that is the same text', async () => {
     const { stdout, ...rest } = await cli('logs', 'minutely', '2026-01-01T03:00:00Z', '--json');
     expect(rest).toMatchObject({ code: 0, stderr: '' });
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- these must not be printed
     expect(stdout).not.toMatch(/[\0-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
     const printed = JSON.parse(stdout) as { entries: { text: string; item?: number }[] };
     expect(printed).toMatchObject({

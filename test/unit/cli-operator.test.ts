@@ -10,6 +10,7 @@ import { cancelRun } from '../../src/operator/cancel';
 import type { ShownRecord } from '../../src/operator/list-runs';
 import { listRuns, withOverlappedRuns } from '../../src/operator/list-runs';
 import { runsNow } from '../../src/operator/runs-now';
+import { tellStill } from '../../src/cli/pause';
 import { pauseJob, resumeJob, stillRuns } from '../../src/operator/pause';
 import { requestRun, WAITING_REQUESTS } from '../../src/operator/request';
 import { explainTime } from '../../src/operator/explain';
@@ -65,6 +66,17 @@ describe('pause and resume', () => {
     expect(await stillRuns(sim.store, subject)).toMatchObject({ runId, how: 'running' });
     await sim.clock.advance(MINUTE);
     expect(await stillRuns(sim.store, subject)).toBeUndefined();
+  });
+
+  it.each([
+    ['claimed', 'Run r was claimed before the pause: it starts on north at T.'],
+    ['claimedEarly', 'Run r was claimed before the pause, and does not start: its due time is recorded as paused.'],
+    ['reading', 'Run r was claimed before the pause, and may still start on north at T.'],
+    ['running', 'Run r is running on north, and continues. To end it: cronlease cancel a'],
+    ['waiting', 'Run r has begun, and its next attempt follows. To end it: cronlease cancel a'],
+  ] as const)('tell what becomes of a run that is %s', (how, text) => {
+    const still = { runId: 'r', deployment: 'north', startsAt: T0, how };
+    expect(tellStill('a', still, () => 'T')).toEqual([text]);
   });
 
   it('drop the spans that the cursor has passed, and keep the others', async () => {

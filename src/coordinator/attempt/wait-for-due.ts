@@ -2,18 +2,13 @@ import type { EpochMs, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import type { Control } from '../../core/control';
 import { pauseAt } from '../../core/control';
-import { READS_CONTROL_AGAIN_MS } from '../../core/early-claim';
+import { controlReadMs, READS_CONTROL_AGAIN_MS } from '../../core/early-claim';
 import type { HeldRow } from '../held';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';
 import { freshControl } from './fresh-control';
 
 /** The longest wait between two readings of the clock before a handler is due. */
 const READ_CLOCK_EVERY_MS = 1_000;
-/** How long before the due time the control of an early claim is read again, if there are few jobs. */
-const READ_CONTROL_MS = 1_500;
-/** The listing that a burst shares takes so much longer for each job. */
-const READ_CONTROL_EACH_MS = 1;
-const READ_CONTROL_AT_MOST_MS = 6_000;
 
 /**
  * Waits until the due time. If the claim was made early, the control is read again shortly before: an operator may have
@@ -29,7 +24,8 @@ export async function waitForDue(
   onControl: (control: Control) => void,
 ): Promise<boolean> {
   if (due - decidedAt(held) > READS_CONTROL_AGAIN_MS) {
-    const readMs = readControlMs(held);
+    // The same for all attempts of a process, so that they share a listing.
+    const readMs = controlReadMs(held.coordinator.jobs.size);
     await waitUntil(held, due, due - readMs, signal);
     if (signal.aborted) return false;
     const control = await freshControl(held, readMs);
@@ -41,11 +37,6 @@ export async function waitForDue(
   }
   await waitUntil(held, due, due, signal);
   return false;
-}
-
-/** How long it may take to read the control again: the same for all attempts of a process, so that they share a listing. */
-function readControlMs({ coordinator: { jobs } }: HeldRow): Millis {
-  return Math.min(READ_CONTROL_AT_MOST_MS, READ_CONTROL_MS + jobs.size * READ_CONTROL_EACH_MS);
 }
 
 /** The earliest instant at which the claim may have been decided. */

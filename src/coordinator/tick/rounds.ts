@@ -37,6 +37,10 @@ export function listingRounds(
   let wasSlow = false;
   let wholeMs: Millis = 0;
   let partsMs: Millis = 0;
+  const restart = (): void => {
+    parts = [];
+    partsMs = 0;
+  };
   return {
     get slow() {
       return wasSlow || parts.length > 0;
@@ -65,13 +69,11 @@ export function listingRounds(
         const whole = merged(parts, part);
         wasSlow = parts.length > 1;
         wholeMs = partsMs;
-        parts = [];
-        partsMs = 0;
+        restart();
         return { part, whole };
       } catch (error) {
         // The continuation may be the reason, so the next listing starts from the beginning.
-        parts = [];
-        partsMs = 0;
+        restart();
         throw error;
       } finally {
         cancel();

@@ -89,11 +89,11 @@ export function createSurvey(state: TickState): Survey {
     planBursts();
     const due = claimsOf(coordinator) === 'none' ? [] : board.due(serviceTime.now());
     const sweepIsDue = mustSweep || sinceSweep() >= sweepEveryMs || (isFirst && board.anyInFlight);
-    const few = isFew(due);
-    const all = sweepIsDue || rounds.going || !few;
+    const all = sweepIsDue || rounds.going;
     // Due jobs do not wait for a long listing of all, unless calls for each of them would take longer.
-    if (!all || (rounds.slow && few)) await checkEach(fire, due);
-    if (all) await checkAll(fire);
+    const each = (!all || rounds.slow) && isFew(due);
+    if (each) await checkEach(fire, due);
+    if (all || !each) await checkAll(fire);
     const claims = claimsOf(coordinator);
     if (claims === 'none') return Math.max(0, sweepEveryMs - sinceSweep());
     const creates = claims === 'all' && firstSight.going;

@@ -3,7 +3,7 @@ import { describe } from './explain';
 import type { MixName } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { hashOfBuild, nextSlice, readPlayed, withSlice, writePlayed } from './played';
-import { catchPlanted, explainIn, searchHistories, WITHIN, withWorker } from './search';
+import { catchPlanted, explainIn, searchHistories, searchSlices, WITHIN, withWorker } from './search';
 import type { Progress } from './search';
 import type { SoakOptions } from './soak-options';
 import { SOAK_HELP, SoakOptionError, soakOptions } from './soak-options';
@@ -80,14 +80,21 @@ async function soakEach(
   const until = performance.now() + minutes * 60_000;
   let played = readPlayed(file, await hashOfBuild(root));
   console.log(`Build ${played.build}: every mix from seed ${String(played.first)} on, ${String(each)} histories each.`);
-  for (let slice = nextSlice(played, each, SLICE); slice !== undefined; slice = nextSlice(played, each, SLICE)) {
-    if (performance.now() > until) break;
-    const [failure] = (await searchHistories(bundle, slice)).failures;
-    if (failure !== undefined) return replay(bundle, failure.seed, { mix: slice.mix, planted: undefined });
-    played = withSlice(played, slice);
-    writePlayed(file, played);
-    console.log(`${slice.mix}: ${String(played.histories[slice.mix])} histories, all promises kept`);
-  }
+  let planned = played;
+  const failure = await searchSlices(
+    bundle,
+    () => {
+      const slice = performance.now() > until ? undefined : nextSlice(planned, each, SLICE);
+      if (slice !== undefined) planned = withSlice(planned, slice);
+      return slice;
+    },
+    (slice) => {
+      played = withSlice(played, slice);
+      writePlayed(file, played);
+      console.log(`${slice.mix}: ${String(played.histories[slice.mix])} histories, all promises kept`);
+    },
+  );
+  if (failure !== undefined) return replay(bundle, failure.seed, { mix: failure.mix, planted: undefined });
   const counts = Object.values(played.histories);
   const all = counts.reduce((sum, count) => sum + count, 0);
   console.log(`${String(all)} histories, at least ${String(Math.min(...counts))} of each mix, all promises kept.`);
