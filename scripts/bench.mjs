@@ -4,6 +4,7 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { toMinify, writeMinified } from './minify.mjs';
 import { scratchFolder } from './remove-with-process.mjs';
 
 const root = path.join(import.meta.dirname, '..');
@@ -47,15 +48,15 @@ await build({
     ...named(cluster, ['host-process', 'guard-process', 'azurite-process']),
   },
 });
-await build({
+const app = {
   ...common,
   entryPoints: { app: path.join(systems, 'cronlease/app.ts') },
-  // A profile tells modules apart by the comments before them.
-  minify: !process.argv.includes('--profile'),
-  keepNames: true,
   // As in a deployed app, the host provides the first. The files of the dashboard exist in a build alone.
   external: ['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js', 'pg-native', 'pg-cloudflare'],
-});
+};
+// A profile tells modules apart by the comments before them.
+if (process.argv.includes('--profile')) await build(app);
+else writeMinified(await build({ ...app, ...toMinify }));
 cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
 const { main } = createRequire(import.meta.url)(path.join(folder, 'main.js'));
 process.exitCode = await main(process.argv.slice(2), root);

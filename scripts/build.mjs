@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { buildDashboard, moduleOf } from './dashboard.mjs';
+import { toMinify, writeMinified } from './minify.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const typescript = path.join(
@@ -27,50 +28,39 @@ const apart = (filter, file) => ({
   setup: ({ onResolve }) => onResolve({ filter }, () => ({ path: file, external: true })),
 });
 // What exports metrics and traces is a file of its own, which an app without them never reads.
-await build({
+const forNode = {
+  ...toMinify,
   absWorkingDir: root,
-  entryPoints: ['src/telemetry/opentelemetry.ts'],
-  outfile: path.join(fresh, 'telemetry.js'),
-  bundle: true,
-  minify: true,
-  keepNames: true,
   platform: 'node',
-  // As ES modules, the packages leave out what is not used: half of their size.
-  mainFields: ['module', 'main'],
   target: 'node22',
   format: 'cjs',
   logLevel: 'warning',
+};
+const telemetry = await build({
+  ...forNode,
+  entryPoints: ['src/telemetry/opentelemetry.ts'],
+  outfile: path.join(fresh, 'telemetry.js'),
+  // As ES modules, the packages leave out what is not used: half of their size.
+  mainFields: ['module', 'main'],
 });
+writeMinified(telemetry);
 // So is each store beside blobs, with its client.
 for (const store of ['postgres', 'redis', 'zookeeper', 'etcd', 'consul']) {
-  await build({
-    absWorkingDir: root,
+  const bundle = await build({
+    ...forNode,
     entryPoints: [`src/stores/${store}/store.ts`],
     outfile: path.join(fresh, `${store}.js`),
-    bundle: true,
-    minify: true,
-    keepNames: true,
-    platform: 'node',
-    target: 'node22',
-    format: 'cjs',
     // Bindings that have to be compiled, and a socket of another platform: pg uses neither unless they are asked for.
     external: ['pg-native', 'pg-cloudflare'],
-    logLevel: 'warning',
   });
+  writeMinified(bundle);
 }
-await build({
-  absWorkingDir: root,
+const app = await build({
+  ...forNode,
   entryPoints: ['src/app.ts'],
   outfile: path.join(fresh, 'app.js'),
-  bundle: true,
-  minify: true,
-  // Stack traces and logs contain the names of functions and errors.
-  keepNames: true,
   sourcemap: true,
   sourcesContent: false,
-  platform: 'node',
-  target: 'node22',
-  format: 'cjs',
   // The Functions host provides the first. The storage SDK needs the second for a listing format that we never use.
   external: ['@azure/functions-core', 'apache-arrow'],
   plugins: [
@@ -85,8 +75,8 @@ await build({
     apart(/^\.\/etcd\/store\.js$/, './etcd.js'),
     apart(/^\.\/consul\/store\.js$/, './consul.js'),
   ],
-  logLevel: 'warning',
 });
+writeMinified(app);
 
 // For pages and ES modules, in one file that needs nothing else.
 await build({

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { toMinify, writeMinified } from './minify.mjs';
 import { buildOther, OtherBuildError } from './other-build.mjs';
 import { scratchFolder } from './remove-with-process.mjs';
 
@@ -36,8 +37,8 @@ try {
       ),
     },
   });
-  const app = { ...common, minify: true, keepNames: true };
-  await build({ ...app, entryPoints: { app: path.join(chaos, 'app/app.ts') } });
+  const app = { ...common, ...toMinify };
+  writeMinified(await build({ ...app, entryPoints: { app: path.join(chaos, 'app/app.ts') } }));
   cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
   const args = process.argv.slice(2);
   const { values } = parseArgs({ args, options: { with: { type: 'string' } }, strict: false });

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { writeMinified } from './minify.mjs';
 
 /** The revision cannot be built. The message gives the reason. */
 export class OtherBuildError extends Error {}
@@ -32,11 +33,12 @@ export async function buildOther(root, revision, folder, options) {
     cpSync(path.join(root, 'test/chaos', file), path.join(source, 'test/chaos', file), { recursive: true });
   }
   symlinkSync(path.join(root, 'node_modules'), path.join(source, 'node_modules'), 'junction');
-  await build({
+  const other = await build({
     ...options,
     absWorkingDir: source,
     entryPoints: { 'other-app': path.join(source, 'test/chaos/app/app.ts') },
   });
+  writeMinified(other);
   cpSync(path.join(source, 'host.json'), path.join(folder, 'other-host.json'));
   return commit.slice(0, 7);
 }

@@ -1,6 +1,7 @@
 import { buildSync } from 'esbuild';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { toMinify, writeMinified } from '../../scripts/minify.mjs';
 import { scratchFolder } from './scratch';
 
 const root = path.join(__dirname, '../..');
@@ -38,12 +39,10 @@ export function coordinatedApp(
   { exports = false, program = 'app' }: { readonly exports?: boolean; readonly program?: 'app' | 'runner' } = {},
 ): CoordinatedApp {
   const folder = scratchFolder('coordinated');
-  buildSync({
+  const bundle = buildSync({
+    ...toMinify,
     entryPoints: [path.join(root, `test/support/app/coordinated/${program}.ts`)],
     outfile: path.join(folder, 'app.js'),
-    bundle: true,
-    minify: true,
-    keepNames: true,
     platform: 'node',
     format: 'cjs',
     // The files of the dashboard exist in a build alone, and no test opens it here.
@@ -53,6 +52,7 @@ export function coordinatedApp(
     ],
     logLevel: 'warning',
   });
+  writeMinified(bundle);
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));
   writeFileSync(path.join(folder, 'host.json'), readFileSync(path.join(root, 'host.json')));
   writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify({ jobs }));
