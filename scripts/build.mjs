@@ -27,7 +27,6 @@ const apart = (filter, file) => ({
   name: file,
   setup: ({ onResolve }) => onResolve({ filter }, () => ({ path: file, external: true })),
 });
-// What exports metrics and traces is a file of its own, which an app without them never reads.
 const forNode = {
   ...toMinify,
   absWorkingDir: root,
@@ -36,6 +35,7 @@ const forNode = {
   format: 'cjs',
   logLevel: 'warning',
 };
+// What exports metrics and traces is a file of its own, which an app without them never reads.
 const telemetry = await build({
   ...forNode,
   entryPoints: ['src/telemetry/opentelemetry.ts'],

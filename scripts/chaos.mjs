@@ -37,12 +37,11 @@ try {
       ),
     },
   });
-  const app = { ...common, ...toMinify };
-  writeMinified(await build({ ...app, entryPoints: { app: path.join(chaos, 'app/app.ts') } }));
+  writeMinified(await build({ ...common, ...toMinify, entryPoints: { app: path.join(chaos, 'app/app.ts') } }));
   cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
   const args = process.argv.slice(2);
   const { values } = parseArgs({ args, options: { with: { type: 'string' } }, strict: false });
-  if (typeof values.with === 'string') await buildOther(root, values.with, folder, app);
+  if (typeof values.with === 'string') await buildOther(root, values.with, folder, common);
   const { main } = createRequire(import.meta.url)(path.join(folder, 'main.js'));
   process.exitCode = await main(args, scratch);
 } catch (error) {

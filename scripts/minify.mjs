@@ -7,7 +7,7 @@ export const toMinify = { bundle: true, minifySyntax: true, write: false, legalC
 
 /** esbuild writes each module's path before it. */
 const MODULE = /^\/\/ (\S+\.[cm]?[jt]sx?)$/m;
-/** Names of two letters and less are those of files that are short already. */
+/** Names of one or two letters would stand in the way of the shortened ones. */
 const FUNCTION = /\bfunction\*? (\w{3,})|[\w,] (\w{3,}) = (?:async )?(?:\(|\w+ =>)/g;
 
 /**

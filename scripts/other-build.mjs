@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
-import { writeMinified } from './minify.mjs';
+import { toMinify, writeMinified } from './minify.mjs';
 
 /** The revision cannot be built. The message gives the reason. */
 export class OtherBuildError extends Error {}
@@ -35,6 +35,7 @@ export async function buildOther(root, revision, folder, options) {
   symlinkSync(path.join(root, 'node_modules'), path.join(source, 'node_modules'), 'junction');
   const other = await build({
     ...options,
+    ...toMinify,
     absWorkingDir: source,
     entryPoints: { 'other-app': path.join(source, 'test/chaos/app/app.ts') },
   });

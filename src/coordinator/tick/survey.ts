@@ -199,6 +199,7 @@ function turns(): <T>(step: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (step) => {
     const own = last.then(step);
+    // The next step follows a failed one too, whose caller gets the error.
     last = own.catch(() => undefined);
     return own;
   };
