@@ -45,12 +45,11 @@ export async function explainTime(
   time: EpochMs,
   options?: CallOptions,
 ): Promise<Explanation> {
-  // Reads the row first. A record written meanwhile is then found in the ledger.
+  // Reads the row first, and then whether its run is over. A record written meanwhile is then found in the ledger.
   const state = await readState(store, job.name, options);
   const { row, lease, control, now } = state;
+  const runEnded = await hasRunEnded(store, job, state, options);
   const { found, older } = await findRecord(store, job, time, state, options);
-  const known = found !== undefined && found.record.state === 'final';
-  const runEnded = known || (await currentRun(store, job.name, state, options)) === undefined;
   const required = found === undefined ? await readRequired(store, job, { time, now }, options) : NOTHING_KNOWN;
   const question = { job, revision, time, found, seenBefore: older, row, lease, runEnded, control, required, now };
   const answer = explain(question);
@@ -72,6 +71,21 @@ export async function explainTime(
     ...(inGroup === undefined ? {} : { reason: 'waitsForGroup' as const, inGroup }),
     ...(answer.reason === 'waitsForRequired' ? awaited(job, required, { time, now }) : {}),
   };
+}
+
+/** Whether no run is in progress. A run whose record cannot be read counts as over. */
+async function hasRunEnded(
+  store: LeaseStore,
+  { name }: JobSpec,
+  state: JobState,
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  try {
+    return (await currentRun(store, name, state, options)) === undefined;
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError)) throw error;
+    return true;
+  }
 }
 
 /** Those that a run in its group waits for. */

@@ -19,6 +19,13 @@ const failing = {
   retry: { attempts: 1 },
 };
 
+/** What `run --wait --json` prints. */
+interface Requested {
+  readonly runId: string;
+  readonly requestedAt: string;
+  readonly record: { readonly result: unknown };
+}
+
 let app: CoordinatedApp;
 let cli: CliFolder;
 let client: Client;
@@ -70,9 +77,10 @@ describe.concurrent('somebody on call', () => {
 
     const run = await shell('run', 'shell-copy', '--input', JSON.stringify(GOOD), '--wait', '--json');
     expect(run, run.stdout).toMatchObject({ code: 0, stderr: '' });
-    const { runId, record } = JSON.parse(run.stdout) as { runId: string; record: { result: unknown } };
+    const { runId, requestedAt, record } = JSON.parse(run.stdout) as Requested;
     expect(record.result).toEqual({ copied: 'orders_copy' });
-    const own = await shell('runs', 'shell-copy', '--trigger', 'manual', '--channel', 'shell', '--json');
+    const requested = ['--trigger', 'manual', '--channel', 'shell', '--since', requestedAt];
+    const own = await shell('runs', 'shell-copy', ...requested, '--json');
     expect(JSON.parse(own.stdout)).toMatchObject({ runs: [{ runId, outcome: 'succeeded' }], cursor: null });
 
     expect((await shell('pause', 'shell-copy', '--note', 'the copy has moved')).stdout).toMatch(/^Paused shell-copy /);

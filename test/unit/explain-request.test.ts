@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { explainRequest } from '../../src/operator/explain';
+import { sleep } from '../../src/core/clock';
+import type { LeaseStore } from '../../src/lease/store';
+import { explainRequest, explainTime } from '../../src/operator/explain';
 import { requestRun } from '../../src/operator/request';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -22,4 +24,45 @@ it('a request at the very time of a due time has its own outcome', async () => {
   expect(await outcome()).toMatchObject({ fate: 'pending', reason: 'requested' });
   await sim.clock.advance(90_000);
   expect(await outcome()).toMatchObject({ fate: 'succeeded', reason: 'completed', record: { trigger: 'manual' } });
+});
+
+/** The answers for a request and for a due time whose runs end right after the ledger has given its nth answer. */
+async function whileRunsEnd(nth: number): Promise<readonly string[]> {
+  const job = jobSpec('a', '0 * * * * *', { overlap: 'queue' });
+  const sim = rivalTicks({
+    jobs: [job],
+    handler: ({ signal }, { coordinator }) => sleep(coordinator.clock, 5_000, signal),
+  });
+  let answers = 0;
+  const ending = (): LeaseStore => {
+    answers = 0;
+    const endRun = async <T>(answer: Promise<T>): Promise<T> => {
+      const value = await answer;
+      answers += 1;
+      if (answers === nth) await sim.clock.advance(20_000);
+      return value;
+    };
+    return {
+      ...sim.store,
+      readRecord: async (...args) => endRun(sim.store.readRecord(...args)),
+      listRecords: async (...args) => endRun(sim.store.listRecords(...args)),
+    };
+  };
+  const untilRunning = async (calls: number): Promise<void> => {
+    while (sim.calls.length < calls) await sim.clock.advance(1_000);
+  };
+
+  await untilRunning(1);
+  const due = await explainTime(ending(), job, 0, sim.calls[0]?.scheduledFor ?? 0);
+  await sim.clock.advance(20_000);
+  const { requestedAt } = await requestRun(sim.store, job, { id: 'r1' });
+  await untilRunning(2);
+  const requested = await explainRequest(ending(), job, 0, { time: requestedAt, id: 'r1' });
+  return [due.fate, requested.fate];
+}
+
+it('a run that ends while its answer is read is never said to be not due', async () => {
+  for (let nth = 1; nth <= 6; nth += 1) {
+    for (const fate of await whileRunsEnd(nth)) expect(['running', 'succeeded']).toContain(fate);
+  }
 });

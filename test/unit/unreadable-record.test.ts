@@ -38,6 +38,11 @@ describe('a record that cannot be read', () => {
     await sim.clock.advance(MINUTE + 5_000);
     expect(calls).toBe(1);
     expect(await sim.store.createRecord(A, KEY, { body, summary: { state: 'x' } })).toMatchObject({ kind: 'created' });
+    const answers = async (...times: readonly number[]): Promise<readonly string[]> => {
+      const asked = times.map(async (time) => explainTime(sim.store, job, 0, time));
+      return (await Promise.all(asked)).map(({ fate, reason }) => `${fate} (${reason})`);
+    };
+    expect(await answers(T0 + MINUTE, T0 + 9 * MINUTE)).toEqual(['failed (outcomeUnknown)', 'future (notYetDue)']);
     await sim.clock.advance(4 * MINUTE);
 
     expect(sim.calls.filter(({ scheduledFor }) => scheduledFor === T0 + MINUTE)).toHaveLength(1);
