@@ -4,6 +4,7 @@ import type { Expected } from '../figures/judge';
 import { type BenchJob, jobsOf, LEAD_MS, type Load, loadName } from '../load';
 import type { System } from '../systems/system';
 import { judgeSettled } from './judge-settled';
+import { untilAtRest } from './rest';
 import type { Result } from './result';
 import { type Usage, usageDuring } from './usage';
 import { inWorld, type World, type WorldOptions } from './world';
@@ -83,6 +84,7 @@ async function measureBurst(world: World, jobs: readonly BenchJob[], { signal }:
   const usage = await usageDuring(world.running, world.backend, async () => {
     await pause(due - trueNow(), signal);
     await drain(world, expected, signal);
+    await untilAtRest(world, DRAIN_MS, signal);
   });
   return { expected, span: [from, trueNow()], usage };
 }

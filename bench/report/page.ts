@@ -182,7 +182,7 @@ function caveats({ results }: Sitting): string[] {
         : `- Percentiles are medians of ${String(repetitions)} runs; doubled and missed due times are sums, and a ` +
           'maximum is that of all runs.',
       '- The jobs of a burst are due once, in a minute that begins at least 30 s after all of them are known. CPU and ' +
-        'calls of a burst include that wait.',
+        'calls of a burst include that wait, and the time after the handlers until workers and server are at rest.',
       '- The peers have settings in their favour: leases of 15 s, the shortest of blob storage; Redis without ' +
         'persistence; concurrency above what is due at once, except for graphile-worker, whose idle polling grows ' +
         'with it. For bursts of more than 2,000 jobs cronlease has a `maxConcurrentActivityFunctions` of half of them, ' +

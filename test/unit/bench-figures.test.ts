@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { judge, latenessOf, percentile } from '../../bench/figures/judge';
 import { cpuMs, cpuOfStat, residentMb } from '../../bench/figures/processes';
 import { parseStart, type Start } from '../../bench/figures/records';
+import { isAtRest } from '../../bench/measure/rest';
 
 describe('percentiles', () => {
   it('are values that occur, by the nearest rank', () => {
@@ -89,5 +90,21 @@ describe('what processes use', () => {
     const none = 2 ** 22 + 1;
     expect(cpuMs([none])).toBe(0);
     expect(residentMb(none)).toBe(0);
+  });
+});
+
+describe('the end of a burst', () => {
+  const busy = [1_900, 1_700, 1_200];
+
+  it('is at rest after some seconds with little CPU', () => {
+    expect(isAtRest([...busy, 120, 90, 40, 200, 60, 30])).toBe(true);
+  });
+
+  it.each([
+    ['it has just begun', []],
+    ['it waits for an answer of storage', [...busy, 10, 0, 0, 0, 0]],
+    ['it works after a pause', [...busy, 10, 0, 0, 900, 0, 0]],
+  ])('is not at rest while %s', (_what, samples) => {
+    expect(isAtRest(samples)).toBe(false);
   });
 });
