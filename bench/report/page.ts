@@ -188,8 +188,9 @@ function caveats({ results }: Sitting): string[] {
         'with it. For bursts of more than 2,000 jobs cronlease has a `maxConcurrentActivityFunctions` of half of them, ' +
         'so that all can be claimed ahead; by default it is 1,000 for each instance.',
       '- At 100 jobs each second on blob storage, cronlease and the emulator use about one core of CPU, and more on a ' +
-        'slower machine. With other work beside them on two cores, jobs fall behind. A job that has fallen behind catches up slowly: each of its ' +
-        'last due times still runs, and one that passes during a run is recorded as overlapped.',
+        'slower machine. With other work beside them on two cores, jobs fall behind. A job that has fallen behind ' +
+        'catches up slowly: each of its last due times still runs, and one that passes during a run is recorded as ' +
+        'overlapped.',
       '- On blob storage, jobs are claimed up to 34 s ahead of a burst, which is how long the longest lease covers the ' +
         'wait. What two cores cannot claim in that time starts late, as those that were claimed end. What has not started ' +
         '20 s after the last start counts as missed here.',
