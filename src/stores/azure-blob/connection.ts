@@ -106,14 +106,16 @@ export function connectContainer(
 ): ContainerClient {
   checkContainerName(containerName);
   // Only the coordinator's calls: downloads of a handler must not keep the renewal of its lease waiting.
-  const few = isEmulator(resolve(settings).url) ? [fewConnections] : [];
+  const service = serviceOf(resolve(settings).url);
+  const few = service === undefined ? [] : [fewConnections(service)];
   return connectService(settings, { ...sending, policies: [...few, ...policies] }).getContainerClient(containerName);
 }
 
-/** An emulator with TLS is left as it is: the SDK has an agent of its own for that. */
-function isEmulator(url: string): boolean {
+/** Undefined: somebody's own service, without TLS. */
+function serviceOf(url: string): 'emulator' | 'azure' | undefined {
   const { protocol, pathname } = new URL(url);
-  return protocol === 'http:' && pathname.split('/')[1] === EMULATOR.account;
+  if (protocol === 'https:') return 'azure';
+  return pathname.split('/')[1] === EMULATOR.account ? 'emulator' : undefined;
 }
 
 /** @throws StorageSettingsError */

@@ -1,0 +1,77 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { ACCOUNT_KEY } from '../support/azurite';
+import type { Listener } from '../support/listen';
+import { listen } from '../support/listen';
+
+const CALLS = 300;
+/** Many times what the calls below take to open their connections on a busy machine. */
+const GENEROUS_MS = 20_000;
+
+const listeners: Listener[] = [];
+afterEach(() => {
+  for (const listener of listeners.splice(0)) listener.close();
+  vi.unstubAllEnvs();
+});
+
+/** Something that takes connections, and never answers. */
+async function silent(): Promise<{ readonly port: number; readonly received: string[] }> {
+  const received: string[] = [];
+  const listener = await listen((socket) => {
+    const index = received.push('') - 1;
+    socket.on('data', (data) => {
+      received[index] += data.toString('latin1');
+    });
+  });
+  listeners.push(listener);
+  return { port: listener.port, received };
+}
+
+/** Makes many calls at once, and returns a function that gives them up. */
+function callMany(endpoint: string, account: string): () => Promise<void> {
+  const connection = `BlobEndpoint=${endpoint};AccountName=${account};AccountKey=${ACCOUNT_KEY}`;
+  const container = connectContainer({ CRONLEASE_STORAGE: connection });
+  const controller = new AbortController();
+  const calls = Array.from({ length: CALLS }, (_, index) =>
+    container.getBlobClient(`jobs/job${String(index)}/lease`).getProperties({ abortSignal: controller.signal }),
+  );
+  const ended = Promise.allSettled(calls);
+  return async () => {
+    controller.abort();
+    await ended;
+  };
+}
+
+describe('many calls at once', () => {
+  it.each([
+    ['the emulator', 'http', 'devstoreaccount1', 16],
+    ['Azure', 'https', 'account', 100],
+  ])('to %s share a limited number of connections', async (_service, protocol, account, limit) => {
+    const { port, received } = await silent();
+    const giveUp = callMany(`${protocol}://127.0.0.1:${String(port)}/${account}`, account);
+    await vi.waitUntil(() => received.length >= limit, GENEROUS_MS);
+    // Those above the limit, if there were any, would have been opened in the same turn.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const opened = received.length;
+    await giveUp();
+    expect(opened).toBe(limit);
+  });
+
+  it('go to Azure through the proxy that the environment names', async () => {
+    const proxy = await silent();
+    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${String(proxy.port)}`);
+    const giveUp = callMany('https://account.blob.core.windows.net', 'account');
+    await vi.waitUntil(() => proxy.received.some((text) => text !== ''), GENEROUS_MS);
+    await giveUp();
+    expect(proxy.received.find((text) => text !== '')).toMatch(/^CONNECT account\.blob\.core\.windows\.net:443 /);
+  });
+
+  it('go to the emulator without a proxy', async () => {
+    const [proxy, emulator] = [await silent(), await silent()];
+    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${String(proxy.port)}`);
+    const giveUp = callMany(`http://127.0.0.1:${String(emulator.port)}/devstoreaccount1`, 'devstoreaccount1');
+    await vi.waitUntil(() => emulator.received.some((text) => text !== ''), GENEROUS_MS);
+    await giveUp();
+    expect(proxy.received).toEqual([]);
+  });
+});
