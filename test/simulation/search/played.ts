@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
+import { noServers } from './bundle';
 import type { MixName } from '../faults/mixes';
 import { MIX_NAMES } from '../faults/mixes';
 
@@ -49,13 +50,16 @@ export function withSlice(played: Played, { mix, histories }: { readonly mix: Mi
   return { ...played, histories: { ...played.histories, [mix]: played.histories[mix] + histories } };
 }
 
-/** The same for two builds that play the same histories: of product and simulator, whatever their comments say. */
+/**
+ * The same for two builds that play the same histories: of product and simulator, whatever their comments say, without
+ * what no history can call.
+ */
 export async function hashOfBuild(root: string): Promise<string> {
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: ['test/simulation/search/worker.ts'],
     ...{ bundle: true, minify: true, write: false, platform: 'node', target: 'node22', format: 'cjs' },
-    ...{ packages: 'external', logLevel: 'error' },
+    ...{ packages: 'external', logLevel: 'error', plugins: [noServers] },
   });
   const hash = createHash('sha256');
   for (const { contents } of outputFiles) hash.update(contents);
