@@ -90,20 +90,6 @@ describe('the calls that azure-blob makes', () => {
     close();
   });
 
-  it('share 16 connections to the emulator, which is slow to accept new ones, and open as many as it takes elsewhere', async () => {
-    const { port, close, connections } = await serve((_request, response) => {
-      setTimeout(() => response.writeHead(404, { 'x-ms-error-code': 'BlobNotFound' }).end(), 20);
-    });
-    const read = (store: LeaseStore): Promise<unknown> =>
-      Promise.all(Array.from({ length: 100 }, () => store.readRow(JOB)));
-    await read(openAt(port));
-    expect(connections()).toBe(16);
-    const elsewhere = connectionStringOf(port, ACCOUNT_KEY).replaceAll(ACCOUNT, 'acme');
-    await read(storeOf(connectContainer({ CRONLEASE_STORAGE: elsewhere })));
-    expect(connections()).toBe(16 + 100);
-    close();
-  });
-
   it('free their connection when they are given up', async () => {
     let answers = false;
     const { port, close } = await serve((_request, response) => {

@@ -27,40 +27,54 @@ async function silent(): Promise<{ readonly port: number; readonly received: str
   return { port: listener.port, received };
 }
 
-/** Makes many calls at once, and returns a function that gives them up. */
-function callMany(endpoint: string, account: string): () => Promise<void> {
+/** Makes many calls at once. */
+function callMany(endpoint: string, account: string) {
   const connection = `BlobEndpoint=${endpoint};AccountName=${account};AccountKey=${ACCOUNT_KEY}`;
   const container = connectContainer({ CRONLEASE_STORAGE: connection });
   const controller = new AbortController();
-  const calls = Array.from({ length: CALLS }, (_, index) =>
-    container.getBlobClient(`jobs/job${String(index)}/lease`).getProperties({ abortSignal: controller.signal }),
-  );
-  const ended = Promise.allSettled(calls);
-  return async () => {
-    controller.abort();
-    await ended;
+  const options = { abortSignal: controller.signal };
+  const blobs = Array.from({ length: CALLS }, (_, index) => container.getBlobClient(`jobs/job${String(index)}/lease`));
+  const calls = blobs.map((blob): Promise<unknown> => blob.getProperties(options));
+  return {
+    renewAll(): void {
+      calls.push(...blobs.map((blob) => blob.getBlobLeaseClient('an-id').renewLease(options)));
+    },
+    async giveUp(): Promise<void> {
+      controller.abort();
+      await Promise.allSettled(calls);
+    },
   };
 }
 
 describe('many calls at once', () => {
   it.each([
-    ['the emulator', 'http', 'devstoreaccount1', 16],
-    ['Azure', 'https', 'account', 100],
-  ])('to %s share a limited number of connections', async (_service, protocol, account, limit) => {
-    const { port, received } = await silent();
-    const giveUp = callMany(`${protocol}://127.0.0.1:${String(port)}/${account}`, account);
-    await vi.waitUntil(() => received.length >= limit, GENEROUS_MS);
-    // Those above the limit, if there were any, would have been opened in the same turn.
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    const opened = received.length;
-    await giveUp();
-    expect(opened).toBe(limit);
-  });
+    ['the emulator', 'http', 'devstoreaccount1', { calls: 12, renewals: 4 }],
+    ['Azure', 'https', 'account', { calls: 80, renewals: 20 }],
+    ["a service of one's own", 'http', 'account', { calls: CALLS, renewals: CALLS }],
+  ])(
+    'to %s share the connections that it has for them, and keep no renewal waiting',
+    async (_service, protocol, account, limits) => {
+      const { port, received } = await silent();
+      /** The connections that are open once no more are opened. */
+      const opened = async (expected: number): Promise<number> => {
+        await vi.waitUntil(() => received.length >= expected, GENEROUS_MS);
+        // Those above the limit, if there were any, would have been opened in the same turn.
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        return received.length;
+      };
+      const { renewAll, giveUp } = callMany(`${protocol}://127.0.0.1:${String(port)}/${account}`, account);
+      const before = await opened(limits.calls);
+      renewAll();
+      const after = await opened(limits.calls + limits.renewals);
+      await giveUp();
+      expect([before, after - before]).toEqual([limits.calls, limits.renewals]);
+    },
+  );
 
   it('go to Azure through the proxy that the environment names', async () => {
     const proxy = await silent();
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${String(proxy.port)}`);
-    const giveUp = callMany('https://account.blob.core.windows.net', 'account');
+    const { giveUp } = callMany('https://account.blob.core.windows.net', 'account');
     await vi.waitUntil(() => proxy.received.some((text) => text !== ''), GENEROUS_MS);
     await giveUp();
     expect(proxy.received.find((text) => text !== '')).toMatch(/^CONNECT account\.blob\.core\.windows\.net:443 /);
@@ -69,7 +83,7 @@ describe('many calls at once', () => {
   it('go to the emulator without a proxy', async () => {
     const [proxy, emulator] = [await silent(), await silent()];
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${String(proxy.port)}`);
-    const giveUp = callMany(`http://127.0.0.1:${String(emulator.port)}/devstoreaccount1`, 'devstoreaccount1');
+    const { giveUp } = callMany(`http://127.0.0.1:${String(emulator.port)}/devstoreaccount1`, 'devstoreaccount1');
     await vi.waitUntil(() => emulator.received.some((text) => text !== ''), GENEROUS_MS);
     await giveUp();
     expect(proxy.received).toEqual([]);

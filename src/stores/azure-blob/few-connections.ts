@@ -1,12 +1,21 @@
 import http from 'node:http';
-import https from 'node:https';
 import type { RequestPolicyFactory } from '@azure/storage-blob';
+import { systemClock } from '../../system-clock';
+import type { Turns } from './turns';
+import { createTurns } from './turns';
+
+/** How many calls are sent side by side, each over a connection of its own. */
+interface Limits {
+  readonly calls: number;
+  /** A lease would run out while its renewal waits behind the calls of a burst. */
+  readonly renewals: number;
+}
 
 /**
  * The emulator accepts one new connection in each turn of its event loop, after all requests that are ready. Where a
  * burst of calls opened a connection for each, those waited for up to 5 s while calls on older connections were served.
  */
-const toEmulator = new http.Agent({ keepAlive: true, maxSockets: 16 });
+const EMULATOR: Limits = { calls: 12, renewals: 4 };
 
 /**
  * An instance may open 128 connections to one address before it has to wait for more ports, and its host needs some of
@@ -14,21 +23,31 @@ const toEmulator = new http.Agent({ keepAlive: true, maxSockets: 16 });
  *
  * @see https://learn.microsoft.com/azure/app-service/troubleshoot-intermittent-outbound-connection-errors
  */
-const toAzure = new https.Agent({ keepAlive: true, maxSockets: 100 });
+const AZURE: Limits = { calls: 80, renewals: 20 };
+
+/** The SDK sends calls to Azure through the proxy that the environment names. The emulator needs none. */
+const noProxy = new http.Agent({ keepAlive: true });
 
 /**
- * Sends calls over a few connections of this process to each account. Where all are in use, a call waits for one.
+ * Sends calls over a few connections. Where all are in use, a call waits for one.
  *
- * @param service the emulator without TLS, or anything with TLS
+ * @param service the emulator without TLS, or one account
  */
 export function fewConnections(service: 'emulator' | 'azure'): RequestPolicyFactory {
+  const limits = service === 'emulator' ? EMULATOR : AZURE;
+  const turns = (limit: number): Turns => createTurns(limit, systemClock.monotonic);
+  const [calls, renewals] = [turns(limits.calls), turns(limits.renewals)];
   return {
     create: (next) => ({
-      sendRequest(request) {
-        if (service === 'emulator') request.agent = toEmulator;
-        // The SDK has set the agent of a proxy that the environment names. The emulator needs none.
-        else request.agent ??= toAzure;
-        return next.sendRequest(request);
+      async sendRequest(request) {
+        if (service === 'emulator') request.agent = noProxy;
+        const lane = request.headers.get('x-ms-lease-action') === 'renew' ? renewals : calls;
+        await lane.take(request.abortSignal);
+        try {
+          return await next.sendRequest(request);
+        } finally {
+          lane.end();
+        }
       },
     }),
   };

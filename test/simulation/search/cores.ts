@@ -4,6 +4,11 @@ import type { Found, Request } from './worker';
 
 /** What a history allocates is of no use after it. With more room, less of it is copied: some 5 % of the time. */
 const YOUNG_MB = 64;
+/**
+ * A worker does so many tasks. What the killed processes of a history wait for is never collected, and makes each
+ * collection longer; a new worker plays slowly at first, until its code is compiled.
+ */
+const TASKS = 150;
 
 /** One task for any core. */
 export interface Task {
@@ -23,14 +28,15 @@ export async function onAllCores<T extends Task>(
   done: (task: T, found: Found) => void,
 ): Promise<void> {
   const core = async (): Promise<void> => {
-    let current: { readonly bundle: string; readonly worker: Worker } | undefined;
+    let current: { readonly bundle: string; readonly worker: Worker; tasks: number } | undefined;
     try {
       for (let task = await next(); task !== undefined; task = await next()) {
-        if (current?.bundle !== task.bundle) {
+        if (current?.bundle !== task.bundle || current.tasks === TASKS) {
           await current?.worker.terminate();
           const worker = new Worker(task.bundle, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
-          current = { bundle: task.bundle, worker };
+          current = { bundle: task.bundle, worker, tasks: 0 };
         }
+        current.tasks += 1;
         done(task, await ask(current.worker, task.request));
       }
     } finally {
