@@ -251,7 +251,7 @@ function later(location: string, { store, elections, trial }: Adapter): OtherSto
 function connected({ settings, container, clock, callTimeoutMs, onOutcome }: Connection) {
   const meter = onOutcome === undefined ? undefined : { clock, onOutcome };
   return {
-    ...{ container: connectContainer(settings, container, { meter }), clock },
+    ...{ container: connectContainer(settings, container, { meter, clock }), clock },
     ...(callTimeoutMs !== undefined && { callTimeoutMs }),
   };
 }

@@ -26,6 +26,8 @@ interface Sending extends StoragePipelineOptions {
   readonly onCall?: (kind: CallKind) => void;
   /** Receives each call once it is over. Undefined: nothing is added to the pipeline. */
   readonly meter?: CallMeter | undefined;
+  /** Shows which of the coordinator's calls have waited for too long to go first. Default: none has. */
+  readonly clock?: Clock;
 }
 
 /** Measures calls. */
@@ -102,13 +104,13 @@ export function isContainerName(name: string): boolean {
 export function connectContainer(
   settings: Settings,
   containerName: string = DEFAULT_CONTAINER,
-  { policies = [], ...sending }: Sending = {},
+  { policies = [], clock, ...sending }: Sending = {},
 ): ContainerClient {
   checkContainerName(containerName);
   // Only the coordinator's calls: downloads of a handler must not keep the renewal of its lease waiting.
   const service = serviceOf(resolve(settings).url);
-  const few = service === undefined ? [] : [fewConnections(service)];
-  return connectService(settings, { ...sending, policies: [...few, ...policies] }).getContainerClient(containerName);
+  const few = service === undefined ? [] : [fewConnections(service, clock?.monotonic)];
+  return connectService(settings, { ...sending, policies: [...policies, ...few] }).getContainerClient(containerName);
 }
 
 /** Undefined: somebody's own service, without TLS. */

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import type { RequestPolicyFactory } from '@azure/storage-blob';
-import { systemClock } from '../../system-clock';
+import type { Millis } from '../../core/brand';
 import type { Turns } from './turns';
 import { createTurns } from './turns';
 
@@ -32,10 +32,11 @@ const noProxy = new http.Agent({ keepAlive: true });
  * Sends calls over a few connections. Where all are in use, a call waits for one.
  *
  * @param service the emulator without TLS, or one account
+ * @param now on a monotonic clock, which measures how long calls wait
  */
-export function fewConnections(service: 'emulator' | 'azure'): RequestPolicyFactory {
+export function fewConnections(service: 'emulator' | 'azure', now: () => Millis = () => 0): RequestPolicyFactory {
   const limits = service === 'emulator' ? EMULATOR : AZURE;
-  const turns = (limit: number): Turns => createTurns(limit, systemClock.monotonic);
+  const turns = (limit: number): Turns => createTurns(limit, now);
   const [calls, renewals] = [turns(limits.calls), turns(limits.renewals)];
   return {
     create: (next) => ({
