@@ -37,8 +37,9 @@ export function failover(plan: Plan, random: Random): Plan {
     drains: random.chance(0.5),
     leases: random.pick(['kept', 'gone']),
     wipesHubs: random.chance(0.5),
-    // Due times are claimed up to 5 s early, and clocks are off by as much as goes uncorrected.
-    untilMs: random.pick([10_000, 10_000, 40_000, undefined]),
+    // As docs/recovery.md has it: due times are claimed up to 34 s early, and clocks are off by as much as goes
+    // uncorrected.
+    untilMs: random.pick([60_000, 60_000, 90_000, undefined]),
     runs: random.pick(['resume', 'resume', 'rerun', 'fail']),
     triesBefore: random.chance(0.4),
     apart: random.chance(0.7),
