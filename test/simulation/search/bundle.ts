@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Plugin } from 'esbuild';
 import { build } from 'esbuild';
 import { parseSync, Visitor } from 'oxc-parser';
+import type { MixName } from '../faults/mixes';
 import type { Edit, Planted } from '../faults/planted';
 
 /** A rule of the product has moved, and its planted fault no longer fits. */
@@ -12,13 +13,54 @@ export class PlantingError extends Error {
 }
 
 /**
+ * Modules that the histories of one mix alone call, or of none: only `LeaderElection` opens stores of servers. They
+ * bring others along. The bundle of a mix that does not call them stays the same when they change.
+ */
+const CALLED_BY: readonly (readonly [module: string, mix: MixName | 'none'])[] = [
+  ['src/stores/open.ts', 'none'],
+  ['test/simulation/world/failover.ts', 'failover'],
+  ['test/simulation/faults/mix-failover.ts', 'failover'],
+  ['test/simulation/world/candidates.ts', 'elections'],
+  ['test/simulation/faults/mix-elections.ts', 'elections'],
+];
+
+/** Mixes of one kind have the same bundle. */
+export type BundleKind = MixName | 'others';
+
+export function kindOf(mix: MixName): BundleKind {
+  return CALLED_BY.some(([, caller]) => caller === mix) ? mix : 'others';
+}
+
+/**
+ * Leaves out what histories of these mixes do not call. A call of it fails the history.
+ *
+ * @param kind undefined: all mixes
+ */
+export function withoutUncalled(kind: BundleKind | undefined): Plugin {
+  const uncalled = CALLED_BY.filter(([, caller]) => caller === 'none' || (kind !== undefined && caller !== kind));
+  const contents =
+    'module.exports = new Proxy({}, { get: (_, name) => () => { throw new Error(`a history called ${name}`) } });';
+  return {
+    name: 'without-uncalled',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, ({ path: file }) =>
+        uncalled.some(([module]) => file.endsWith(path.normalize(`/${module}`)))
+          ? { contents, loader: 'js' }
+          : undefined,
+      );
+    },
+  };
+}
+
+/**
  * Bundles the simulator's worker with the product's own source, a fault planted in it or not, into one file that any
  * thread can run.
  *
  * @param root the project's folder
+ * @param kind of the mixes that it plays; undefined: all
  * @throws PlantingError when a function does not contain the text to replace exactly once
  */
-export async function bundleWorker(root: string, outfile: string, planted?: Planted): Promise<void> {
+export async function bundleWorker(root: string, outfile: string, planted?: Planted, kind?: BundleKind): Promise<void> {
   // Before esbuild starts: its errors would hide this one.
   const changed = planted === undefined ? new Map<string, string>() : plantedSources(root, planted);
   await build({
@@ -33,22 +75,9 @@ export async function bundleWorker(root: string, outfile: string, planted?: Plan
     sourcemap: 'inline',
     sourcesContent: false,
     logLevel: 'error',
-    plugins: [noServers, replaceSources(changed)],
+    plugins: [withoutUncalled(kind), replaceSources(changed)],
   });
 }
-
-/**
- * Leaves the stores of servers out, since a history plays on the store in memory: `LeaderElection` brings them all.
- * A call of one would fail the history.
- */
-export const noServers: Plugin = {
-  name: 'no-servers',
-  setup({ onLoad }) {
-    const contents =
-      'module.exports = new Proxy({}, { get: (_, name) => () => { throw new Error(`a history called ${name}`) } });';
-    onLoad({ filter: /[\\/]src[\\/]stores[\\/]open\.ts$/ }, () => ({ contents, loader: 'js' }));
-  },
-};
 
 /** The files that a planted fault changes, with their new texts. */
 export function plantedSources(root: string, { name, edits }: Planted): ReadonlyMap<string, string> {

@@ -3,14 +3,19 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { scratchFolder } from '../../support/scratch';
 import { MIX_NAMES } from '../faults/mixes';
-import type { Played } from './played';
-import { hashOfBuild, nextSlice, readPlayed, unplayed, withSlice, writePlayed } from './played';
+import type { Builds, Played } from './played';
+import { buildsOf, nextSlice, readPlayed, totalsOf, unplayed, withSlice, writePlayed } from './played';
 
 const root = path.join(__dirname, '../../..');
 
+/** The same build of all mixes, except for some. */
+function builds(hash: string, others: Partial<Builds> = {}): Builds {
+  return { ...(Object.fromEntries(MIX_NAMES.map((mix) => [mix, hash])) as Builds), ...others };
+}
+
 describe('the histories that a build has played', () => {
   it('grow by slices of the mix that has the fewest, until each has its number', () => {
-    let played = unplayed('abc');
+    let played = unplayed(builds('abc'));
     const slices: string[] = [];
     for (let slice = nextSlice(played, 700, 500); slice !== undefined; slice = nextSlice(played, 700, 500)) {
       slices.push(`${slice.mix} ${String(slice.first - played.first)}+${String(slice.histories)}`);
@@ -19,38 +24,43 @@ describe('the histories that a build has played', () => {
     expect(slices.slice(0, 2)).toEqual(['plain 0+500', 'wide 0+500']);
     expect(slices.slice(-1)).toEqual([`${MIX_NAMES.at(-1) ?? ''} 500+200`]);
     expect(slices).toHaveLength(2 * MIX_NAMES.length);
-    expect(new Set(Object.values(played.histories))).toEqual(new Set([700]));
+    expect(totalsOf(played)).toEqual({ all: 700 * MIX_NAMES.length, least: 700 });
   });
 
-  it('are kept in a file, for the same build alone', () => {
+  it('are kept in a file, for the same build of a mix alone', () => {
     const file = path.join(scratchFolder('played'), 'played.json');
-    expect(readPlayed(file, 'abc')).toEqual(unplayed('abc'));
-    const played = withSlice(unplayed('abc'), { mix: 'loss', histories: 500 });
+    expect(readPlayed(file, builds('abc'))).toEqual(unplayed(builds('abc')));
+    const played = withSlice(withSlice(unplayed(builds('abc')), { mix: 'loss', histories: 500 }), {
+      ...{ mix: 'failover', histories: 20 },
+    });
     writePlayed(file, played);
     expect(existsSync(file)).toBe(true);
-    expect(readPlayed(file, 'abc')).toEqual(played);
-    expect(readPlayed(file, 'def')).toEqual(unplayed('def'));
+    expect(readPlayed(file, builds('abc'))).toEqual(played);
+    expect(readPlayed(file, builds('def'))).toEqual(unplayed(builds('def')));
+    const changed = readPlayed(file, builds('abc', { failover: 'def' }));
+    expect(changed.mixes.loss).toEqual({ build: 'abc', histories: 500 });
+    expect(changed.mixes.failover).toEqual({ build: 'def', histories: 0 });
     // A mix that did not exist then has played nothing.
-    const { wide, ...others } = played.histories;
-    expect(wide).toBe(0);
-    writePlayed(file, { ...played, histories: others as typeof played.histories });
-    expect(readPlayed(file, 'abc')).toEqual(played);
+    const { wide, ...others } = played.mixes;
+    expect(wide.histories).toBe(0);
+    writePlayed(file, { ...played, mixes: others as typeof played.mixes });
+    expect(readPlayed(file, builds('abc'))).toEqual(played);
   });
 
-  it('are of a build that has the same hash each time', async () => {
-    const hash = await hashOfBuild(root);
-    expect(hash).toMatch(/^[0-9a-f]{12}$/);
-    expect(await hashOfBuild(root)).toBe(hash);
+  it('are of builds that have the same hash each time, and share it where they call the same', async () => {
+    const hashes = await buildsOf(root);
+    expect(hashes.plain).toMatch(/^[0-9a-f]{12}$/);
+    expect(hashes.wide).toBe(hashes.plain);
+    expect(new Set([hashes.plain, hashes.failover, hashes.elections]).size).toBe(3);
+    expect(await buildsOf(root)).toEqual(hashes);
   });
 
   it('are as many as the reliability page says', () => {
     const played = JSON.parse(readFileSync(path.join(root, 'test/simulation/played.json'), 'utf8')) as Played;
     const page = readFileSync(path.join(root, 'docs/reliability.md'), 'utf8');
-    const sentence = /The build `(\w+)` has played ([\d,]+) histories, at least ([\d,]+) of each mix/;
-    const [, hash, count, least] = sentence.exec(page) ?? [];
-    expect(hash).toBe(played.build);
-    const each = Object.values(played.histories);
-    expect(count).toBe(each.reduce((sum, histories) => sum + histories, 0).toLocaleString('en-US'));
-    expect(least).toBe(Math.min(...each).toLocaleString('en-US'));
+    const [, all, least] = /have played ([\d,]+) histories, at least ([\d,]+) of each mix/.exec(page) ?? [];
+    const totals = totalsOf(played);
+    expect(all).toBe(totals.all.toLocaleString('en-US'));
+    expect(least).toBe(totals.least.toLocaleString('en-US'));
   });
 });

@@ -41,7 +41,7 @@ describe('a search by slices', () => {
     const played: Slice[] = [];
     const search = (bundle: string) =>
       searchSlices(
-        bundle,
+        () => bundle,
         () => waiting.shift(),
         (slice) => {
           played.push(slice);
@@ -57,7 +57,7 @@ describe('a search by slices', () => {
     let asked = 0;
     const failure = await withWorker(ROOT, { name: 'failing', what: '', edits }, (bundle) =>
       searchSlices(
-        bundle,
+        () => bundle,
         () => {
           asked += 1;
           return { mix: 'kills', first: 1, histories: 40 };

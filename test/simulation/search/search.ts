@@ -1,10 +1,12 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { bundleWorker, PlantingError, plantedSources } from './bundle';
+import type { BundleKind } from './bundle';
+import { bundleWorker, kindOf, PlantingError, plantedSources } from './bundle';
 import { onAllCores } from './cores';
 import type { Subject } from './explain';
 import { scratchFolder } from '../../support/scratch';
+import { MIX_NAMES } from '../faults/mixes';
 import type { MixName } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { PLANTED } from '../faults/planted';
@@ -24,6 +26,17 @@ export async function withWorker<T>(
   const bundle = bundleFile(planted?.name ?? 'worker');
   await bundleWorker(root, bundle, planted);
   return use(bundle);
+}
+
+/** Bundles the worker once for each kind of mix. */
+export async function bundlesOfMixes(root: string): Promise<(mix: MixName) => string> {
+  const files = new Map<BundleKind, string>();
+  for (const kind of new Set(MIX_NAMES.map(kindOf))) {
+    const file = bundleFile(`worker-${kind}`);
+    await bundleWorker(root, file, undefined, kind);
+    files.set(kind, file);
+  }
+  return (mix) => files.get(kindOf(mix)) ?? '';
 }
 
 function bundleFile(name: string): string {
@@ -86,7 +99,7 @@ export interface Slice extends Pick<Range, 'mix' | 'first'> {
  * @param played called with each slice that is played without a failure, in order
  */
 export async function searchSlices(
-  bundle: string,
+  bundleOf: (mix: MixName) => string,
   next: () => Slice | undefined,
   played: (slice: Slice) => void,
 ): Promise<Failure | undefined> {
@@ -106,7 +119,7 @@ export async function searchSlices(
       const count = Math.min(AT_ONCE, histories - part.taken);
       const request = { kind: 'search', mix, first: first + part.taken, count, stopAtFirst: true } as const;
       part.taken += count;
-      return { bundle, part, request };
+      return { bundle: bundleOf(mix), part, request };
     },
     ({ part }, found) => {
       part.done += found.histories;

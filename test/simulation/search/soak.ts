@@ -2,8 +2,8 @@ import path from 'node:path';
 import { describe } from './explain';
 import type { MixName } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
-import { hashOfBuild, nextSlice, readPlayed, withSlice, writePlayed } from './played';
-import { catchPlanted, explainIn, searchHistories, searchSlices, WITHIN, withWorker } from './search';
+import { buildsOf, nextSlice, readPlayed, totalsOf, withSlice, writePlayed } from './played';
+import { bundlesOfMixes, catchPlanted, explainIn, searchHistories, searchSlices, WITHIN, withWorker } from './search';
 import type { Progress } from './search';
 import type { SoakOptions } from './soak-options';
 import { SOAK_HELP, SoakOptionError, soakOptions } from './soak-options';
@@ -22,7 +22,7 @@ async function main(options: SoakOptions, root: string): Promise<number> {
     case 'planted':
       return plantAll(root);
     case 'each':
-      return withWorker(root, undefined, (bundle) => soakEach(root, bundle, options));
+      return soakEach(root, options);
     case 'replay':
       return withWorker(root, options.planted, (bundle) => replay(bundle, options.seed, options));
     case 'soak':
@@ -73,16 +73,16 @@ async function soak(
 /** Plays every mix by turns, and keeps what has been played, so that a search may be interrupted. */
 async function soakEach(
   root: string,
-  bundle: string,
   { each, minutes = Infinity }: Extract<SoakOptions, { kind: 'each' }>,
 ): Promise<number> {
   const file = path.join(root, 'test/simulation/played.json');
   const until = performance.now() + minutes * 60_000;
-  let played = readPlayed(file, await hashOfBuild(root));
-  console.log(`Build ${played.build}: every mix from seed ${String(played.first)} on, ${String(each)} histories each.`);
+  const bundleOf = await bundlesOfMixes(root);
+  let played = readPlayed(file, await buildsOf(root));
+  console.log(`Every mix from seed ${String(played.first)} on, ${String(each)} histories each.`);
   let planned = played;
   const failure = await searchSlices(
-    bundle,
+    bundleOf,
     () => {
       const slice = performance.now() > until ? undefined : nextSlice(planned, each, SLICE);
       if (slice !== undefined) planned = withSlice(planned, slice);
@@ -91,13 +91,14 @@ async function soakEach(
     (slice) => {
       played = withSlice(played, slice);
       writePlayed(file, played);
-      console.log(`${slice.mix}: ${String(played.histories[slice.mix])} histories, all promises kept`);
+      console.log(`${slice.mix}: ${String(played.mixes[slice.mix].histories)} histories, all promises kept`);
     },
   );
-  if (failure !== undefined) return replay(bundle, failure.seed, { mix: failure.mix, planted: undefined });
-  const counts = Object.values(played.histories);
-  const all = counts.reduce((sum, count) => sum + count, 0);
-  console.log(`${String(all)} histories, at least ${String(Math.min(...counts))} of each mix, all promises kept.`);
+  if (failure !== undefined) {
+    return replay(bundleOf(failure.mix), failure.seed, { mix: failure.mix, planted: undefined });
+  }
+  const { all, least } = totalsOf(played);
+  console.log(`${String(all)} histories, at least ${String(least)} of each mix, all promises kept.`);
   return 0;
 }
 

@@ -94,9 +94,11 @@ async function recover(
   const specs = plan.jobs.map(firstSpec);
   const store = world.service.open();
   for (const facts of observer.jobs.values()) await goBack(facts, store, instantOf, START + timeline.now());
+  const until = goneAt + (what.untilMs ?? Infinity);
   const request: RecoverRequest = {
     file: { revision: 0, jobs: specs },
-    until: what.untilMs === undefined ? undefined : goneAt + what.untilMs,
+    // A time that has not passed is refused, and now will do.
+    until: until <= START + timeline.now() ? until : undefined,
     apply: true,
     raiseBy: RAISE_BY,
     runs: what.runs,
