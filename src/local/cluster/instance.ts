@@ -46,7 +46,7 @@ const STOP_MS = 7000;
 
 /**
  * Several instances share one machine. A heap that grows slowly, few threads and few memory arenas keep a busy instance
- * under 180 MB. A young generation of less than this costs a third more CPU for each run.
+ * near 180 MB. A young generation of less than this costs a third more CPU for each run.
  */
 export const EXEC_ARGV = ['--max-semi-space-size=16', '--heap-growing-percent=20', '--v8-pool-size=1'];
 export const MEMORY_ENV = { MALLOC_ARENA_MAX: '2' };
