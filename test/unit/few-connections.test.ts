@@ -55,7 +55,7 @@ describe('many calls at once', () => {
     'to %s share the connections that it has for them, and keep no renewal waiting',
     async (_service, protocol, account, limits) => {
       const { port, received } = await silent();
-      /** The connections that are open once no more are opened. */
+      /** The number of connections, once no more are opened. */
       const opened = async (expected: number): Promise<number> => {
         await vi.waitUntil(() => received.length >= expected, GENEROUS_MS);
         // Those above the limit, if there were any, would have been opened in the same turn.

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Plugin } from 'esbuild';
 import { build } from 'esbuild';
 import { parseSync, Visitor } from 'oxc-parser';
+import { MIX_NAMES } from '../faults/mixes';
 import type { MixName } from '../faults/mixes';
 import type { Edit, Planted } from '../faults/planted';
 
@@ -27,8 +28,17 @@ const CALLED_BY: readonly (readonly [module: string, mix: MixName | 'none'])[] =
 /** Mixes of one kind have the same bundle. */
 export type BundleKind = MixName | 'others';
 
-export function kindOf(mix: MixName): BundleKind {
+function kindOf(mix: MixName): BundleKind {
   return CALLED_BY.some(([, caller]) => caller === mix) ? mix : 'others';
+}
+
+/** Makes something of each kind once, and gives it to the mixes of that kind. */
+export async function ofEachMix(
+  make: (kind: BundleKind) => Promise<string>,
+): Promise<Readonly<Record<MixName, string>>> {
+  const made = new Map<BundleKind, string>();
+  for (const kind of new Set(MIX_NAMES.map(kindOf))) made.set(kind, await make(kind));
+  return Object.fromEntries(MIX_NAMES.map((mix) => [mix, made.get(kindOf(mix))])) as Record<MixName, string>;
 }
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import type { BundleKind } from './bundle';
-import { kindOf, withoutUncalled } from './bundle';
+import { ofEachMix, withoutUncalled } from './bundle';
 import type { MixName } from '../faults/mixes';
 import { MIX_NAMES } from '../faults/mixes';
 
@@ -84,9 +84,7 @@ export function withSlice(
 
 /** The hash of each mix's build. */
 export async function buildsOf(root: string): Promise<Builds> {
-  const hashes = new Map<BundleKind, string>();
-  for (const kind of new Set(MIX_NAMES.map(kindOf))) hashes.set(kind, await hashOfBuild(root, kind));
-  return Object.fromEntries(MIX_NAMES.map((mix) => [mix, hashes.get(kindOf(mix))])) as Record<MixName, string>;
+  return ofEachMix((kind) => hashOfBuild(root, kind));
 }
 
 /**

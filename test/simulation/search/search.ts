@@ -1,12 +1,10 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import type { BundleKind } from './bundle';
-import { bundleWorker, kindOf, PlantingError, plantedSources } from './bundle';
+import { bundleWorker, ofEachMix, PlantingError, plantedSources } from './bundle';
 import { onAllCores } from './cores';
 import type { Subject } from './explain';
 import { scratchFolder } from '../../support/scratch';
-import { MIX_NAMES } from '../faults/mixes';
 import type { MixName } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { PLANTED } from '../faults/planted';
@@ -29,14 +27,12 @@ export async function withWorker<T>(
 }
 
 /** Bundles the worker once for each kind of mix. */
-export async function bundlesOfMixes(root: string): Promise<(mix: MixName) => string> {
-  const files = new Map<BundleKind, string>();
-  for (const kind of new Set(MIX_NAMES.map(kindOf))) {
+export async function bundlesOfMixes(root: string): Promise<Readonly<Record<MixName, string>>> {
+  return ofEachMix(async (kind) => {
     const file = bundleFile(`worker-${kind}`);
     await bundleWorker(root, file, undefined, kind);
-    files.set(kind, file);
-  }
-  return (mix) => files.get(kindOf(mix)) ?? '';
+    return file;
+  });
 }
 
 function bundleFile(name: string): string {

@@ -77,12 +77,12 @@ async function soakEach(
 ): Promise<number> {
   const file = path.join(root, 'test/simulation/played.json');
   const until = performance.now() + minutes * 60_000;
-  const bundleOf = await bundlesOfMixes(root);
+  const bundles = await bundlesOfMixes(root);
   let played = readPlayed(file, await buildsOf(root));
   console.log(`Every mix from seed ${String(played.first)} on, ${String(each)} histories each.`);
   let planned = played;
   const failure = await searchSlices(
-    bundleOf,
+    (mix) => bundles[mix],
     () => {
       const slice = performance.now() > until ? undefined : nextSlice(planned, each, SLICE);
       if (slice !== undefined) planned = withSlice(planned, slice);
@@ -95,7 +95,7 @@ async function soakEach(
     },
   );
   if (failure !== undefined) {
-    return replay(bundleOf(failure.mix), failure.seed, { mix: failure.mix, planted: undefined });
+    return replay(bundles[failure.mix], failure.seed, { mix: failure.mix, planted: undefined });
   }
   const { all, least } = totalsOf(played);
   console.log(`${String(all)} histories, at least ${String(least)} of each mix, all promises kept.`);
