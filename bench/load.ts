@@ -19,9 +19,9 @@ const HANDLER_MS = 20;
 const MINUTE_MS = 60_000;
 /** What is due in a burst is known at least so long before. */
 export const LEAD_MS = 30_000;
-const STARTED_WITHIN_MS = 15_000;
-/** The longest that the first sight of a job may take, of thousands. */
-const FIRST_SIGHT_MS = 12;
+const STARTED_WITHIN_MS = 10_000;
+/** What the first sight of a job usually takes at most, of thousands. */
+const FIRST_SIGHT_MS = 4;
 
 /** @returns undefined if the text is no load */
 export function parseLoad(text: string): Load | undefined {
@@ -34,10 +34,14 @@ export function loadName(load: Load): string {
   return load.kind === 'rate' ? `${String(load.perSecond)}/s` : `${String(load.jobs)}/min`;
 }
 
-/** @param startsAt when the system that is to run them starts */
-export function jobsOf(load: Load, startsAt: number): BenchJob[] {
+/**
+ * @param startsAt when the system that is to run them starts
+ * @param spareMs how much longer its start may take than it usually does
+ */
+export function jobsOf(load: Load, startsAt: number, spareMs = 0): BenchJob[] {
   const count = load.kind === 'rate' ? load.perSecond : load.jobs;
-  const schedule: Schedule = load.kind === 'rate' ? { kind: 'second' } : { kind: 'once', at: burstAt(load, startsAt) };
+  const schedule: Schedule =
+    load.kind === 'rate' ? { kind: 'second' } : { kind: 'once', at: burstAt(load, startsAt + spareMs) };
   return Array.from({ length: count }, (_, index) => ({
     name: `job-${String(index + 1).padStart(5, '0')}`,
     schedule,

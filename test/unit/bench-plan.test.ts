@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { kindOf } from '../../bench/backends/kind-of-call';
 import { cronOf, jobsOf, loadName, nextDue, parseLoad } from '../../bench/load';
+import { KnownTooLateError, withEnoughTime } from '../../bench/measure/run';
 import { type Options, readOptions, UsageError } from '../../bench/options';
 import { plannedName, planRuns } from '../../bench/plan';
 
@@ -28,12 +29,17 @@ describe('loads', () => {
   it.each([
     [100, '2026-01-01T10:00:10Z', '10:01:00'],
     [100, '2026-01-01T10:00:20Z', '10:02:00'],
+    [1_000, '2026-01-01T10:00:16Z', '10:01:00'],
     [5_000, '2026-01-01T10:00:10Z', '10:02:00'],
-    [5_000, '2026-01-01T10:00:20Z', '10:03:00'],
   ])('of %i in a burst are due together, once, a while after the start at %s', (count, startsAt, expected) => {
     const jobs = jobsOf({ kind: 'burst', jobs: count }, Date.parse(startsAt));
     const dues = new Set(jobs.map(({ schedule }) => nextDue(schedule, 0)));
     expect(dues).toEqual(new Set([Date.parse(`2026-01-01T${expected}Z`)]));
+  });
+
+  it('in a burst are due later for a system that needs more time to start', () => {
+    const [job] = jobsOf({ kind: 'burst', jobs: 1 }, Date.parse('2026-01-01T10:00:00Z'), 60_000);
+    expect(job && nextDue(job.schedule, 0)).toBe(Date.parse('2026-01-01T10:02:00Z'));
   });
 
   it('are due after an instant, never at it', () => {
@@ -44,6 +50,33 @@ describe('loads', () => {
     expect(nextDue({ kind: 'once', at }, at)).toBeUndefined();
     expect(cronOf({ kind: 'minute' })).toBe('0 * * * * *');
     expect(cronOf({ kind: 'once', at })).toBe('58 59 23 31 1 *');
+  });
+});
+
+describe('a burst whose jobs are known too late', () => {
+  it('is run once more, with more time', async () => {
+    const spares: number[] = [];
+    const run = (spareMs: number): Promise<string> => {
+      spares.push(spareMs);
+      return spareMs > 0 ? Promise.resolve('measured') : Promise.reject(new KnownTooLateError('12 s before'));
+    };
+    await expect(withEnoughTime(run)).resolves.toBe('measured');
+    expect(spares).toEqual([0, 60_000]);
+  });
+
+  it('fails if more time does not help', async () => {
+    const tooLate = new KnownTooLateError('12 s before');
+    await expect(withEnoughTime(() => Promise.reject(tooLate))).rejects.toBe(tooLate);
+  });
+
+  it('is not run again for another failure', async () => {
+    const spares: number[] = [];
+    const run = (spareMs: number): Promise<never> => {
+      spares.push(spareMs);
+      return Promise.reject(new Error('no server'));
+    };
+    await expect(withEnoughTime(run)).rejects.toThrow('no server');
+    expect(spares).toEqual([0]);
   });
 });
 
