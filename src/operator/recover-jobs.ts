@@ -7,7 +7,7 @@ import { attemptHistory, finalRecord, unknownRecord } from '../core/record';
 import { afterFailover, listedFrom } from '../core/failover';
 import type { RecordView, RecoverChoices, Recovery, RunRecovery, Wreck } from '../core/failover';
 import type { Row } from '../core/row';
-import { encodeRow, newRow, OWED_STRETCHES } from '../core/row';
+import { encodeRow, firstCursor, newRow, OWED_STRETCHES } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { ListedRecord, ListedRow, Listing } from '../lease/store';
 import type { OwedNotice } from '../core/owed-notice';
@@ -130,7 +130,8 @@ function lostRow(
 ): Row | undefined {
   if (spec === undefined) return undefined;
   const oldest = records.findLast((record) => record.request === undefined);
-  return newRow(oldest === undefined ? until : oldest.scheduledFor - 1, file.revision, spec.scheduleHash);
+  const cursor = oldest === undefined ? firstCursor(spec, until - spec.offsetMs) : oldest.scheduledFor - 1;
+  return newRow(cursor, file.revision, spec.scheduleHash);
 }
 
 async function createRow({ store }: Desk, job: JobName, row: Row): Promise<ListedRow> {

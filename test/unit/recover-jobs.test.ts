@@ -194,6 +194,32 @@ describe('recover', () => {
     expect(await sim.row('a')).toMatchObject({ token: 1_000_006, cursor: T0 + 30 * MINUTE });
   });
 
+  it('leaves a due time that its spread puts after the failover time to a row that it makes anew', async () => {
+    const spread = jobSpec('a', '* * * * *', { offsetMs: 50_000, catchUp: 'all' });
+    const until = T0 + 30 * MINUTE + spread.offsetMs - 1;
+    const sim = rivalTicks({ jobs: [spread], deployments: 0 });
+    await sim.clock.advanceTo(until);
+    expect(await recover(sim, { jobs: [spread] })).toMatchObject([{ isNew: true, stretches: [] }]);
+    sim.startInstance('d1');
+    await sim.clock.advanceTo(T0 + 32 * MINUTE - 1);
+    expect(sim.calls.map(({ scheduledFor }) => (scheduledFor - T0) / MINUTE)).toEqual([30, 31]);
+  });
+
+  it('gives the one due time of a job its outcome if it was due before, and leaves it if it comes', async () => {
+    const jobs = [20, 40].map((minute) =>
+      jobSpec(`m${String(minute)}`, `@at ${new Date(T0 + minute * MINUTE).toISOString()}`),
+    );
+    const sim = rivalTicks({ jobs, deployments: 0 });
+    await sim.clock.advanceTo(T0 + 30 * MINUTE);
+    expect(await recover(sim, { jobs })).toMatchObject([
+      { job: 'm20', isNew: true, stretches: [{ from: T0 + 20 * MINUTE, count: 1, reason: 'failedOver' }] },
+      { job: 'm40', isNew: true, stretches: [] },
+    ]);
+    sim.startInstance('d1');
+    await sim.clock.advanceTo(T0 + 50 * MINUTE);
+    expect(sim.calls).toMatchObject([{ scheduledFor: T0 + 40 * MINUTE }]);
+  });
+
   it('gives each due time its outcome whose record is lost, although its row is newer', async () => {
     const handler = ({ attempt }: { attempt: number }): Promise<number> =>
       attempt === 1 ? Promise.reject(new Error('no')) : Promise.resolve(1);
