@@ -178,14 +178,23 @@ export function isOutcomeUnknown({ run, phase }: Row): boolean {
 }
 
 /**
- * Whether retention may have deleted the final record of the row's run, so that an absent record proves nothing. The
- * file's `keep` may have changed since the claim, so the shorter one counts.
+ * How long the final record of the row's run is kept at least. The file's `keep` may have changed since the claim, so the
+ * shorter one counts.
+ *
+ * @param keepMs the current jobs file's
+ */
+export function keptForMs({ keepMs: claimed = Infinity }: Row, keepMs: Millis): Millis {
+  return Math.min(keepMs, claimed);
+}
+
+/**
+ * Whether retention may have deleted the final record of the row's run, so that an absent record proves nothing.
  *
  * @param keepMs the current jobs file's
  * @param date the service's time
  */
-export function mayRecordBeGone({ run, keepMs: claimed = Infinity }: Row, keepMs: Millis, date: EpochMs): boolean {
-  return run !== undefined && date - run.since > Math.min(keepMs, claimed);
+export function mayRecordBeGone(row: Row, keepMs: Millis, date: EpochMs): boolean {
+  return row.run !== undefined && date - row.run.since > keptForMs(row, keepMs);
 }
 
 /** The first cursor of a job that is first seen at `date`. An `@at` job that is seen late is still due. */

@@ -183,6 +183,25 @@ describe('a hand-over that is given back', () => {
     await giveBackAll(on.coordinator);
     expect((await listedRow(sim, A)).lease).toBe('leased');
   });
+
+  it.each([
+    [89, 1, 'succeeded'],
+    // The end of the first attempt may have been recorded after the decision, and deleted since.
+    [91, 0, 'outcomeUnknown'],
+  ])('takes no run over once the record of the run may be gone: after %i days', async (days, calls, expected) => {
+    const { sim, attempt } = await handedOver('expired');
+    await sim.clock.advance(days * 24 * HOUR);
+    const late = attempt();
+    await sim.clock.advance(30 * SECOND);
+    expect(await late).toMatchObject([{ kind: calls === 0 ? 'lost' : 'ended' }]);
+    const [taken] = sim.calls;
+    expect(taken === undefined ? 0 : 1).toBe(calls);
+    sim.startInstance('d1');
+    await sim.clock.advance(3 * MINUTE);
+    const ends = (await sim.records('a')).filter(({ scheduledFor }) => Date.parse(scheduledFor) === T0);
+    expect(ends.map(({ outcome, reason }) => (outcome === 'succeeded' ? outcome : reason))).toEqual([expected]);
+    expect(sim.calls.filter(({ scheduledFor }) => scheduledFor === T0)).toHaveLength(calls);
+  });
 });
 
 describe('a claim', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
 import { recordKey } from '../../src/core/key';
 import { openRecord, storeRecord } from '../../src/core/record';
 import { decide } from '../../src/core/decide/decide';
@@ -94,6 +95,22 @@ describe('a settled run whose record retention has deleted', () => {
     sim.startInstance('d1');
     await sim.clock.advance(3 * MINUTE);
     expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  });
+
+  it('is taken over after keep as well where its record is open: retention deletes final ones alone', async () => {
+    const job = jobSpec('a', '@at 2026-01-01T00:05:00Z', { keepMs: 7 * DAY });
+    const handler = ({ attempt }: { readonly attempt: number }): Promise<void> => {
+      if (attempt === 1) return Promise.reject(new Error('no'));
+      return sleep(sim.clock, attempt === 2 ? 5 * MINUTE : 0);
+    };
+    const sim: RivalTicks = rivalTicks({ jobs: [job], handler });
+    await sim.clock.advance(6 * MINUTE);
+    for (const instance of sim.instances) instance.kill();
+    await sim.clock.advance(T0 + 8 * DAY - sim.clock.now());
+    sim.startInstance('d1');
+    await sim.clock.advance(3 * MINUTE);
+    expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    expect(await sim.records('a')).toMatchObject([{ outcome: 'succeeded', state: 'final' }]);
   });
 
   it('is settled although the mark of a dead holder arrives right before', async () => {

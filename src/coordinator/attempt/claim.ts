@@ -3,6 +3,7 @@ import { sleep } from '../../core/clock';
 import { actualTime, DATE_BEHIND_MS, marginOf } from '../../core/job';
 import { completed } from '../../core/recent';
 import type { Row } from '../../core/row';
+import { keptForMs } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
 import { Trust } from '../../lease/trust';
 import { acquire } from '../acquire';
@@ -20,6 +21,9 @@ const DURABLE_TIMER_EARLY_MS = 1_000;
 const FRESH_SHARE = 1 / 3;
 /** A hand-over that took longer may have been given back. Two clocks measure its age, so 1 s is subtracted. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
+
+/** A record is read this long before the lease is acquired, at the most. */
+const KEPT_MARGIN_MS: Millis = 120_000;
 
 /** A lease, and the service's Date of its acquisition. */
 interface Acquired {
@@ -59,6 +63,8 @@ export async function claimAttempt(
       : undefined;
   const lease = handedOver ?? (await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining }));
   if (lease === undefined) return 'the row was taken by somebody else meanwhile';
+  // The lease ends by itself: a free row would say that its run is settled.
+  if (isOutdated(input, job, lease)) return 'the record of its run may be gone';
   const silent = input.kind === 'handedOver' && input.isSilent === true ? unpackRow(input.row) : undefined;
   // Between the two leases the items may have begun to work again.
   if (
@@ -96,6 +102,15 @@ export async function claimAttempt(
   if (claimed === undefined) return 'another execution made the claim, or the lease has passed on';
   const { held, answerLost } = claimed;
   return { held, mayNotBeFirst: answerLost || input.kind === 'again' || input.what !== 'first' };
+}
+
+/**
+ * Whether the record that a take-over was decided on proves nothing any more: a late write may have made it final since,
+ * and retention may have deleted it.
+ */
+function isOutdated(input: ClaimInput, { spec }: RunnableJob, { acquiredAt }: Acquired): boolean {
+  if (input.kind !== 'handedOver' || input.what !== 'takeOver') return false;
+  return acquiredAt - input.acquiredAt > keptForMs(unpackRow(input.row), spec.keepMs) - KEPT_MARGIN_MS;
 }
 
 type AgainInput = Extract<AttemptInput, { kind: 'again' }>;
