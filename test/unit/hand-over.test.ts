@@ -194,8 +194,7 @@ describe('a hand-over that is given back', () => {
     const late = attempt();
     await sim.clock.advance(30 * SECOND);
     expect(await late).toMatchObject([{ kind: calls === 0 ? 'lost' : 'ended' }]);
-    const [taken] = sim.calls;
-    expect(taken === undefined ? 0 : 1).toBe(calls);
+    expect(sim.calls).toHaveLength(calls);
     sim.startInstance('d1');
     await sim.clock.advance(3 * MINUTE);
     const ends = (await sim.records('a')).filter(({ scheduledFor }) => Date.parse(scheduledFor) === T0);
