@@ -104,9 +104,11 @@ const KILLED = [
     'system has no seconds. `never` means not within 90 s. Nothing starts a worker again.',
   'When a worker of cronlease dies, the jobs that it had claimed stay claimed until its leases end: after 30 s by ' +
     'default, and 15 s at the least. The peers here have leases of 15 s. A job that is due each second is claimed ' +
-    '0.8 s ahead, so somebody holds it nearly all the time: here the killed worker held all of them. Their due times ' +
-    'until the leases end are missed, each with a record that says so. Jobs that another worker holds, or nobody, go on without a gap. The second attempt ' +
-    'is that of the interrupted run, which most of the peers never make.',
+    '0.8 s ahead, so some worker holds it nearly all the time. If that is the killed one, the due times until its ' +
+    'leases end are missed, each with a record that says so. Jobs that another worker holds, or nobody, go on ' +
+    'without a gap. Which worker holds the five jobs is a matter of chance: where cronlease misses nothing in this ' +
+    'table, it was another one. The second attempt is that of the interrupted run, which most of the peers never ' +
+    'make.',
 ];
 
 const IDLE = [

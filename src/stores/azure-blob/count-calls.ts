@@ -54,7 +54,7 @@ export function callMeter(clock: Clock, onOutcome: (outcome: CallOutcome) => voi
 }
 
 /** Takes the three members that matter: a copy of the whole request would cost more than the rest of a measurement. */
-function kindOfRequest({ method, url, headers }: WebResource): CallKind {
+export function kindOfRequest({ method, url, headers }: WebResource): CallKind {
   return kindOfCall({ method, url, leaseAction: headers.get('x-ms-lease-action') });
 }
 

@@ -1,29 +1,33 @@
 import http from 'node:http';
 import type { RequestPolicyFactory } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
+import type { CallKind } from '../../core/storage-call';
+import { kindOfRequest } from './count-calls';
 import type { Turns } from './turns';
 import { createTurns } from './turns';
 
-/** How many calls are sent side by side, each over a connection of its own. */
-interface Limits {
-  readonly calls: number;
-  /** A lease would run out while its renewal waits behind the calls of a burst. */
-  readonly renewals: number;
-}
+/** Calls that do not wait for each other. */
+type Lane = 'renewals' | 'listings' | 'others';
+
+/**
+ * How many calls of each lane are sent side by side, each over a connection of its own. Two kinds must not wait behind
+ * the calls of a burst: a lease runs out while its renewal waits, and every job waits for a listing.
+ */
+type Limits = Readonly<Record<Lane, number>>;
 
 /**
  * The emulator accepts one new connection in each turn of its event loop, after all requests that are ready. Where a
  * burst of calls opened a connection for each, those waited for up to 5 s while calls on older connections were served.
  */
-const EMULATOR: Limits = { calls: 12, renewals: 4 };
+const EMULATOR: Limits = { renewals: 4, listings: 2, others: 10 };
 
 /**
  * An instance may open 128 connections to one address before it has to wait for more ports, and its host needs some of
- * them. A new connection also costs more time and CPU than the call itself.
+ * them. A new connection also costs more time and CPU than the call itself. A listing takes 8 at the most.
  *
  * @see https://learn.microsoft.com/azure/app-service/troubleshoot-intermittent-outbound-connection-errors
  */
-const AZURE: Limits = { calls: 80, renewals: 20 };
+const AZURE: Limits = { renewals: 20, listings: 8, others: 72 };
 
 /** The SDK sends calls to Azure through the proxy that the environment names. The emulator needs none. */
 const noProxy = new http.Agent({ keepAlive: true });
@@ -36,20 +40,29 @@ const noProxy = new http.Agent({ keepAlive: true });
  */
 export function fewConnections(service: 'emulator' | 'azure', now: () => Millis = () => 0): RequestPolicyFactory {
   const limits = service === 'emulator' ? EMULATOR : AZURE;
-  const turns = (limit: number): Turns => createTurns(limit, now);
-  const [calls, renewals] = [turns(limits.calls), turns(limits.renewals)];
+  const lane = (name: Lane): Turns => createTurns(limits[name], now);
+  const lanes: Readonly<Record<Lane, Turns>> = {
+    renewals: lane('renewals'),
+    listings: lane('listings'),
+    others: lane('others'),
+  };
   return {
     create: (next) => ({
       async sendRequest(request) {
         if (service === 'emulator') request.agent = noProxy;
-        const lane = request.headers.get('x-ms-lease-action') === 'renew' ? renewals : calls;
-        await lane.take(request.abortSignal);
+        const turns = lanes[laneOf(kindOfRequest(request))];
+        await turns.take(request.abortSignal);
         try {
           return await next.sendRequest(request);
         } finally {
-          lane.end();
+          turns.end();
         }
       },
     }),
   };
+}
+
+function laneOf(kind: CallKind): Lane {
+  if (kind === 'renew') return 'renewals';
+  return kind === 'listing' ? 'listings' : 'others';
 }
