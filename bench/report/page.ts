@@ -198,11 +198,14 @@ function caveats({ results }: Sitting): string[] {
         '20 s after the last start counts as missed here.',
       '- With the small heaps of `cronlease dev`, 5,000 jobs are about what two cores claim on the emulator in those ' +
         '34 s. In eight runs on 2026-11-25, with and without a slower hand-over, p99 was 0.3 to 0.7 s four times and 24 ' +
-        'to 33 s four times; none was missed or doubled. With the heaps of Azure, all started within 0.14 s in both ' +
-        'runs. After the burst, 5,000 records and releases wait for the emulator, many for longer than a call may ' +
-        'take: they are sent again, leases are renewed meanwhile, and a run that cannot write its record before its ' +
-        'lease ends gets a second attempt: 50 and 64 of 5,000 in two of the eight, and 1,183 in a run on a machine that ' +
-        'was half as fast.',
+        'to 33 s four times; with the heaps of Azure, all started within 0.14 s in both runs. A day later, on a machine ' +
+        'that took croner twice as long, p99 was 0.3 to 52 s in seven runs, and 7 s with the heaps of Azure. None was ' +
+        'missed or doubled.',
+      '- After such a burst, 5,000 records and releases wait for the emulator, many for longer than a call may take: ' +
+        'they are sent again, leases are renewed meanwhile, and a run that cannot write its record before its lease ' +
+        'ends gets a later attempt, whose handler runs again: up to 715 of 5,000 on the faster machine, and 347 to ' +
+        '1,610 on the slower one. With 36 calls of an instance side by side there were as many as with 16. On ' +
+        'PostgreSQL and Redis there were none.',
       '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
         'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
         'their fate: with a job each second, any run that is a second late writes its row twice.',

@@ -102,9 +102,16 @@ describe('tables', () => {
   });
 
   it('have the median of latenesses, and the sum of what must not be', () => {
-    const figures = { ...result().figures, duplicates: 2, misses: 5, unrecorded: 1, lateness: latenessOf([3, 4, 90]) };
+    const lateness = latenessOf([3, 4, 90]);
+    const figures = { ...result().figures, starts: 97, duplicates: 2, misses: 5, unrecorded: 1, lateness };
     const [table] = loadTables([result(), result({ repetition: 2, figures })]);
     expect(table?.rows[0]?.slice(0, 7)).toEqual(['cronlease', '3', '60', '90', '2', '5 (1 without a record)', '200']);
+  });
+
+  it('tell later attempts from doubled ones', () => {
+    const figures = { ...result().figures, starts: 106, duplicates: 2, misses: 1 };
+    const [table] = loadTables([result({ figures })]);
+    expect(table?.rows[0]?.[4]).toBe('2 (5 later attempts)');
   });
 
   it('count calls by kind on blob storage alone', () => {
