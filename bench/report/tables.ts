@@ -1,3 +1,4 @@
+import type { Figures } from '../figures/judge';
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
 import type { Result } from '../measure/result';
@@ -66,6 +67,10 @@ function doubledCell(repeated: readonly Result[]): string {
 function missedCell(repeated: readonly Result[]): string {
   const misses = total(repeated, ({ figures }) => figures.misses);
   const unrecorded = total(repeated, ({ figures }) => figures.unrecorded);
+  return missedText({ misses, unrecorded });
+}
+
+function missedText({ misses, unrecorded }: Pick<Figures, 'misses' | 'unrecorded'>): string {
   return misses === unrecorded ? String(misses) : `${String(misses)} (${String(unrecorded)} without a record)`;
 }
 
@@ -100,9 +105,7 @@ export function killTable(kills: readonly KillResult[]): Table {
       seconds(allAgainMs),
       seconds(secondAttemptMs),
       String(figures.duplicates),
-      figures.misses === figures.unrecorded
-        ? String(figures.misses)
-        : `${String(figures.misses)} (${String(figures.unrecorded)} without a record)`,
+      missedText(figures),
       String(figures.dueTimes),
     ]),
   };
