@@ -9,7 +9,8 @@ Runs the same jobs on cronlease and on what people would use instead, one system
 three workers each, and a handler of 20 ms. Writes a page with tables and plots, and the results as JSON: into docs,
 or into .tmp/bench if options leave something out.
 
-  --quick               loads 1/s, 100/s and 1000/min for 10 s, one repetition, no skew, no kills: under 20 minutes
+  --quick               each peer and cronlease as \`cronlease dev\` runs it; loads 1/s, 100/s and 1000/min for 10 s,
+                        one repetition, no skew, no kills: under 20 minutes
   --systems NAME,…      these systems only; --list names them
   --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due),
                         start (an app until its functions are registered)
@@ -59,6 +60,7 @@ export interface Options {
 
 const LOADS = '1/s,20/s,100/s,300/s,100/min,1000/min,5000/min';
 const QUICK_LOADS = '1/s,100/s,1000/min';
+const QUICK_SYSTEMS = 'croner,naive-lease,blob-leader,redlock,bullmq,etcd-election,graphile,cronlease';
 const NARROWING = ['quick', 'systems', 'parts', 'loads', 'repetitions', 'seconds', 'skew', 'idle', 'idle-seconds'];
 
 /** @returns a text to print instead of a run */
@@ -68,7 +70,7 @@ export function readOptions(args: readonly string[]): Options | string {
   if (values.list === true) return systems.map(({ name, title }) => `${name.padEnd(16)} ${title}`).join('\n');
   const quick = values.quick === true;
   return {
-    systems: listed(values.systems)?.map(systemNamed) ?? systems,
+    systems: listed(values.systems ?? (quick ? QUICK_SYSTEMS : undefined))?.map(systemNamed) ?? systems,
     parts: listed(values.parts ?? (quick ? 'loads' : undefined))?.map(partNamed) ?? PARTS,
     loads: (values.loads ?? (quick ? QUICK_LOADS : LOADS)).split(',').map(loadOf),
     repetitions: whole('--repetitions', values.repetitions, quick ? 1 : 2, 1, 100),
