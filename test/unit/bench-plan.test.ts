@@ -139,6 +139,13 @@ describe('the options', () => {
     expect(options('--quick')).toMatchObject({ parts: ['loads'], repetitions: 1, skewMs: 0 });
   });
 
+  it('compare one cronlease with each peer in a quick run', () => {
+    const names = ({ systems }: Options) => systems.map(({ name }) => name);
+    const peers = options().systems.filter(({ name, own }) => own !== true && name !== 'croner-all');
+    expect(names(options('--quick'))).toEqual([...peers.map(({ name }) => name), 'cronlease']);
+    expect(names(options('--quick', '--systems', 'croner'))).toEqual(['croner']);
+  });
+
   it('answer with a text', () => {
     expect(readOptions(['--help'])).toContain('npm run bench');
     expect(readOptions(['--list'])).toContain('cronlease');
