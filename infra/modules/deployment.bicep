@@ -290,6 +290,8 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
   properties: {
     serverFarmId: plan.id
     httpsOnly: true
+    // Without it, Azure reads references with the system-assigned identity, which this app does not have.
+    keyVaultReferenceIdentity: identity.id
     virtualNetworkSubnetId: network.?outputs.appSubnetId
     // The host's /admin is closed to everybody. The published types lack the property; it is documented at
     // https://learn.microsoft.com/azure/azure-functions/functions-app-settings#functionsruntimeadminisolationenabled

@@ -24,7 +24,14 @@ import { environmentSetting } from './manage-settings';
 import { noticeSettings } from './notice-settings';
 import { createOutlet, unknownNames } from './outlet';
 import { redactSetting } from './redact';
-import { containerName, deploymentName, durationSetting, SettingError, shardNames } from './settings';
+import {
+  containerName,
+  deploymentName,
+  durationSetting,
+  SettingError,
+  shardNames,
+  unresolvedSettings,
+} from './settings';
 
 /** The limit of a host that has none: nearly the longest time that a timer of Node can wait. */
 const NO_TIMEOUT_MS = 20 * 24 * 3_600_000;
@@ -85,8 +92,10 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
     leaseMs: STORE_LIMITS.leaseMs,
   });
   const notices = noticeSettings(env);
-  const advice = [...host.warnings, ...unknownNames(jobsFile.jobs, notices)];
-  for (const warning of [...warnings, ...advice]) console.warn(`Warning: ${formatIssue(warning)}`);
+  const unresolved = unresolvedSettings(env);
+  const advice = [...host.warnings, ...unknownNames(jobsFile.jobs, notices, unresolved)];
+  const told = [...unresolved.values(), ...[...warnings, ...advice].map(formatIssue)];
+  for (const warning of told) console.warn(`Warning: ${warning}`);
 
   const stores = openStores(options.shards, env, feed);
   const accounts = stores.map(({ location }) => location);

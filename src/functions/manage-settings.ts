@@ -3,7 +3,7 @@ import type { ShownEnvironment } from '../manage/environment';
 import { ENVIRONMENT_COLORS } from '../manage/environment';
 import { readKeys } from '../manage/keys';
 import type { Environment } from './app-settings';
-import { SettingError } from './settings';
+import { secretSetting, SettingError } from './settings';
 
 /** A shorter secret could be guessed. */
 const SECRET_LENGTH = 32;
@@ -19,7 +19,7 @@ export function accessSettings(env: Environment): AccessSettings {
 }
 
 function keysOf(env: Environment): AccessSettings['keys'] {
-  const keys = readKeys(env['CRONLEASE_API_KEYS'] ?? '');
+  const keys = readKeys(secretSetting(env, 'CRONLEASE_API_KEYS'));
   if (!('problem' in keys)) return keys;
   const { entry, problem, remedy } = keys;
   throw new SettingError('CRONLEASE_API_KEYS', `entry ${entry}`, `${problem}. To correct it, ${remedy}`);

@@ -5,7 +5,7 @@ import type { Format, Receiver } from '../notices/receiver';
 import { FORMATS } from '../notices/receiver';
 import { keyOf } from '../notices/signature';
 import type { Environment } from './app-settings';
-import { SettingError } from './settings';
+import { secretSetting, SettingError } from './settings';
 
 const NAME = /^[a-z0-9-]{1,63}$/;
 const PAGERDUTY = 'https://events.pagerduty.com/v2/enqueue';
@@ -45,8 +45,8 @@ function objectIn(
   setting: 'CRONLEASE_RECEIVERS' | 'CRONLEASE_PINGS',
   example: string,
 ): Readonly<Record<string, unknown>> {
-  const text = env[setting];
-  if (text === undefined || text === '') return {};
+  const text = secretSetting(env, setting);
+  if (text === '') return {};
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -33,8 +33,16 @@ export function createOutlet(
   };
 }
 
-/** Names in the jobs file that the settings of this app lack. Another deployment may have them. */
-export function unknownNames(specs: readonly JobSpec[], { receivers, pings }: NoticeSettings): readonly ConfigIssue[] {
+/**
+ * Names in the jobs file that the settings of this app lack. Another deployment may have them.
+ *
+ * @param unresolved settings that could not be read, so that nothing is known of their names
+ */
+export function unknownNames(
+  specs: readonly JobSpec[],
+  { receivers, pings }: NoticeSettings,
+  unresolved: ReadonlyMap<string, string>,
+): readonly ConfigIssue[] {
   const issue = (path: string, value: string, setting: string): ConfigIssue => ({
     ...{ path, value },
     message: `has no address in the app setting ${setting} of this app`,
@@ -42,8 +50,10 @@ export function unknownNames(specs: readonly JobSpec[], { receivers, pings }: No
   });
   return specs.flatMap(({ name, notify, ping }) => [
     ...(notify?.to ?? [])
-      .filter((receiver) => !receivers.has(receiver))
+      .filter((receiver) => !receivers.has(receiver) && !unresolved.has('CRONLEASE_RECEIVERS'))
       .map((receiver) => issue(`jobs.${name}.notify.to`, receiver, 'CRONLEASE_RECEIVERS')),
-    ...(ping === undefined || pings.has(ping) ? [] : [issue(`jobs.${name}.ping`, ping, 'CRONLEASE_PINGS')]),
+    ...(ping === undefined || pings.has(ping) || unresolved.has('CRONLEASE_PINGS')
+      ? []
+      : [issue(`jobs.${name}.ping`, ping, 'CRONLEASE_PINGS')]),
   ]);
 }

@@ -9,7 +9,7 @@ import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
 import type { Environment } from './app-settings';
-import { CONTAINER_NAME_RULE, isContainerName } from '../stores/open';
+import { CONTAINER_NAME_RULE, isContainerName, isReference, REFERENCE_REMEDY } from '../stores/open';
 
 /** Durable's default: ten activities for each core. */
 const ACTIVITIES_PER_CORE = 10;
@@ -26,6 +26,31 @@ export class SettingError extends Error {
   constructor(setting: string, value: string, remedy: string) {
     super(`App setting ${setting} is ${JSON.stringify(value)}: ${remedy}`);
   }
+}
+
+/** Settings that an app can do without, and what it then leaves out. */
+const DISPENSABLE = {
+  CRONLEASE_RECEIVERS: 'no notice is sent',
+  CRONLEASE_PINGS: 'no address is pinged',
+  CRONLEASE_API_KEYS: 'no key is accepted',
+} as const;
+type Dispensable = keyof typeof DISPENSABLE;
+
+/** A setting that may be a reference to a key vault. Empty if Azure could not resolve it: jobs do not wait for it. */
+export function secretSetting(env: Environment, setting: Dispensable): string {
+  const text = env[setting];
+  return text === undefined || isReference(text) ? '' : text;
+}
+
+/** The references that Azure could not resolve, with a sentence on each. */
+export function unresolvedSettings(env: Environment): ReadonlyMap<string, string> {
+  const found = Object.entries(DISPENSABLE).filter(([setting]) => isReference(env[setting as Dispensable]));
+  return new Map(
+    found.map(([setting, left]) => [
+      setting,
+      `App setting ${setting} is ${JSON.stringify(env[setting as Dispensable])}, which Azure could not resolve, so ${left}: ${REFERENCE_REMEDY}.`,
+    ]),
+  );
 }
 
 /** The tick's schedule as written, and its next fire after an instant. Throws {@link SettingError}. */

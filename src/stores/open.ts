@@ -9,6 +9,8 @@ import {
   checkStorageName,
   connectContainer,
   DEFAULT_CONTAINER,
+  isReference,
+  REFERENCE_REMEDY,
   settingsOf,
   StorageSettingsError,
   tokenOf,
@@ -27,7 +29,14 @@ import { isRedis, serverOf } from './redis/settings';
 import { ensembleOf, isZooKeeper } from './zookeeper/settings';
 
 export type { Settings } from './azure-blob/connection';
-export { CONTAINER_NAME_RULE, DEFAULT_CONTAINER, isContainerName, StorageSettingsError } from './azure-blob/connection';
+export {
+  CONTAINER_NAME_RULE,
+  DEFAULT_CONTAINER,
+  isContainerName,
+  isReference,
+  REFERENCE_REMEDY,
+  StorageSettingsError,
+} from './azure-blob/connection';
 
 /** The limit of a call to a store beside blobs, which have their own. */
 const CALL_TIMEOUT_MS = 10_000;
@@ -168,6 +177,12 @@ function otherStore(connection: Connection): OtherStore | undefined {
 
 /** A connection string of a storage account has no scheme. */
 function checkScheme(text: string): void {
+  if (isReference(text)) {
+    throw new StorageSettingsError(
+      'ConnectionStringInvalid',
+      `CRONLEASE_STORAGE is ${JSON.stringify(text)}, which Azure could not resolve: ${REFERENCE_REMEDY}.`,
+    );
+  }
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
   if (scheme === undefined || /^https?:/i.test(scheme)) return;
   throw new StorageSettingsError(

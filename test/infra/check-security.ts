@@ -110,6 +110,25 @@ export const doors: Check = ({ templates }) => {
   ];
 };
 
+/**
+ * Azure resolves a reference to a key vault with the system-assigned identity unless the app names another one, which it
+ * must have: https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
+ */
+export const references: Check = ({ templates }) =>
+  [...templates.values()].flatMap(({ file, source, resources }) => {
+    const refers = /@Microsoft\.(?:KeyVault|AppConfiguration)\(/;
+    if (!refers.test(source)) return [];
+    const apps = resources.filter(({ type, existing }) => type === 'Microsoft.Web/sites' && !existing);
+    if (apps.length === 0) return [`${file}: refers to a key vault outside of the file of the app`];
+    return apps.flatMap(({ symbol, body }) => {
+      const reader = member(body, 'properties', 'keyVaultReferenceIdentity')?.text ?? 'missing';
+      const own = [...membersOf(member(body, 'identity', 'userAssignedIdentities')).keys()];
+      return own.includes(`'\${${reader}}'`)
+        ? []
+        : [`${file}: ${symbol}.keyVaultReferenceIdentity is ${reader}, not one of its own: ${own.join(' ')}`];
+    });
+  });
+
 /** Nothing hands out a key, takes a secret, or shows one. */
 export const secrets: Check = ({ templates }) =>
   [...templates.values()].flatMap(({ file, source, root, parameters, outputs }) => {

@@ -1,7 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
+import { createCoordinators } from '../../src/functions/coordinators';
+import { accessSettings } from '../../src/functions/manage-settings';
 import { noticeSettings } from '../../src/functions/notice-settings';
 import { unknownNames } from '../../src/functions/outlet';
+import { unresolvedSettings } from '../../src/functions/settings';
+import { openStore } from '../../src/stores/open';
+import { systemClock } from '../../src/system-clock';
 
 const SECRET = `whsec_${Buffer.from('a secret of more than 24 bytes').toString('base64')}`;
 const HOSTS = 'hooks.slack.com, alerts.example, *.logic.azure.com, events.pagerduty.com, hc-ping.com';
@@ -130,9 +135,57 @@ describe('notify in the jobs file', () => {
   it('names receivers and pings that the app settings lack', () => {
     const { jobsFile } = loadJobs({ jobs: { a: { ...job, notify: { to: ['ops', 'team'] }, ping: 'p' } } });
     const known = settings({ ops: { format: 'slack', url: 'https://hooks.slack.com/x' } });
-    expect(unknownNames(jobsFile.jobs, known).map(({ path, value }) => [path, value])).toEqual([
+    expect(unknownNames(jobsFile.jobs, known, new Map()).map(({ path, value }) => [path, value])).toEqual([
       ['jobs.a.notify.to', 'team'],
       ['jobs.a.ping', 'p'],
     ]);
+  });
+});
+
+describe('a reference to a key vault that Azure could not resolve', () => {
+  const reference = '@Microsoft.KeyVault(SecretUri=https://ours.vault.azure.net/secrets/receivers)';
+  const env = { CRONLEASE_RECEIVERS: reference, CRONLEASE_PINGS: reference, CRONLEASE_API_KEYS: reference };
+
+  it('is told in one sentence each, and the app goes on without', () => {
+    const found = noticeSettings(env);
+    expect([found.receivers.size, found.pings.size]).toEqual([0, 0]);
+    expect(accessSettings(env).keys).toEqual(accessSettings({}).keys);
+    const unresolved = unresolvedSettings(env);
+    expect(unresolved.get('CRONLEASE_RECEIVERS')).toBe(
+      `App setting CRONLEASE_RECEIVERS is "${reference}", which Azure could not resolve, so no notice is sent: give the ` +
+        'identity of keyVaultReferenceIdentity the role Key Vault Secrets User, and compare the address of the secret.',
+    );
+    expect([...unresolved.keys()]).toEqual(Object.keys(env));
+    expect([...unresolvedSettings({ CRONLEASE_RECEIVERS: '{}' })]).toEqual([]);
+  });
+
+  it('is all that the start says of receivers', () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue();
+    try {
+      const jobs = { jobs: { a: { schedule: '@hourly', notify: { to: ['ops'] } } } };
+      const host = { functionTimeoutMs: undefined, attemptsAtOnce: undefined, maxConcurrentRuns: undefined };
+      createCoordinators(
+        { jobs, handlers: { a: { run: () => Promise.resolve() } } },
+        {
+          env: { CRONLEASE_RECEIVERS: reference, CRONLEASE_STORAGE: 'UseDevelopmentStorage=true' },
+          host: { ...host, hubAccount: undefined, warnings: [] },
+          feed: undefined,
+        },
+      );
+      expect(warn.mock.calls).toEqual([[expect.stringMatching(/^Warning: App setting CRONLEASE_RECEIVERS is/)]]);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
+  it('says nothing more of the names that jobs use', () => {
+    const { jobsFile } = loadJobs({ jobs: { a: { schedule: '@hourly', notify: { to: ['ops'] }, ping: 'p' } } });
+    expect(unknownNames(jobsFile.jobs, noticeSettings(env), unresolvedSettings(env))).toEqual([]);
+  });
+
+  it('stops an app that has no storage without it, and says why', () => {
+    const open = (): unknown =>
+      openStore({ settings: { CRONLEASE_STORAGE: reference }, container: undefined, clock: systemClock });
+    expect(open).toThrow(/^CRONLEASE_STORAGE is "@Microsoft.KeyVault.*could not resolve/);
   });
 });

@@ -253,6 +253,14 @@ function endpointOf(members: ReadonlyMap<string, string>, account: string | unde
   return url.replace(/\/+$/, '');
 }
 
+export const REFERENCE_REMEDY =
+  'give the identity of keyVaultReferenceIdentity the role Key Vault Secrets User, and compare the address of the secret';
+
+/** Azure leaves a reference as it is when it cannot read the secret. */
+export function isReference(text: string | undefined): boolean {
+  return /^\s*@Microsoft\.(?:KeyVault|AppConfiguration)\(/i.test(text ?? '');
+}
+
 /** Has no cause: any part of the string may be its key. */
 function invalidConnection(problem: string): StorageSettingsError {
   return new StorageSettingsError(
