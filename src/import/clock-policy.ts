@@ -14,9 +14,8 @@ import { cronText, followsElapsedTime } from './cron-text';
  * - `eachTime`: due whenever the clock shows a matching time: never if it is skipped, twice if it is repeated.
  * - `afterGap`: right after a gap, and in the first pass of a repeated time.
  * - `secondPass`: never if it is skipped, and in the second pass of a repeated time, however often it is due.
- * - `shifted`: later by the length of a gap, and in the second pass of a repeated time.
  */
-export type ClockRule = 'eachTime' | 'afterGap' | 'secondPass' | 'shifted';
+export type ClockRule = 'eachTime' | 'afterGap' | 'secondPass';
 
 export interface Timing {
   readonly values: CronValues;
@@ -32,7 +31,8 @@ export interface Scheduled extends Pick<JobInFile, 'schedule' | 'timeZone' | 'ds
   readonly differs?: string;
 }
 
-const YEARS_MS = 5 * 365.25 * 86_400_000;
+/** The changes of clocks of so much time count. */
+export const YEARS_MS = 5 * 365.25 * 86_400_000;
 /** A schedule of each second has more times in a gap; they all are alike. */
 const MOST_WALLS = 2_000;
 
@@ -48,20 +48,8 @@ export function scheduled({ values, written, timeZone, rule }: Timing, now: Epoc
   }
   const schedule = cronText(values, written, 'list');
   if (rule === 'secondPass') return { schedule, ...zone, dst: { gap: 'skip', overlap: 'second' } };
-  const gaps = gapsOf(parseCron(schedule).fields, changes);
-  if (rule === 'afterGap') {
-    const twice = gaps.find((gap) => gap.walls.length > 1);
-    return { schedule, ...zone, ...differing(timeZone, twice, 'afterGap') };
-  }
-  const keepsAll = gaps.every(
-    (gap) => gap.passesOver === undefined && gap.walls.every((wall) => gap.isDue(wall + gap.length)),
-  );
-  const skips = keepsAll && gaps.length > 0;
-  const odd = keepsAll ? undefined : gaps.find((gap) => gap.walls.some((wall) => wall !== gap.start));
-  return {
-    ...{ schedule, ...zone, dst: { ...(skips && { gap: 'skip' }), overlap: 'second' } },
-    ...differing(timeZone, odd, 'shifted'),
-  };
+  const twice = gapsOf(parseCron(schedule).fields, changes).find(({ walls }) => walls.length > 1);
+  return { schedule, ...zone, ...(twice && { differs: difference(timeZone, twice) }) };
 }
 
 /** A gap with wall times of a schedule in it. */
@@ -70,9 +58,6 @@ interface Gap {
   readonly start: number;
   readonly length: number;
   readonly walls: readonly number[];
-  /** The first wall time after the gap that is due before the first one of the gap, moved by its length. */
-  readonly passesOver: number | undefined;
-  isDue(wall: number): boolean;
 }
 
 function gapsOf(fields: CronFields, changes: readonly Segment[]): readonly Gap[] {
@@ -82,28 +67,14 @@ function gapsOf(fields: CronFields, changes: readonly Segment[]): readonly Gap[]
     const next = (from: number): number | undefined => nextWall(fields, from, start + length);
     for (let wall = next(start); wall !== undefined && walls.length < MOST_WALLS; wall = next(wall + 1))
       walls.push(wall);
-    const isDue = (wall: number): boolean => nextWall(fields, wall, wall + 1) !== undefined;
-    const [first] = walls;
-    if (first === undefined) return [];
-    // A timer that waits for a skipped time sees none of the times before its moved one.
-    const passesOver = nextWall(fields, start + length, first + length);
-    return [{ start, length, walls, passesOver, isDue }];
+    return walls.length === 0 ? [] : [{ start, length, walls }];
   });
 }
 
-function differing(
-  timeZone: string,
-  gap: Gap | undefined,
-  rule: 'afterGap' | 'shifted',
-): { readonly differs?: string } {
-  if (gap === undefined) return {};
-  const times = gap.walls.slice(0, 3).map(timeOf).join(', ') + (gap.walls.length > 3 ? ', …' : '');
-  const source =
-    rule === 'afterGap' ? `${gap.walls.length} times right after them` : `later by the ${gap.length / 60} minutes`;
-  const day = new Date(gap.start * 1000).toISOString().slice(0, 10);
-  return {
-    differs: `on ${day} the clocks of ${timeZone} skip ${times}: the source runs it ${source}, the job once, at ${timeOf(gap.start + gap.length)}`,
-  };
+function difference(timeZone: string, { start, length, walls }: Gap): string {
+  const times = walls.slice(0, 3).map(timeOf).join(', ') + (walls.length > 3 ? ', …' : '');
+  const day = new Date(start * 1000).toISOString().slice(0, 10);
+  return `on ${day} the clocks of ${timeZone} skip ${times}: the source runs it ${walls.length} times right after them, the job once, at ${timeOf(start + length)}`;
 }
 
 function timeOf(wall: number): string {

@@ -1,10 +1,10 @@
 import type { EpochMs, Millis } from '../core/brand';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import type { Scheduled } from './clock-policy';
-import { scheduled } from './clock-policy';
 import type { FieldRules } from './cron-field';
 import { readField } from './cron-field';
 import { inBoth } from './cron-text';
+import { scheduledTimer } from './timer-clock';
 
 const COMMON = { all: '*', openStep: 'toEnd', backwards: 'swap' } as const;
 const MONTH_NAMES = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september'].concat(
@@ -21,8 +21,7 @@ const RULES: readonly FieldRules[] = [
 ];
 
 /**
- * The schedule of a timer trigger with an NCRONTAB expression. Both day fields must match, and where the clocks change,
- * the host waits until the wall time at standard time.
+ * The schedule of a timer trigger with an NCRONTAB expression, of which both day fields must match.
  *
  * @throws ScheduleError
  */
@@ -36,7 +35,7 @@ export function ncrontab(text: string, timeZone: string, now: EpochMs): Schedule
     readField(six[index] ?? '', rules),
   );
   const values = { seconds, minutes, hours, months, days: inBoth(month, week) };
-  return scheduled({ values, written: text, timeZone, rule: 'shifted' }, now);
+  return scheduledTimer({ values, written: text, timeZone }, now);
 }
 
 /**

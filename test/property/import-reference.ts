@@ -56,7 +56,7 @@ function build(zone: string, year: number): MinuteClock {
 }
 
 /** Whether a wall time matches, with one question for each day. */
-function matcher(cron: PlainCron): (wall: number) => boolean {
+export function matcher(cron: PlainCron): (wall: number) => boolean {
   const days = new Map<number, boolean>();
   return (wall) => {
     const minute = wall % DAY;
@@ -113,23 +113,49 @@ export function cronDaemon(clock: MinuteClock, cron: PlainCron, isWild: boolean)
 }
 
 /**
- * The timer of Azure Functions: from the wall time of the last fire NCRONTAB finds the next one, and .NET takes that
- * for standard time if the clocks skip or repeat it.
+ * The timer of Azure Functions as its extension has it since 5.1.0: from the wall time of the last fire NCrontab finds
+ * the next one, and .NET takes that for standard time if the clocks skip or repeat it. Then an expression of one time
+ * runs in the first pass only, and one that repeats within an hour or a day goes on by the offset of the last fire.
  */
 export function timerListener(clock: MinuteClock, cron: PlainCron): number[] {
   const matches = matcher(cron);
   const { first, walls } = clock;
+  const shownTwice = repeatedWalls(clock);
+  const repeats = [cron.minutes, cron.hours].some((values) => [...values].some((value) => values.has(value + 1)));
+  const end = walls.at(-1) ?? 0;
+  const nextWall = (after: number): number => {
+    let wall = after + 1;
+    while (wall <= end && !matches(wall)) wall += 1;
+    return wall;
+  };
+  const offset = (index: number): number => (walls[index] ?? 0) - index;
   const due: number[] = [];
   let index = 0;
   for (;;) {
-    let wall = (walls[index] ?? 0) + 1;
-    const end = walls.at(-1) ?? 0;
-    while (wall <= end && !matches(wall)) wall += 1;
+    let wall = nextWall(walls[index] ?? 0);
     if (wall > end) return due;
-    index = atStandardTime(clock, wall);
-    if (index < 0 || index >= walls.length) return due;
+    let next = atStandardTime(clock, wall);
+    if (next < 0 || next >= walls.length) return due;
+    const [isNowTwice, isNextTwice] = [walls[index] ?? 0, walls[next] ?? 0].map((shown) => shownTwice.has(shown));
+    const change = offset(next) - offset(index);
+    if (repeats && (isNowTwice || isNextTwice)) next += change;
+    else if (!repeats && isNextTwice && change !== 0) next += change;
+    else if (!repeats && isNextTwice) {
+      while (shownTwice.has(wall)) wall = nextWall(wall);
+      next = atStandardTime(clock, wall);
+    }
+    if (next < 0 || next >= walls.length) return due;
+    index = next;
     due.push(first + index);
   }
+}
+
+function repeatedWalls({ walls }: MinuteClock): ReadonlySet<number> {
+  const repeated = new Set<number>();
+  walls.forEach((wall, index) => {
+    for (let shown = wall; shown <= (walls[index - 1] ?? -1); shown += 1) repeated.add(shown);
+  });
+  return repeated;
 }
 
 /** The index of a wall time, at the smaller of the two offsets around a change of clocks. */

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { parseCron } from '../../src/core/schedule/cron';
+import { zoneOf } from '../../src/core/schedule/zone';
 import { timeSpan } from '../../src/import/ncrontab';
+import { nextOfTimer } from '../../src/import/timer-clock';
 import type { TimerOptions } from '../../src/import/timers';
 import { readTimers } from '../../src/import/timers';
 
@@ -164,18 +167,76 @@ describe('the schedule of a timer', () => {
 
   it('brings a note for a gap that moves it by less', () => {
     const { drafts, notes } = timer("schedule: '0 30 2 * * *'", { timeZone: 'Europe/Berlin' });
-    expect(drafts[0]?.settings).toMatchObject({ schedule: '0 30 2 * * *', dst: { overlap: 'second' } });
-    expect(notes[0]?.why).toContain('on 2026-03-29 the clocks of Europe/Berlin skip 02:30');
+    expect(drafts[0]?.settings).toEqual({ schedule: '0 30 2 * * *', timeZone: 'Europe/Berlin' });
+    expect(notes[0]?.why).toBe(
+      'on 2026-03-29 the clocks of Europe/Berlin change: the timer is due at 2026-03-29T03:30+02:00 (extension 5.1.0), the job is due at 2026-03-29T03:00+02:00',
+    );
     expect(timer("schedule: '0 0 2 * * *'", { timeZone: 'Europe/Berlin' }).notes).toEqual([]);
-    const hourly = timer("schedule: '0 30 * * * *'", { timeZone: 'Europe/Berlin' });
-    expect(hourly).toMatchObject({ notes: [], drafts: [{ settings: { dst: { gap: 'skip', overlap: 'second' } } }] });
+  });
+
+  it('goes through both passes of a repeated hour if it repeats, and else through the first', () => {
+    for (const schedule of ['0 */15 * * * *', '0 30 * * * *', '*/10 * * * * *']) {
+      expect(timer(`schedule: '${schedule}'`, { timeZone: 'Europe/Berlin' })).toMatchObject({
+        notes: [],
+        drafts: [{ settings: { schedule, timeZone: 'Europe/Berlin' } }],
+      });
+    }
+    // NCrontab prints 1,2 as 1-2, so the listener takes it for an interval; 0,20,40 it prints as they are.
+    const settings = (schedule: string) =>
+      timer(`schedule: '${schedule}'`, { timeZone: 'America/Los_Angeles' }).drafts[0]?.settings;
+    expect(settings('0 30 0,1,3 * * *')).toMatchObject({ schedule: '0 30 0,1,3 * * *', dst: { overlap: 'both' } });
+    expect(settings('0 */20 1 * * *')).toEqual({ schedule: '0 */20 1 * * *', timeZone: 'America/Los_Angeles' });
+  });
+
+  it('brings a note where the listener moves the next day into an hour that it does not match', () => {
+    // From 01:10 in the first pass, the listener goes to 01:00 of the next day, less the hour that the clocks went back.
+    const { notes } = timer("schedule: '0 0-10 1 * * *'", { timeZone: 'America/Los_Angeles' });
+    expect(notes[0]?.why).toContain(
+      'on 2026-11-01 the clocks of America/Los_Angeles change: the timer is due at 2026-11-02T00:00-08:00',
+    );
   });
 
   it('brings a note for times that its wait for a skipped one passes over', () => {
-    // Chatham's clocks skip 02:45 to 03:45. The timer waits from 02:45 until 04:00, for 03:00.
-    const { drafts, notes } = timer("schedule: '0 * 3,4 * * *'", { timeZone: 'Pacific/Chatham' });
-    expect(drafts[0]?.settings.dst).toEqual({ overlap: 'second' });
-    expect(notes[0]?.why).toContain('the clocks of Pacific/Chatham skip 03:00');
+    // Chatham's clocks skip 02:45 to 03:45. The timer waits from 03:00 until 04:00, and 03:50 is passed over.
+    const { notes } = timer("schedule: '0 0,50 3,4 * 9 *'", { timeZone: 'Pacific/Chatham' });
+    expect(notes[0]?.why).toContain('the timer is not due (extension 5.1.0), the job is due at 2026-09-27T03:50+13:45');
+  });
+
+  /** The cases that the tests of the extension document, around 2 a.m. on 2018-11-04, and 2018-03-11, in Los Angeles. */
+  it.each([
+    ['0 30 * * * *', '2018-11-04T01:31-07:00', ['2018-11-04T01:30-08:00']],
+    ['0 * * * * *', '2018-11-04T01:59-07:00', ['2018-11-04T01:00-08:00']],
+    ['0 * * * * *', '2018-11-04T01:30-07:00', ['2018-11-04T01:31-07:00']],
+    ['0 0,30 1-2 * * *', '2018-11-04T01:45-07:00', ['2018-11-04T01:00-08:00']],
+    ['0 0,30 1-3 * * *', '2018-11-04T01:45-08:00', ['2018-11-04T02:00-08:00']],
+    ['0 * 1-3 * * *', '2018-11-04T01:30-07:00', ['2018-11-04T01:31-07:00']],
+    ['0 * * * * *', '2018-11-04T00:59-07:00', ['2018-11-04T01:00-07:00']],
+    ['0 30 * * * *', '2018-11-04T01:31-08:00', ['2018-11-04T02:30-08:00']],
+    ['0 0 18 * * 5', '2018-11-02T18:00-07:00', ['2018-11-09T18:00-08:00']],
+    ['0 0 18 * * 5', '2018-03-09T18:00-08:00', ['2018-03-16T18:00-07:00']],
+    ['0 30 1 * * *', '2018-11-04T01:30-07:00', ['2018-11-05T01:30-08:00']],
+    ['0 30 1 * * *', '2018-11-04T00:30-07:00', ['2018-11-04T01:30-07:00']],
+    ['0 30 1 * * *', '2018-11-04T01:29-07:00', ['2018-11-04T01:30-07:00']],
+    ['0 30 1 * * *', '2018-11-04T01:29-08:00', ['2018-11-05T01:30-08:00']],
+    ['0 30 1 * * *', '2018-11-04T01:31-07:00', ['2018-11-05T01:30-08:00']],
+    ['0 30 * * * *', '2018-03-11T01:30-08:00', ['2018-03-11T03:30-07:00', '2018-03-11T04:30-07:00']],
+    ['0 30 1 * * *', '2018-03-10T01:30-08:00', ['2018-03-11T01:30-08:00', '2018-03-12T01:30-07:00']],
+    [
+      '0 */20 * * * *',
+      '2018-11-04T00:40-07:00',
+      ['01:00-07', '01:20-07', '01:40-07', '01:00-08', '01:20-08', '01:40-08', '02:00-08', '02:20-08'].map(
+        (time) => `2018-11-04T${time}:00`,
+      ),
+    ],
+  ])('%s after %s is due as the listener computes it', (text, from, expected) => {
+    const interval = /[-*/]/.test(text.split(' ').slice(0, 3).join(' '));
+    const { fields } = parseCron(text);
+    let at: number | undefined = Date.parse(from) / 1000;
+    const due = expected.map(() => {
+      at = at === undefined ? undefined : nextOfTimer(fields, interval, zoneOf('America/Los_Angeles'), at);
+      return at;
+    });
+    expect(due).toEqual(expected.map((time) => Date.parse(time) / 1000));
   });
 
   it('is a time span of days if it begins with 24 or more', () => {
