@@ -94,15 +94,19 @@ interface TakenRequests {
   readonly next: ManualRequest | undefined;
 }
 
-/** Takes requests oldest first. Each is either too old or claimed; no other rule applies. */
+/**
+ * Takes requests oldest first. Each is either too old or claimed; no other rule applies. Those for which the row has no
+ * room wait until what it owes is recorded.
+ */
 function takeRequests(s: Situation): TakenRequests {
   const stretches: Stretch[] = [];
+  const room = Math.min(OWED_STRETCHES / 2, OWED_STRETCHES - carry(s).owed.length);
   let { manualTaken } = s.row;
   for (const request of pendingRequests(s.control, manualTaken)) {
     if (seenBy(s) - request.time <= s.job.catchUpWindowMs) {
       return { stretches, manualTaken, next: request };
     }
-    if (stretches.length >= OWED_STRETCHES / 2) break;
+    if (stretches.length >= room) break;
     const at = { from: request.time, through: request.time, count: 1, request: request.id };
     stretches.push({ fate: 'expired', reason: 'catchUpWindow', ...at });
     manualTaken = request.number;

@@ -4,6 +4,7 @@ import { recordKey } from '../key';
 import { withGaps, withRun } from '../recent';
 import { settledRun } from '../recent-run';
 import type { Row } from '../row';
+import { OWED_STRETCHES } from '../row';
 import type { Situation } from './situation';
 import { seenBy } from './situation';
 
@@ -26,10 +27,12 @@ export function adopts({ job, row, revision }: Situation): boolean {
 
 /**
  * A higher revision's schedule counts from now. Of the old one the row has only a hash, so the due times since the
- * cursor are unknown: one stretch without a count records that none of them ran.
+ * cursor are unknown: one stretch without a count records that none of them ran. A row that owes one stretch more than
+ * others may is written as it is, and adopts once its records exist: it has no room for another.
  */
 export function adopt(s: Situation): Row {
   const base = carry(s);
+  if (base.owed.length > OWED_STRETCHES) return base;
   const from = lastTime(base) + 1;
   const through = Math.max(base.cursor, seenBy(s));
   const change = { fate: 'disabled', reason: 'scheduleChanged', from, through, count: 0 } as const;
