@@ -93,6 +93,11 @@ export function backfillKey({ id }: Pick<Backfill, 'id'>, due: EpochMs): string 
   return recordKey(due, id);
 }
 
+/** The record's key of the run that is aside, if there is one. */
+export function asideKey(progress: BackfillProgress | undefined): string | undefined {
+  return progress?.aside && backfillKey(progress, progress.aside.scheduledFor);
+}
+
 /** The due time that follows `after` in the order of a back-fill; undefined at its end. */
 export function nextOf(
   { timetable }: Pick<JobSpec, 'timetable'>,

@@ -254,4 +254,39 @@ describe('a back-fill', () => {
     expect(items).toEqual([60, 60, 120, 120]);
     expect(filled(await sim.records('a'))).toHaveLength(2);
   });
+
+  it('keeps its plan and its finished items while due times of the job run in between', async () => {
+    const spec = jobSpec('a', '* * * * *', {
+      retry: { attempts: 3, backoffMs: 4 * MINUTE, factor: 1, maxBackoffMs: 4 * MINUTE, jitter: 'none' },
+    });
+    let plans = 0;
+    const items: string[] = [];
+    const sim = rivalTicks({
+      jobs: [spec],
+      fanOut: {
+        a: () =>
+          defineFanOut({
+            plan: ({ trigger }) => {
+              if (trigger === 'backfill') plans += 1;
+              return ['one', 'two'];
+            },
+            each: ({ scheduledFor }, item) => {
+              if (scheduledFor.getTime() === minute(2)) items.push(item);
+            },
+            gather: ({ trigger, attempt }) => {
+              if (trigger === 'backfill' && attempt < 3) throw new Error('down');
+            },
+          }),
+      },
+    });
+    await sim.clock.advance(6 * MINUTE + 5_000);
+    items.length = 0;
+    await start(sim, backfill(spec, { from: minute(2), through: minute(2) }));
+    await sim.clock.advance(14 * MINUTE);
+    expect(filled(await sim.records('a'))).toEqual([['00:02', 'succeeded']]);
+    expect(items).toEqual(['one', 'two']);
+    expect(plans).toBe(1);
+    const left = await sim.store.listPieces('a' as JobName, { limit: 10 });
+    expect(left.pieces).toEqual([]);
+  });
 });

@@ -1,3 +1,4 @@
+import { asideKey } from '../../core/backfill';
 import { formatDuration } from '../../core/duration';
 import type { ItemEnd, PlannedItem } from '../../core/fan-out';
 import {
@@ -136,7 +137,10 @@ export function itemLanes(
   return lanesOf(items, policy.concurrency).map((lane) => ({ ...common, items: lane }));
 }
 
-/** The pieces that runs of a job have left in storage, this run included. */
+/**
+ * The pieces that runs of a job have left in storage, this run included. A back-filled run that is aside still needs
+ * its own.
+ */
 interface Leftovers {
   /** Call it under the lease: later, the list might contain the pieces of a successor's run. */
   list(): Promise<void>;
@@ -160,7 +164,8 @@ export function leftoversOf(held: HeldRow): Leftovers {
   return {
     list: () =>
       trying(async () => {
-        pieces = await listPieces(held, undefined);
+        const spared = asideKey(held.row.backfill);
+        pieces = (await listPieces(held, undefined)).filter(({ key }) => key !== spared);
       }),
     remove: () => trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name))),
   };

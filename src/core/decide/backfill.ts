@@ -1,7 +1,7 @@
 import type { AsideRun, Backfill } from '../backfill';
 import { ASIDE_ATTEMPTS, backfillKey, isActive, nextOf, stepOf } from '../backfill';
 import { currentPause } from '../control';
-import { parseRecordKey, recordKey, runIdOf } from '../key';
+import { parseRecordKey, runIdOf } from '../key';
 import type { Row } from '../row';
 import { freshRun } from './next-row';
 import type { Claim, Decision, Situation } from './situation';
@@ -83,7 +83,7 @@ function begunClaim(claim: Claim, since: number): Claim {
 function resumeAside(s: Situation, row: Row, aside: AsideRun, idle: Decision): Decision {
   const { job, control } = s;
   const id = row.backfill?.id ?? '';
-  const key = recordKey(aside.scheduledFor, id);
+  const key = backfillKey({ id }, aside.scheduledFor);
   const isCancelled = control.cancel === runIdOf(job.name, key);
   const { notBefore = 0 } = aside;
   const resumeAt = notBefore === 0 || isCancelled ? 0 : boundedWait(s, notBefore, job.retry.maxBackoffMs);
