@@ -100,6 +100,33 @@ describe('a host that takes orchestrations and runs none, as one does that is be
   });
 });
 
+describe('a host that ends while nothing but its hand-overs is left', () => {
+  it('sends their releases before its process ends with its shutdown hook', async () => {
+    const spec = jobSpec('a', '@every 20s', { leaseMs: 60_000 });
+    const sim = rivalTicks({ jobs: [spec], deployments: 2, latencyMs: 40 });
+    await sim.clock.advance(5 * MINUTE);
+    const { incumbent } = await sim.row('a');
+    const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
+    if (ending === undefined) throw new Error('nobody has won');
+    // SIGTERM: its hub takes what its tick hands over for 05:20, and runs none of it. The tick then ends.
+    ending.hubDead = true;
+    await sim.clock.advance(17 * SECOND);
+    const { ticks, running, handOvers } = ending.coordinator;
+    expect([ticks.size, running.size, handOvers.size]).toEqual([0, 0, 1]);
+    expect((await listedRow(sim, 'a' as JobName)).lease).toBe('leased');
+    sim.calls.length = 0;
+    // Only now comes `appTerminate`, and the worker exits as soon as it has returned.
+    void ending.drain().then(() => {
+      ending.kill();
+    });
+    await sim.clock.advance(8 * SECOND);
+    expect(ending.dead).toBe(true);
+    expect(sim.calls.map(({ at, scheduledFor }) => [at - scheduledFor, scheduledFor])).toEqual([
+      [0, T0 + 5 * MINUTE + 20 * SECOND],
+    ]);
+  });
+});
+
 describe('a late hand-over', () => {
   it('is given back once for a due time, and its deployment leaves that to the others for a lease', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@every 5s', { leaseMs: 15_000, catchUp: 'all' })] });

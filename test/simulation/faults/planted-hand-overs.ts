@@ -29,6 +29,25 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'drain-ends-early',
+    what: 'a shutdown ends before the releases of its hand-overs are sent',
+    mix: 'draining',
+    edits: [
+      {
+        file: 'coordinator/drain.ts',
+        in: 'drain',
+        from: 'if (isIdle) return;',
+        to: '',
+      },
+      {
+        file: 'coordinator/drain.ts',
+        in: 'drain',
+        from: 'const goingOn = [...running, ...ticks].map(({ done }) => done);',
+        to: 'const goingOn = [...running, ...ticks].map(({ done }) => done); if (goingOn.length === 0 && coordinator.handOvers.size === 0) return;',
+      },
+    ],
+  },
+  {
     name: 'given-back-whatever',
     what: 'a hand-over is released whether its claim was made or not',
     mix: 'draining',

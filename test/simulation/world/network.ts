@@ -18,6 +18,8 @@ const SLOW_MS = [500, 5_500] as const;
 const STOPPED_MS = 45_000;
 /** The same, where it must not come back in time. */
 const STOPPED_LONG_MS = 80_000;
+/** A process that exits this soon after it began a request has not sent it: the connection is not open yet. */
+const SENDING_MS = 10;
 
 /** The way from one process to the storage service and back. */
 export interface Network {
@@ -72,7 +74,9 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
       }, delay);
     };
     const era = network.era();
+    const begunAt = timeline.now();
     const arrive = async (): Promise<void> => {
+      if (from.exitedAt !== undefined && from.exitedAt < begunAt + SENDING_MS) return;
       // No request is in flight for days, and none reaches the account that takes over.
       if (network.era() > era) {
         unavailable('lost on its way');

@@ -16,6 +16,10 @@ export interface SimulatedProcess {
   /** Kills it, as by `kill -9`. */
   kill(): void;
   readonly dead: boolean;
+  /** Ends it, as a worker exits whose shutdown hook has returned: the requests that it has just begun are not sent. */
+  exit(): void;
+  /** When it has ended so, on the timeline; undefined: it has not. */
+  readonly exitedAt: number | undefined;
   /** Stops it where it is. `asleep`: its machine sleeps, and the monotonic clock stands still. */
   pause(asleep: boolean): void;
   wake(): void;
@@ -33,6 +37,7 @@ export function createProcess(id: string, timeline: Timeline, start: number, fau
   const born = timeline.now();
   let { skewMs } = fault;
   let dead = false;
+  let exitedAt: number | undefined;
   let waiting: (() => void)[] | undefined;
   let asleepSince: number | undefined;
   let slept = 0;
@@ -63,6 +68,10 @@ export function createProcess(id: string, timeline: Timeline, start: number, fau
       cancel();
     };
   };
+  const kill = (): void => {
+    dead = true;
+    waiting = undefined;
+  };
   return {
     id,
     clock: {
@@ -70,12 +79,16 @@ export function createProcess(id: string, timeline: Timeline, start: number, fau
       monotonic: () => awake() * rate,
       after,
     },
-    kill: () => {
-      dead = true;
-      waiting = undefined;
-    },
+    kill,
     get dead() {
       return dead;
+    },
+    exit: () => {
+      kill();
+      exitedAt = timeline.now();
+    },
+    get exitedAt() {
+      return exitedAt;
     },
     pause: (asleep) => {
       if (waiting !== undefined || dead) return;

@@ -356,12 +356,13 @@ export function restart(world: World, place: PlannedInstance, back: number): voi
   });
 }
 
-/** Kills the instance, as by `kill -9`. */
-export function kill(world: World, place: PlannedInstance, back: number): void {
+/** Kills the instance, as by `kill -9`, or lets it exit. */
+export function kill(world: World, place: PlannedInstance, back: number, exits = false): void {
   const instance = world.places.get(place.index);
   if (instance === undefined || instance.process.dead) return;
-  instance.process.kill();
-  world.trace?.add(instance.process.id, 'killed');
+  if (exits) instance.process.exit();
+  else instance.process.kill();
+  world.trace?.add(instance.process.id, exits ? 'exits' : 'killed');
   for (const { executions, items } of world.observer.jobs.values()) {
     for (const execution of executions) if (execution.process.dead) executions.delete(execution);
     for (const item of items) if (item.process.dead) items.delete(item);
@@ -391,10 +392,12 @@ export function wake(world: World, instance: Instance): void {
 const INVOCATIONS_MS = 10_000;
 const POLL_EVERY_MS = 100;
 const HOOK_MS = 5_000;
+/** A worker exits this soon after its hook has returned. */
+const EXIT_MS = 3;
 
 /**
  * Stops the host. While it has work, for up to 10 s, its process gets no signal, and its hub takes orchestrations but
- * runs none. Then its shutdown hook has 5 s, and the process ends.
+ * runs none. Then its shutdown hook has up to 5 s, and the process ends as soon as it has returned.
  */
 export function leave(world: World, place: PlannedInstance, back: number): void {
   const instance = world.places.get(place.index);
@@ -412,9 +415,19 @@ export function leave(world: World, place: PlannedInstance, back: number): void 
       return;
     }
     trace?.add(process.id, 'drains');
-    process.enter(() => void instance.drain());
+    const end = (exits: boolean): void => {
+      if (!process.dead && world.places.get(place.index) === instance) kill(world, place, back, exits);
+    };
+    process.enter(
+      () =>
+        void instance.drain().then(() => {
+          timeline.after(EXIT_MS, () => {
+            end(true);
+          });
+        }),
+    );
     timeline.after(HOOK_MS, () => {
-      if (!process.dead && world.places.get(place.index) === instance) kill(world, place, back);
+      end(false);
     });
   };
   drainWhenIdle();
