@@ -20,7 +20,8 @@ export type { CampaignOptions, Duration, LeaderElectionOptions } from './electio
 export type { ElectionPlace } from './election/place';
 export { BlobChangedError, FenceConflictError, StaleLeaderError } from './lease/fence';
 export type { Fence, FencedBlob, FencedWriteOptions } from './lease/fence';
-export type { AttemptRecord, LedgerRecord, RecordedError, RecordLog } from './core/record';
+export type { AttemptRecord, LedgerRecord, RecordLog } from './core/record';
+export type { RecordedError } from './core/recorded-error';
 export type { LogEntry, LogGap, LogLevel, LogLine, LogProgress, Progress } from './core/log-entry';
 export type { AttemptOutcome, Fate, Reason, Trigger } from './core/fate';
 export type { AbortCode } from './core/run';

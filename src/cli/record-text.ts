@@ -1,3 +1,4 @@
+import { errorText, mapTexts } from '../core/recorded-error';
 import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
 import type { ShownRecord } from '../operator/list-runs';
@@ -62,5 +63,5 @@ export function askedBy({ origin }: ShownRecord): string | undefined {
 /** The error of the last attempt, on one line. */
 export function lastError({ attempts }: ShownRecord): string | undefined {
   const error = attempts.at(-1)?.error;
-  return error ? oneLine(`${error.name}: ${error.message.split('\n', 1)[0] ?? ''}`) : undefined;
+  return error ? oneLine(errorText(mapTexts(error, (text) => text.split('\n', 1)[0] ?? ''))) : undefined;
 }

@@ -4,6 +4,7 @@ import { describe, firstWaits } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import type { Explanation } from '../operator/explain';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
+import { errorTrace } from '../core/recorded-error';
 import { userFrames } from '../core/stack';
 import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
@@ -116,7 +117,7 @@ function attemptLines(record: ShownAttempt, at: (iso: string) => string, verbose
     paintOutcome(outcome),
   ].join('  ');
   if (error === null) return [line];
-  const detail = error.stack ?? `${error.name}: ${error.message}`;
+  const detail = errorTrace(error);
   const lines = (verbose ? detail : userFrames(detail, OWN)).split('\n');
   return [line, ...lines.map((part) => `    ${part}`)];
 }

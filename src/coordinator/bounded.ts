@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock';
 import { sleep } from '../core/clock';
 import { formatDuration } from '../core/duration';
 import type { Reason } from '../core/fate';
-import type { RecordedError } from '../core/record';
+import type { RecordedError } from '../core/recorded-error';
 import type { AbortCode, AttemptEnd } from '../core/run';
 import { AttemptAbortedError } from '../handler/handler';
 

@@ -1,7 +1,8 @@
 import type { EpochMs, Millis, Token } from './brand';
 import type { JobSpec, Retry } from './job';
 import { isObject } from './metadata';
-import type { RecordedError } from './record';
+import type { RecordedError } from './recorded-error';
+import { isRecordedError } from './recorded-error';
 
 /** How a job fans out: the options of `defineFanOut`, checked, with every default filled in. */
 export interface FanOutPolicy {
@@ -103,10 +104,8 @@ export function parseItemEnd(body: string): ItemEnd | undefined {
   if (!isObject(value)) return undefined;
   if (value['state'] === 'succeeded') return { state: 'succeeded', result: value['result'] };
   const { state, error, attempts } = value;
-  if (state !== 'failed' || !isObject(error) || typeof attempts !== 'number') return undefined;
-  const { name, message, stack } = error;
-  if (typeof name !== 'string' || typeof message !== 'string') return undefined;
-  return { state, attempts, error: { name, message, ...(typeof stack === 'string' ? { stack } : {}) } };
+  if (state !== 'failed' || !isRecordedError(error) || typeof attempts !== 'number') return undefined;
+  return { state, attempts, error };
 }
 
 /** Undefined if the text is not JSON. */

@@ -7,6 +7,7 @@ import type { NoticeTopic, NotifySettings } from './notify';
 import type { EndChange, OwedNotice } from './owed-notice';
 import type { Recent } from './recent';
 import type { LedgerRecord } from './record';
+import { errorText } from './recorded-error';
 import type { Row } from './row';
 import { failuresAfter } from './run';
 import { brief } from './text';
@@ -131,7 +132,7 @@ export function endNotice(
     ...(owed.since === undefined ? {} : { since: owed.since }),
     ...(owed.skipped > 0 ? { skipped: owed.skipped } : {}),
     ...(record === undefined ? {} : { ...outcomeOf(record), attempts: record.attempts.length }),
-    ...(error == null || owed.change === 'recovered' ? {} : { error: `${error.name}: ${error.message}` }),
+    ...(error == null || owed.change === 'recovered' ? {} : { error: errorText(error) }),
   };
 }
 

@@ -9,18 +9,10 @@ import { asciiJson, isInstant, isObject } from './metadata';
 import type { Origin } from './origin';
 import { readOrigin } from './origin';
 import type { PastAttempt } from './past-attempt';
+import type { RecordedError } from './recorded-error';
+import { isRecordedError } from './recorded-error';
 import type { Row } from './row';
 import { dueOf, lostAttempt } from './row';
-
-/** An error that a handler threw, as the ledger keeps it. */
-export interface RecordedError {
-  /** The error's name. */
-  readonly name: string;
-  /** The error's message. */
-  readonly message: string;
-  /** The stack, cut to 8 KB. Absent where the handler threw something without one. */
-  readonly stack?: string;
-}
 
 /** One attempt of a run. Times are ISO 8601 in UTC. */
 export interface AttemptRecord {
@@ -338,7 +330,7 @@ function isAttemptRecord(value: unknown): boolean {
     isNullOr(waitedForGroupMs, isNumber) &&
     isNullOr(endedAt, isTime) &&
     isText(outcome) &&
-    isNullOr(error, (thrown) => isObject(thrown) && isText(thrown['name']) && isText(thrown['message']))
+    isNullOr(error, (thrown) => isRecordedError(thrown))
   );
 }
 

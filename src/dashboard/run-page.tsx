@@ -266,11 +266,13 @@ function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
   );
 }
 
-/** The message, the frames of the job's own code, and on request all others. */
+/** The message, the frames of the job's own code, and on request all others; then the errors behind it. */
 function ErrorOf({
-  error: { name, message, stack },
+  error: { name, message, code, stack, cause, errors = [] },
+  after = '',
 }: {
   readonly error: NonNullable<AttemptOf['error']>;
+  readonly after?: string;
 }): JSX.Element {
   const lines = stack?.split('\n') ?? [];
   const frames = lines.filter((line) => /^\s+at\s/.test(line));
@@ -278,7 +280,8 @@ function ErrorOf({
   return (
     <>
       <pre class="error foreign">
-        <b>{name}</b>: {message}
+        {after}
+        <b>{name}</b>: {message === '' ? code : message}
         {own.length > 0 && `\n${own.join('\n')}`}
       </pre>
       {lines.length > 0 && (
@@ -287,6 +290,10 @@ function ErrorOf({
           <pre class="foreign">{stack}</pre>
         </details>
       )}
+      {errors.map((inner) => (
+        <ErrorOf error={inner} after="Inner error: " />
+      ))}
+      {cause !== undefined && <ErrorOf error={cause} after="Caused by " />}
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { formatDuration, parseDuration } from '../core/duration';
 import type { FanOutPolicy } from '../core/fan-out';
 import type { Retry } from '../core/job';
-import type { RecordedError } from '../core/record';
+import type { RecordedError } from '../core/recorded-error';
 import type { StandardSchema } from '../core/standard-schema';
 import type { Fence } from '../lease/fence';
 import type { JobContext, JobLog } from './handler';

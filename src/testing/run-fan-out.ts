@@ -1,8 +1,9 @@
 import type { Millis } from '../core/brand';
-import type { RecordedError } from '../core/record';
+import type { RecordedError } from '../core/recorded-error';
 import { backoff } from '../core/run';
 import { callBounded, createAborter, timeoutAfter } from '../coordinator/bounded';
-import { callHandler, describeError } from '../coordinator/attempt/call-handler';
+import { callHandler } from '../coordinator/attempt/call-handler';
+import { describeError } from '../coordinator/attempt/describe-error';
 import type { FanOutHandler, ItemOutcome } from '../handler/define-fan-out';
 import { NO_LOG } from '../coordinator/attempt/attempt-log';
 import type { HandlerCall } from '../coordinator/attempt/run-handler';

@@ -5,6 +5,7 @@ import { isRunFate } from '../../core/fate';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
 import { attemptHistory } from '../../core/record';
 import type { AttemptRecord, LedgerRecord } from '../../core/record';
+import { errorTrace, mapTexts } from '../../core/recorded-error';
 import type { RunStep } from '../../core/run';
 import { afterAttempt } from '../../core/run';
 import type { JobContext } from '../../handler/handler';
@@ -392,9 +393,13 @@ function attemptOf(
 
 function shorten(attempt: AttemptRecord): AttemptRecord {
   if (attempt.error === null) return attempt;
-  const { name, message, stack } = attempt.error;
-  const error = { name: name.slice(0, KNOWN_LIMIT), message: message.slice(0, KNOWN_LIMIT) };
-  return { ...attempt, error: stack === undefined ? error : { ...error, stack: stack.slice(0, KNOWN_LIMIT) } };
+  let left = 3 * KNOWN_LIMIT;
+  const cut = (text: string): string => {
+    const kept = text.slice(0, Math.min(KNOWN_LIMIT, left));
+    left -= kept.length;
+    return kept;
+  };
+  return { ...attempt, error: mapTexts(attempt.error, cut) };
 }
 
 function lost(held: HeldRow, why: string): AttemptResult {
@@ -408,6 +413,5 @@ function lost(held: HeldRow, why: string): AttemptResult {
 
 function logFailure({ job, row, report }: HeldRow, { handlerCall }: Stage): void {
   if (handlerCall === undefined || handlerCall.error === null) return;
-  const { stack, name, message } = handlerCall.error;
-  report.log('error', `job "${job.spec.name}", attempt ${String(row.attempt)}: ${stack ?? `${name}: ${message}`}`);
+  report.log('error', `job "${job.spec.name}", attempt ${String(row.attempt)}: ${errorTrace(handlerCall.error)}`);
 }

@@ -1,4 +1,4 @@
-import type { RecordedError } from '../../core/record';
+import type { RecordedError } from '../../core/recorded-error';
 import type { HeldRow } from '../held';
 import { timeOf } from '../held';
 import type { HandlerCall } from './run-handler';

@@ -20,7 +20,7 @@ import { StoreError, StoreUnavailableError } from '../../lease/store';
 import { createGate } from '../gate';
 import type { HeldRow } from '../held';
 import type { Lane } from '../message';
-import { describeError } from './call-handler';
+import { describeError } from './describe-error';
 import { endedBy } from './ended-by';
 import type { HandlerCall } from './run-handler';
 

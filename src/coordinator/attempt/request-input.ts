@@ -1,6 +1,6 @@
 import { parseRecordKey } from '../../core/key';
 import type { Asked } from '../../core/origin';
-import type { RecordedError } from '../../core/record';
+import type { RecordedError } from '../../core/recorded-error';
 import { ForeignRecordError } from '../../core/record';
 import type { StandardSchema } from '../../core/standard-schema';
 import { InputError, parseInput } from '../../handler/parse-input';

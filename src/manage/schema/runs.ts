@@ -2,7 +2,22 @@ import * as z from 'zod';
 import { RUN_FATES } from '../../core/fate';
 import { Instant, list, Milliseconds, named, OUTCOMES, Reason, RunOutcome, Trigger } from './common';
 
-const ErrorOfHandler = z.object({ name: z.string(), message: z.string(), stack: z.string().optional() });
+const ErrorOfHandler = named(
+  'ErrorOfHandler',
+  'An error that a handler threw.',
+  z.object({
+    name: z.string(),
+    message: z.string(),
+    code: z.string().optional().describe('Its `code`, such as `ECONNREFUSED`.'),
+    stack: z.string().optional(),
+    get cause() {
+      return ErrorOfHandler.optional();
+    },
+    get errors() {
+      return list(ErrorOfHandler).optional();
+    },
+  }),
+);
 
 const Attempt = named(
   'Attempt',

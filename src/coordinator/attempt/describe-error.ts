@@ -1,0 +1,75 @@
+import type { RecordedError } from '../../core/recorded-error';
+import { MOST_CAUSES } from '../../core/recorded-error';
+import { AttemptAbortedError } from '../../handler/handler';
+
+/** A stack or message in the ledger is cut to this many characters, and that of a cause to so many. */
+const TEXT_LIMIT = 8 * 1024;
+const CAUSE_LIMIT = 2 * 1024;
+const CODE_LIMIT = 100;
+
+/** A thrown value, Error or not, as the ledger keeps it. Never throws, whatever is thrown. */
+export function describeError(thrown: unknown): RecordedError {
+  const seen = new Set<unknown>();
+  const describe = (value: unknown, limit: number): RecordedError => {
+    seen.add(value);
+    if (reading(() => value instanceof Error) !== true) {
+      return { name: 'NotAnError', message: `${value === thrown ? 'thrown: ' : ''}${textOf(value)}`.slice(0, limit) };
+    }
+    const error = value as Error;
+    const name = memberOf(error, 'name', limit) ?? 'Error';
+    const message = memberOf(error, 'message', limit) ?? '';
+    // The stack of an abort is cronlease's own, and helps nobody.
+    if (reading(() => error instanceof AttemptAbortedError) === true) return { name, message };
+    const code = codeOf(error);
+    const stack = memberOf(error, 'stack', limit);
+    const errors = innerErrors(error).flatMap(behind);
+    const [cause] = behind(reading(() => error.cause));
+    return {
+      name,
+      message,
+      ...(code === undefined ? {} : { code }),
+      ...(stack === undefined ? {} : { stack }),
+      ...(cause === undefined ? {} : { cause }),
+      ...(errors.length === 0 ? {} : { errors }),
+    };
+  };
+  /** An error may be its own cause, or have a chain of any length behind it. */
+  const behind = (value: unknown): readonly RecordedError[] =>
+    value === undefined || value === null || seen.has(value) || seen.size > MOST_CAUSES
+      ? []
+      : [describe(value, CAUSE_LIMIT)];
+  return describe(thrown, TEXT_LIMIT);
+}
+
+function innerErrors(error: Error): readonly unknown[] {
+  const inner = reading(() => {
+    const { errors } = error as { readonly errors?: unknown };
+    return Array.isArray(errors) ? errors.slice(0, MOST_CAUSES) : [];
+  });
+  return inner ?? [];
+}
+
+function codeOf(error: Error): string | undefined {
+  const code = reading(() => (error as { readonly code?: unknown }).code);
+  return typeof code === 'string' || typeof code === 'number' ? String(code).slice(0, CODE_LIMIT) : undefined;
+}
+
+function memberOf(error: Error, member: 'name' | 'message' | 'stack', limit: number): string | undefined {
+  const value = reading<unknown>(() => error[member]);
+  return value === undefined ? undefined : textOf(value).slice(0, limit);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return reading(() => JSON.stringify(value)) ?? reading(() => String(value)) ?? '(a value that cannot be shown)';
+}
+
+/** What is read of a handler's value: a getter, or a revoked proxy, may throw anything. */
+export function reading<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch {
+    // A part that cannot be read is left out; the others are kept.
+    return undefined;
+  }
+}

@@ -1,0 +1,68 @@
+import { isObject } from './metadata';
+
+/** An error that a handler threw, as the ledger keeps it. */
+export interface RecordedError {
+  /** The error's name. */
+  readonly name: string;
+  /** The error's message. */
+  readonly message: string;
+  /** The error's `code`, such as `ECONNREFUSED`. Absent where it has none. */
+  readonly code?: string;
+  /** The stack, cut to 8 KB. Absent where the handler threw something without one. */
+  readonly stack?: string;
+  /** Its `cause`, cut to 2 KB of stack. At most eight causes and inner errors are kept in all. */
+  readonly cause?: RecordedError;
+  /** The errors that an `AggregateError` holds. */
+  readonly errors?: readonly RecordedError[];
+}
+
+/** How many causes and inner errors of one error are kept, and so how deep one can lie. */
+export const MOST_CAUSES = 8;
+
+/** Whether a stored value can be read as an error. */
+export function isRecordedError(value: unknown, depth = 0): value is RecordedError {
+  if (depth > MOST_CAUSES || !isObject(value)) return false;
+  const { name, message, code, stack, cause, errors = [] } = value;
+  return (
+    [name, message, code ?? '', stack ?? ''].every((text) => typeof text === 'string') &&
+    (cause === undefined || isRecordedError(cause, depth + 1)) &&
+    Array.isArray(errors) &&
+    errors.every((inner) => isRecordedError(inner, depth + 1))
+  );
+}
+
+/** The error with each of its texts changed, those of its causes too. */
+export function mapTexts(error: RecordedError, change: (text: string) => string): RecordedError {
+  const { name, message, code, stack, cause, errors } = error;
+  return {
+    name: change(name),
+    message: change(message),
+    ...(code === undefined ? {} : { code: change(code) }),
+    ...(stack === undefined ? {} : { stack: change(stack) }),
+    ...(cause === undefined ? {} : { cause: mapTexts(cause, change) }),
+    ...(errors === undefined ? {} : { errors: errors.map((inner) => mapTexts(inner, change)) }),
+  };
+}
+
+/** The error and what lies behind it: `TypeError: fetch failed, caused by Error: connect ECONNREFUSED 10.0.0.4:5432`. */
+export function errorText(error: RecordedError): string {
+  const { cause, errors = [] } = error;
+  const inner = errors.length === 0 ? '' : ` (${errors.map(errorText).join('; ')})`;
+  return `${headOf(error)}${inner}${cause === undefined ? '' : `, caused by ${errorText(cause)}`}`;
+}
+
+/** The stacks of the error and of what lies behind it, each below the other. */
+export function errorTrace(error: RecordedError): string {
+  const { stack, cause, errors = [] } = error;
+  return [
+    stack ?? headOf(error),
+    ...errors.map((inner) => `Inner error: ${errorTrace(inner)}`),
+    ...(cause === undefined ? [] : [`Caused by: ${errorTrace(cause)}`]),
+  ].join('\n');
+}
+
+/** The name and the message. An error of the network may have no message but its code. */
+function headOf({ name, message, code }: RecordedError): string {
+  const said = message === '' ? code : message;
+  return said === undefined ? name : `${name}: ${said}`;
+}
