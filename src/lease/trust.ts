@@ -16,7 +16,12 @@ export function moment(clock: Clock): Moment {
  * a wall clock that was set back must not shorten it.
  */
 export function elapsedSince(clock: Clock, start: Moment): Millis {
-  return Math.max(clock.now() - start.wall, clock.monotonic() - start.monotonic);
+  return between(start, moment(clock));
+}
+
+/** The time between two instants of one process, by the clock that shows more. */
+export function between(start: Moment, end: Moment): Millis {
+  return Math.max(end.wall - start.wall, end.monotonic - start.monotonic);
 }
 
 /**

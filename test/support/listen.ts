@@ -61,3 +61,14 @@ export async function cutRelay(port: number): Promise<CutRelay> {
     },
   };
 }
+
+/** A relay to the server that changes its answers, each of which keeps its length. */
+export function rewritingRelay(port: number, rewrite: (answer: string) => string): Promise<Listener> {
+  return listen((socket) => {
+    const upstream = net.connect(port, '127.0.0.1');
+    socket.pipe(upstream);
+    upstream.on('data', (data) => socket.write(rewrite(data.toString('latin1')), 'latin1'));
+    socket.on('close', () => upstream.destroy());
+    upstream.on('close', () => socket.destroy()).on('error', () => socket.destroy());
+  });
+}

@@ -106,6 +106,78 @@ describe('a claim whose store measures the lease', () => {
   });
 });
 
+describe('a claim whose store answers absurd times', () => {
+  const LEASE_MS = 60_000;
+  const MARGIN_MS = 6_000;
+  const YEAR = 365 * 24 * HOUR;
+
+  /** How long after its lease began a run was aborted, whose claim was answered so, and whose renewals all fail. */
+  async function claimed(answered: (date: number) => { readonly date?: number; readonly leftMs?: number }, late = 0) {
+    const spec = jobSpec('a', '@hourly', { leaseMs: LEASE_MS });
+    const ends: number[] = [];
+    let acquiredAt = 0;
+    const sim: RivalTicks = rivalTicks({
+      jobs: [spec],
+      handler: async ({ signal }) => {
+        signal.addEventListener('abort', () => ends.push(sim.clock.now() - acquiredAt));
+        await sleep(sim.clock, 5 * MINUTE);
+      },
+    });
+    const on = await withoutTicks(sim);
+    const row = ranRow(spec);
+    const etag = await leaveRow(sim, A, row, 'letGo');
+    await sim.clock.advanceTo(T0 + HOUR + 50 * MINUTE);
+    const claim = claimOf(decide(situation(spec, sim.clock.now(), { row })));
+    const started: AttemptInput[] = [];
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+    interceptStore(on, 'acquire', (acquire) => (...given) => {
+      acquiredAt = sim.clock.now();
+      return acquire(...given);
+    });
+    interceptStore(on, 'writeRow', (writeRow) => async (...given) => {
+      const answer = await writeRow(...given);
+      return answer.kind === 'refused' ? answer : { ...answer, ...answered(answer.date) };
+    });
+    interceptStore(on, 'renew', () => () => Promise.reject(new StoreUnavailableError('no answer')));
+    const leaseId = on.coordinator.newId() as LeaseId;
+    const race = { claim, etag, lease: 'available', leaseId, leaseMs: LEASE_MS } as const;
+    await handOver(on.coordinator, hub, runnableJob(on, A), race);
+    await sim.clock.advance(late);
+    const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
+    await sim.clock.advance(10 * MINUTE);
+    await Promise.all(attempts);
+    return ends;
+  }
+
+  // After 2 s the hand-over is used as it is; after 30 s its lease is acquired anew.
+  it.each([0, 2 * SECOND, 30 * SECOND])(
+    'is trusted up to the end of its lease %i ms after it at most',
+    async (late) => {
+      for (const answer of [
+        () => ({ leftMs: 9_223_372_036_000 }),
+        () => ({ leftMs: Infinity }),
+        () => ({ leftMs: LEASE_MS + SECOND }),
+        (date: number) => ({ date: date - 40 * MINUTE }),
+        (date: number) => ({ date: date - 2 * SECOND }),
+      ]) {
+        const [end] = await claimed(answer, late);
+        expect(end).toBeGreaterThan(LEASE_MS / 2);
+        expect(end).toBeLessThanOrEqual(LEASE_MS - MARGIN_MS);
+      }
+    },
+  );
+
+  it.each([0, 30 * SECOND])('that its lease is over is not trusted at all %i ms after it', async (late) => {
+    for (const answer of [
+      () => ({ leftMs: -9_223_372_036_000 }),
+      () => ({ leftMs: 0 }),
+      (date: number) => ({ date: date + YEAR }),
+    ]) {
+      expect(await claimed(answer, late)).toEqual([]);
+    }
+  });
+});
+
 describe('a hand-over that is given back', () => {
   const spec = jobSpec('a', '@hourly', { leaseMs: 60_000 });
 

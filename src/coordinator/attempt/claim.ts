@@ -5,7 +5,7 @@ import { completed } from '../../core/recent';
 import type { Row } from '../../core/row';
 import { keptForMs } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
-import { Trust } from '../../lease/trust';
+import { between, moment, type Moment, Trust } from '../../lease/trust';
 import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
@@ -25,10 +25,11 @@ const FRESH_MS: Millis = LATE_MS - 1_000;
 /** A record is read this long before the lease is acquired, at the most. */
 const KEPT_MARGIN_MS: Millis = 120_000;
 
-/** A lease, and the service's Date of its acquisition. */
+/** A lease, the service's Date of its acquisition, and when that was sent, as far as this process can tell. */
 interface Acquired {
   readonly id: LeaseId;
   readonly acquiredAt: EpochMs;
+  readonly since: Moment;
 }
 
 /** A claim that was made. */
@@ -59,7 +60,7 @@ export async function claimAttempt(
 
   const handedOver =
     input.kind === 'handedOver' && isFresh(coordinator, input)
-      ? { id: input.leaseId as LeaseId, acquiredAt: input.acquiredAt }
+      ? { id: input.leaseId as LeaseId, acquiredAt: input.acquiredAt, since: momentOf(coordinator, input.acquiredAt) }
       : undefined;
   const lease = handedOver ?? (await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining }));
   if (lease === undefined) return 'the row was taken by somebody else meanwhile';
@@ -79,7 +80,7 @@ export async function claimAttempt(
   }
 
   const row = { ...claimedRow(coordinator, job, input, execution), leaseMs, keepMs: job.spec.keepMs };
-  const hold = ({ id, acquiredAt }: Acquired) =>
+  const hold = ({ id, acquiredAt, since }: Acquired) =>
     holdRow(
       coordinator,
       report,
@@ -88,9 +89,10 @@ export async function claimAttempt(
         row,
         remaining,
         // The lease's age comes from two Dates of the service: the clocks of the two instances may differ. Where those of
-        // the service may differ too, the store itself measures what is left.
+        // the service may differ too, the store itself measures what is left. Neither is believed beyond the lease's end
+        // by this process's own clocks: a service's clock may be set back, and a measurement may be absurd.
         trustFrom: ({ sent, date, leftMs = leaseMs - (date - acquiredAt) - DATE_BEHIND_MS }) =>
-          new Trust(coordinator.clock, sent, leftMs - marginOf(leaseMs)),
+          new Trust(coordinator.clock, sent, Math.min(leftMs, leaseMs - between(since, sent)) - marginOf(leaseMs)),
       },
     );
   let claimed = await hold(lease);
@@ -152,7 +154,14 @@ async function acquireAgain(
 ): Promise<Acquired | undefined> {
   const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
   const acquired = await acquire(coordinator, { job, leaseId: id, leaseMs, etag }, remaining);
-  return acquired === undefined ? undefined : { id, acquiredAt: acquired.date };
+  return acquired === undefined ? undefined : { id, acquiredAt: acquired.date, since: acquired.sent };
+}
+
+/** The instant of a Date of the service that is not in the future. */
+function momentOf({ clock, serviceTime }: Coordinator, date: EpochMs): Moment {
+  const { wall, monotonic } = moment(clock);
+  const age = Math.max(0, serviceTime.now() - date);
+  return { wall: wall - age, monotonic: monotonic - age };
 }
 
 /** The row that the claim writes: what was decided, and what only this execution knows. */

@@ -13,7 +13,7 @@ const MEGABYTE = 1024 * 1024;
 export async function durabilityOf(cluster: Cluster): Promise<Durability> {
   const alarms = await told(cluster, 'maintenance/alarm', { action: 'GET' });
   const status = await told(cluster, 'maintenance/status', {});
-  return { risks: [...alarmRisks(alarms), ...sizeRisk(status)] };
+  return { risks: [...alarmRisks(alarms), ...sizeRisk(status), ...versionRisk(status)] };
 }
 
 type Risks = Durability['risks'];
@@ -61,6 +61,22 @@ export function sizeRisk(answer: unknown): Risks {
   const share = `${megabytes(size)} of ${megabytes(quota)} MB`;
   const message = `the database of a member uses ${share}; at its quota the cluster refuses every write`;
   const remedy = 'compact and defragment it, and set auto-compaction-retention; or raise quota-backend-bytes';
+  return [{ isProblem: false, message, remedy }];
+}
+
+/**
+ * Whether the member may answer that a lease lasts for ever, around a change of leader.
+ *
+ * @param answer undefined: it was refused
+ * @see https://github.com/etcd-io/etcd/blob/main/CHANGELOG/CHANGELOG-3.5.md#v3514-2024-05-29
+ */
+export function versionRisk(answer: unknown): Risks {
+  const version = textIn(objectIn(answer)['version']);
+  const [, line = '', patch = ''] = /^(3\.[45])\.(\d+)/.exec(version) ?? [];
+  if (line === '' || Number(patch) >= (line === '3.4' ? 32 : 14)) return [];
+  const message = `a member has version ${version}, which answers around a change of leader that a lease never ends`;
+  const remedy =
+    'update the members to 3.4.32, 3.5.14 or later; until then cronlease trusts no lease beyond its length';
   return [{ isProblem: false, message, remedy }];
 }
 

@@ -61,6 +61,12 @@ export const TRUST_FAULTS: readonly Planted[] = [
         from: 'leaseMs - (date - acquiredAt) - DATE_BEHIND_MS',
         to: 'leaseMs - DATE_BEHIND_MS',
       },
+      {
+        file: 'coordinator/attempt/claim.ts',
+        in: 'momentOf',
+        from: 'const age = Math.max(0, serviceTime.now() - date);',
+        to: 'const age = 0 * (serviceTime.now() - date);',
+      },
     ],
   },
   {
@@ -69,9 +75,9 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [
       {
         file: 'lease/trust.ts',
-        in: 'elapsedSince',
-        from: 'return Math.max(clock.now() - start.wall, clock.monotonic() - start.monotonic);',
-        to: 'return clock.monotonic() - start.monotonic;',
+        in: 'between',
+        from: 'return Math.max(end.wall - start.wall, end.monotonic - start.monotonic);',
+        to: 'return end.monotonic - start.monotonic;',
       },
     ],
   },
