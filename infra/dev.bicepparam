@@ -5,5 +5,4 @@ param regions = [
   'northeurope'
 ]
 param deleteLock = false
-param jobContainers = ['samples']
 param instanceMemoryMB = 512

@@ -6,6 +6,5 @@ param regions = [
   'swedencentral'
 ]
 param coordinationRedundancy = 'Standard_GZRS'
-param jobContainers = ['samples']
 // Nobody gets alerts by mail until this has addresses.
 param alertEmails = []

@@ -55,10 +55,8 @@ for (const store of ['postgres', 'redis', 'zookeeper', 'etcd', 'consul']) {
   });
   writeMinified(bundle);
 }
-const app = await build({
+const forHost = {
   ...forNode,
-  entryPoints: ['src/app.ts'],
-  outfile: path.join(fresh, 'app.js'),
   sourcemap: true,
   sourcesContent: false,
   // The Functions host provides the first. The storage SDK needs the second for a listing format that we never use.
@@ -75,8 +73,10 @@ const app = await build({
     apart(/^\.\/etcd\/store\.js$/, './etcd.js'),
     apart(/^\.\/consul\/store\.js$/, './consul.js'),
   ],
-});
-writeMinified(app);
+};
+writeMinified(await build({ ...forHost, entryPoints: ['src/app.ts'], outfile: path.join(fresh, 'app.js') }));
+// What `npm start` runs, and no package has.
+writeMinified(await build({ ...forHost, entryPoints: ['samples/app.ts'], outfile: path.join(fresh, 'samples.js') }));
 
 // For pages and ES modules, in one file that needs nothing else.
 await build({

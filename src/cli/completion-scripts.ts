@@ -6,7 +6,7 @@ export const bash = `# bash completion of cronlease. In ~/.bashrc:
 _cronlease() {
   local word="\${COMP_WORDS[COMP_CWORD]}" IFS=$'\\n'
   case "\${COMP_WORDS[COMP_CWORD-1]}" in
-    --file|--app|--data|--samples|--report|--more-jobs|--prices|--out|--settings) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    --file|--main|--app|--data|--samples|--report|--more-jobs|--prices|--out|--settings) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [[ $word != -* && (\${COMP_WORDS[1]} == import && $COMP_CWORD -gt 2 || \${COMP_WORDS[1]} == init && $COMP_CWORD -gt 1) ]]; then
     COMPREPLY=($(compgen -f -- "$word")); return
@@ -20,7 +20,7 @@ export const zsh = `#compdef cronlease
 #   source <(cronlease completion zsh)
 _cronlease() {
   case "\${words[CURRENT-1]}" in
-    --file|--app|--data|--samples|--report|--more-jobs|--prices|--out|--settings) _files; return ;;
+    --file|--main|--app|--data|--samples|--report|--more-jobs|--prices|--out|--settings) _files; return ;;
   esac
   if [[ "\${words[CURRENT]}" != -* && ( "\${words[2]}" == import && $CURRENT -gt 3 || "\${words[2]}" == init && $CURRENT -gt 2 ) ]]; then
     _files; return
@@ -40,7 +40,7 @@ function __cronlease_complete
     return
   end
   switch "$before[-1]"
-    case --file --app --data --samples --report --more-jobs --prices --out --settings
+    case --file --main --app --data --samples --report --more-jobs --prices --out --settings
       __fish_complete_path (commandline -ct)
     case '*'
       $before[1] __complete -- $before[2..] (commandline -ct) 2>/dev/null

@@ -39,7 +39,7 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   ) {
     throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');
   }
-  const found = samples === undefined ? undefined : readSamples(samples, moreJobs);
+  const found = samples === undefined ? undefined : readSamples(samples);
   const jobs = devJobs({ app: path.resolve(options.app ?? '.'), file, more: moreJobs });
   const { runDev } = await import('../local/cluster/dev.js');
   return runDev({

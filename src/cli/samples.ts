@@ -16,10 +16,9 @@ export interface Samples {
 }
 
 /**
- * @param except a file of the folder that is no sample
  * @throws {@link UsageError} when there is no such folder, or its name cannot be a container's
  */
-export function readSamples(folder: string, except?: string): Samples {
+export function readSamples(folder: string): Samples {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
     throw new UsageError(`--samples ${JSON.stringify(folder)}: there is no such folder`);
   }
@@ -33,7 +32,6 @@ export function readSamples(folder: string, except?: string): Samples {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.join(entry.parentPath, entry.name))
-    .filter((file) => except === undefined || path.resolve(file) !== path.resolve(except))
     .map((file) => ({ name: path.relative(folder, file).split(path.sep).join('/'), file }));
   return { container, files };
 }

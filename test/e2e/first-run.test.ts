@@ -45,7 +45,7 @@ function seen(pattern: RegExp): Promise<RegExpExecArray> {
 
 beforeAll(() => {
   app = scratchFolder('first-run');
-  for (const file of ['dist/app.js', 'host.json', 'jobs.json', 'package.json', 'samples']) {
+  for (const file of ['dist/samples.js', 'host.json', 'jobs.json', 'package.json', 'samples']) {
     fs.cpSync(path.join(root, file), path.join(app, file), { recursive: true });
   }
   const { scripts } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8')) as {

@@ -3,11 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ownClone } from '../support/own-clone';
 
 const root = path.join(__dirname, '../..');
-const REPORT = { schedule: '* * * * *', input: { containers: ['samples'], target: 'samples' } };
-const PURGE = { schedule: '@daily', input: { container: 'samples', olderThan: '1d' } };
-const BASE = { revision: 1, jobs: { 'storage-report': REPORT, 'purge-old-reports': PURGE } };
+const GREET = { schedule: '* * * * *', input: { name: 'you' } };
+const GREET_ALL = { schedule: '@daily' };
+const BASE = { revision: 1, jobs: { greet: GREET, 'greet-all': GREET_ALL } };
+let clone: string;
 let folder: string;
 let file: string;
 
@@ -17,6 +19,7 @@ function git(...args: readonly string[]): void {
 }
 
 beforeAll(() => {
+  clone = ownClone();
   folder = mkdtempSync(path.join(tmpdir(), 'cronlease-changed-'));
   file = path.join(folder, 'jobs.json');
   git('init', '-b', 'main');
@@ -31,7 +34,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function compare(head: object, ref = 'main'): { code: number | null; text: string } {
   writeFileSync(file, JSON.stringify(head));
-  const command = [path.join(root, 'scripts/changed-jobs.mjs'), ref, '--file', file];
+  const command = [path.join(clone, 'scripts/changed-jobs.mjs'), ref, '--file', file];
   const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
   return { code: status, text: stdout + stderr };
 }
@@ -40,18 +43,18 @@ it('shows what jobs that were added, changed and removed do and cost', () => {
   const { code, text } = compare({
     revision: 2,
     jobs: {
-      'storage-report': { ...REPORT, schedule: '30 2 * * *', timeZone: 'Europe/Paris' },
-      leader: { ...PURGE, schedule: '@always', handler: 'purge-old-reports' },
+      greet: { ...GREET, schedule: '30 2 * * *', timeZone: 'Europe/Paris' },
+      leader: { ...GREET, schedule: '@always', handler: 'greet' },
     },
   });
   expect(code, text).toBe(0);
   expect(text).toContain('Since main: 1 added, 1 changed, 1 removed');
-  expect(text).toContain('~ storage-report  changed: schedule, timeZone');
+  expect(text).toMatch(/~ greet +changed: schedule, timeZone/);
   expect(text).toMatch(/clocks {2}\d{4}-03-\d\d the clocks skip 02:30/);
   expect(text).toContain('"cronlease');
   const costs = text.slice(text.indexOf('### Costs'));
   expect(costs).toMatch(/\$[\d.]+ a month at main, \$[\d.]+ now: \+\$/);
-  expect(costs).toMatch(/^storage-report +43,200 +30 /m);
+  expect(costs).toMatch(/^greet +43,200 +30 /m);
   expect(text.split('\n').filter((line) => line.startsWith('```'))).toHaveLength(4);
 });
 
@@ -62,20 +65,20 @@ it('says when nothing changed', () => {
 });
 
 it('counts every job as added where there is nothing to compare with', () => {
-  const { code, text } = compare({ jobs: { 'storage-report': REPORT } }, 'empty');
+  const { code, text } = compare({ jobs: { greet: GREET } }, 'empty');
   expect(code).toBe(0);
   expect(text).toContain('every job counts as added');
-  expect(text).toContain('+ storage-report  added');
+  expect(text).toMatch(/\+ greet +added/);
 });
 
 it('shows warnings', () => {
-  const { code, text } = compare({ jobs: { 'storage-report': { ...REPORT, schedule: '0 0 1 * 1' } } });
+  const { code, text } = compare({ jobs: { greet: { ...GREET, schedule: '0 0 1 * 1' } } });
   expect(code).toBe(0);
   expect(text.slice(text.indexOf('### Warnings'))).toContain('as in Vixie cron');
 });
 
 it('says what is wrong with a file that is not valid, and lets its text mean nothing in Markdown', () => {
-  const bad = { jobs: { 'storage-report': { ...REPORT, schedule: '``` </details> @team' }, unknown: PURGE } };
+  const bad = { jobs: { greet: { ...GREET, schedule: '``` </details> @team' }, unknown: GREET_ALL } };
   const { code, text } = compare(bad);
   expect(code).toBe(1);
   expect(text).toContain('2 errors');

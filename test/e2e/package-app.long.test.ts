@@ -19,11 +19,14 @@ import { startAzurite } from '../support/azurite';
 import { at } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
+import { ownClone } from '../support/own-clone';
 
 const root = path.join(__dirname, '../..');
 const MEGABYTE = 1024 * 1024;
 const FILES = ['dist/app.js', 'dist/telemetry.js', 'host.json', 'jobs.json', 'package.json'];
 let folder: string;
+/** This repository with handlers of somebody's own, and this repository itself. */
+let clone: string;
 
 interface Packed {
   readonly code: number;
@@ -33,6 +36,7 @@ interface Packed {
 
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'cronlease-package-'));
+  clone = ownClone();
 });
 
 afterAll(() => {
@@ -40,9 +44,9 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs scripts/package.mjs on what `npm run build` has written, into a folder of this test. */
+/** Runs scripts/package.mjs of the clone on what `npm run build` has written, into a folder of this test. */
 async function pack(name: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Packed> {
-  const command = [path.join(root, 'scripts/package.mjs'), '--built', '--out', path.join(folder, name), ...args];
+  const command = [path.join(clone, 'scripts/package.mjs'), '--built', '--out', path.join(folder, name), ...args];
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, command, {
       env: { ...process.env, ...env },
@@ -103,6 +107,23 @@ describe('npm run package', () => {
     expect(revision).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000));
   });
 
+  it('has no sample, neither its job nor its handler', async () => {
+    const { jobs } = JSON.parse(readFileSync(path.join(root, 'samples/jobs.json'), 'utf8')) as { jobs: object };
+    const names = Object.keys(jobs);
+    expect(names.length).toBeGreaterThan(3);
+    const { code, errors } = await pack('no-samples');
+    expect(code, errors).toBe(0);
+    const shipped = FILES.map((file) => readFileSync(path.join(folder, 'no-samples/app', file), 'utf8')).join('\n');
+    const built = readFileSync(path.join(clone, 'dist/samples.js'), 'utf8');
+    for (const name of names) {
+      expect(built).toContain(name);
+      expect(shipped).not.toContain(name);
+    }
+    const refused = await pack('samples', ['--jobs', path.join(root, 'samples/jobs.json')]);
+    expect(refused.code).toBe(1);
+    expect(refused.errors).toContain('jobs.storage-report');
+  });
+
   it('has the client of a store beside blobs only if it is asked for', async () => {
     const whole = readFileSync(path.join(root, 'dist/app.js'), 'utf8');
     for (const [store, ...parts] of [
@@ -139,16 +160,16 @@ describe('npm run package', () => {
     await pack('bad');
     const jobs = jobsFile('bad.json', {
       jobs: {
-        'storage-report': { schedule: '0 25 * * *', input: { containers: ['samples'], target: 'samples' } },
+        greet: { schedule: '0 25 * * *', input: { name: 'you' } },
         unknown: { schedule: '@daily' },
-        'purge-old-reports': { schedule: '@daily', input: { container: 'samples' } },
-        'word-index': { schedule: '@hourly', timeout: '1h', input: { container: 'a', folder: 'b/', target: 'c' } },
+        again: { handler: 'greet', schedule: '@daily', input: { nome: 'you' } },
+        'greet-all': { schedule: '@hourly', timeout: '1h' },
       },
     });
     const { code, errors } = await pack('bad', ['--jobs', jobs]);
     expect(code).toBe(1);
     // Of the file itself, of host.json's functionTimeout, of the registry, and of a handler's own schema.
-    for (const path of ['storage-report.schedule', 'word-index.timeout', 'unknown', 'purge-old-reports.input']) {
+    for (const path of ['greet.schedule', 'greet-all.timeout', 'unknown', 'again.input']) {
       expect(errors).toContain(`jobs.${path}`);
     }
     expect(filesIn(path.join(folder, 'bad'))).toEqual([]);
@@ -158,10 +179,10 @@ describe('npm run package', () => {
   it('holds the days of iCalendar files in its jobs file', async () => {
     const event = 'BEGIN:VEVENT\nDTSTART:20261225\nEND:VEVENT\n';
     writeFileSync(path.join(folder, 'days.ics'), `BEGIN:VCALENDAR\n${event}END:VCALENDAR\n`);
-    const input = { container: 'samples', olderThan: '1d' };
+    const input = { name: 'you' };
     const jobs = jobsFile('calendars.json', {
       calendars: { holidays: [{ yearly: '01-01' }, { file: 'days.ics' }] },
-      jobs: { 'purge-old-reports': { schedule: '@daily', input, except: [{ calendar: 'holidays' }] } },
+      jobs: { greet: { schedule: '@daily', input, except: [{ calendar: 'holidays' }] } },
     });
     const { code, errors } = await pack('calendars', ['--jobs', jobs]);
     expect(code, errors).toBe(0);
@@ -198,8 +219,8 @@ describe('the package, in an empty folder', () => {
   afterAll(() => azurite.stop());
 
   it('runs a job with no node_modules beside it', async () => {
-    const input = { containers: ['packaged'], target: 'reports' };
-    const jobs = { jobs: { report: { handler: 'storage-report', schedule: at(12_000), input } } };
+    const input = { name: 'you' };
+    const jobs = { jobs: { report: { handler: 'greet', schedule: at(12_000), input } } };
     const packed = await pack('run', ['--jobs', jobsFile('run.json', jobs)]);
     expect(packed.code, packed.errors).toBe(0);
     const dev = startDev(buildLocal(), {

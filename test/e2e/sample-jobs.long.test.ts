@@ -2,9 +2,9 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from '../../src/core/brand';
 import type { JobContext } from '../../src/handler/handler';
-import { purgeOldReports } from '../../src/jobs/purge-old-reports';
-import { storageReport } from '../../src/jobs/storage-report';
-import { wordIndex } from '../../src/jobs/word-index';
+import { purgeOldReports } from '../../samples/handlers/purge-old-reports';
+import { storageReport } from '../../samples/handlers/storage-report';
+import { wordIndex } from '../../samples/handlers/word-index';
 import { putSamples, readSamples } from '../../src/cli/samples';
 import { createFence } from '../../src/lease/fence';
 import { runFanOut, runJob } from '../../src/testing/index';
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 /** The handler with a real fence, so that its writes go to storage. */
-async function report(token: number, scheduledFor: string, containers: string[]): Promise<unknown> {
+async function report(token: number, scheduledFor: string): Promise<unknown> {
   const context: Partial<JobContext> = {
     scheduledFor: new Date(scheduledFor),
     signal: new AbortController().signal,
@@ -37,32 +37,32 @@ async function report(token: number, scheduledFor: string, containers: string[])
       error: () => undefined,
     }),
   };
-  const input = { containers, target: 'samples' };
-  return storageReport.run(context as JobContext, input as never);
+  return storageReport.run(context as JobContext, undefined as never);
 }
 
 async function read(name: string): Promise<string> {
-  return String(await service.getContainerClient('samples').getBlobClient(name).downloadToBuffer());
+  return String(await service.getContainerClient('reports').getBlobClient(name).downloadToBuffer());
 }
 
 describe('storage-report', () => {
   it('counts what is there, and writes it as JSON and CSV through the fence', async () => {
-    const data = service.getContainerClient('data');
-    await data.create();
-    await data.getBlockBlobClient('a').upload('12345', 5);
-    await data.getBlockBlobClient('b').upload('123', 3);
-    const result = await report(3, '2026-03-01T03:00:00Z', ['data', 'missing']);
+    const texts = service.getContainerClient('texts');
+    await texts.create();
+    await texts.getBlockBlobClient('a').upload('12345', 5);
+    await texts.getBlockBlobClient('b').upload('123', 3);
+    const result = await report(3, '2026-03-01T03:00:00Z');
+    await texts.delete();
     const name = 'storage-report/2026-03-01T03-00-00.000Z';
-    expect(result).toEqual({ report: `samples/${name}.json`, blobs: 2 });
+    expect(result).toEqual({ report: `reports/${name}.json`, blobs: 2 });
     expect(JSON.parse(await read(`${name}.json`))).toEqual({
       scheduledFor: '2026-03-01T03:00:00.000Z',
       containers: [
-        { container: 'data', exists: true, blobs: 2, bytes: 8 },
-        { container: 'missing', exists: false, blobs: 0, bytes: 0 },
+        { container: 'texts', exists: true, blobs: 2, bytes: 8 },
+        { container: 'reports', exists: false, blobs: 0, bytes: 0 },
       ],
     });
-    expect(await read(`${name}.csv`)).toBe('container,exists,blobs,bytes\ndata,true,2,8\nmissing,false,0,0\n');
-    const properties = await service.getContainerClient('samples').getBlobClient(`${name}.csv`).getProperties();
+    expect(await read(`${name}.csv`)).toBe('container,exists,blobs,bytes\ntexts,true,2,8\nreports,false,0,0\n');
+    const properties = await service.getContainerClient('reports').getBlobClient(`${name}.csv`).getProperties();
     expect(properties).toMatchObject({
       contentType: 'text/csv',
       metadata: { cronleasejob: 'storage-report', cronleasetoken: '3' },
@@ -70,30 +70,30 @@ describe('storage-report', () => {
   });
 
   it('does not undo the report of a later leader', async () => {
-    await report(9, '2026-03-02T03:00:00Z', ['data']);
-    await expect(report(8, '2026-03-02T03:00:00Z', [])).rejects.toMatchObject({ code: 'StaleLeader' });
-    expect(await read('storage-report/2026-03-02T03-00-00.000Z.csv')).toContain('data,true,2,8');
+    await report(9, '2026-03-02T03:00:00Z');
+    await expect(report(8, '2026-03-02T03:00:00Z')).rejects.toMatchObject({ code: 'StaleLeader' });
+    expect(await read('storage-report/2026-03-02T03-00-00.000Z.csv')).toContain('texts,false,0,0');
   });
 });
 
 describe('purge-old-reports', () => {
   it('deletes reports older than its input says, and nothing else', async () => {
-    await report(9, '2026-03-03T03:00:00Z', ['data']);
-    const samples = service.getContainerClient('samples');
-    await samples.getBlockBlobClient('kept').upload('x', 1);
-    const settings = { input: { container: 'samples', olderThan: '1d' } };
+    await report(9, '2026-03-03T03:00:00Z');
+    const reports = service.getContainerClient('reports');
+    await reports.getBlockBlobClient('kept').upload('x', 1);
+    const settings = { input: { olderThan: '1d' } };
     const young = await runJob(purgeOldReports, { settings, scheduledFor: new Date() });
     expect(young).toMatchObject({ outcome: 'succeeded', result: { deleted: 0 } });
     const old = await runJob(purgeOldReports, { settings, scheduledFor: new Date(Date.now() + 2 * 86_400_000) });
     expect(old.outcome).toBe('succeeded');
     expect((old.result as { deleted: number }).deleted).toBeGreaterThanOrEqual(2);
     const left: string[] = [];
-    for await (const blob of samples.listBlobsFlat()) left.push(blob.name);
+    for await (const blob of reports.listBlobsFlat()) left.push(blob.name);
     expect(left).toEqual(['kept']);
   });
 
   it('refuses an input that is no duration when the app starts', async () => {
-    const settings = { input: { container: 'samples', olderThan: 'soon' } };
+    const settings = { input: { olderThan: 'soon' } };
     await expect(runJob(purgeOldReports, { settings })).rejects.toMatchObject({
       errors: [{ path: 'jobs.job.input.olderThan', value: 'soon', message: 'use a duration such as 1d or 12h' }],
     });
@@ -101,12 +101,12 @@ describe('purge-old-reports', () => {
 });
 
 describe('word-index', () => {
-  const settings = { input: { container: 'samples', folder: 'texts/', target: 'index.json' } };
+  const settings = { input: { prefix: '' } };
 
   it('counts the words of the sample texts, and writes the index through its fence', async () => {
-    await putSamples(azurite.connectionString, readSamples('samples'));
-    const samples = service.getContainerClient('samples');
-    await samples.getBlockBlobClient('texts/picture.bin').upload('a\0b', 3);
+    await putSamples(azurite.connectionString, readSamples('samples/texts'));
+    const texts = service.getContainerClient('texts');
+    await texts.getBlockBlobClient('picture.bin').upload('a\0b', 3);
     const run = await runFanOut(wordIndex, { settings, token: 4 });
     expect(run).toMatchObject({ outcome: 'succeeded', result: { texts: 6, skipped: 1 } });
     expect(run.items).toHaveLength(7);
@@ -117,19 +117,19 @@ describe('word-index', () => {
       skipped: string[];
       words: Record<string, Record<string, number>>;
     };
-    expect(index.skipped).toEqual(['texts/picture.bin: samples/texts/picture.bin is not text']);
-    expect(index.words['ledger']).toMatchObject({ 'texts/ledger.txt': 3 });
+    expect(index.skipped).toEqual(['picture.bin: picture.bin is not text']);
+    expect(index.words['ledger']).toMatchObject({ 'ledger.txt': 3 });
     expect(Object.keys(index.words)).toEqual(Object.keys(index.words).toSorted());
-    await samples.getBlobClient('texts/picture.bin').delete();
+    await texts.getBlobClient('picture.bin').delete();
   });
 
   it('is empty where there is nothing to index', async () => {
-    const run = await runFanOut(wordIndex, { settings: { input: { ...settings.input, folder: 'nothing/' } } });
+    const run = await runFanOut(wordIndex, { settings: { input: { prefix: 'nothing/' } } });
     expect(run).toMatchObject({ outcome: 'succeeded', result: { texts: 0, skipped: 0, words: 0 } });
   });
 
   it('finds texts as they were put, with their types', async () => {
-    const properties = await service.getContainerClient('samples').getBlobClient('texts/tick.txt').getProperties();
+    const properties = await service.getContainerClient('texts').getBlobClient('tick.txt').getProperties();
     expect(properties.contentType).toBe('text/plain; charset=utf-8');
   });
 });

@@ -13,6 +13,8 @@ import type { Check } from './checks';
 const CHECKS: Readonly<Record<string, Check>> = { ...wiring, ...security, ...app, ...jobs, ...naming, ...sharding };
 const SOURCES = readSources();
 const JOBS = JSON.parse(readFileSync(path.join(ROOT, 'jobs.json'), 'utf8')) as object;
+/** This repository's own app has no job. */
+const SOME_JOBS = { jobs: { a: { schedule: '@hourly' } } };
 
 const MAIN = 'infra/main.bicep';
 const DEPLOYMENT = 'infra/modules/deployment.bicep';
@@ -264,7 +266,7 @@ describe('a fault that is planted is found', () => {
     const wrong = source.replace(from, to);
     expect(wrong).not.toBe(source);
     const planted = await parseTemplates(new Map([...SOURCES, [file, wrong]]));
-    const said = CHECKS[name]?.({ templates: planted, jobs: JOBS }) ?? [];
+    const said = CHECKS[name]?.({ templates: planted, jobs: SOME_JOBS }) ?? [];
     expect(said.join('\n')).toContain(says);
   });
 

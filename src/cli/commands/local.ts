@@ -17,6 +17,7 @@ export function addDev(program: Command, done: Done): void {
       'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
     )
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
+    .option('--main <FILE>', 'load this file of the app instead of the "main" of its package.json')
     .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
     .option('--more-jobs <PATH>', 'run the jobs of this file too')
     .option('--instances <N>', 'number of deployments, 1 to 20 (default: 3, or 1 with --same-app)', wholeNumber(1, 20))

@@ -21,6 +21,8 @@ export type OwnServer = 'azurite' | 'postgres' | 'redis' | 'zookeeper' | 'etcd' 
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
   readonly app: string;
+  /** The files that register its functions. Default: those of its `package.json`. */
+  readonly main?: string | undefined;
   /** The number of deployments. */
   readonly instances: number;
   /** The number of instances of each deployment. Default: 1. */
@@ -162,6 +164,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     return createDeployment({
       name,
       app: options.app,
+      main: options.main,
       port: anyPort ? 0 : options.port + index,
       inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
       settings: {

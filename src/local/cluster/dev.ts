@@ -25,6 +25,8 @@ import { humanPrinter, jsonPrinter, type Printer } from './print';
 export interface DevOptions {
   /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
   readonly app?: string;
+  /** The files that register its functions: a path or a glob. Default: `main` of its `package.json`. */
+  readonly main?: string;
   /** Number of deployments. Default: 3, or 1 with `sameApp`. */
   readonly instances?: number;
   /** Number of instances of each deployment. Default: 1. */
@@ -245,11 +247,12 @@ function clusterOptions({
   storage = 'embedded',
   restart = true,
   ...options
-}: DevOptions): Pick<ClusterOptions, 'storage' | 'server' | 'restart' | 'inspect' | 'strict' | 'settings'> {
-  const { inspect = false, strict = false, jobs } = options;
+}: DevOptions): Pick<ClusterOptions, 'main' | 'storage' | 'server' | 'restart' | 'inspect' | 'strict' | 'settings'> {
+  const { main, inspect = false, strict = false, jobs } = options;
   const server = ownServer(storage);
   return {
     ...(server === undefined ? { storage } : { storage: undefined, server }),
+    main,
     restart,
     inspect,
     strict,
@@ -270,7 +273,7 @@ async function choosePort({ port }: DevOptions, instances: number, printer: Prin
 
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
   // An app that is missing or not built is refused before anything starts.
-  readPackage(app);
+  readPackage(app, options.main);
   refuseSecondCluster(app);
   const { durationMs, jobs } = options;
   const { container, data, sweepInterval } = placeOf(options, app);
@@ -291,7 +294,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   const instances = deploymentsIn(options);
   const processes = processesIn(options);
   const reports = reportsTo(printer, processes > 1);
-  const watch = watchApp(app, jobs);
+  const watch = watchApp(app, options.main, jobs);
   try {
     printer.note('Starting…');
     const port = await choosePort(options, processes, printer);

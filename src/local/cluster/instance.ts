@@ -8,6 +8,8 @@ export interface InstanceOptions {
   /** Name of its deployment. */
   readonly name: string;
   readonly app: string;
+  /** The files that register its functions. Default: those of its `package.json`. */
+  readonly main?: string | undefined;
   readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
   readonly defaults: Readonly<Record<string, string>>;
@@ -99,6 +101,7 @@ export function startInstance(options: InstanceOptions): RunningInstance {
     kind: 'start',
     options: {
       app: options.app,
+      main: options.main,
       port: options.port,
       settings: options.settings,
       defaults: options.defaults,

@@ -14,7 +14,7 @@ export type ToHost =
       readonly kind: 'start';
       readonly options: Pick<
         HostOptions,
-        'app' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder' | 'handOverDelayMs'
+        'app' | 'main' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder' | 'handOverDelayMs'
       > & {
         /** Whether other instances of the app share its timers. */
         readonly sharesTimers?: boolean;

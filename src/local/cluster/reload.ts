@@ -19,10 +19,10 @@ export interface ReloadOptions {
 }
 
 /** Watches the jobs, the code and the settings of an app, from before its instances have read them. */
-export function watchApp(app: string, jobs: DevJobs | undefined): FileWatch {
+export function watchApp(app: string, main: string | undefined, jobs: DevJobs | undefined): FileWatch {
   const settings = SETTINGS.map((file) => path.join(app, file));
   return watchFiles(() => {
-    const code = codeFiles(app);
+    const code = codeFiles(app, main);
     return code && [...(jobs?.watched ?? []), ...settings, ...code];
   });
 }

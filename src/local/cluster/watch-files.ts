@@ -9,13 +9,13 @@ const CODE = /\.[cm]?js$/;
 const FILES_AT_MOST = 5_000;
 
 /**
- * The built code of an app: all code in the folders of the files that `main` names, which may import each other.
+ * The built code of an app: all code in the folders of the files that `main` (default: that of its `package.json`) names, which may import each other.
  * Undefined while there is none, as in the middle of a build.
  */
-export function codeFiles(app: string): readonly string[] | undefined {
+export function codeFiles(app: string, main?: string): readonly string[] | undefined {
   let entryPoints: readonly string[];
   try {
-    ({ entryPoints } = readPackage(app));
+    ({ entryPoints } = readPackage(app, main));
   } catch (error) {
     if (error instanceof AppLoadError) return undefined;
     throw error;

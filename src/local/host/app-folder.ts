@@ -61,8 +61,12 @@ function member(value: unknown, ...names: string[]): unknown {
   return names.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), value);
 }
 
-/** Reads `package.json` and finds the files that `main`, a path or a glob, names. */
-export function readPackage(app: string): AppPackage {
+/**
+ * Reads `package.json` and finds the files that `main`, a path or a glob, names.
+ *
+ * @param other another `main` than that of the file
+ */
+export function readPackage(app: string, other?: string): AppPackage {
   const file = path.join(app, 'package.json');
   const json = readJson(file);
   if (json === undefined) {
@@ -70,7 +74,7 @@ export function readPackage(app: string): AppPackage {
       `There is no function app in ${app}: it has no package.json. Run this in the folder of an app, or name it with --app DIR.`,
     );
   }
-  const main = json['main'];
+  const main = other ?? json['main'];
   if (typeof main !== 'string' || main === '') {
     throw new AppLoadError(`${file} has no "main". Name the file (or a glob) that registers the app's functions.`);
   }
@@ -80,7 +84,8 @@ export function readPackage(app: string): AppPackage {
     .filter((found) => fs.statSync(found).isFile())
     .sort();
   if (entryPoints.length === 0) {
-    throw new AppLoadError(`No file matches "main": "${main}" of ${file}. Build the app first, or correct it.`);
+    const where = other === undefined ? `"main": "${main}" of ${file}` : `--main ${main} in ${app}`;
+    throw new AppLoadError(`No file matches ${where}. Build the app first, or correct it.`);
   }
   return { esm: json['type'] === 'module', entryPoints };
 }

@@ -18,6 +18,8 @@ import { startLocked, type TimerLock } from './timer-lock';
 export interface HostOptions {
   /** Absolute path of the app's folder. It becomes the process's working directory, as in the real worker. */
   readonly app: string;
+  /** The files that register its functions: a path or a glob. Default: `main` of its `package.json`. */
+  readonly main?: string | undefined;
   /** 0: any free port. */
   readonly port: number;
   /** Settings for this host, which override the environment and `local.settings.json`. */
@@ -170,7 +172,7 @@ function openDashboard(functions: readonly HostedFunction[], routePrefix: string
 export async function startHost(options: HostOptions): Promise<Host> {
   applySettings(options);
   const { log } = options;
-  const app = readPackage(options.app);
+  const app = readPackage(options.app, options.main);
   const settings = readHostJson(options.app, os.availableParallelism());
   process.chdir(options.app);
   const reportError = (functionName: string, error: unknown): void => {

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
-import { defineJob } from '../index';
+import { defineJob } from '../../src/index';
 
-/** `npm start` runs these handlers beside the jobs of `jobs.json`: see `samples/first-run/jobs.json`. */
 export const sayHello = defineJob({
   input: z.strictObject({ name: z.string() }),
   run: ({ log }, { name }) => {

@@ -1,6 +1,7 @@
-import * as z from 'zod';
-import { defineJob } from '../index';
-import { sampleStorage } from './storage';
+import { defineJob } from '../../src/index';
+import { sampleContainer } from './containers';
+
+const MEASURED = ['texts', 'reports'] as const;
 
 interface ContainerReport {
   readonly container: string;
@@ -9,20 +10,15 @@ interface ContainerReport {
   readonly bytes: number;
 }
 
-/** Counts the blobs and bytes of the containers in its input, and writes a report as JSON and CSV. */
+/** Counts the blobs and bytes of the samples' containers, and writes a report as JSON and CSV. */
 export const storageReport = defineJob({
-  input: z.strictObject({
-    containers: z.array(z.string().min(3)).min(1),
-    /** The container of the reports; created if it is missing. */
-    target: z.string().min(3),
-  }),
-  run: async ({ scheduledFor, fence, signal, progress, log }, { containers, target }) => {
+  run: async ({ scheduledFor, fence, signal, progress, log }) => {
     const reports: ContainerReport[] = [];
-    for (const container of containers) {
+    for (const container of MEASURED) {
       reports.push(await measure(container, signal));
       progress(container);
     }
-    const folder = sampleStorage().getContainerClient(target);
+    const folder = sampleContainer('reports');
     await folder.createIfNotExists({ abortSignal: signal });
     const name = `storage-report/${scheduledFor.toISOString().replaceAll(':', '-')}`;
     const report = { scheduledFor: scheduledFor.toISOString(), containers: reports };
@@ -31,13 +27,13 @@ export const storageReport = defineJob({
     });
     await fence.write(folder.getBlockBlobClient(`${name}.csv`), toCsv(reports), { contentType: 'text/csv' });
     const blobs = reports.reduce((sum, { blobs: count }) => sum + count, 0);
-    log(`${String(blobs)} blobs in ${String(reports.length)} containers: ${target}/${name}.json`);
-    return { report: `${target}/${name}.json`, blobs };
+    log(`${String(blobs)} blobs in ${String(reports.length)} containers: reports/${name}.json`);
+    return { report: `reports/${name}.json`, blobs };
   },
 });
 
-async function measure(container: string, abortSignal: AbortSignal): Promise<ContainerReport> {
-  const client = sampleStorage().getContainerClient(container);
+async function measure(container: (typeof MEASURED)[number], abortSignal: AbortSignal): Promise<ContainerReport> {
+  const client = sampleContainer(container);
   if (!(await client.exists({ abortSignal }))) return { container, exists: false, blobs: 0, bytes: 0 };
   let blobs = 0;
   let bytes = 0;

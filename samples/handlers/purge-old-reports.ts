@@ -1,12 +1,11 @@
 import * as z from 'zod';
-import { parseDuration } from '../core/duration';
-import { defineJob } from '../index';
-import { sampleStorage } from './storage';
+import { parseDuration } from '../../src/core/duration';
+import { defineJob } from '../../src/index';
+import { sampleContainer } from './containers';
 
 /** Deletes storage reports that are older, at the due time, than the age in its input. */
 export const purgeOldReports = defineJob({
   input: z.strictObject({
-    container: z.string().min(3),
     olderThan: z.string().transform((text, context) => {
       const duration = parseDuration(text);
       if (duration !== undefined) return duration;
@@ -14,8 +13,8 @@ export const purgeOldReports = defineJob({
       return z.NEVER;
     }),
   }),
-  run: async ({ scheduledFor, fence, signal, progress }, { container, olderThan }) => {
-    const folder = sampleStorage().getContainerClient(container);
+  run: async ({ scheduledFor, fence, signal, progress }, { olderThan }) => {
+    const folder = sampleContainer('reports');
     if (!(await folder.exists({ abortSignal: signal }))) return { deleted: 0 };
     const before = scheduledFor.getTime() - olderThan;
     let deleted = 0;
