@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Poked } from '../core/poked';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
+import type { createMeter } from './listings';
 import { parsePart } from './request-issues';
 import type { Role } from './roles';
 
@@ -24,6 +25,7 @@ export interface RawCall {
 /** The parts of the process that handlers use. */
 export interface Office extends Desk {
   readonly sweeps: Sweeps;
+  readonly meter: ReturnType<typeof createMeter>;
 }
 
 type Method = 'GET' | 'POST' | 'DELETE';

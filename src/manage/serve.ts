@@ -5,6 +5,7 @@ import { within } from '../lease/deadline';
 import { callerOf, type Knock, mayCall } from './access';
 import type { Desk } from './desk';
 import { ANSWER_LIMIT_MS, createSweeps } from './desk';
+import { createMeter } from './listings';
 import { deniedError, problemBody, RequestError, requestErrorOf } from './problem';
 import type { Office, RawCall, Route } from './route';
 import { ROUTES } from './routes';
@@ -53,7 +54,7 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 
 /** Answers every request below `manage/`. It never rejects. */
 export function createManage(desk: Desk): Manage {
-  const office: Office = { ...desk, sweeps: createSweeps(desk) };
+  const office: Office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(desk.clock) };
   return async (request) => {
     const isHead = request.method === 'HEAD';
     const answer = await answerOf(office, isHead ? { ...request, method: 'GET' } : request);
@@ -102,14 +103,26 @@ async function carryOut(office: Office, request: ManageRequest, signal: AbortSig
     const denied = mayCall(access, caller, route.role, route.method !== 'GET', knock);
     if (denied !== undefined) throw deniedError(denied);
   }
-  const answer = await route.handle(office, {
+  const call: RawCall = {
     ...{ params, caller, signal, poke: request.poke },
     query: queryOf(request.query),
     body: route.method === 'POST' ? await bodyOf(request) : undefined,
     ifMatch: ifMatchOf(route, request),
     idempotencyKey: idempotencyKeyOf(route, request),
-  } satisfies RawCall);
+  };
+  const answer = await handled(office, route, call);
   return success(office, route, answer, request.header('if-none-match'));
+}
+
+/** A caller's listings are counted. */
+async function handled(office: Office, route: Route, call: RawCall): Promise<unknown> {
+  if (call.caller === undefined) return route.handle(office, call);
+  const { store, end } = office.meter(office.store, call.caller);
+  try {
+    return await route.handle({ ...office, store }, call);
+  } finally {
+    end();
+  }
 }
 
 interface Match {
