@@ -89,6 +89,17 @@ export interface Coordinator {
   tickedAt?: Millis;
 }
 
+/** Where handlers must not write: the coordination containers. */
+export function keptFromHandlers({
+  place,
+  store,
+}: {
+  readonly place?: Place;
+  readonly store: Pick<LeaseStore, 'location'>;
+}): readonly string[] {
+  return place?.accounts ?? [store.location];
+}
+
 /** A tick, as a shutdown sees it. */
 export interface RunningTick {
   /** Ends a wait of the tick, so that it checks `stopping`. */

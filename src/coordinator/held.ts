@@ -48,7 +48,7 @@ export interface Guard {
  * left out: those are safe in one order alone.
  */
 export type AnytimeStore = Pick<ControlStore, 'readControl'> &
-  Pick<LeaseStore, 'list'> &
+  Pick<LeaseStore, 'list' | 'location'> &
   Pick<LedgerStore, 'readRecord' | 'listRecords'> &
   Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'> &
   Pick<PieceStore, 'createPiece' | 'readPiece' | 'listPieces' | 'deletePiece'> &

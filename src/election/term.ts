@@ -46,7 +46,10 @@ export function startTerm(settings: ElectionSettings, world: World, won: Won, re
     aborted.resolve({ reason: code, error });
     aborter.abort(error);
   };
-  const fence = createFence(electionMark(settings.name), leader.token as Token, trust);
+  const fence = createFence(electionMark(settings.name), leader.token as Token, trust, [
+    // A program may keep its own blobs beside the rows.
+    `${world.store.location}/elections`,
+  ]);
   const stall = watchProgress(settings, world.clock, end);
   const { close: _, ...openFence } = fence;
   const leadership = { ...leader, name: settings.name, signal: aborter.signal, fence: openFence, ...stall.forTask };

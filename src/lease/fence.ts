@@ -15,7 +15,7 @@ export class StaleLeaderError extends Error {
   override readonly name = 'StaleLeaderError';
 }
 
-/** The target of a fenced write belongs to another job's fence, or its metadata is unusable. */
+/** The target of a fenced write belongs to another job's fence or to the coordination, or its metadata is unusable. */
 export class FenceConflictError extends Error {
   readonly code = 'FenceConflict';
   override readonly name = 'FenceConflictError';
@@ -75,7 +75,7 @@ export interface Fence {
    *
    * @param blob a `BlockBlobClient`
    * @throws StaleLeaderError if the trust is over, or the blob has a higher token
-   * @throws FenceConflictError if the blob has another job's mark
+   * @throws FenceConflictError if the blob has another job's mark, or is in the coordination container
    * @throws BlobChangedError if the blob is not the version of `ifMatch`
    */
   write(blob: FencedBlob, body: string | Uint8Array, options?: FencedWriteOptions): Promise<void>;
@@ -91,8 +91,17 @@ export function electionMark(name: string): string {
   return ELECTION + name;
 }
 
-/** @param mark a job's name, or an {@link electionMark} */
-export function createFence(mark: string, token: Token, trust: Pick<Trust, 'holds'>): ClosableFence {
+/**
+ * @param mark a job's name, or an {@link electionMark}
+ * @param kept the URLs of the containers or folders that coordinate: an input that names a blob there would let its
+ *   author stop every job. Those of other stores than blobs have no effect
+ */
+export function createFence(
+  mark: string,
+  token: Token,
+  trust: Pick<Trust, 'holds'>,
+  kept: readonly string[],
+): ClosableFence {
   let isClosed = false;
   // Most attempts write nothing under their fence.
   let writes: AbortController | undefined;
@@ -117,6 +126,7 @@ export function createFence(mark: string, token: Token, trust: Pick<Trust, 'hold
       writes?.abort(new StaleLeaderError(`the attempt of ${whose} with token ${String(token)} has ended`));
     },
     async write(blob, body, options) {
+      assertNotKept(whose, blob, kept);
       for (let tries = 0; tries < TRIES; tries += 1) {
         check();
         writes ??= new AbortController();
@@ -139,6 +149,30 @@ export function createFence(mark: string, token: Token, trust: Pick<Trust, 'hold
 
 function nameOf(mark: string): string {
   return mark.startsWith(ELECTION) ? `election "${mark.slice(ELECTION.length)}"` : `job "${mark}"`;
+}
+
+/**
+ * By the path alone. The account of a URL says little: each has further names, of a private link or a domain of its own.
+ */
+function assertNotKept(whose: string, blob: FencedBlob, kept: readonly string[]): void {
+  const path = pathOf(blob.url);
+  const own = kept.find((one) => /^https?:/i.test(one) && path.startsWith(`${pathOf(one)}/`));
+  if (own === undefined) return;
+  throw new FenceConflictError(
+    `${withoutQuery(blob.url)} is in ${own}, which coordinates: ${whose} must write to another container`,
+  );
+}
+
+/** As the service reads it: decoded, and without empty parts. */
+function pathOf(url: string): string {
+  const { pathname } = new URL(url);
+  let decoded = pathname;
+  try {
+    decoded = decodeURIComponent(pathname);
+  } catch {
+    // It is no valid encoding, so the service refuses it.
+  }
+  return `/${decoded.split('/').filter(Boolean).join('/')}`.toLowerCase();
 }
 
 interface Target {

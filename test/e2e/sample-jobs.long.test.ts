@@ -28,7 +28,7 @@ async function report(token: number, scheduledFor: string): Promise<unknown> {
   const context: Partial<JobContext> = {
     scheduledFor: new Date(scheduledFor),
     signal: new AbortController().signal,
-    fence: createFence('storage-report', token as Token, { holds: true }),
+    fence: createFence('storage-report', token as Token, { holds: true }, []),
     progress: () => undefined,
     log: Object.assign(() => undefined, {
       debug: () => undefined,

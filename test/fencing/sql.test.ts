@@ -17,7 +17,7 @@ const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
 const MINUTE = 60_000;
 const LARGE = Number.MAX_SAFE_INTEGER;
 const underFence = loadUnderFence();
-const fenceOf = (token: number, trust = { holds: true }) => createFence('a', token as Token, trust);
+const fenceOf = (token: number, trust = { holds: true }) => createFence('a', token as Token, trust, []);
 
 describe.each(Object.entries(ENGINES))('on %s', (_name, open) => {
   let engine: Engine;

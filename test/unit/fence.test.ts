@@ -5,7 +5,9 @@ import { createFence, electionMark } from '../../src/lease/fence';
 
 const job = 'a' as JobName;
 const leading = { holds: true };
-const fenceOf = (token: number, name = job, trust = leading) => createFence(name, token as Token, trust);
+const COORDINATION = 'https://account.blob.core.windows.net/cronlease';
+const fenceOf = (token: number, name = job, trust = leading) =>
+  createFence(name, token as Token, trust, [COORDINATION]);
 
 interface Stored {
   body: string | Uint8Array;
@@ -78,6 +80,34 @@ describe('a fenced write', () => {
     expect(state.stored?.body).toBe('successor');
   });
 
+  it.each([
+    'https://account.blob.core.windows.net/cronlease/jobs/-layout/control',
+    'https://account.blob.core.windows.net/cronlease/runs/a/1-s?sig=secret',
+    'https://account.blob.core.windows.net/%63ronlease/jobs%2F-layout%2Fcontrol',
+    'https://account.blob.core.windows.net//cronlease//jobs/a/lease',
+    'https://account.blob.core.windows.net/reports/%2e%2e/cronlease/jobs/a/lease',
+    'https://account.privatelink.blob.core.windows.net/cronlease/jobs/a/lease',
+  ])('refuses the coordination container before a call: %s', async (url) => {
+    const { blob, state } = blobInMemory();
+    const refusal: unknown = await fenceOf(9)
+      .write({ ...blob, url, getProperties: () => Promise.reject(new Error('called')) }, 'ours')
+      .catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'FenceConflict' });
+    expect(String(refusal)).toContain(COORDINATION);
+    expect(String(refusal)).not.toContain('secret');
+    expect(state.writes).toBe(0);
+  });
+
+  it.each([
+    'https://account.blob.core.windows.net/cronlease-reports/a',
+    'https://account.blob.core.windows.net/reports/cronlease/jobs/-layout/control',
+    'https://account.blob.core.windows.net/reports/100%',
+  ])('writes elsewhere: %s', async (url) => {
+    const { blob, state } = blobInMemory();
+    await fenceOf(9).write({ ...blob, url }, 'ours');
+    expect(state.writes).toBe(1);
+  });
+
   it('refuses what is fenced by another job, without showing a signature', async () => {
     const { blob } = blobInMemory();
     await fenceOf(1, 'b' as JobName).write(blob, 'theirs');
@@ -132,7 +162,7 @@ describe('a fenced write', () => {
 
   it('keeps the marks of jobs and elections apart', async () => {
     const { blob } = blobInMemory();
-    await createFence(electionMark('a'), 1 as Token, leading).write(blob, 'x');
+    await createFence(electionMark('a'), 1 as Token, leading, []).write(blob, 'x');
     await expect(fenceOf(2).write(blob, 'y')).rejects.toThrow(/fenced by election "a", so job "a" must not/);
   });
 

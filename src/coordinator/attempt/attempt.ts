@@ -16,6 +16,7 @@ import { beginBeats } from '../beat';
 import type { Aborter } from '../bounded';
 import { createAborter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
+import { keptFromHandlers } from '../coordinator';
 import { whileRunning } from '../drain';
 import { timeOf } from '../held';
 import type { HeldRow } from '../held';
@@ -129,7 +130,7 @@ async function underLease(
     },
     onControl: cancels.onControl,
   });
-  const fence = createFence(held.job.spec.name, held.row.token, held.trust);
+  const fence = createFence(held.job.spec.name, held.row.token, held.trust, keptFromHandlers(held.coordinator));
   const log = logOf(held);
   const membership = membershipOf(held, mayNotBeFirst && isFanOut(held.job.handler));
   /** The items of the run are at work under it. */

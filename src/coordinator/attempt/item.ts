@@ -18,6 +18,7 @@ import type { Trust } from '../../lease/trust';
 import type { Aborted, Aborter, Bounds, Handled } from '../bounded';
 import { callBounded, createAborter, timeoutAfter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
+import { keptFromHandlers } from '../coordinator';
 import type { AttemptResult, ItemInput } from '../message';
 import { NO_TELEMETRY } from '../telemetry';
 import type { AttemptLog } from './attempt-log';
@@ -170,7 +171,7 @@ async function callItem(
   const { clock, settings, slots } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
-  const fence = createFence(name, input.token as Token, trust);
+  const fence = createFence(name, input.token as Token, trust, keptFromHandlers(coordinator));
   const stopWatching = keepChecking(item, trust, aborter);
   const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
   const rank = startRank(job.spec, parseRecordKey(input.key)?.scheduledFor ?? 0, input.isBackfilled === true);

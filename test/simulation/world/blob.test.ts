@@ -3,7 +3,7 @@ import type { Token } from '../../../src/core/brand';
 import { createFence } from '../../../src/lease/fence';
 import { blobOver, createTarget } from './blob';
 
-const fence = () => createFence('a', 1 as Token, { holds: true });
+const fence = () => createFence('a', 1 as Token, { holds: true }, []);
 const unheard = (): undefined => undefined;
 
 describe('the simulated target of fenced writes', () => {
