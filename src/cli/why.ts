@@ -95,6 +95,7 @@ function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): rea
     ['started', late === '' ? started : `${started}, ${late} late${waits}`],
     ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, took ${took(record) || '0 ms'}`],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
+    ['changed', record.resultChanges?.join('; ') ?? ''],
   ];
   const facts = lines.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(8)} ${value}`);
   return [...facts, ...record.attempts.flatMap((attempt) => attemptLines(attempt, at, verbose))];

@@ -9,7 +9,12 @@ import { AttemptAbortedError } from '../handler/handler';
 
 /** How a call of a handler ended. */
 export type Handled =
-  | { readonly kind: 'returned'; readonly result: unknown }
+  | {
+      readonly kind: 'returned';
+      readonly result: unknown;
+      /** What it had that JSON cannot hold. */
+      readonly changes: readonly string[];
+    }
   | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason; readonly error: RecordedError };
 
 /** In a shutdown, handlers have this long to end after the abort, whatever their grace. */

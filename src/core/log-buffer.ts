@@ -15,7 +15,7 @@ export const ATTEMPT_LOG: LogLimits = { half: { bytes: 128 * 1024, lines: 1_000 
 /** For one call of an item: 128 KB or 1,000 lines. */
 export const ITEM_LOG: LogLimits = { half: { bytes: 64 * 1024, lines: 500 } };
 
-/** A line is cut to this many characters before anything else is done with it. */
+/** A line has at most so many characters, and a note of how many more there were. */
 export const LINE_CHARACTERS = 8_192;
 export const NOTE_CHARACTERS = 200;
 
@@ -27,6 +27,7 @@ export interface Speaker {
 
 /** What an attempt said, until it is written. It holds at most both halves of the limit. */
 export interface LogBuffer {
+  /** @param text as {@link lineOf} makes it */
   add(at: EpochMs, level: LogLevel, text: string): void;
   progress(at: EpochMs, progress: Progress): void;
   /** What waits to be written. Lines of the last half do not wait before the end. */
@@ -35,14 +36,12 @@ export interface LogBuffer {
   readonly last: Progress | undefined;
   /** Nothing is added from here on, and the last half waits to be written too. */
   end(): void;
-  /** Takes what waits to be written, in order. */
+  /** Takes what waits to be written, in order, with notes of progress without secrets. */
   take(redact: Redact): readonly LogEntry[];
 }
 
 interface Kept {
   readonly line: LogLine;
-  /** Characters of the line that were cut off. */
-  readonly more: number;
   readonly bytes: number;
 }
 
@@ -91,7 +90,8 @@ export function createLogBuffer(speaker: Speaker, { half }: LogLimits): LogBuffe
     add(at, level, text) {
       if (ended) return;
       n += 1;
-      const kept = keep({ n, at: new Date(at).toISOString(), ...speaker, level, text });
+      const line: LogLine = { n, at: new Date(at).toISOString(), ...speaker, level, text };
+      const kept = { line, bytes: storeEntries([line]).length };
       headIsFull ||= kept.bytes > left.bytes || left.lines === 0;
       if (headIsFull) {
         keepLast(kept);
@@ -119,33 +119,23 @@ export function createLogBuffer(speaker: Speaker, { half }: LogLimits): LogBuffe
       waiting = [];
       isNew = false;
       if (ended) [tail, dropped] = [[], undefined];
-      return [...redactLines(lines, redact), ...gap, ...redactProgress(progress, redact)].toSorted((a, b) => a.n - b.n);
+      return [...lines.map(({ line }) => line), ...gap, ...redactProgress(progress, redact)].toSorted(
+        (a, b) => a.n - b.n,
+      );
     },
   };
 }
 
-/** The line, cut, with its stored size before secrets are replaced. */
-function keep(line: LogLine): Kept {
-  const more = Math.max(0, line.text.length - LINE_CHARACTERS);
-  const cut = more === 0 ? line : { ...line, text: copyOf(line.text.slice(0, LINE_CHARACTERS + OVERLAP)) };
-  return { line: cut, more, bytes: storeEntries([cut]).length };
+/** A line as it is logged and kept: without secrets, and cut. */
+export function lineOf(text: string, redact: Redact): string {
+  const more = text.length - LINE_CHARACTERS;
+  const [shown = ''] = redact([copyOf(text, LINE_CHARACTERS + OVERLAP)], LINE_CHARACTERS);
+  return more > 0 ? `${shown}… (${String(more)} more characters)` : shown;
 }
 
-/** A slice keeps the whole text that it was cut from in memory; its copy does not. */
-function copyOf(slice: string): string {
-  return JSON.parse(JSON.stringify(slice)) as string;
-}
-
-function redactLines(lines: readonly Kept[], redact: Redact): readonly LogEntry[] {
-  if (lines.length === 0) return [];
-  const texts = redact(
-    lines.map(({ line }) => line.text),
-    LINE_CHARACTERS,
-  );
-  return lines.map(({ line, more }, index) => {
-    const text = texts[index] ?? '';
-    return { ...line, text: more === 0 ? text : `${text}… (${String(more)} more characters)` };
-  });
+/** The beginning of a text. A slice keeps the whole text that it was cut from in memory; its copy does not. */
+function copyOf(text: string, most: number): string {
+  return text.length <= most ? text : (JSON.parse(JSON.stringify(text.slice(0, most))) as string);
 }
 
 function redactProgress(reports: readonly (Reported & Speaker)[], redact: Redact): readonly LogEntry[] {

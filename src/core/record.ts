@@ -84,6 +84,8 @@ export interface LedgerRecord {
   readonly attempts: readonly AttemptRecord[];
   /** The value that the handler returned, where it returned one. */
   readonly result?: unknown;
+  /** What the result had that JSON cannot hold, such as `rates.mean: NaN, kept as null`: up to 20 places. */
+  readonly resultChanges?: readonly string[];
   /** The newest due time, where one record covers several with one outcome. */
   readonly through?: string;
   /** How many due times it covers. Absent where the schedule that had them was replaced. */
@@ -148,6 +150,7 @@ export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log'> {
   readonly reason: Reason;
   readonly at: EpochMs;
   readonly result?: unknown;
+  readonly resultChanges?: readonly string[];
 }
 
 export function finalRecord(
@@ -165,6 +168,7 @@ export function finalRecord(
   return {
     ...record,
     ...(end.result === undefined ? {} : { result: end.result }),
+    ...(end.resultChanges === undefined ? {} : { resultChanges: end.resultChanges }),
     ...(end.progress === undefined ? {} : { progress: end.progress }),
     ...(end.log === undefined ? {} : { log: end.log }),
   };
@@ -295,7 +299,7 @@ function nested(body: string): number {
 
 function isLedgerRecord(value: unknown): value is LedgerRecord {
   if (!isObject(value)) return false;
-  const { state, job, scheduledFor, attempts, latenessMs, through, count, origin, rerunOf } = value;
+  const { state, job, scheduledFor, attempts, latenessMs, through, count, origin, rerunOf, resultChanges } = value;
   return (
     isNullOr(origin, (who) => readOrigin(who) !== undefined) &&
     isNullOr(rerunOf, isTime) &&
@@ -307,6 +311,7 @@ function isLedgerRecord(value: unknown): value is LedgerRecord {
     isNullOr(latenessMs, isNumber) &&
     isNullOr(through, isTime) &&
     isNullOr(count, isNumber) &&
+    isNullOr(resultChanges, (texts) => Array.isArray(texts) && texts.every(isText)) &&
     Array.isArray(attempts) &&
     attempts.every(isAttemptRecord)
   );

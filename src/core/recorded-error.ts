@@ -1,4 +1,6 @@
 import { isObject } from './metadata';
+import type { Redact } from './redact';
+import { MASK } from './redact';
 
 /** An error that a handler threw, as the ledger keeps it. */
 export interface RecordedError {
@@ -42,6 +44,11 @@ export function mapTexts(error: RecordedError, change: (text: string) => string)
     ...(cause === undefined ? {} : { cause: mapTexts(cause, change) }),
     ...(errors === undefined ? {} : { errors: errors.map((inner) => mapTexts(inner, change)) }),
   };
+}
+
+/** The error without secrets. */
+export function redactError(error: RecordedError, redact: Redact | undefined): RecordedError {
+  return redact === undefined ? error : mapTexts(error, (text) => redact([text], text.length)[0] ?? MASK);
 }
 
 /** The error and what lies behind it: `TypeError: fetch failed, caused by Error: connect ECONNREFUSED 10.0.0.4:5432`. */

@@ -35,6 +35,40 @@ export function mask(text: string, parts: readonly Span[], most: number): string
   return masked + (most < text.length ? whole(rest) : rest);
 }
 
+/**
+ * A value of JSON without secrets, in keys, texts and numbers. A pattern may also match a member as JSON writes it,
+ * `"password":"…"`: then its value is hidden as a whole.
+ */
+export function redactJson(value: unknown, redact: Redact): unknown {
+  const texts = new Set<string>();
+  mapJson(value, (text) => {
+    texts.add(text);
+    return text;
+  });
+  const all = [...texts];
+  const shown = redact(all, Infinity);
+  const hidden = new Map(all.map((text, index) => [text, shown[index] ?? MASK]));
+  return mapJson(value, (text) => hidden.get(text) ?? MASK);
+}
+
+/** @param hide is called with each key, text and number, and with each member that is one of the latter two */
+function mapJson(value: unknown, hide: (text: string) => string): unknown {
+  if (isScalar(value)) return hide(String(value)) === String(value) ? value : hide(String(value));
+  if (Array.isArray(value)) return value.map((inner) => mapJson(inner, hide));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([key, inner]: [string, unknown]) => {
+    const mapped = mapJson(inner, hide);
+    const member = `${JSON.stringify(key)}:${JSON.stringify(inner)}`;
+    const isHidden = isScalar(inner) && hide(member) !== member && mapped === inner;
+    return [hide(key), isHidden ? MASK : mapped] as const;
+  });
+  return Object.fromEntries(members);
+}
+
+function isScalar(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
 /** Half of a surrogate pair at the end, left by a cut, is no character. */
 function whole(text: string): string {
   return text.replace(/[\uD800-\uDBFF]$/, '');

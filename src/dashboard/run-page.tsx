@@ -54,7 +54,7 @@ function Crumbs({ job }: { readonly job: string | undefined }): JSX.Element {
 }
 
 function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
-  const { job, scheduledFor, outcome, reason, runId, attempts, result, count } = run;
+  const { job, scheduledFor, outcome, reason, runId, attempts, result, resultChanges = [], count } = run;
   const isOpen = outcome === 'running' || outcome === 'retrying';
   const ran = run.trigger !== null;
   return (
@@ -104,6 +104,9 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
         <section>
           <h2>Result</h2>
           <pre class="panel foreign">{JSON.stringify(result, undefined, 2)}</pre>
+          {resultChanges.length > 0 && (
+            <p class="foreign">JSON cannot hold all that the handler returned. {resultChanges.join('; ')}.</p>
+          )}
         </section>
       )}
     </>

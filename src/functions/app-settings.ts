@@ -116,10 +116,10 @@ interface AppSettings {
   /** The region of the app, an attribute of its metrics and traces. Azure sets it. Default: none. */
   readonly REGION_NAME?: string | undefined;
   /**
-   * Secrets in what handlers log, as a JSON list of up to 50 regular expressions (JavaScript, with the flag `u`):
-   * `["Bearer \\S+"]`. What they match in a line or a progress note is stored as `***`. They search the first 9,216
-   * characters of a line, and all lines of one write for 100 ms at most; lines that are left then are withheld. The
-   * host's log has the lines as they are. Default: none.
+   * Secrets in what handlers log, throw and return, as a JSON list of up to 50 regular expressions (JavaScript, with the
+   * flag `u`): `["Bearer \\S+"]`. What they match in a line, a progress note, an error or a result is stored, and logged
+   * by the host, as `***`. They search the first 9,216 characters of a line, for 100 ms at most; a line that takes longer
+   * is withheld. Default: none.
    */
   readonly CRONLEASE_REDACT?: string | undefined;
   /**

@@ -92,12 +92,44 @@ function compile(pattern: unknown, place: string): RegExp {
 /** Hides what the patterns match. Texts for which the time does not suffice are withheld. */
 function redactBy(patterns: readonly RegExp[]): Redact {
   return (texts, most) => {
-    const found = search(patterns, texts, SEARCH_LIMIT_MS);
+    const cleaned = texts.map(seenParts);
+    // A pattern may also name such a character itself.
+    const hidden = cleaned.flatMap((one) => (one === undefined ? [] : [one]));
+    const found = search(patterns, [...texts, ...hidden.map(({ seen }) => seen)], SEARCH_LIMIT_MS);
+    let next = texts.length;
     return texts.map((text, index) => {
+      const places = cleaned[index]?.places;
+      const seen = places === undefined ? [] : found[next++];
       const parts = found[index];
-      return parts === undefined ? WITHHELD : mask(text, parts, most);
+      if (parts === undefined || seen === undefined) return WITHHELD;
+      const back = seen.map(({ start, end }) => ({ start: places?.[start] ?? 0, end: (places?.[end - 1] ?? 0) + 1 }));
+      return mask(text, [...parts, ...back], most);
     });
   };
+}
+
+/**
+ * Control characters, escapes of a terminal and characters without a width: in the middle of a secret they would hide it
+ * from the patterns, and nobody sees them.
+ */
+const UNSEEN = /[^\P{Cc}\n\t]\[[0-?]*[ -/]*[@-~]|[^\P{Cc}\n\t]|[\p{Cf}\p{DI}]/gu;
+
+/** What the patterns match in the text as a person sees it, at its places in the text as it is. */
+function seenParts(text: string): { readonly seen: string; readonly places: readonly number[] } | undefined {
+  const places: number[] = [];
+  let seen = '';
+  let done = 0;
+  const until = (end: number): void => {
+    for (let at = done; at < end; at += 1) places.push(at);
+    seen += text.slice(done, end);
+  };
+  for (const { index, 0: hidden } of text.matchAll(UNSEEN)) {
+    until(index);
+    done = index + hidden.length;
+  }
+  if (done === 0) return undefined;
+  until(text.length);
+  return { seen, places };
 }
 
 /** Only a script can be stopped in the middle of a regular expression. */
@@ -113,11 +145,16 @@ for (const text of texts) {
 }
 `);
 
+/** Each line of a handler is searched, and a new context for each would take most of the time. */
+let room: vm.Context | undefined;
+
 /** What the patterns match in each text, for as many of the texts as the time suffices. */
 function search(patterns: readonly RegExp[], texts: readonly string[], limit: Millis): readonly (readonly Span[])[] {
   const found: Span[][] = [];
+  room ??= vm.createContext({});
+  Object.assign(room, { patterns, texts, found });
   try {
-    SEARCH.runInNewContext({ patterns, texts, found }, { timeout: limit });
+    SEARCH.runInContext(room, { timeout: limit });
   } catch (error) {
     if (!isObject(error) || error['code'] !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
   }

@@ -146,6 +146,7 @@ function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
       }),
     ),
     ...(record.result === undefined ? {} : { result: record.result }),
+    ...(record.resultChanges === undefined ? {} : { resultChanges: record.resultChanges }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
 }

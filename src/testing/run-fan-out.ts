@@ -111,7 +111,7 @@ async function callItem(
   const call = callBounded(clock, aborter, bounds, (progress) => {
     const id = { key: held.key, index, attempt: number };
     const said = { progress: reportProgress(NO_LOG, progress), log: NO_LOG };
-    const context = itemContext(spec.name, id, { aborter, fence, ...said }, report);
+    const context = itemContext(spec.name, id, { aborter, fence, ...said }, { report, redact: undefined });
     return callHandler(spec.name, fence, () => handler.each(context, item as never, input as never));
   });
   await clock.advance(0);

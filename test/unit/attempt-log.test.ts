@@ -8,6 +8,7 @@ import { parseRecordKey } from '../../src/core/key';
 import { ATTEMPT_LOG } from '../../src/core/log-buffer';
 import { mask } from '../../src/core/redact';
 import { createAttemptLog } from '../../src/coordinator/attempt/attempt-log';
+import { redactSetting } from '../../src/functions/redact';
 import type { ItemContext } from '../../src/handler/define-fan-out';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
@@ -253,6 +254,31 @@ describe('the log of a run', () => {
     expect(JSON.stringify([record, stored, [...(await logsOf(ran))]])).not.toContain('abc');
   });
 
+  it('has no secrets in the log of the host, an error, its cause or the result either', async () => {
+    const redact = redactSetting({ CRONLEASE_REDACT: '["key=\\\\S+"]' });
+    if (redact === undefined) throw new Error('there is nothing to redact');
+    const said: unknown[] = [];
+    const handler: Handler = ({ log, attempt }) => {
+      // In two parts of one call, and in an object.
+      log('%s=%s', 'key', 'abc', { of: 'key=abc' });
+      if (attempt === 1) throw new Error('key=abc', { cause: new Error('key=abc') });
+      return { url: 'x?key=abc' };
+    };
+    const retry = { attempts: 2, backoffMs: SECOND, factor: 1, maxBackoffMs: SECOND, jitter: 'none' } as const;
+    const ran = await beforeDue(handler, { retry }, {}, ({ on }) => {
+      Object.assign(on.coordinator, { redact });
+      Object.assign(on.report, { log: (...message: unknown[]) => said.push(message) });
+    });
+    await ran.sim.clock.advance(MINUTE);
+    const record = await lastRecord(ran);
+    expect(record).toMatchObject({
+      ...{ outcome: 'succeeded', result: { url: 'x?***' } },
+      attempts: [{ error: { message: '***', cause: { message: '***' } } }, { error: null }],
+    });
+    expect(said).toContainEqual(['info', '[a]', "*** { of: '*** }"]);
+    expect(JSON.stringify([record, said, [...(await logsOf(ran))]])).not.toContain('abc');
+  });
+
   it('has notes of any text in a summary that every store takes', async () => {
     const note = '漢\u001b"\\\ud800 '.repeat(500);
     const ran = await beforeDue(({ progress }) => progress(note, 1 / 3));
@@ -376,7 +402,7 @@ describe('when storage does not take the log', () => {
       report: { event: () => undefined, log: () => undefined },
       ...{ job: A, key: '1-s', name: () => '1', speaker: { attempt: 1 }, limits: ATTEMPT_LOG },
     });
-    for (let n = 0; n < 10; n += 1) log.line('info', ['x'.repeat(8_000)]);
+    for (let n = 0; n < 10; n += 1) log.line('info', () => 'x'.repeat(8_000));
     let said: Awaited<ReturnType<typeof log.conclude>> | undefined;
     void log.conclude().then((answer) => (said = answer));
     await clock.advance(199);

@@ -123,6 +123,36 @@ describe('a retry', () => {
   });
 });
 
+describe('a result with values that JSON cannot hold', () => {
+  it('succeeds, and its record names them', async () => {
+    const sim = rivalTicks({
+      jobs: [jobSpec('a', '@hourly')],
+      handler: () => ({
+        ...{ mean: NaN, big: 2n ** 60n, byKey: new Map([['a', 1]]), at: new Date(0), missing: undefined },
+        rows: [{ share: -Infinity }, undefined, () => 1],
+      }),
+    });
+    await sim.clock.advance(HOUR + 30 * SECOND);
+    expect(await sim.records('a')).toMatchObject([
+      {
+        outcome: 'succeeded',
+        result: {
+          ...{ mean: null, big: '1152921504606846976', byKey: {}, at: '1970-01-01T00:00:00.000Z' },
+          rows: [{ share: null }, null, null],
+        },
+        resultChanges: [
+          'mean: NaN, kept as null',
+          'big: a BigInt, kept as text',
+          'byKey: a Map, kept as {}',
+          'rows[0].share: -Infinity, kept as null',
+          'rows[1]: undefined, kept as null',
+          'rows[2]: a function, kept as null',
+        ],
+      },
+    ]);
+  });
+});
+
 describe('an error', () => {
   it.each([
     ['message', { message: { code: 17 } }],

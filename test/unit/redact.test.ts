@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LINE_CHARACTERS } from '../../src/core/log-buffer';
-import { OVERLAP } from '../../src/core/redact';
+import { describeError } from '../../src/coordinator/attempt/describe-error';
+import { OVERLAP, redactJson } from '../../src/core/redact';
 import { redactSetting } from '../../src/functions/redact';
 
 function redactorOf(...patterns: readonly string[]) {
@@ -69,6 +70,43 @@ describe('CRONLEASE_REDACT', () => {
       '"password"\\s*:\\s*"[^"]*"',
     ];
     expect(redactorOf(...usual)(['mail me@example.com'], 100)).toEqual(['mail ***']);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});
+
+describe('a secret that is not in one piece', () => {
+  const redact = redactorOf('Bearer \\S+', '(?<=password=)[^&\\s]+', '"token":"[^"]*"', '\\b\\d{16}\\b');
+
+  it.each([
+    ['with a character without a width', 'x Bea\u200brer abc\u2060def y', 'x *** y'],
+    ['in two colours', 'pass\u001b[31mword=\u001b[0mabc and', 'pass\u001b[31mword=\u001b[0m*** and'],
+    ['with control characters', 'Bearer\u0007 a\u0000bc', '***'],
+    ['beside a joiner that belongs there', '👩\u200d💻 Bearer abc', '👩\u200d💻 ***'],
+  ])('%s is hidden', (_what, text, shown) => {
+    expect(redact([text], 1_000)).toEqual([shown]);
+  });
+
+  it('of a result is hidden in texts, numbers, keys and members', () => {
+    const result = {
+      ...{ token: 'abc', note: 'Bearer abc', card: 4_111_111_111_111_111, count: 3, none: null },
+      list: [{ 'password=abc': true }, 'fine'],
+    };
+    expect(redactJson(result, redact)).toEqual({
+      ...{ token: '***', note: '***', card: '***', count: 3, none: null },
+      list: [{ 'password=***': true }, 'fine'],
+    });
+  });
+
+  it('of an error is hidden in each of its texts, before they are cut', () => {
+    const cause = Object.assign(new Error('Bearer abc'), { code: 'password=abc' });
+    const error = describeError(new Error(`${'x'.repeat(8_190)}Bearer abc`, { cause }), redact);
+    expect(JSON.stringify(error)).not.toMatch(/abc|Bear/);
+    expect(error.cause).toMatchObject({ message: '***', code: 'password=***' });
+  });
+
+  it('is searched for quickly, line by line', () => {
+    const started = performance.now();
+    for (let line = 0; line < 1_000; line += 1) redact([`line ${String(line)} without a secret`], 100);
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 });

@@ -35,7 +35,8 @@ export type Said = Pick<RecordedEnd, 'progress' | 'log'>;
  * storage fails for too long, lines are lost: a warning says how many, and the log has a gap.
  */
 export interface AttemptLog {
-  line(level: LogLevel, message: readonly unknown[]): void;
+  /** @param text as `lineOf` makes it */
+  line(level: LogLevel, text: () => string): void;
   progress(progress: Progress): void;
   /** For an attempt whose run goes on, and for an item: writes what is left, for 1 s at most. */
   finish(): Promise<void>;
@@ -117,9 +118,9 @@ export function createAttemptLog(saying: Saying): AttemptLog {
   };
 
   return {
-    line(level, message) {
+    line(level, text) {
       if (isOver) return;
-      buffer.add(serviceTime.now(), level, textOf(message));
+      buffer.add(serviceTime.now(), level, text());
       arm();
     },
     progress(progress) {
@@ -167,7 +168,7 @@ function warnOnce({ report, job, key, speaker: { attempt, item } }: Saying): (wh
 }
 
 /** The text as the host shows it. A value that cannot be shown must not fail the handler. */
-function textOf(message: readonly unknown[]): string {
+export function textOf(message: readonly unknown[]): string {
   try {
     return format(...message);
   } catch {

@@ -276,7 +276,14 @@ async function endRun(
 ): Promise<AttemptResult> {
   const { handlerCall } = stage;
   const at = handlerCall?.endedAt ?? timeOf(held);
-  const end: RunEnd = { fate, reason, at, result: handlerCall?.result, ...(await log.conclude()) };
+  const end: RunEnd = {
+    fate,
+    reason,
+    at,
+    result: handlerCall?.result,
+    ...changesOf(handlerCall),
+    ...(await log.conclude()),
+  };
   const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
   const attempts = isRunFate(fate) ? withAttempt(held, history, handlerCall, fate) : history;
   const record = await held.settle(attempts, end, leftovers?.list);
@@ -359,6 +366,10 @@ async function putOff(
   }
   const known = packAttempts(attempts.slice(-KNOWN_ATTEMPTS).map(shorten));
   return then({ kind: 'again', job: held.job.spec.name, etag: held.etag, row: packRow(held.row), known });
+}
+
+function changesOf(call: HandlerCall | undefined): Pick<RunEnd, 'resultChanges'> {
+  return call?.resultChanges === undefined ? {} : { resultChanges: call.resultChanges };
 }
 
 /** The attempts of the run, this one included if its handler was called. */

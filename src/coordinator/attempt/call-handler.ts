@@ -1,5 +1,6 @@
 import type { JobName } from '../../core/brand';
 import { isObject } from '../../core/metadata';
+import type { Redact } from '../../core/redact';
 import { NonRetryableError } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
 import type { Handled } from '../bounded';
@@ -16,14 +17,15 @@ export async function callHandler(
   job: JobName,
   fence: Pick<ClosableFence, 'check'>,
   call: () => unknown,
+  redact?: Redact,
 ): Promise<Handled> {
   try {
     fence.check();
-    return checkResult(job, await call());
+    return checkResult(job, await call(), redact);
   } catch (thrown) {
     const final = isFinal(thrown);
     const reason = final ? 'nonRetryable' : 'handlerError';
-    return { kind: 'threw', retryable: !final, reason, error: describeError(thrown) };
+    return { kind: 'threw', retryable: !final, reason, error: describeError(thrown, redact) };
   }
 }
 
@@ -34,8 +36,9 @@ function isFinal(thrown: unknown): boolean {
 }
 
 /** A result that the ledger cannot hold is an error of the handler that a retry would not fix. */
-function checkResult(job: JobName, value: unknown): Handled {
-  if (value === undefined) return { kind: 'returned', result: undefined };
+function checkResult(job: JobName, value: unknown, redact: Redact | undefined): Handled {
+  if (value === undefined) return { kind: 'returned', result: undefined, changes: [] };
+  const changes: string[] = [];
   const refuse = (problem: string): Handled => ({
     kind: 'threw',
     retryable: false,
@@ -44,9 +47,9 @@ function checkResult(job: JobName, value: unknown): Handled {
   });
   let json: string | undefined;
   try {
-    json = JSON.stringify(value);
+    json = JSON.stringify(value, nameChanges(changes));
   } catch (error) {
-    const [problem] = describeError(error).message.split('\n');
+    const [problem] = describeError(error, redact).message.split('\n');
     return refuse(`what is not JSON (${String(problem)}): return plain data, or nothing`);
   }
   if (json === undefined) return refuse(`a ${typeof value}, which is not JSON: return plain data, or nothing`);
@@ -56,5 +59,43 @@ function checkResult(job: JobName, value: unknown): Handled {
       `${String(bytes)} bytes of JSON, more than ${String(RESULT_LIMIT)}: store it elsewhere, return its name`,
     );
   }
-  return { kind: 'returned', result: JSON.parse(json) };
+  return { kind: 'returned', result: JSON.parse(json), changes };
+}
+
+/** How many values that JSON cannot hold are named in a record. */
+const MOST_CHANGES = 20;
+/** Kinds of objects that JSON writes as `{}`, or as an object of their indices. */
+const UNHELD = [Map, Set, WeakMap, WeakSet, RegExp, Promise, ArrayBuffer, Error];
+
+/** Writes a result as JSON does, but for a BigInt, which becomes text, and names each value that is not as it was. */
+function nameChanges(changes: string[]): (this: unknown, key: string, value: unknown) => unknown {
+  const paths = new WeakMap<object, string>();
+  return function replace(key, value) {
+    const holder = this as Readonly<Record<string, unknown>>;
+    const path = paths.get(holder) ?? '';
+    const place = key === '' ? 'the result' : path + (Array.isArray(holder) ? `[${key}]` : `${path && '.'}${key}`);
+    if (typeof value === 'object' && value !== null) paths.set(value, key === '' ? '' : place);
+    const change = changeOf(holder[key], value, Array.isArray(holder));
+    if (change !== undefined && changes.length < MOST_CHANGES) changes.push(`${place.slice(0, 200)}: ${change}`);
+    else if (change !== undefined && changes.length === MOST_CHANGES) changes.push('and others');
+    return typeof value === 'bigint' ? String(value) : value;
+  };
+}
+
+/**
+ * What becomes of a value that JSON cannot hold. Undefined: it is kept, or it is a member that is undefined.
+ *
+ * @param value as `toJSON` has made it, where there is one
+ */
+function changeOf(original: unknown, value: unknown, isInList: boolean): string | undefined {
+  if (typeof value === 'bigint') return 'a BigInt, kept as text';
+  if (typeof value === 'number' && !Number.isFinite(value)) return `${String(value)}, kept as null`;
+  if (original instanceof Date && value === null) return 'an invalid Date, kept as null';
+  if (typeof value === 'function' || typeof value === 'symbol' || (value === undefined && isInList)) {
+    return `${value === undefined ? 'undefined' : `a ${typeof value}`}, ${isInList ? 'kept as null' : 'left out'}`;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const kind =
+    UNHELD.find((one) => value instanceof one)?.name ?? (ArrayBuffer.isView(value) ? 'typed array' : undefined);
+  return kind === undefined ? undefined : `a ${kind}, kept as ${kind === 'typed array' ? 'an object' : '{}'}`;
 }

@@ -1,5 +1,7 @@
 import type { RecordedError } from '../../core/recorded-error';
 import { MOST_CAUSES } from '../../core/recorded-error';
+import type { Redact } from '../../core/redact';
+import { MASK, OVERLAP, redactNothing } from '../../core/redact';
 import { AttemptAbortedError } from '../../handler/handler';
 
 /** A stack or message in the ledger is cut to this many characters, and that of a cause to so many. */
@@ -8,20 +10,25 @@ const CAUSE_LIMIT = 2 * 1024;
 const CODE_LIMIT = 100;
 
 /** A thrown value, Error or not, as the ledger keeps it. Never throws, whatever is thrown. */
-export function describeError(thrown: unknown): RecordedError {
+export function describeError(thrown: unknown, redact: Redact = redactNothing): RecordedError {
+  const cut = (text: string, limit: number): string => redact([text.slice(0, limit + OVERLAP)], limit)[0] ?? MASK;
   const seen = new Set<unknown>();
   const describe = (value: unknown, limit: number): RecordedError => {
     seen.add(value);
     if (reading(() => value instanceof Error) !== true) {
-      return { name: 'NotAnError', message: `${value === thrown ? 'thrown: ' : ''}${textOf(value)}`.slice(0, limit) };
+      return { name: 'NotAnError', message: cut(`${value === thrown ? 'thrown: ' : ''}${textOf(value)}`, limit) };
     }
     const error = value as Error;
-    const name = memberOf(error, 'name', limit) ?? 'Error';
-    const message = memberOf(error, 'message', limit) ?? '';
+    const member = (key: 'name' | 'message' | 'stack'): string | undefined => {
+      const text = memberOf(error, key);
+      return text === undefined ? undefined : cut(text, limit);
+    };
+    const name = member('name') ?? 'Error';
+    const message = member('message') ?? '';
     // The stack of an abort is cronlease's own, and helps nobody.
     if (reading(() => error instanceof AttemptAbortedError) === true) return { name, message };
-    const code = codeOf(error);
-    const stack = memberOf(error, 'stack', limit);
+    const code = codeOf(error, cut);
+    const stack = member('stack');
     const errors = innerErrors(error).flatMap(behind);
     const [cause] = behind(reading(() => error.cause));
     return {
@@ -49,14 +56,14 @@ function innerErrors(error: Error): readonly unknown[] {
   return inner ?? [];
 }
 
-function codeOf(error: Error): string | undefined {
+function codeOf(error: Error, cut: (text: string, limit: number) => string): string | undefined {
   const code = reading(() => (error as { readonly code?: unknown }).code);
-  return typeof code === 'string' || typeof code === 'number' ? String(code).slice(0, CODE_LIMIT) : undefined;
+  return typeof code === 'string' || typeof code === 'number' ? cut(String(code), CODE_LIMIT) : undefined;
 }
 
-function memberOf(error: Error, member: 'name' | 'message' | 'stack', limit: number): string | undefined {
+function memberOf(error: Error, member: 'name' | 'message' | 'stack'): string | undefined {
   const value = reading<unknown>(() => error[member]);
-  return value === undefined ? undefined : textOf(value).slice(0, limit);
+  return value === undefined ? undefined : textOf(value);
 }
 
 function textOf(value: unknown): string {

@@ -1,4 +1,5 @@
 import type { RecordedError } from '../../core/recorded-error';
+import { redactError } from '../../core/recorded-error';
 import type { HeldRow } from '../held';
 import { timeOf } from '../held';
 import type { HandlerCall } from './run-handler';
@@ -14,5 +15,5 @@ const ENDS = {
 /** An attempt that ends because of its input, its items, or their pieces, without a call of the handler. */
 export function endedBy(held: HeldRow, how: keyof typeof ENDS, error: RecordedError): HandlerCall {
   const at = timeOf(held);
-  return { end: ENDS[how], startedAt: at, endedAt: at, error };
+  return { end: ENDS[how], startedAt: at, endedAt: at, error: redactError(error, held.coordinator.redact) };
 }

@@ -5,6 +5,8 @@ import { parseRecordKey, runIdOf } from '../../core/key';
 import { ITEM_LOG } from '../../core/log-buffer';
 import { ForeignMetadataError } from '../../core/metadata';
 import { ForeignRecordError } from '../../core/record';
+import { redactError } from '../../core/recorded-error';
+import { redactNothing } from '../../core/redact';
 import { startRank } from '../../core/priority';
 import { backoff } from '../../core/run';
 import type { ItemContext } from '../../handler/define-fan-out';
@@ -107,7 +109,9 @@ async function attemptItem(item: Item): Promise<ItemResult> {
     return finish(item, { state: 'failed', error: { name: 'ItemLostError', message }, attempts: retry.attempts });
   }
   const wanted = await inputOfItem(item);
-  if (wanted.kind === 'refused') return finish(item, { state: 'failed', error: wanted.error, attempts: attempt });
+  if (wanted.kind === 'refused') {
+    return finish(item, { state: 'failed', error: redactError(wanted.error, coordinator.redact), attempts: attempt });
+  }
   const aborter = createAborter();
   const log = logOf(item);
   try {
@@ -145,12 +149,13 @@ async function afterCall(item: Item, end: Handled | Aborted | 'notCalled', abort
   if (end.kind === 'aborted' && end.code === 'cancelled') return { kind: 'item', state: 'stopped' };
   if (end.kind === 'aborted' && end.code === 'draining') return again(item, SEND_AGAIN_MS);
   if (end.kind === 'returned') {
-    const { result } = end;
+    const { result, changes } = end;
+    if (changes.length > 0) warnOfChanges(item, changes);
     return finishLate(item, { state: 'succeeded', ...(result === undefined ? {} : { result }) });
   }
   // As after a lost lease, the call counts as an attempt. The next call checks whether the item is still wanted.
   if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1);
-  const error = end.kind === 'threw' ? end.error : describeError(aborter.signal.reason);
+  const error = end.kind === 'threw' ? end.error : describeError(aborter.signal.reason, coordinator.redact);
   report.log(
     'warn',
     `job "${job.spec.name}", item ${String(input.index)}, attempt ${String(attempt)}: ${error.message}`,
@@ -187,9 +192,14 @@ async function callItem(
     return await traced(() =>
       callBounded(clock, aborter, bounds, (progress) => {
         const said = { aborter, fence, progress: reportProgress(log, progress), log, traceparent };
-        const context = itemContext(name, input, said, report);
+        const context = itemContext(name, input, said, { report, redact: coordinator.redact });
         const planned: unknown = JSON.parse(input.item);
-        return callHandler(name, fence, () => handler.each(context, planned as never, runInput as never));
+        return callHandler(
+          name,
+          fence,
+          () => handler.each(context, planned as never, runInput as never),
+          coordinator.redact,
+        );
       }),
     );
   } finally {
@@ -197,6 +207,12 @@ async function callItem(
     stopWatching();
     fence.close();
   }
+}
+
+function warnOfChanges({ report, job, input, coordinator }: Item, changes: readonly string[]): void {
+  const { redact = redactNothing } = coordinator;
+  const what = redact(changes, Infinity).join('; ');
+  report.log('warn', `job "${job.spec.name}", item ${String(input.index)}: gather gets its result changed: ${what}`);
 }
 
 /** The item's span in the trace of its run. */
@@ -240,7 +256,7 @@ export function itemContext(
     log: AttemptLog;
     traceparent?: string | undefined;
   },
-  report: Report,
+  place: Parameters<typeof jobLog>[0],
 ): ItemContext {
   const { close: _, ...openFence } = fence;
   const runId = runIdOf(job, key);
@@ -253,7 +269,7 @@ export function itemContext(
     signal: aborter.signal,
     fence: openFence,
     progress,
-    log: jobLog(report, { job, runId, attempt, item: index, traceparent }, log),
+    log: jobLog(place, { job, runId, attempt, item: index, traceparent }, log),
     ...(traceparent === undefined ? {} : { traceparent }),
   };
 }

@@ -7,7 +7,10 @@ import type { Trigger } from '../../core/fate';
 import { actualTime, TERM_RESERVE_MS } from '../../core/job';
 import { runIdOf } from '../../core/key';
 import type { LogLevel } from '../../core/log-entry';
+import { lineOf } from '../../core/log-buffer';
 import { SCHEDULED } from '../../core/origin';
+import type { Redact } from '../../core/redact';
+import { redactJson, redactNothing } from '../../core/redact';
 import type { RecordedError } from '../../core/recorded-error';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
@@ -22,6 +25,7 @@ import { handlerDue, timeOf } from '../held';
 import type { HeldRow } from '../held';
 import type { Span } from '../telemetry';
 import type { AttemptLog } from './attempt-log';
+import { textOf } from './attempt-log';
 import { ping } from '../tell';
 import { callHandler } from './call-handler';
 import { describeError } from './describe-error';
@@ -60,6 +64,8 @@ export interface HandlerCall {
   readonly waitedForSlotMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
+  /** What the result had that JSON cannot hold. */
+  readonly resultChanges?: readonly string[];
   readonly error: RecordedError | null;
 }
 
@@ -110,6 +116,7 @@ async function callNow(
   call: (context: JobContext) => unknown,
 ): Promise<HandlerCall> {
   const { aborter } = attempted;
+  const { redact } = held.coordinator;
   const startedAt = timeOf(held);
   const waited = {
     ...(waitedForGroupMs > 0 && { waitedForGroupMs }),
@@ -119,21 +126,33 @@ async function callNow(
   const span = attempted.span.begin('handler');
   const first = await callBounded(held.coordinator.clock, aborter, boundsOf(held), (progress) => {
     const context = contextFor(held, { ...attempted, span }, startedAt, progress);
-    return span.within(() => callHandler(held.job.spec.name, attempted.fence, () => call(context)));
+    return span.within(() => callHandler(held.job.spec.name, attempted.fence, () => call(context), redact));
   });
   span.end({ result: first.kind, isError: first.kind !== 'returned' });
-  return { ...endOf(first, aborter), startedAt, endedAt: timeOf(held), ...waited };
+  return { ...endOf(first, aborter, redact), startedAt, endedAt: timeOf(held), ...waited };
 }
 
-function endOf(first: Handled | Aborted, aborter: Aborter): Pick<HandlerCall, 'end' | 'error' | 'result'> {
+function endOf(
+  first: Handled | Aborted,
+  aborter: Aborter,
+  redact: Redact = redactNothing,
+): Pick<HandlerCall, 'end' | 'error' | 'result' | 'resultChanges'> {
   switch (first.kind) {
     case 'returned':
-      return { end: { kind: 'returned' }, result: first.result, error: null };
+      return { end: { kind: 'returned' }, ...storedResult(first, redact), error: null };
     case 'threw':
       return { end: { kind: 'threw', retryable: first.retryable, reason: first.reason }, error: first.error };
     case 'aborted':
-      return { end: first, error: describeError(aborter.signal.reason) };
+      return { end: first, error: describeError(aborter.signal.reason, redact) };
   }
+}
+
+function storedResult(
+  { result, changes }: Extract<Handled, { kind: 'returned' }>,
+  redact: Redact,
+): Pick<HandlerCall, 'result' | 'resultChanges'> {
+  const shown = redact === redactNothing || result === undefined ? result : redactJson(result, redact);
+  return { result: shown, ...(changes.length > 0 && { resultChanges: redact(changes, Infinity) }) };
 }
 
 function reportStart(
@@ -184,21 +203,28 @@ function contextFor(
     signal: aborter.signal,
     fence: openFence,
     progress: reportProgress(log, progress),
-    log: jobLog(report, { job: name, runId, attempt: row.attempt, traceparent }, log),
+    log: jobLog({ report, redact: coordinator.redact }, { job: name, runId, attempt: row.attempt, traceparent }, log),
     ...(traceparent === undefined ? {} : { traceparent }),
     previous: () => previousRun(coordinator.store, name, key),
   };
 }
 
-export function jobLog(report: Report, speaker: Speaker, log: AttemptLog): JobLog {
+/** Where nothing is secret, the host gets what was passed, and shows it as it always does. */
+export function jobLog(
+  { report, redact }: { readonly report: Report; readonly redact: Redact | undefined },
+  speaker: Speaker,
+  log: AttemptLog,
+): JobLog {
   const { job, item } = speaker;
   const prefix = item === undefined ? `[${job}]` : `[${job}#${String(item)}]`;
   const write =
     (level: LogLevel) =>
     (...message: unknown[]): void => {
-      if (report.line === undefined) report.log(level, prefix, ...message);
-      else report.line(level, speaker, message);
-      log.line(level, message);
+      const hidden = redact === undefined ? undefined : lineOf(textOf(message), redact);
+      const shown = hidden === undefined ? message : [hidden];
+      if (report.line === undefined) report.log(level, prefix, ...shown);
+      else report.line(level, speaker, shown);
+      log.line(level, () => hidden ?? lineOf(textOf(message), redactNothing));
     };
   return Object.assign(write('info'), {
     debug: write('debug'),
