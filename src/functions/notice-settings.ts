@@ -1,6 +1,6 @@
 import { isObject } from '../core/metadata';
 import type { AllowedHost, Guard } from '../notices/guard';
-import { checkAddress, ForbiddenAddressError, networksOf } from '../notices/guard';
+import { checkAddress, isOpenToAll, ForbiddenAddressError, networksOf } from '../notices/guard';
 import type { Format, Receiver } from '../notices/receiver';
 import { FORMATS } from '../notices/receiver';
 import { keyOf } from '../notices/signature';
@@ -104,15 +104,20 @@ function allowedHosts(env: Environment): readonly AllowedHost[] {
   const entries = (env[setting] ?? '').split(',').map((entry) => entry.trim().toLowerCase());
   return entries
     .filter((entry) => entry !== '')
-    .map((entry) => {
+    .map((entry, index) => {
       const [pattern = '', ...networks] = entry.split('=');
-      // A pattern such as `*.com` would allow nearly everything.
-      const isHost = /^(\*\.[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.:-]+)$/.test(pattern);
-      if (!isHost) {
-        throw new SettingError(setting, entry, 'write host names such as hooks.slack.com, or *.logic.azure.com');
+      const place = `${setting}, entry ${String(index + 1)}`;
+      // It may be a pasted address, which holds a secret.
+      if (!/^(\*\.[a-z0-9-]+(\.[a-z0-9-]+)*|[a-z0-9.:-]+)$/.test(pattern)) {
+        const remedy = 'write only the name of a host, such as hooks.slack.com, or *.logic.azure.com, and no address';
+        throw new SettingError(place, HIDDEN, remedy);
+      }
+      if (isOpenToAll(pattern)) {
+        const remedy = 'anybody can get a name there: write the whole name of the host';
+        throw new SettingError(place, pattern, remedy);
       }
       if (networksOf(networks) === undefined) {
-        throw new SettingError(setting, entry, 'write a network after "=", such as alerts.corp.example=10.0.0.0/8');
+        throw new SettingError(place, HIDDEN, 'write a network after "=", such as alerts.corp.example=10.0.0.0/8');
       }
       return { pattern, networks };
     });

@@ -2,7 +2,7 @@ import { app } from '@azure/functions';
 import type { InvocationContext, Timer } from '@azure/functions';
 import * as df from 'durable-functions';
 import { runAttempt } from '../coordinator/attempt/attempt';
-import type { Coordinator } from '../coordinator/coordinator';
+import type { Coordinator, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult } from '../coordinator/message';
 import { allSettledOrThrow } from './all-settled';
@@ -10,9 +10,12 @@ import type { CoordinatorOptions, Coordinators } from './coordinators';
 import { createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
 import { functionsHost } from './host-facts';
+import type { LateLines } from './host-call';
+import { duringCall } from './host-call';
 import { durableHub } from './hub';
 import { manageHandler, METHODS } from './manage';
 import { accessSettings, environmentSetting } from './manage-settings';
+import type { HostCall } from './report';
 import { isJsonLog, reportTo } from './report';
 import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
@@ -51,8 +54,10 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   });
   const feed = openTelemetry(process.env);
   const isJson = isJsonLog(process.env);
-  const reportOf = (context: InvocationContext) => (coordinator: Coordinator) =>
-    reportTo(context, { coordinator, feed, isJson });
+  const late: LateLines = [];
+  type ReportOf = (coordinator: Coordinator) => Report;
+  const reporting = <Result>(context: HostCall, work: (reportOf: ReportOf) => Promise<Result>): Promise<Result> =>
+    duringCall(context, late, (call) => work((coordinator) => reportTo(call, { coordinator, feed, isJson })));
   // Keys of the host would be the same for everybody. `src/manage/access.ts` decides who may call.
   app.http('cronleaseManage', {
     route: 'manage/{*path}',
@@ -63,7 +68,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     handler: manageHandler({
       ...{ coordinators, isReady, access: accessSettings(process.env) },
       environment: environmentSetting(process.env),
-      poke: (context) => tickers().poke(durableHub(df.getClient(context)), reportOf(context)),
+      poke: (context) => reporting(context, (reportOf) => tickers().poke(durableHub(df.getClient(context)), reportOf)),
       dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
       ...{ env: process.env, appFolder: process.cwd() },
     }),
@@ -83,7 +88,8 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     extraInputs: [df.input.durableClient()],
     handler: async (_timer: Timer, context: InvocationContext) => {
       await connected;
-      await tickers().tick(durableHub(df.getClient(context)), tick.nextFire, reportOf(context));
+      const hub = durableHub(df.getClient(context));
+      await reporting(context, (reportOf) => tickers().tick(hub, tick.nextFire, reportOf));
     },
   });
   df.app.orchestration(RUN, orchestrateRun);
@@ -92,7 +98,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     handler: async (input: AttemptInput, context: InvocationContext): Promise<AttemptResult> => {
       await connected;
       const coordinator = coordinators().of(input.kind === 'probe' ? '' : input.job);
-      return runAttempt(coordinator, input, reportOf(context)(coordinator));
+      return reporting(context, (reportOf) => runAttempt(coordinator, input, reportOf(coordinator)));
     },
   });
   app.hook.appTerminate(async () => {

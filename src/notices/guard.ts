@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import type { getDomain as GetDomain } from 'tldts';
 
 /** A host that notices and pings may be sent to. */
 export interface AllowedHost {
@@ -34,7 +35,6 @@ const PRIVATE: readonly (readonly [network: string, prefix: number, family: 'ipv
   ['198.51.100.0', 24, 'ipv4'],
   ['203.0.113.0', 24, 'ipv4'],
   ['224.0.0.0', 3, 'ipv4'],
-  ['::', 128, 'ipv6'],
   // They hold an IPv4 address, which a gateway may call.
   ['64:ff9b::', 96, 'ipv6'],
   ['64:ff9b:1::', 48, 'ipv6'],
@@ -53,6 +53,14 @@ const NEVER: typeof PRIVATE = [
   ['168.63.129.16', 32, 'ipv4'],
   ['fe80::', 10, 'ipv6'],
   ['fd00:ec2::254', 128, 'ipv6'],
+  // Old forms of IPv4 addresses, `::127.0.0.1` and `::ffff:0:127.0.0.1`: nothing on the internet has one.
+  ['::', 96, 'ipv6'],
+  ['::ffff:0:0:0', 96, 'ipv6'],
+  // The above through gateways that translate, which a network may otherwise allow.
+  ['64:ff9b::169.254.0.0', 112, 'ipv6'],
+  ['64:ff9b::168.63.129.16', 128, 'ipv6'],
+  ['2002:a9fe::', 32, 'ipv6'],
+  ['2002:a83f:8110::', 48, 'ipv6'],
 ];
 const LOOPBACK: typeof PRIVATE = [
   ['127.0.0.0', 8, 'ipv4'],
@@ -67,6 +75,17 @@ function listOf(networks: typeof PRIVATE): BlockList {
   const list = new BlockList();
   for (const network of networks) list.addSubnet(...network);
   return list;
+}
+
+/**
+ * Whether anybody can get a name under the domain of a pattern, as under `*.co.uk` or `*.azurewebsites.net`: then the
+ * pattern would allow hosts of everybody. By the public suffix list, with the domains that hosters have added.
+ */
+export function isOpenToAll(pattern: string): boolean {
+  if (!pattern.startsWith('*.')) return false;
+  // The list takes 8 ms to load, and most apps have no such pattern.
+  const { getDomain } = require('tldts') as { readonly getDomain: typeof GetDomain };
+  return getDomain(pattern.slice(2), { allowPrivateDomains: true }) === null;
 }
 
 /** The networks as a list to check; undefined: one of them is none. */
@@ -127,11 +146,11 @@ export function checkResolved(host: string, ip: string, allowed: AllowedHost, { 
   const refuse = (what: string): never => {
     throw new ForbiddenAddressError(`host "${host}" has the address ${ip}, ${what}`);
   };
-  if (isNever.check(ip, family)) refuse('which no notice may go to');
   if (isLoopback.check(ip, family)) {
     if (!isLocal) refuse('which is this machine');
     return;
   }
+  if (isNever.check(ip, family)) refuse('which no notice may go to');
   if (!isPrivate.check(ip, family)) return;
   if (networksOf(allowed.networks)?.check(ip, family) !== true) {
     refuse(

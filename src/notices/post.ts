@@ -5,19 +5,20 @@ import { Agent, request as secureRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import { brief, oneLine } from '../core/text';
 import type { Guard } from './guard';
 import { checkAddress, checkResolved, ForbiddenAddressError, hostOf } from './guard';
 
 /** A receiver that has not answered by then has failed: Standard Webhooks recommends 15 to 30 s. */
 export const POST_LIMIT_MS: Millis = 15_000;
+/** The longest wait for a connection to one of a host's addresses, before the next is tried: a route may be dead. */
+const TRY_LIMIT_MS: Millis = 3_000;
 /** The most of an answer that is read. */
 const ANSWER_BYTES = 4_096;
 
 export interface Posted {
   readonly status: number;
   readonly retryAfterMs: Millis | undefined;
-  /** The beginning of the answer. */
+  /** The beginning of the answer, as the receiver wrote it: it may repeat secrets. */
   readonly text: string;
 }
 
@@ -28,7 +29,9 @@ export class PostError extends Error {
 }
 
 /** Looks a host's addresses up. */
-export type Resolve = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
+export type Resolve = (host: string) => Promise<Addresses>;
+
+type Addresses = readonly { readonly address: string; readonly family: number }[];
 
 export interface Posting {
   readonly address: URL;
@@ -48,7 +51,7 @@ export interface PostOptions {
 const resolveHost: Resolve = (host) => lookup(host, { all: true, verbatim: true });
 
 /**
- * Posts to a receiver: over TLS, to the very address that was checked, without following redirects, and within a time
+ * Posts to a receiver: over TLS, to the first that answers of the very addresses that were checked, without following redirects, and within a time
  * limit.
  *
  * @throws ForbiddenAddressError if the address must not be called
@@ -71,9 +74,9 @@ export async function post(posting: Posting, options: PostOptions): Promise<Post
       isIP(host) === 0 ? await (options.resolve ?? resolveHost)(host) : [{ address: host, family: isIP(host) }];
     // Each of them is checked: a name with a public and a private address is an attack.
     for (const { address } of addresses) checkResolved(host, address, allowed, guard);
-    const [target] = addresses;
-    if (target === undefined) throw new PostError(`host "${host}" has no address`);
-    return send(posting, target, stop.signal, options.ca);
+    if (addresses.length === 0) throw new PostError(`host "${host}" has no address`);
+    const attemptMs = Math.min(TRY_LIMIT_MS, limitMs / (addresses.length + 1));
+    return send(posting, { addresses, attemptMs }, stop.signal, options.ca);
   };
   try {
     return await Promise.race([work(), late]);
@@ -93,21 +96,22 @@ function codeOf(error: unknown): string {
 
 function send(
   { address, headers, body }: Posting,
-  target: { readonly address: string; readonly family: number },
+  { addresses, attemptMs }: { readonly addresses: Addresses; readonly attemptMs: Millis },
   signal: AbortSignal,
   ca: string | undefined,
 ): Promise<Posted> {
   const isSecure = address.protocol === 'https:';
   const checkedAddress: NonNullable<RequestOptions['lookup']> = (_host, options, callback) => {
-    // With `all` the caller takes a list.
-    if (options.all === true) callback(null, [{ address: target.address, family: target.family }]);
-    else callback(null, target.address, target.family);
+    // With `all` the caller takes a list, and tries one after the other.
+    if (options.all === true) callback(null, [...addresses]);
+    else callback(null, addresses[0]?.address ?? '', addresses[0]?.family);
   };
   return new Promise((resolve, reject) => {
     const options = {
       method: 'POST',
       headers: { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' },
       lookup: checkedAddress,
+      ...{ autoSelectFamily: true, autoSelectFamilyAttemptTimeout: Math.ceil(attemptMs) },
       signal,
     };
     // A connection that is kept was checked for another call, so each call has an agent of its own.
@@ -144,7 +148,7 @@ function postedOf(answer: IncomingMessage, text: string): Posted {
   return {
     status: answer.statusCode ?? 0,
     retryAfterMs: retryAfterOf(retryAfter, date),
-    text: brief(oneLine(text.trim())),
+    text: text.trim(),
   };
 }
 

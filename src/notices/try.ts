@@ -1,7 +1,9 @@
 import type { EpochMs } from '../core/brand';
 import type { TryEnd } from '../core/delivery';
 import type { Notice } from '../core/notice';
-import { MASK } from '../core/redact';
+import type { Span } from '../core/redact';
+import { mask } from '../core/redact';
+import { brief, oneLine } from '../core/text';
 import { format } from './formats';
 import { ForbiddenAddressError } from './guard';
 import type { Posted, Posting } from './post';
@@ -39,14 +41,66 @@ export async function tryOnce(
 function endOf(receiver: Receiver, { status, retryAfterMs, text }: Posted): TryEnd {
   if (status >= 200 && status < 300) return { kind: 'sent' };
   if (status === 410) return { kind: 'gone' };
-  const said = text === '' ? '' : `: ${hideSecrets(receiver, text)}`;
+  const said = text === '' ? '' : `: ${brief(oneLine(hideSecrets(receiver, text)))}`;
   const isThrottled = status === 429 || status === 502 || status === 504;
   return { kind: 'failed', why: `it answered ${String(status)}${said}`, isThrottled, retryAfterMs };
 }
 
-/** An answer may repeat the address, or the key, that it was called with. */
-function hideSecrets({ address, routingKey }: Receiver, text: string): string {
-  const { href, pathname, search } = address;
-  const parts = [href, `${pathname}${search}`, search.slice(1), ...pathname.split('/'), routingKey ?? ''];
-  return parts.filter((part) => part.length > 5).reduce((hidden, part) => hidden.replaceAll(part, MASK), text);
+/** A part of an address's path that is shorter than this is no secret. Of a parameter's value: than that. */
+const SHORTEST_PATH = 6;
+const SHORTEST_VALUE = 4;
+
+/**
+ * An answer may repeat the address, or the key, that it was called with, as it was or decoded. It is searched before it is
+ * cut, and a secret that its own end cuts is hidden too.
+ */
+export function hideSecrets({ address, routingKey = '' }: Receiver, text: string): string {
+  const { href, pathname, search, hash, searchParams } = address;
+  const whole = [href, `${pathname}${search}`, search.slice(1), routingKey];
+  const paths = pathname
+    .split('/')
+    .flatMap(spellings)
+    .filter((part) => part.length >= SHORTEST_PATH);
+  const raw = [...search.slice(1).split('&'), hash.slice(1)].map((pair) => pair.replace(/^[^=]*=/, ''));
+  const values = [...raw, ...searchParams.values()]
+    .flatMap(spellings)
+    .filter((value) => value.length >= SHORTEST_VALUE);
+  const secrets = [...whole.filter((part) => part.length >= SHORTEST_PATH), ...paths, ...values]
+    .map((secret) => secret.toLowerCase())
+    .toSorted((a, b) => b.length - a.length);
+  const lower = text.toLowerCase();
+  // Some letters have another length in lower case.
+  const searched = lower.length === text.length ? lower : text;
+  const spans = secrets.flatMap((secret) => [...placesOf(secret, searched), ...beginningAtEnd(secret, searched)]);
+  return mask(text, spans, Infinity);
+}
+
+/** A text as it is in an address, as it was before, and as somebody else may write it there. */
+function spellings(text: string): readonly string[] {
+  const decoded = decode(text);
+  return [text, decoded, decode(decoded), encodeURIComponent(decoded), encodeURIComponent(encodeURIComponent(decoded))];
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    return text;
+  }
+}
+
+function placesOf(secret: string, text: string): readonly Span[] {
+  const places: Span[] = [];
+  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) {
+    places.push({ start: at, end: at + secret.length });
+  }
+  return places;
+}
+
+function beginningAtEnd(secret: string, text: string): readonly Span[] {
+  for (let length = secret.length - 1; length >= SHORTEST_VALUE; length -= 1) {
+    if (text.endsWith(secret.slice(0, length))) return [{ start: text.length - length, end: text.length }];
+  }
+  return [];
 }

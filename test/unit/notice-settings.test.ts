@@ -79,6 +79,23 @@ describe('the app settings of notices', () => {
     for (const hosts of ['*', '*.com', 'https://x.example', 'a b', 'x.example=10.0.0.0', 'x.example=']) {
       expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).toThrow(/CRONLEASE_NOTIFY_HOSTS/);
     }
+    for (const hosts of [
+      '*.co.uk',
+      '*.azurewebsites.net',
+      '*.github.io',
+      '*.cloudapp.net',
+      '*.blob.core.windows.net',
+    ]) {
+      expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).toThrow(/anybody can get a name there/);
+    }
+    for (const hosts of ['*.example.co.uk', '*.acme.azurewebsites.net', '*.corp.example', 'acme.azurewebsites.net']) {
+      expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).not.toThrow();
+    }
+    // A pasted address.
+    for (const hosts of ['https://hooks.slack.com/services/hidden-part', 'alerts.example?sig=hidden-part']) {
+      const pasted = () => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: `hooks.slack.com,${hosts}` });
+      expect(pasted, hosts).toThrow(/^(?!.*hidden-part).*CRONLEASE_NOTIFY_HOSTS, entry 2/s);
+    }
     const pings = (text: string) => () => noticeSettings({ CRONLEASE_PINGS: text, CRONLEASE_NOTIFY_HOSTS: HOSTS });
     expect(pings('{"nightly":"https://hc-ping.com/hidden-part"}')).not.toThrow();
     expect(pings('{"nightly":"https://hc-ping.example/hidden-part"}')).toThrow(

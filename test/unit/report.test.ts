@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Coordinator } from '../../src/coordinator/coordinator';
 import type { JobName } from '../../src/core/brand';
 import type { CoordinatorEvent } from '../../src/core/event';
+import { duringCall } from '../../src/functions/host-call';
 import { isJsonLog, reportTo } from '../../src/functions/report';
 import type { Feed } from '../../src/telemetry/feed';
 
@@ -74,5 +75,46 @@ describe('the report of an invocation', () => {
     expect(isJsonLog({})).toBe(false);
     expect(isJsonLog({ CRONLEASE_LOG_FORMAT: 'json' })).toBe(true);
     expect(() => isJsonLog({ CRONLEASE_LOG_FORMAT: 'xml' })).toThrow('CRONLEASE_LOG_FORMAT');
+  });
+});
+
+describe('a call of the host', () => {
+  const callOf = (lines: string[]) => {
+    const at =
+      (level: string) =>
+      (...message: unknown[]): void =>
+        void lines.push(`${level} ${message.join(' ')}`);
+    return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), invocationId: '1' };
+  };
+
+  it('gets no line after its end: the next call has it, and those that were not too many', async () => {
+    const late: Parameters<typeof duringCall>[1] = [];
+    const first: string[] = [];
+    const outlived = await duringCall(callOf(first), late, async (call) => {
+      call.info('in time');
+      return call;
+    });
+    for (let n = 1; n <= 201; n += 1) outlived.warn('notice', n);
+    expect(first).toEqual(['info in time']);
+    const second: string[] = [];
+    await duringCall(callOf(second), late, async () => undefined);
+    expect([second.length, second[0], second.at(-1)]).toEqual([200, 'warn notice 2', 'warn notice 201']);
+    const third: string[] = [];
+    await duringCall(callOf(third), late, async () => undefined);
+    expect(third).toEqual([]);
+  });
+
+  it('that fails has ended too', async () => {
+    const lines: string[] = [];
+    const work = duringCall(callOf(lines), [], async (call) => {
+      setImmediate(() => {
+        call.warn('late');
+      });
+      throw new Error('no');
+    });
+    await expect(work).rejects.toThrow('no');
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(lines).toEqual([]);
   });
 });
