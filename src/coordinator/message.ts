@@ -22,6 +22,8 @@ export type AttemptInput =
       readonly leaseId: string;
       readonly leaseMs: number;
       readonly etag: string;
+      /** The row's lease before the acquisition, which the decision is about. */
+      readonly lease: 'available' | 'expired';
       /** The service's Date of the acquisition. */
       readonly acquiredAt: number;
       /** The row to write, except for `execution` and `started`: {@link packRow}. */
@@ -46,8 +48,10 @@ export type AttemptInput =
     }
   | ItemInput;
 
+export type HandedOver = Extract<AttemptInput, { kind: 'handedOver' }>;
+
 /** A message that leads to a claim. */
-export type ClaimInput = Extract<AttemptInput, { kind: 'handedOver' | 'again' }>;
+export type ClaimInput = HandedOver | Extract<AttemptInput, { kind: 'again' }>;
 
 /** Items of one run that are worked on one after another. */
 export interface Lane {

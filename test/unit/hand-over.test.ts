@@ -243,6 +243,7 @@ describe('a hand-over that is given back', () => {
     if (name === undefined || handOverOf === undefined) throw new Error('nothing was handed over');
     // The handler runs until its next due time.
     const running = attempt();
+    await sim.clock.advance(1);
     await giveBack(on.coordinator, name, handOverOf);
     expect((await listedRow(sim, A)).lease).toBe('leased');
     await sim.clock.advance(30 * SECOND);

@@ -188,7 +188,7 @@ describe('what a row owes', () => {
     const attempt = runAttempt(
       on.coordinator,
       {
-        ...{ kind: 'handedOver', job: 'a', leaseId, leaseMs, etag, acquiredAt: acquired.date, row },
+        ...{ kind: 'handedOver', job: 'a', leaseId, leaseMs, etag, lease: 'expired', acquiredAt: acquired.date, row },
         ...{ what: 'takeOver', end: null },
       },
       on.report,

@@ -12,8 +12,9 @@ import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { LATE_MS } from '../hand-overs';
 import type { HeldRow } from '../held';
 import { holdRow } from '../held';
-import type { AttemptInput, ClaimInput } from '../message';
+import type { AttemptInput, ClaimInput, HandedOver } from '../message';
 import { unpackRow } from '../message';
+import { decideAgain } from './decide-again';
 
 /** Durable timers are cut to whole seconds by the storage back end. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
@@ -30,6 +31,13 @@ interface Acquired {
   readonly id: LeaseId;
   readonly acquiredAt: EpochMs;
   readonly since: Moment;
+}
+
+/** How a lease is acquired: for how long, of which row version, and within which time. */
+interface LeaseTerms {
+  readonly leaseMs: Millis;
+  readonly etag: ETag;
+  readonly remaining: () => Millis;
 }
 
 /** A claim that was made. */
@@ -58,28 +66,11 @@ export async function claimAttempt(
   const started = coordinator.clock.monotonic();
   const remaining = (): Millis => leaseMs - marginOf(leaseMs) - (coordinator.clock.monotonic() - started);
 
-  const handedOver =
-    input.kind === 'handedOver' && isFresh(coordinator, input)
-      ? { id: input.leaseId as LeaseId, acquiredAt: input.acquiredAt, since: momentOf(coordinator, input.acquiredAt) }
-      : undefined;
-  const lease = handedOver ?? (await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining }));
-  if (lease === undefined) return 'the row was taken by somebody else meanwhile';
-  // The lease ends by itself: a free row would say that its run is settled.
-  if (isOutdated(input, job, lease)) return 'the record of its run may be gone';
-  const silent = input.kind === 'handedOver' && input.isSilent === true ? unpackRow(input.row) : undefined;
-  // Between the two leases the items may have begun to work again.
-  if (
-    handedOver === undefined &&
-    silent !== undefined &&
-    !(await itemsAreSilent(coordinator, job.spec.name, silent, remaining))
-  ) {
-    await untilAnswered(coordinator, remaining, (signal) =>
-      coordinator.store.release(job.spec.name, lease.id, { signal }),
-    );
-    return 'the items of its run are at work again';
-  }
+  const taken = await takeLease(coordinator, job, input, { leaseMs, etag, remaining });
+  if (typeof taken === 'string') return taken;
+  const { lease, isAgain } = taken;
 
-  const row = { ...claimedRow(coordinator, job, input, execution), leaseMs, keepMs: job.spec.keepMs };
+  const row = { ...claimedRow(coordinator, job, taken.input, execution), leaseMs, keepMs: job.spec.keepMs };
   const hold = ({ id, acquiredAt, since }: Acquired) =>
     holdRow(
       coordinator,
@@ -97,7 +88,7 @@ export async function claimAttempt(
     );
   let claimed = await hold(lease);
   // A late hand-over may be given back between the two calls.
-  if (claimed === undefined && handedOver === undefined && input.kind === 'handedOver' && silent === undefined) {
+  if (claimed === undefined && isAgain && input.kind === 'handedOver' && input.isSilent !== true) {
     const again = await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining });
     claimed = again && (await hold(again));
   }
@@ -106,12 +97,70 @@ export async function claimAttempt(
   return { held, mayNotBeFirst: answerLost || input.kind === 'again' || input.what !== 'first' };
 }
 
+/** The lease for a claim, and the message as it is decided by now. */
+interface Taken {
+  readonly lease: Acquired;
+  readonly input: ClaimInput;
+  /** The lease was acquired once more. */
+  readonly isAgain: boolean;
+}
+
+/**
+ * The lease of a hand-over, or a new one. A hand-over that came late is decided anew under its new lease: an hour may
+ * have passed.
+ *
+ * @returns the reason, where nothing is to be claimed
+ */
+async function takeLease(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  input: ClaimInput,
+  under: LeaseTerms,
+): Promise<Taken | string> {
+  if (input.kind === 'handedOver' && isFresh(coordinator, input)) {
+    const { acquiredAt } = input;
+    const lease = { id: input.leaseId as LeaseId, acquiredAt, since: momentOf(coordinator, acquiredAt) };
+    return { lease, input, isAgain: false };
+  }
+  const lease = await acquireAgain(coordinator, job, input, under);
+  if (lease === undefined) return 'the row was taken by somebody else meanwhile';
+  const again = { lease, isAgain: true };
+  if (input.kind === 'again') return { ...again, input };
+  // The lease ends by itself: a free row would say that its run is settled.
+  if (isOutdated(input, job, lease)) return 'the record of its run may be gone';
+  const { remaining } = under;
+  if (input.what === 'first') {
+    const decided = await decideAgain(coordinator, job, input, lease.acquiredAt, remaining);
+    if (decided !== undefined) return { ...again, input: decided };
+    if (input.lease === 'available') await letGo(coordinator, job, lease, under);
+    return 'the hand-over came late, and by now its due time is not to be claimed';
+  }
+  // Between the two leases the items may have begun to work again.
+  if (input.isSilent === true && !(await itemsAreSilent(coordinator, job.spec.name, unpackRow(input.row), remaining))) {
+    await letGo(coordinator, job, lease, under);
+    return 'the items of its run are at work again';
+  }
+  return { ...again, input };
+}
+
+/** Releases a lease under which nothing was written. Once anything was, the release does nothing. */
+async function letGo(
+  coordinator: Coordinator,
+  { spec: { name } }: RunnableJob,
+  { id }: Acquired,
+  { etag, remaining }: LeaseTerms,
+): Promise<void> {
+  await untilAnswered(coordinator, remaining, (signal) =>
+    coordinator.store.release(name, id, { ifMatch: etag, signal }),
+  );
+}
+
 /**
  * Whether the record that a take-over was decided on proves nothing any more: a late write may have made it final since,
  * and retention may have deleted it.
  */
-function isOutdated(input: ClaimInput, { spec }: RunnableJob, { acquiredAt }: Acquired): boolean {
-  if (input.kind !== 'handedOver' || input.what !== 'takeOver') return false;
+function isOutdated(input: HandedOver, { spec }: RunnableJob, { acquiredAt }: Acquired): boolean {
+  if (input.what !== 'takeOver') return false;
   return acquiredAt - input.acquiredAt > keptForMs(unpackRow(input.row), spec.keepMs) - KEPT_MARGIN_MS;
 }
 
@@ -138,7 +187,7 @@ function untilTurn({ serviceTime }: Coordinator, { row }: AgainInput): Millis {
   return phase === 'retrying' ? notBefore - serviceTime.now() : 0;
 }
 
-function isFresh({ serviceTime }: Coordinator, input: Extract<AttemptInput, { kind: 'handedOver' }>): boolean {
+function isFresh({ serviceTime }: Coordinator, input: HandedOver): boolean {
   return serviceTime.now() - input.acquiredAt <= Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE);
 }
 
@@ -150,7 +199,7 @@ async function acquireAgain(
   coordinator: Coordinator,
   job: RunnableJob,
   input: ClaimInput,
-  { leaseMs, etag, remaining }: { leaseMs: Millis; etag: ETag; remaining: () => Millis },
+  { leaseMs, etag, remaining }: LeaseTerms,
 ): Promise<Acquired | undefined> {
   const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
   const acquired = await acquire(coordinator, { job, leaseId: id, leaseMs, etag }, remaining);

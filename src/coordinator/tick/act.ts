@@ -11,7 +11,7 @@ import { hasRoom, hubKeepsUp, isEarly, leaseFor } from './early';
 import type { Fire, TickState } from './fire';
 import { CLAIMS_AT_ONCE } from './fire';
 import { claimsOf } from './layout';
-import type { JobDecision } from './read-and-decide';
+import type { JobDecision } from '../decide-row';
 import { HOLD_BACK_MS, isSilent, requiredMoved, SWEEP, WATCH_AT_MOST_MS, upcomingAt, WATCH_FIRST_MS } from './notes';
 import { handOver } from './race';
 import { writeDecided } from './write-decided';

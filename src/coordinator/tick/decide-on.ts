@@ -3,8 +3,9 @@ import type { Listing } from '../../lease/store';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { act } from './act';
 import type { Fire, TickState } from './fire';
-import type { JobDecision, Seen } from './read-and-decide';
-import { isForeign, readAndDecide } from './read-and-decide';
+import type { JobDecision, Seen } from '../decide-row';
+import { isForeign } from '../decide-row';
+import { readAndDecide } from './read-and-decide';
 import type { JobNotes } from './notes';
 import { afterCheck, checkStarted, checkTime, requiredMoved, SWEEP, upcomingAt } from './notes';
 

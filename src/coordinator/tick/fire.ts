@@ -2,13 +2,13 @@ import type { JobName } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../gate';
 import type { Actions } from './actions';
-import type { BackfillWatch } from './backfills';
+import type { BackfillWatch } from '../backfills';
 import type { Board } from './board';
 import type { ClaimRate } from './claim-rate';
 import type { HubWatch } from './hub-watch';
 import type { NoticeWatch } from './notice-watch';
 import type { OverdueWatch } from './overdue';
-import type { RequiredWatch } from './required';
+import type { RequiredWatch } from '../required';
 
 /** How many claims run side by side. */
 export const CLAIMS_AT_ONCE = 32;

@@ -2,10 +2,9 @@ import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
 import type { Decision } from '../../core/decide/situation';
 import { HELD_WATCH_MS } from '../../core/decide/situation';
 import { mostAhead } from '../../core/decide/verdict';
-import type { LastBeat } from '../../core/fan-out';
 import type { JobSpec } from '../../core/job';
 import { actualTime } from '../../core/job';
-import type { RecordedEnd } from '../../core/recorded-end';
+import type { RowVersion } from '../decide-row';
 
 /** How long other deployments let the incumbent go first. */
 export const HOLD_BACK_MS: Millis = 350;
@@ -43,21 +42,6 @@ export type NextCheck =
 
 export const SWEEP: NextCheck = { kind: 'sweep' };
 export const READY: NextCheck = { kind: 'ready' };
-
-/** The facts that this process has learned about one version of a row. A new version starts without any. */
-export interface RowVersion {
-  readonly etag: ETag;
-  /** The Date of the first listing that showed it. */
-  readonly firstSeenAt: EpochMs;
-  /** The end of its run, if the run is known to have a final record. */
-  readonly ended?: RecordedEnd;
-  /** The last beat of its items; `none`: they have no heartbeat. */
-  readonly beat?: LastBeat | 'none' | undefined;
-  /** When its lease was first seen broken, on the monotonic clock. */
-  readonly brokenSince?: Millis | undefined;
-  /** Its items are silent, and this process has logged it. */
-  readonly silenceTold?: true;
-}
 
 /** A due time that is to be claimed. */
 export interface Upcoming {

@@ -1,10 +1,10 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
 import type { Claim } from '../../core/decide/situation';
-import { orchestrationId, recordKey } from '../../core/key';
-import type { Row } from '../../core/row';
+import { orchestrationId } from '../../core/key';
 import { untilAnswered } from '../../lease/deadline';
 import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
+import { completeRow } from '../complete-row';
 import type { Coordinator, Hub, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import type { HandOver } from '../hand-overs';
@@ -92,6 +92,7 @@ async function start(
     leaseId,
     leaseMs,
     etag,
+    lease,
     acquiredAt,
     row: packRow(row),
     what: claim.what,
@@ -113,24 +114,4 @@ async function start(
     throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
   }
   if (handOvers.get(name) === pending) handOvers.set(name, { ...handedOver, at: clock.monotonic() });
-}
-
-/** Adds the values that exist only after the acquisition. */
-function completeRow(claim: Claim, acquiredAt: EpochMs, incumbent: string): Row {
-  const { row } = claim;
-  if (claim.what !== 'first') return { ...row, incumbent };
-  const run =
-    claim.run.kind === 'known'
-      ? { key: claim.run.key, scheduledFor: claim.run.scheduledFor, ...claim.run.asked }
-      : termRun(acquiredAt, Math.max(row.cursor, row.run?.scheduledFor ?? 0));
-  return { ...row, incumbent, run: { ...run, trigger: claim.trigger, since: acquiredAt } };
-}
-
-/**
- * The service's time has a resolution of 1 s. Two terms in one second, or a stretch and a term, must not share a
- * record.
- */
-function termRun(acquiredAt: EpochMs, last: EpochMs): { key: string; scheduledFor: EpochMs } {
-  const scheduledFor = Math.max(acquiredAt, last + 1);
-  return { key: recordKey(scheduledFor), scheduledFor };
 }

@@ -11,7 +11,7 @@ import type { Coordinator, Hub, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
 import { createActions } from './actions';
-import { backfillWatch } from './backfills';
+import { backfillWatch } from '../backfills';
 import { Board } from './board';
 import { ClaimRate } from './claim-rate';
 import type { Fire, TickState } from './fire';
@@ -20,7 +20,7 @@ import { hubWatch } from './hub-watch';
 import { watches } from './notice-watch';
 import { announcer } from './presence';
 import { purger } from './purge';
-import { requiredWatch } from './required';
+import { requiredWatch } from '../required';
 import { createSurvey } from './survey';
 
 /** A tick returns this long before its next fire, because a timer skips fires during a call. */

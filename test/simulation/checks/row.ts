@@ -42,7 +42,11 @@ export function rowWritten(
     claimed(facts, { token: row.token, at: now, leaseId, before, beforeError, row }, acquisition, report);
   // A job that was forgotten, or is back, owes no earlier records: its cursor skips the old due times.
   const isSeenAnew = row.forgotten !== undefined || before.forgotten !== undefined;
-  if (acquisition !== undefined && !isSeenAnew) checkDecision(facts, before, row, acquisition, report);
+  if (acquisition === undefined || isSeenAnew) return;
+  const { againAt: viewAt } = acquisition;
+  const decided =
+    viewAt === undefined ? acquisition : { ...acquisition, actor, viewAt, lastViewAt: viewAt, sentAt: now };
+  checkDecision(facts, before, row, decided, report);
 }
 
 /** Only the schedule of a higher revision replaces a schedule. */

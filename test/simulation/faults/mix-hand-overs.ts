@@ -2,7 +2,7 @@ import { jobSpec } from '../../support/job';
 import type { Disturbance } from './disturbance';
 import type { Plan } from './plan';
 import type { PlannedJob } from './plan-job';
-import { BEHAVIOURS, REVISIONS } from './plan-job';
+import { BEHAVIOURS, rescheduled, REVISIONS } from './plan-job';
 import type { Random } from './random';
 
 /** Each stretch of this length has one disturbance, which ends with it: only one deployment at a time is not well. */
@@ -35,6 +35,55 @@ export function slowHub(plan: Plan, random: Random): Plan {
   );
   const quiet = calm(plan, 1, random.whole(1, 2));
   return { ...quiet, jobs, disturbances: [], troubledMs: STRETCHES * STRETCH_MS, hubLateMs: SLOW_HUB_MS };
+}
+
+/** The longest night. Most windows are shorter. */
+const NIGHT_MS = 3_600_000;
+const HUB_KEEPS_MS = 40_000;
+
+/**
+ * Nothing runs for up to an hour, a few times. The task hubs have stood still before, so they keep hand-overs that
+ * nobody has claimed, and deliver them in the morning. Meanwhile jobs are paused.
+ */
+export function nights(plan: Plan, random: Random): Plan {
+  const deployments = random.pick([1, 1, 2]);
+  const instances = random.whole(deployments, 3);
+  const schedules = ['@every 20s', '@every 45s', '* * * * *', '*/5 * * * *'] as const;
+  const jobs = plan.jobs.map(({ index }) =>
+    rescheduled(quickJob(index, '* * * * *', random.pick([15_000, 30_000, LONG_LEASE_MS])), () => ({
+      schedule: random.pick(schedules),
+      settings: {
+        catchUp: random.pick(['latest', 'latest', 'all', 'none']),
+        catchUpWindowMs: random.pick([120_000, 600_000, NIGHT_MS]),
+      },
+    })),
+  );
+  const disturbances: Disturbance[] = [];
+  let at = 0;
+  for (let left = random.whole(1, 3); left > 0; left -= 1) {
+    at += random.whole(60_000, 180_000);
+    const lasts = random.whole(NIGHT_MS / 12, NIGHT_MS);
+    for (let deployment = 0; deployment < deployments; deployment += 1) {
+      disturbances.push({
+        at: at - random.whole(0, HUB_KEEPS_MS / 2),
+        kind: 'hubDead',
+        deployment,
+        lasts: HUB_KEEPS_MS,
+      });
+    }
+    const kind = random.pick(['drain', 'kill'] as const);
+    for (let instance = 0; instance < instances; instance += 1) {
+      disturbances.push({ at, kind, instance, back: lasts + random.whole(0, 20_000) });
+    }
+    for (const { index } of jobs.filter(() => random.chance(0.4))) {
+      const pausedAt = at + random.whole(0, lasts);
+      disturbances.push({ at: pausedAt, kind: 'pauseJob', job: index, lasts: at + lasts - pausedAt + 60_000 });
+    }
+    at += lasts;
+  }
+  const troubledMs = at + STRETCH_MS;
+  disturbances.sort((a, b) => a.at - b.at);
+  return { ...calm(plan, deployments, instances), jobs, disturbances, troubledMs };
 }
 
 /** Nothing fails by itself, and all clocks are right. */

@@ -6,7 +6,7 @@ import { elections } from './mix-elections';
 import { failover } from './mix-failover';
 import { foreign } from './mix-foreign';
 import { groupedJobs } from './mix-groups';
-import { draining, slowHub } from './mix-hand-overs';
+import { draining, nights, slowHub } from './mix-hand-overs';
 import { migrations } from './mix-migrations';
 import { notices } from './mix-notices';
 import { people } from './mix-people';
@@ -34,6 +34,7 @@ export const MIX_NAMES = [
   'schedules',
   'draining',
   'slowHub',
+  'nights',
   'fans',
   'people',
   'foreign',
@@ -116,6 +117,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   draining: { what: 'hosts are shut down, beside a healthy deployment', share: 100, change: draining },
   schedules: { what: 'each revision has another schedule, and some have two', share: 330, change: schedulesPlan },
   slowHub: { what: 'one deployment, whose task hub delivers 12 s late', share: 100, change: slowHub },
+  nights: { what: 'nothing runs for up to an hour, and task hubs keep hand-overs', share: 100, change: nights },
 };
 
 /** A history depends on these values alone. */

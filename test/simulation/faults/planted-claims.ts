@@ -110,8 +110,8 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     what: 'a final record is ignored before a take-over',
     edits: [
       {
-        file: 'coordinator/tick/read-and-decide.ts',
-        in: 'readUntilDecided',
+        file: 'coordinator/decide-row.ts',
+        in: 'decideRow',
         from: "if (record !== 'unreadable' && record?.state === 'final') learn({ ended: recordedEnd(record) });",
         to: "if (known === 'final') known = 'none';",
       },
@@ -170,7 +170,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         to: 'const own = early;',
       },
       {
-        file: 'coordinator/tick/read-and-decide.ts',
+        file: 'coordinator/decide-row.ts',
         in: 'situationOf',
         from: 'row: ended === undefined ? row : withRecordedEnd(row, ended, spec),',
         to: 'row,',

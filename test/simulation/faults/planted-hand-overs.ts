@@ -106,4 +106,17 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'late-not-decided-anew',
+    what: 'a hand-over that the task hub has kept for an hour is claimed as it was decided',
+    mix: 'nights',
+    edits: [
+      {
+        file: 'coordinator/attempt/claim.ts',
+        in: 'takeLease',
+        from: "if (input.what === 'first') {",
+        to: "if (input.what === 'first' && remaining() < 0) {",
+      },
+    ],
+  },
 ];

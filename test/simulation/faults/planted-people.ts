@@ -125,8 +125,8 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
       },
       {
         file: 'coordinator/tick/read-and-decide.ts',
-        from: "import { readUnlessForeign } from '../ledger';",
-        to: "import { readUnlessForeign } from '../ledger';\nimport { StoreUnavailableError } from '../../lease/store';",
+        from: "import { troubled } from '../reachability';",
+        to: "import { troubled } from '../reachability';\nimport { StoreUnavailableError } from '../../lease/store';",
       },
     ],
   },
@@ -136,8 +136,8 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'people',
     edits: [
       {
-        file: 'coordinator/tick/read-and-decide.ts',
-        in: 'readUntilDecided',
+        file: 'coordinator/decide-row.ts',
+        in: 'decideRow',
         from: 'controlOf(seen.control);',
         to: "controlOf(seen.control?.metadata['pauses'] === 'of another program' ? undefined : seen.control);",
       },

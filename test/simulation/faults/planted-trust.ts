@@ -160,7 +160,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
     what: 'a broken lease counts as expired',
     edits: [
       {
-        file: 'coordinator/tick/read-and-decide.ts',
+        file: 'coordinator/decide-row.ts',
         in: 'leaseOf',
         from: 'return !isEnding && seenFor >=',
         to: 'return !isEnding || seenFor >=',

@@ -80,6 +80,8 @@ export interface Acquisition {
   isLate: boolean;
   /** When its process gave it to the task hub, or tried to. */
   handedOverAt: number | undefined;
+  /** When an attempt acquired it again after its lease had ended: the attempt decides anew after that. */
+  againAt: number | undefined;
   /** The row was written under it. */
   used: boolean;
 }

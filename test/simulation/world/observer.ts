@@ -152,6 +152,7 @@ export function createObserver(
         provenAt: -Infinity,
         isLate: false,
         handedOverAt: undefined,
+        againAt: undefined,
         used: false,
       });
     },
@@ -503,6 +504,8 @@ function acquired(
   const acquisition = facts.acquisitions.get(leaseId);
   if (acquisition === undefined) return;
   acquisition.at ??= now;
+  const { handedOverAt = Infinity } = acquisition;
+  if (now > handedOverAt && now > acquisition.at + leaseMs) acquisition.againAt ??= now;
   acquisition.lastAt = now;
   acquisition.isLate = false;
   proven(facts, acquisition);

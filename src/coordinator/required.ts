@@ -1,10 +1,10 @@
-import type { EpochMs, JobName } from '../../core/brand';
-import type { JobSpec } from '../../core/job';
-import type { RequiredJob, RequiredJobs } from '../../core/requires';
-import { CALL_LIMIT_MS, within } from '../../lease/deadline';
-import type { ListedRow, Listing } from '../../lease/store';
-import type { Coordinator } from '../coordinator';
-import { newestSucceeded } from '../ledger';
+import type { EpochMs, JobName } from '../core/brand';
+import type { JobSpec } from '../core/job';
+import type { RequiredJob, RequiredJobs } from '../core/requires';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
+import type { ListedRow, Listing } from '../lease/store';
+import type { Coordinator } from './coordinator';
+import { newestSucceeded } from './ledger';
 
 /** What this process knows of the jobs that others require. One for each process. */
 export interface RequiredWatch {

@@ -1,12 +1,12 @@
-import type { BackfillLedger } from '../../core/backfill';
-import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
-import type { Control } from '../../core/control';
-import type { JobSpec } from '../../core/job';
-import { invertedTime, parseRecordKey, timeOfInverted } from '../../core/key';
-import type { Row } from '../../core/row';
-import { CALL_LIMIT_MS, within } from '../../lease/deadline';
-import type { ListedRecord } from '../../lease/store';
-import type { Coordinator } from '../coordinator';
+import type { BackfillLedger } from '../core/backfill';
+import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
+import type { Control } from '../core/control';
+import type { JobSpec } from '../core/job';
+import { invertedTime, parseRecordKey, timeOfInverted } from '../core/key';
+import type { Row } from '../core/row';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
+import type { ListedRecord } from '../lease/store';
+import type { Coordinator } from './coordinator';
 
 /** One reading covers about this many due times, so that a back-fill costs few readings. */
 const DUE_TIMES_A_READING = 100;

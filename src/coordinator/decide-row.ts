@@ -1,0 +1,217 @@
+import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
+import type { Control } from '../core/control';
+import { controlOf } from '../core/control';
+import type { Clock } from '../core/clock';
+import type { Decision, Situation } from '../core/decide/situation';
+import { decide } from '../core/decide/decide';
+import type { LastBeat } from '../core/fan-out';
+import { beatPiece, isSilent, ITEMS_MARGIN_MS, itemsDeadlineMs, silentFrom } from '../core/fan-out';
+import { marginOf } from '../core/job';
+import type { LedgerRecord } from '../core/record';
+import type { RecordedEnd } from '../core/recorded-end';
+import { recordedEnd, withRecordedEnd } from '../core/recorded-end';
+import { checkAhead, decodeRow } from '../core/row';
+import type { Row } from '../core/row';
+import { isFanOut } from '../handler/handlers';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
+import type { ListedControl, ListedRow } from '../lease/store';
+import type { Coordinator, RunnableJob } from './coordinator';
+import type { BackfillWatch } from './backfills';
+import { readUnlessForeign } from './ledger';
+import type { RequiredWatch } from './required';
+
+/** One job in a listing. */
+export interface Seen {
+  readonly row: ListedRow;
+  readonly control: ListedControl | undefined;
+  /** The Date of the page that showed the row. */
+  readonly listedAt: EpochMs;
+}
+
+/** A decision with its row. */
+export interface JobDecision {
+  readonly decision: Decision;
+  readonly row: Row;
+  readonly etag: ETag;
+  readonly lease: Situation['lease'];
+}
+
+/** The facts that this process has learned about one version of a row. A new version starts without any. */
+export interface RowVersion {
+  readonly etag: ETag;
+  /** The Date of the first listing that showed it. */
+  readonly firstSeenAt: EpochMs;
+  /** The end of its run, if the run is known to have a final record. */
+  readonly ended?: RecordedEnd;
+  /** The last beat of its items; `none`: they have no heartbeat. */
+  readonly beat?: LastBeat | 'none' | undefined;
+  /** When its lease was first seen broken, on the monotonic clock. */
+  readonly brokenSince?: Millis | undefined;
+  /** Its items are silent, and this process has logged it. */
+  readonly silenceTold?: true;
+}
+
+/** What a process knows of a job beside the listing. A decision adds what it has read. */
+export interface RowNotes {
+  version: RowVersion | undefined;
+  /** An acquisition of this process that a listing may show, and the lease before it. */
+  readonly unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired' } | undefined;
+  /** How long before a due time it may be claimed. Undefined: as long as the settings say. */
+  readonly lookAheadMs: Millis | undefined;
+}
+
+/** The state that a decision depends on, besides the notes on its job. */
+export interface DecideState {
+  readonly coordinator: Coordinator;
+  readonly required: RequiredWatch;
+  readonly backfills: BackfillWatch;
+}
+
+/** The most readings for a back-fill before one decision. The next decision continues. */
+const BACKFILL_READINGS = 20;
+
+/**
+ * Decides about one job from a listing. Reads the ledger only if a holder seems to have died, if a due time may wait for
+ * required jobs, or if a back-fill must know what has run.
+ *
+ * @throws ForeignMetadataError if row or control are not ours
+ */
+export async function decideRow(
+  state: DecideState,
+  job: RunnableJob,
+  notes: RowNotes,
+  seen: Seen,
+): Promise<JobDecision> {
+  const { coordinator, required, backfills } = state;
+  const { etag } = seen.row;
+  const control = controlOf(seen.control);
+  const row = decodeRow(seen.row.metadata);
+  checkAhead(row, seen.listedAt);
+  // The holder's jobs file may have another length than ours.
+  const leaseMs = Math.max(job.spec.leaseMs, row.leaseMs ?? 0);
+  let version = versionOf(notes.version, seen, coordinator.clock);
+  const learn = (news: Partial<RowVersion>): void => {
+    version = { ...version, ...news };
+    notes.version = version;
+  };
+  learn({});
+  const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);
+  const lookAheadMs = isForeign(coordinator, row) ? undefined : notes.lookAheadMs;
+  let beat = knownBeat(version, seen.listedAt);
+  const decideWith = (record: Situation['record']): Decision =>
+    decide({
+      ...situationOf(coordinator, job, seen, { row, lease, control, record, beat, version, lookAheadMs }),
+      required: required.known(job.spec),
+      backfillLedger: backfills.known(job.spec.name, { row, etag, control }),
+    });
+  let known: Situation['record'] = version.ended === undefined ? 'unread' : 'final';
+  let decision = decideWith(known);
+  if (decision.kind === 'readBeat') {
+    // It decides even if its Date is behind that of the listing: nothing newer can be read now.
+    beat = (await readBeat(coordinator, job.spec.name, row)) ?? 'none';
+    learn({ beat });
+    decision = decideWith(known);
+  }
+  if (decision.kind === 'readRecord') {
+    const record = await runRecord(coordinator, job.spec.name, row.run?.key ?? '');
+    known = record === 'unreadable' ? record : (record?.state ?? 'none');
+    if (record !== 'unreadable' && record?.state === 'final') learn({ ended: recordedEnd(record) });
+    decision = decideWith(known);
+  }
+  // Each reading answers for one job at least, unless its row changes meanwhile.
+  for (let left = job.spec.requires.length; decision.kind === 'readRequired' && left > 0; left -= 1) {
+    await required.read(decision.jobs, decision.since, seen.listedAt);
+    decision = decideWith(known);
+  }
+  for (let left = BACKFILL_READINGS; decision.kind === 'readBackfill' && left > 0; left -= 1) {
+    await backfills.read(job.spec, { row, etag, control }, decision.due);
+    decision = decideWith(known);
+  }
+  return { decision, row, etag, lease };
+}
+
+/** The facts of the listed version, with whether its lease is still broken. */
+function versionOf(known: RowVersion | undefined, { row: { etag, lease }, listedAt }: Seen, clock: Clock): RowVersion {
+  const version = known?.etag === etag ? known : { etag, firstSeenAt: listedAt };
+  return { ...version, brokenSince: lease === 'broken' ? (version.brokenSince ?? clock.monotonic()) : undefined };
+}
+
+/** Everything that the decision depends on. */
+function situationOf(
+  coordinator: Coordinator,
+  { spec, handler }: RunnableJob,
+  seen: Seen,
+  facts: {
+    readonly row: Row;
+    readonly lease: Situation['lease'];
+    readonly control: Control;
+    readonly record: Situation['record'];
+    readonly beat: Situation['beat'];
+    readonly version: RowVersion;
+    readonly lookAheadMs: Millis | undefined;
+  },
+): Situation {
+  const { row, lease, control, record, beat, version } = facts;
+  const { revision, serviceTime, settings } = coordinator;
+  const { ended } = version;
+  return {
+    job: spec,
+    revision,
+    row: ended === undefined ? row : withRecordedEnd(row, ended, spec),
+    lease,
+    control,
+    listedAt: seen.listedAt,
+    firstSeenAt: version.firstSeenAt,
+    now: serviceTime.now(),
+    record,
+    beat,
+    lookAheadMs: facts.lookAheadMs ?? settings.lookAheadMs,
+    sweepIntervalMs: settings.sweepIntervalMs,
+    itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS : 0,
+  };
+}
+
+/** Undefined once this listing shows the items silent for too long, since a beat may have come after the last read. */
+function knownBeat({ beat }: RowVersion, listedAt: EpochMs): LastBeat | 'none' | undefined {
+  if (beat === undefined || beat === 'none') return beat;
+  return isSilent(beat) || listedAt < silentFrom(beat.writtenAt) ? beat : undefined;
+}
+
+async function readBeat(coordinator: Coordinator, job: JobName, row: Row): Promise<LastBeat | undefined> {
+  return within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
+    coordinator.store.pieceWritten(job, row.run?.key ?? '', beatPiece(row.token), { signal }),
+  );
+}
+
+/** Whether another deployment is the job's incumbent. */
+export function isForeign({ deployment }: Coordinator, { incumbent }: Row): boolean {
+  return incumbent !== undefined && incumbent !== deployment;
+}
+
+/** An unreadable record counts as existing: it may have replaced the end of the run. */
+async function runRecord(
+  coordinator: Coordinator,
+  job: JobName,
+  key: string,
+): Promise<LedgerRecord | 'unreadable' | undefined> {
+  const found = await within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
+    readUnlessForeign(coordinator.store, job, key, signal),
+  );
+  return found === 'foreign' ? 'unreadable' : found?.record;
+}
+
+/** A broken lease counts as held until it has been seen broken for as long as the old holder may trust it. */
+function leaseOf(
+  { clock }: Coordinator,
+  leaseMs: Millis,
+  { version: { brokenSince }, unanswered }: Pick<RowNotes, 'unanswered'> & { readonly version: RowVersion },
+  { lease, etag, isEnding = false }: ListedRow,
+): Situation['lease'] {
+  if (lease === 'leased') {
+    // This may be our own acquisition, served late. A renewal under its id finds out.
+    return unanswered?.etag === etag ? unanswered.lease : 'held';
+  }
+  if (brokenSince === undefined) return lease === 'expired' ? 'expired' : 'available';
+  const seenFor = clock.monotonic() - brokenSince;
+  return !isEnding && seenFor >= leaseMs + marginOf(leaseMs) ? 'expired' : 'held';
+}
