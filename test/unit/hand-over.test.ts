@@ -241,13 +241,17 @@ describe('a hand-over that is given back', () => {
     const { sim, on, attempt } = await handedOver();
     const [name, handOverOf] = [...on.coordinator.handOvers][0] ?? [];
     if (name === undefined || handOverOf === undefined) throw new Error('nothing was handed over');
-    // The handler runs until its next due time.
+    const leases: string[] = [];
+    interceptStore(on, 'writeRow', (writeRow) => async (...given) => {
+      const answer = await writeRow(...given);
+      await giveBack(on.coordinator, name, handOverOf);
+      leases.push((await listedRow(sim, A)).lease);
+      return answer;
+    });
     const running = attempt();
-    await sim.clock.advance(1);
-    await giveBack(on.coordinator, name, handOverOf);
-    expect((await listedRow(sim, A)).lease).toBe('leased');
     await sim.clock.advance(30 * SECOND);
     expect(await running).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+    expect(leases).toEqual(['leased']);
   });
 
   it('was available before: an expired one stays leased, since a free row would say that its run is settled', async () => {

@@ -66,18 +66,13 @@ export async function claimAttempt(
   const started = coordinator.clock.monotonic();
   const remaining = (): Millis => leaseMs - marginOf(leaseMs) - (coordinator.clock.monotonic() - started);
 
-  const taken = await takeLease(coordinator, job, input, { leaseMs, etag, remaining });
-  if (typeof taken === 'string') return taken;
-  const { lease, isAgain } = taken;
-
-  const row = { ...claimedRow(coordinator, job, taken.input, execution), leaseMs, keepMs: job.spec.keepMs };
-  const hold = ({ id, acquiredAt, since }: Acquired) =>
+  const hold = ({ input: decided, lease: { id, acquiredAt, since } }: Taken) =>
     holdRow(
       coordinator,
       report,
       { job, leaseId: id, leaseMs, etag },
       {
-        row,
+        row: { ...claimedRow(coordinator, job, decided, execution), leaseMs, keepMs: job.spec.keepMs },
         remaining,
         // The lease's age comes from two Dates of the service: the clocks of the two instances may differ. Where those of
         // the service may differ too, the store itself measures what is left. Neither is believed beyond the lease's end
@@ -86,11 +81,14 @@ export async function claimAttempt(
           new Trust(coordinator.clock, sent, Math.min(leftMs, leaseMs - between(since, sent)) - marginOf(leaseMs)),
       },
     );
-  let claimed = await hold(lease);
-  // A late hand-over may be given back between the two calls.
-  if (claimed === undefined && isAgain && input.kind === 'handedOver' && input.isSilent !== true) {
-    const again = await acquireAgain(coordinator, job, input, { leaseMs, etag, remaining });
-    claimed = again && (await hold(again));
+  const taken = await takeLease(coordinator, job, input, { leaseMs, etag, remaining });
+  if (typeof taken === 'string') return taken;
+  let claimed = await hold(taken);
+  // A late hand-over may be given back between the two calls, or this machine has slept.
+  if (claimed === undefined && taken.isAgain && input.kind === 'handedOver') {
+    const again = await takeLease(coordinator, job, input, { leaseMs, etag, remaining });
+    if (typeof again === 'string') return again;
+    claimed = await hold(again);
   }
   if (claimed === undefined) return 'another execution made the claim, or the lease has passed on';
   const { held, answerLost } = claimed;
