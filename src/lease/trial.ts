@@ -52,6 +52,8 @@ export interface Trial {
   readonly caller?: Caller | undefined;
   /** What the service's own settings mean for what it has accepted. Left out where it has no such settings. */
   readonly durability?: Durability;
+  /** What the connection shows to others, if anything. Left out by a store whose connections cannot be without TLS. */
+  readonly exposed?: { readonly message: string | undefined; readonly remedy: string };
   readonly nouns: StoreNouns;
   readonly remedies: Remedies;
 }

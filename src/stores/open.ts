@@ -19,6 +19,7 @@ import { isSameAccount } from '../core/shards';
 import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
+import { checkExposure, type Exposure, exposedTo, withoutInsecure } from './exposure';
 import { deferred, ELECTION_METHODS, STORE_METHODS } from './deferred';
 import { STORE_LIMITS } from './limits';
 import { agentsOf, isConsul } from './consul/settings';
@@ -125,8 +126,12 @@ export function electionRowsIn(container: RowContainer, clock: Clock): RowStore 
 export function tryStorage(connection: Connection & { readonly callTimeoutMs: Millis }, id: string): Promise<Trial> {
   const { settings, callTimeoutMs } = connection;
   const other = otherStore(connection);
-  if (other !== undefined) return other.trial(id);
+  if (other !== undefined) return trialWithExposure(other, id);
   return azureBlobTrial({ ...connected(connection), callTimeoutMs, id, whoCalls: () => callerOf(settings) });
+}
+
+async function trialWithExposure({ exposure, trial }: OtherStore, id: string): Promise<Trial> {
+  return { ...(await trial(id)), exposed: { message: exposedTo(exposure), remedy: exposure.remedy } };
 }
 
 /** Whether the text names a store by a URL of its own. */
@@ -136,6 +141,7 @@ export function isStoreUrl(text: string): boolean {
 
 /** A store beside blobs. Its adapter and its client are loaded at the first call. */
 interface OtherStore {
+  readonly exposure: Exposure;
   store(): LeaseStore;
   elections(): ElectionStore;
   trial(id: string): Promise<Trial>;
@@ -164,15 +170,18 @@ const OTHERS: readonly Other[] = [
 
 function otherStore(connection: Connection): OtherStore | undefined {
   const { settings, container = DEFAULT_CONTAINER, clock, callTimeoutMs = CALL_TIMEOUT_MS, onOutcome } = connection;
-  const url = settings['CRONLEASE_STORAGE']?.trim() ?? '';
-  const other = OTHERS.find(({ isNamedBy }) => isNamedBy(url));
+  const text = settings['CRONLEASE_STORAGE']?.trim() ?? '';
+  const other = OTHERS.find(({ isNamedBy }) => isNamedBy(text));
   if (other === undefined) {
-    checkScheme(url);
+    checkScheme(text);
     return undefined;
   }
   checkStorageName(settings, container);
   const token = other.scope === undefined ? undefined : tokenOf(settings, other.scope);
-  return other.open(url, { container, clock, callTimeoutMs, onOutcome, token });
+  const { url, isAllowed } = withoutInsecure(text);
+  const opened = other.open(url, { container, clock, callTimeoutMs, onOutcome, token });
+  checkExposure(opened.exposure, { isAllowed, hasToken: token !== undefined });
+  return opened;
 }
 
 /** A connection string of a storage account has no scheme. */
@@ -195,7 +204,7 @@ function postgres(url: string, { container: schema, ...place }: Place): OtherSto
   const database = databaseOf(url);
   const options = { ...place, schema, database };
   const load = () => import('./postgres/store.js');
-  return later(`${database.location}/${schema}`, {
+  return later(`${database.location}/${schema}`, database.exposure, {
     store: async () => (await load()).postgresStore(options),
     elections: async () => (await load()).postgresElections(options),
     trial: async (id) => (await load()).postgresTrial(options, id),
@@ -206,7 +215,7 @@ function redis(url: string, place: Place): OtherStore {
   const server = serverOf(url);
   const options = { ...place, server };
   const load = () => import('./redis/store.js');
-  return later(`${server.location}/${place.container}`, {
+  return later(`${server.location}/${place.container}`, exposureOf([server.host], server, 'rediss'), {
     store: async () => (await load()).redisStore(options),
     elections: async () => (await load()).redisElections(options),
     trial: async (id) => (await load()).redisTrial(options, id),
@@ -218,7 +227,7 @@ function zooKeeper(url: string, place: Place): OtherStore {
   const { container, clock, callTimeoutMs, onOutcome } = place;
   const options = { container, clock, callTimeoutMs, onOutcome, ensemble };
   const load = () => import('./zookeeper/store.js');
-  return later(`${ensemble.location}/${place.container}`, {
+  return later(`${ensemble.location}/${place.container}`, exposureOf(hostsOf(ensemble.servers), ensemble, 'zks'), {
     store: async () => (await load()).zooKeeperStore(options),
     elections: async () => (await load()).zooKeeperElections(options),
     trial: async (id) => (await load()).zooKeeperTrial(options, id),
@@ -229,7 +238,7 @@ function etcd(url: string, place: Place): OtherStore {
   const server = clusterOf(url);
   const options = { ...place, server };
   const load = () => import('./etcd/store.js');
-  return later(`${server.location}/${place.container}`, {
+  return later(`${server.location}/${place.container}`, exposureOf(hostsOf(server.members), server, 'etcds'), {
     store: async () => (await load()).etcdStore(options),
     elections: async () => (await load()).etcdElections(options),
     trial: async (id) => (await load()).etcdTrial(options, id),
@@ -240,11 +249,19 @@ function consul(url: string, place: Place): OtherStore {
   const agents = agentsOf(url);
   const options = { ...place, agents };
   const load = () => import('./consul/store.js');
-  return later(`${agents.location}/${place.container}`, {
+  return later(`${agents.location}/${place.container}`, exposureOf(hostsOf(agents.members), agents, 'consuls'), {
     store: async () => (await load()).consulStore(options),
     elections: async () => (await load()).consulElections(options),
     trial: async (id) => (await load()).consulTrial(options, id),
   });
+}
+
+function exposureOf(hosts: readonly string[], { tls }: { readonly tls: object | undefined }, scheme: string): Exposure {
+  return { hosts, tls: tls === undefined ? 'none' : 'verified', remedy: `write ${scheme}://` };
+}
+
+function hostsOf(members: readonly { readonly host: string }[]): readonly string[] {
+  return members.map(({ host }) => host);
 }
 
 interface Adapter {
@@ -254,11 +271,12 @@ interface Adapter {
 }
 
 /** Loads the adapter at the first call: an app that uses another one neither reads nor installs it. */
-function later(location: string, { store, elections, trial }: Adapter): OtherStore {
+function later(location: string, exposure: Exposure, { store, elections, trial }: Adapter): OtherStore {
   const facts = { location, limits: STORE_LIMITS };
   return {
     store: () => deferred<LeaseStore & LeaseBreaking & Retention>(facts, STORE_METHODS, store),
     elections: () => deferred(facts, ELECTION_METHODS, elections),
+    exposure,
     trial,
   };
 }

@@ -37,7 +37,7 @@ describe('a URL of Consul', () => {
   });
 
   it('names a store and its elections, by a location without credentials', () => {
-    const url = 'consul://:s3cret@h,b:3/p';
+    const url = 'consul://:s3cret@h,b:3/p?insecure=allow';
     expect(isStoreUrl(url)).toBe(true);
     expect(open(url).location).toBe('consul://h:8500,b:3/p/cronlease');
     const connection = { settings: { CRONLEASE_STORAGE: url }, container: 'other', clock: systemClock };

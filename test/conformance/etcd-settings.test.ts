@@ -36,7 +36,7 @@ describe('a URL of etcd', () => {
   });
 
   it('names a store and its elections, by a location without credentials', () => {
-    const url = 'etcd://u:s3cret@h,b:3/p';
+    const url = 'etcd://u:s3cret@h,b:3/p?insecure=allow';
     expect(isStoreUrl(url)).toBe(true);
     expect(open(url).location).toBe('etcd://h:2379,b:3/p/cronlease');
     const connection = { settings: { CRONLEASE_STORAGE: url }, container: 'other', clock: systemClock };

@@ -233,12 +233,12 @@ describe.concurrent('LeaderElection', () => {
        election.on('observed', (leader) => leader?.id);
        // @ts-expect-error -- there is no such event
        election.on('won', () => undefined);
-       new LeaderElection({ storage: 'postgres://app@db/app', name: 'a', task: () => undefined });
-       new LeaderElection({ storage: 'postgres://app@db/app', container: 'elections', name: 'a', task: () => undefined });
+       new LeaderElection({ storage: 'postgres://app@db/app?sslmode=verify-full', name: 'a', task: () => undefined });
+       new LeaderElection({ storage: 'postgres://app@db/app?sslmode=verify-full', container: 'elections', name: 'a', task: () => undefined });
        // @ts-expect-error -- neither container nor storage
        if (Math.random() > 1) new LeaderElection({ name: 'a', task: () => undefined });
        // @ts-expect-error -- both
-       if (Math.random() > 1) new LeaderElection({ container, storage: 'postgres://app@db/app', name: 'a', task: () => undefined });
+       if (Math.random() > 1) new LeaderElection({ container, storage: 'postgres://app@db/app?sslmode=verify-full', name: 'a', task: () => undefined });
        // @ts-expect-error -- the name is missing
        new LeaderElection({ container, task: () => undefined });
        export const main = async (): Promise<string | undefined> => {

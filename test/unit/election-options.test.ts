@@ -10,7 +10,7 @@ const root = path.join(__dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 
 /** No call reaches it. */
-const ELSEWHERE = { storage: 'postgres://app:s3cret@db.invalid/app', container: undefined };
+const ELSEWHERE = { storage: 'postgres://app:s3cret@db.invalid/app?sslmode=verify-full', container: undefined };
 
 function problemsOf(changes: Readonly<Record<string, unknown>>): readonly string[] {
   try {

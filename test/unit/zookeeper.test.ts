@@ -35,7 +35,7 @@ describe('a URL of ZooKeeper', () => {
   });
 
   it('opens a store whose location has no secret', () => {
-    const settings = { CRONLEASE_STORAGE: 'zk://u:s3cret@h/x' };
+    const settings = { CRONLEASE_STORAGE: 'zk://u:s3cret@h/x?insecure=allow' };
     expect(() => checkStorageName(settings, 'cronlease')).not.toThrow();
     expect(openStore({ settings, container: undefined, clock: systemClock }).location).toBe('zk://h:2181/x/cronlease');
   });

@@ -18,6 +18,7 @@ export type Check =
   | 'permissions'
   | 'versioning'
   | 'durability'
+  | 'encryption'
   | 'file'
   | 'host'
   | 'metadata'

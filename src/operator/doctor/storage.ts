@@ -42,7 +42,7 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
   const took = trial.answeredInMs === undefined ? '' : ` in ${Math.round(trial.answeredInMs)} ms`;
   return [
     ok('storage', `${location} answers${took}`),
-    ...[clock(trial), permissions(trial), ...versioning(trial), ...durability(trial)],
+    ...[clock(trial), permissions(trial), ...versioning(trial), ...durability(trial), ...encryption(trial)],
   ];
 }
 
@@ -128,6 +128,13 @@ function durability({ durability: settings }: Trial): readonly Finding[] {
     (isProblem ? problem : warning)('durability', null, message, remedy),
   );
   return orOk(found, 'durability', 'the server keeps what it has accepted, and writes it to its files');
+}
+
+function encryption({ exposed }: Trial): readonly Finding[] {
+  if (exposed === undefined) return [];
+  const { message, remedy } = exposed;
+  if (message === undefined) return [ok('encryption', 'the connection is encrypted, or stays on this machine')];
+  return [warning('encryption', null, `${message} (insecure=allow)`, remedy)];
 }
 
 function versioning({ versioned, failures, remedies, nouns: { object } }: Trial): readonly Finding[] {

@@ -15,6 +15,7 @@ import type { CallKind, CallOutcome } from '../../core/storage-call';
 import { callCounter, callMeter } from './count-calls';
 import { fewConnections } from './few-connections';
 import { unreadListings } from './unread-listing';
+import { isLoopback } from '../http/address';
 
 /** Settings by name, from an app's environment. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -54,6 +55,7 @@ type StorageSettingsProblem =
   | 'StorageNotSet'
   | 'StorageSetTwice'
   | 'ConnectionStringInvalid'
+  | 'StorageInsecure'
   | 'ServiceUriInvalid'
   | 'CredentialUnknown'
   | 'ContainerNameInvalid';
@@ -235,6 +237,14 @@ function parseConnectionString(text: string): Connection {
     return { url, credential: new StorageSharedKeyCredential(account, key) };
   }
   if (!sas) throw invalidConnection('it has neither AccountKey nor SharedAccessSignature');
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))) {
+    throw new StorageSettingsError(
+      'StorageInsecure',
+      `${CONNECTION} would send its SharedAccessSignature to ${hostname} without TLS: use https in its BlobEndpoint or ` +
+        'DefaultEndpointsProtocol, or an AccountKey, which is never sent.',
+    );
+  }
   return { url: `${url}?${sas}`, credential: new AnonymousCredential() };
 }
 

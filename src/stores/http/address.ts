@@ -7,3 +7,8 @@ export interface Member {
 export function addressOf({ host, port }: Member): string {
   return `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
 }
+
+/** A path is that of a Unix socket. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|::1|\/.*)$/i.test(host);
+}

@@ -1,4 +1,6 @@
+import { env } from 'node:process';
 import { StorageSettingsError } from '../azure-blob/connection';
+import type { Exposure } from '../exposure';
 
 /** A database that `CRONLEASE_STORAGE` names. */
 export interface Database {
@@ -6,6 +8,7 @@ export interface Database {
   readonly url: string;
   /** For messages: without credentials and parameters. */
   readonly location: string;
+  readonly exposure: Exposure;
 }
 
 /** Whether a connection string is a PostgreSQL URL. */
@@ -25,10 +28,37 @@ export function databaseOf(text: string): Database {
   if (url === null) throw invalid('it is not a URL: escape special characters of the password with %');
   if (url.hash !== '') throw invalid('it has a "#": write it as %23');
   const host = url.searchParams.get('host') ?? url.host;
+  const isHostLess = /^postgres(?:ql)?:\/\/(?=\/|\?|$)/i.test(given) && !url.searchParams.has('host');
   if (host.includes(',') || given.split('@').at(-1)?.split('/')[0]?.includes(',') === true) {
     throw invalid('it names several hosts, which pg does not support: name the one that leads to the primary');
   }
-  return { url: given, location: `postgres://${host}${url.pathname === '/' ? '' : url.pathname}` };
+  const hosts = [isHostLess ? (pgOwn().PGHOST ?? host) : (url.searchParams.get('host') ?? url.hostname)];
+  const exposure = { hosts: hosts.map(bare), tls: tlsOf(url.searchParams), remedy: 'write sslmode=verify-full' };
+  return { url: given, location: `postgres://${host}${url.pathname === '/' ? '' : url.pathname}`, exposure };
+}
+
+/** Read by pg itself, as by every client of PostgreSQL. */
+function pgOwn(): { readonly PGHOST?: string | undefined; readonly PGSSLMODE?: string | undefined } {
+  const { PGHOST, PGSSLMODE } = env;
+  return { PGHOST, PGSSLMODE };
+}
+
+/** A path is escaped in the place of a host. */
+function bare(host: string): string {
+  return decodeURIComponent(host).replace(/^\[|\]$/g, '');
+}
+
+/**
+ * How pg connects. It verifies the certificate with `require` and `prefer` too, up to version 8; libpq and later versions
+ * do not.
+ */
+function tlsOf(parameters: URLSearchParams): Exposure['tls'] {
+  const ssl = parameters.get('ssl');
+  const isOn = ssl === 'true' || ssl === '1' || parameters.has('sslrootcert') || parameters.has('sslcert');
+  const mode = parameters.get('sslmode') ?? (ssl === null && !isOn ? pgOwn().PGSSLMODE : undefined);
+  if (mode === undefined) return isOn ? 'verified' : ssl === 'no-verify' ? 'unverified' : 'none';
+  if (mode === 'disable') return 'none';
+  return mode === 'verify-full' || mode === 'verify-ca' ? 'verified' : 'unverified';
 }
 
 function invalid(problem: string): StorageSettingsError {
