@@ -28,7 +28,7 @@ export function withRecordedEnd(row: Row, { at, outcome }: RecordedEnd, told: To
   const ended: Row = at === undefined ? row : { ...row, busyUntil: Math.max(row.busyUntil ?? 0, at) };
   if (!isRunFate(outcome) || !countsOther(row, outcome)) return ended;
   const others = row.telling.filter(({ of }) => of !== row.run?.key);
-  const own = told === undefined ? [] : noticesOfEnd(told, row, { fate: outcome, at: at ?? 0 });
+  const own = told === undefined ? [] : noticesOfEnd(told, row, { fate: outcome, at: at ?? row.run?.since ?? 0 });
   return { ...ended, ...failuresAfter(beforeEnd(row), outcome), telling: [...others, ...own] };
 }
 

@@ -16,7 +16,7 @@ import { readPast, storePast } from './past-attempt';
 import type { Recent } from './recent';
 import { decodeRecent, encodeRecent } from './recent';
 
-const PHASES = ['idle', 'running', 'retrying', 'fanning'] as const;
+const PHASES = ['idle', 'running', 'settled', 'retrying', 'fanning'] as const;
 /** How many past attempts of a run its row remembers. */
 export const PAST_ATTEMPTS = 10;
 /** How many stretches a row may owe. A blob's metadata is limited to 8 KB. */
@@ -24,8 +24,8 @@ export const OWED_STRETCHES = 16;
 
 /**
  * `idle`: nothing has run yet, or, with a run, its outcome is unknown ({@link isOutcomeUnknown}). `running`: an attempt
- * is running, or, with a final record, the run is settled. `retrying`, `fanning`: the run waits for its not-before
- * time.
+ * is running, or, with a final record, the run is settled. `settled`: it was, when that record was about to be deleted
+ * by retention. `retrying`, `fanning`: the run waits for its not-before time.
  */
 export type Phase = (typeof PHASES)[number];
 
@@ -175,6 +175,14 @@ export function forgottenRow(row: Row, at: EpochMs): Row {
  */
 export function isOutcomeUnknown({ run, phase }: Row): boolean {
   return run !== undefined && phase === 'idle';
+}
+
+/**
+ * Whether no run of the row is in progress, as far as the row and its lease show. Nobody releases a running row before
+ * its final record exists.
+ */
+export function isAtRest({ phase }: Pick<Row, 'phase'>, lease: string | undefined): boolean {
+  return phase === 'idle' || phase === 'settled' || (phase === 'running' && lease === 'available');
 }
 
 /**

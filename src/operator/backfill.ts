@@ -6,6 +6,7 @@ import type { JobSpec } from '../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../core/key';
 import type { Origin } from '../core/origin';
 import { boundedOrigin } from '../core/origin';
+import { isAtRest } from '../core/row';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { assertAble } from './able';
 import type { BackfillPlan, WantedBackfill } from './backfill-plan';
@@ -192,8 +193,7 @@ function asideRun({ name }: JobSpec, { id }: Backfill, progress: BackfillProgres
 function stateOf(spec: JobSpec, backfill: Backfill, state: JobState): BackfillStatus['state'] {
   const { row, control, now, lease } = state;
   const isRunning =
-    row?.backfill?.aside !== undefined ||
-    (isRunOf(backfill, state) && row?.phase !== 'idle' && !(row?.phase === 'running' && lease === 'available'));
+    row?.backfill?.aside !== undefined || (isRunOf(backfill, state) && !(row !== undefined && isAtRest(row, lease)));
   if (backfill.stopped !== undefined) return isRunning ? 'stopping' : 'stopped';
   if (!isActive(backfill, spec)) return 'scheduleChanged';
   if (!isRunning && !progressLeft(spec, backfill, row?.backfill)) return 'done';

@@ -6,6 +6,7 @@ import { overdueBy } from '../core/overdue';
 import { keyOf, withRun } from '../core/recent';
 import { settledRun } from '../core/recent-run';
 import type { Row } from '../core/row';
+import { isAtRest } from '../core/row';
 import type { JobState } from './job-state';
 import type { Subject } from './subject';
 
@@ -16,9 +17,9 @@ export interface JobEpisode extends Episode {
 
 /** What a job's row shows of its last outcomes, with that of a run which has settled since. */
 export function outcomesOf({ name, spec }: Subject, row: Row, { lease, control }: JobState): Outcomes {
-  // Nobody releases a running row before its final record exists.
-  const isOver = row.phase === 'idle' || (row.phase === 'running' && lease === 'available');
-  const settled = isOver ? settledRun({ name, offsetMs: spec?.offsetMs ?? 0 }, row, control.cancel) : undefined;
+  const settled = isAtRest(row, lease)
+    ? settledRun({ name, offsetMs: spec?.offsetMs ?? 0 }, row, control.cancel)
+    : undefined;
   const { failures, lastFailedKey, lastGoodAt } = row;
   return { failures, lastFailedKey, lastGoodAt, recent: withRun(row.recent, settled) };
 }

@@ -1,5 +1,6 @@
 import type { EpochMs, JobName } from '../core/brand';
 import { runIdOf } from '../core/key';
+import { isAtRest } from '../core/row';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { manualRecordAt, recordAt, recordOver } from './find-record';
 import { readState } from './job-state';
@@ -27,8 +28,7 @@ export async function findRun(
   const { row, lease } = await readState(store, job, options);
   const current = row?.run;
   if (current !== undefined && (time === undefined || current.scheduledFor === time)) {
-    // Nobody releases a running row before its final record exists.
-    return found(job, current.key, row?.phase === 'idle' || (row?.phase === 'running' && lease === 'available'));
+    return found(job, current.key, row !== undefined && isAtRest(row, lease));
   }
   if (time === undefined) throw new OperatorError('NoRun', `job "${job}" has not run yet`);
   const recorded =

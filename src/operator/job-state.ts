@@ -3,7 +3,7 @@ import type { Control } from '../core/control';
 import { controlOf } from '../core/control';
 import { runIdOf } from '../core/key';
 import type { Row } from '../core/row';
-import { decodeRow } from '../core/row';
+import { decodeRow, isAtRest } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 
@@ -55,10 +55,8 @@ export async function currentRun(
   { row, lease }: Pick<JobState, 'row' | 'lease'>,
   options?: CallOptions,
 ): Promise<string | undefined> {
-  if (row?.run === undefined || row.phase === 'idle') return undefined;
+  if (row?.run === undefined || isAtRest(row, lease)) return undefined;
   if (row.phase === 'running') {
-    // Nobody releases a running row before its final record exists.
-    if (lease === 'available') return undefined;
     const found = await readRecord(store, job, row.run.key, options);
     if (found?.record.state === 'final') return undefined;
   }

@@ -10,6 +10,7 @@ import { runIdAt, runIdOf } from '../core/key';
 import { runWith } from '../core/recent';
 import type { RecentGap, RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
+import { isAtRest } from '../core/row';
 import type { JobEpisode } from './episode';
 import { jobEpisode, outcomesOf, overdueFrom } from './episode';
 import type { JobState } from './job-state';
@@ -221,7 +222,7 @@ function waitingDetail({ spec }: JobEntry): string {
 
 function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): CurrentRun | null {
   const { run, phase, recent } = row;
-  if (run === undefined || phase === 'idle' || (phase === 'running' && lease === 'available')) return null;
+  if (run === undefined || isAtRest(row, lease)) return null;
   const common = {
     ...{ runId: runIdOf(name, run.key), scheduledFor: iso(run.scheduledFor), trigger: run.trigger },
     attempt: row.attempt,
@@ -238,6 +239,9 @@ function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): C
       // The row notes the end of a run that did not succeed before its holder releases it.
       if (runWith(recent, run.key) !== undefined) return null;
       return { ...common, ...none, startedAt, holder: row.incumbent ?? null };
+    case 'idle':
+    case 'settled':
+      return null;
   }
 }
 

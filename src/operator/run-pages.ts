@@ -7,6 +7,7 @@ import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../core/key';
 import type { Origin } from '../core/origin';
 import { readOrigin, SCHEDULED } from '../core/origin';
 import type { Row } from '../core/row';
+import { isAtRest } from '../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 import { isWaiting } from '../core/why';
 import { inParallel } from './in-parallel';
@@ -68,8 +69,7 @@ export function pagedJob({ name, spec, listed, state }: JobEntry): PagedJob {
 }
 
 function stateOfRun(row: Row, lease: JobState['lease'] | undefined): PagedJob['current'] {
-  // Nobody releases a running row before its final record exists.
-  if (row.phase === 'idle' || (row.phase === 'running' && lease === 'available')) return undefined;
+  if (isAtRest(row, lease)) return undefined;
   return isWaiting(row, lease) ? 'retrying' : 'running';
 }
 

@@ -4,9 +4,9 @@ import { backoff } from '../run';
 import { firstCursor, newRow } from '../row';
 import { decideDue } from './due';
 import { watchHeld } from './held';
-import { adopt, adopts, carry, freshRun, isLeftBehind, recentOf } from './next-row';
+import { adopt, adopts, carry, freshRun, isLeftBehind, recentOf, settled, settlesAt } from './next-row';
 import type { Decision, Situation } from './situation';
-import { boundedWait, HELD_WATCH_MS, seenBy } from './situation';
+import { boundedWait, earliest, HELD_WATCH_MS, seenBy } from './situation';
 import { decideUnfinished } from './unfinished';
 
 /** Decides what a tick does about one job. Pure: the same situation gives the same decision. */
@@ -19,9 +19,11 @@ export function decide(situation: Situation): Decision {
   const unfinished = decideUnfinished(situation);
   if (unfinished !== undefined) return unfinished;
 
+  const settleAt = settlesAt(situation);
+  if (settleAt !== undefined && seenBy(situation) >= settleAt) return { kind: 'record', row: settled(situation) };
   if (adopts(situation)) return { kind: 'record', row: adopt(situation) };
-  if (job.kind === 'always') return decideTerm(situation);
-  return decideDue(situation);
+  const decision = job.kind === 'always' ? decideTerm(situation) : decideDue(situation);
+  return decision.kind === 'nothing' ? { ...decision, checkAt: earliest(decision.checkAt, settleAt) } : decision;
 }
 
 /** A forgotten job that is back in the file counts as new. Its cursor, token and request number still never go back. */

@@ -1,12 +1,12 @@
-import type { EpochMs } from '../brand';
+import type { EpochMs, Millis } from '../brand';
 import type { Stretch } from '../fate';
 import { recordKey } from '../key';
 import { withGaps, withRun } from '../recent';
 import { settledRun } from '../recent-run';
 import type { Row } from '../row';
-import { OWED_STRETCHES } from '../row';
+import { keptForMs, OWED_STRETCHES } from '../row';
 import type { Situation } from './situation';
-import { seenBy } from './situation';
+import { earliest, seenBy } from './situation';
 
 /** Keeps the records and notices that an expired row owes. Those of an available row are already written. */
 export function carry(s: Situation): Row {
@@ -18,6 +18,31 @@ export function carry(s: Situation): Row {
     telling: s.lease === 'expired' ? row.telling : [],
     revision: sameHash ? Math.max(row.revision, s.revision) : row.revision,
   };
+}
+
+/** A delivered notice stays for a day at least. */
+const TOLD_FOR_MS: Millis = 43_200_000;
+
+/**
+ * When an available row must be written once more, so that it shows by itself that its run is settled and that nothing is
+ * owed. The records and notices that prove it are deleted one day. An acquisition without a claim then leaves an expired
+ * row whose run looks unfinished. At half of their time, an acquisition that fails does no harm.
+ */
+export function settlesAt({ lease, row, job }: Situation): EpochMs | undefined {
+  if (lease !== 'available') return undefined;
+  const recordedMs = keptForMs(row, job.keepMs) / 2;
+  const isProven = row.run !== undefined && (row.phase === 'running' || row.phase === 'idle');
+  return earliest(
+    isProven ? row.run.since + recordedMs : undefined,
+    ...row.owed.map(({ through }) => through + recordedMs),
+    ...row.telling.map(({ at }) => at + TOLD_FOR_MS),
+  );
+}
+
+/** The row that shows it. */
+export function settled(s: Situation): Row {
+  const row = carry(s);
+  return row.run === undefined ? row : { ...row, phase: 'settled', recent: recentOf(s, []) };
 }
 
 /** Whether this deployment's file has a schedule that the row must adopt. */

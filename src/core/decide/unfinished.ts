@@ -5,6 +5,7 @@ import type { Reason } from '../fate';
 import type { JobSpec } from '../job';
 import { actualTime } from '../job';
 import { runIdOf } from '../key';
+import { withRecordedEnd } from '../recorded-end';
 import type { Row } from '../row';
 import { isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../row';
 import { givesWay, withAside } from './backfill';
@@ -24,7 +25,7 @@ const ABSENT_SINCE_MS = 60_000;
 /** Decides on a run that is not settled: take it over, resume it, end it, or wait. A settled row gives undefined. */
 export function decideUnfinished(s: Situation): Decision | undefined {
   const { row, job } = s;
-  if (row.run === undefined) return undefined;
+  if (row.run === undefined || row.phase === 'settled') return undefined;
   if (row.phase === 'idle') {
     return isOutcomeUnknown(row) && s.lease === 'expired' ? { kind: 'record', row: carry(s) } : undefined;
   }
@@ -34,7 +35,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
     // If this machine slept since the listing, retention may have deleted the record meanwhile.
     if (s.record === 'none' && s.now - s.listedAt > ABSENT_SINCE_MS) return { kind: 'wait', until: 'tickEnds' };
     const isLost = s.record === 'none' && mayRecordBeGone(row, job.keepMs, s.listedAt);
-    if (isLost || s.record === 'unreadable') return { kind: 'record', row: { ...carry(s), phase: 'idle' } };
+    if (isLost || s.record === 'unreadable') return { kind: 'record', row: withUnknownEnd(s) };
     return { kind: 'claim', claim: takeOver(s) };
   }
   const cancel = cancelReason(s);
@@ -71,6 +72,12 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   return watched.kind === 'nothing'
     ? { kind: 'nothing', checkAt: earliest(watched.checkAt, checkAt, beatDue) }
     : watched;
+}
+
+/** The row of a run whose outcome nobody can know. Its holder may have counted a success, and died before its record. */
+function withUnknownEnd(s: Situation): Row {
+  const counted = withRecordedEnd(carry(s), { at: undefined, outcome: 'failed' }, s.job);
+  return { ...counted, phase: 'idle' };
 }
 
 /**

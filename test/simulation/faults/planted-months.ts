@@ -54,4 +54,17 @@ export const MONTHS_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'end-unsaid',
+    what: 'a row is handed over whose run only a deleted record shows to be over',
+    mix: 'retention',
+    edits: [
+      {
+        file: 'core/decide/next-row.ts',
+        in: 'settlesAt',
+        from: "if (lease !== 'available') return undefined;",
+        to: "if (lease !== 'available' || row.token > 0) return undefined;",
+      },
+    ],
+  },
 ];

@@ -79,7 +79,7 @@ function deleteOldRecords({ plan, deployments, observer, service, timeline, trac
     for (const [key, fact] of facts.records) {
       if (fact.isDeleted === true || fact.writtenAt >= before) continue;
       service.deleteRecord(facts.name, key);
-      facts.records.set(key, { ...fact, isDeleted: true });
+      facts.records.set(key, { ...fact, isDeleted: true, deletedAt: START + timeline.now() });
       trace?.add('store', `${facts.name} record ${recordKey(fact.span[0])} is deleted by the lifecycle rule`);
     }
   }

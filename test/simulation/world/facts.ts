@@ -118,6 +118,8 @@ export interface RecordFact {
   readonly writtenAt: number;
   /** The lifecycle rule has deleted it. */
   readonly isDeleted?: boolean;
+  /** When it did. */
+  readonly deletedAt?: number;
 }
 
 /** Another program wrote over a row or a control, until an operator repaired it. */

@@ -161,6 +161,7 @@ export function createObserver(
       const acquisition = facts.acquisitions.get(leaseId as LeaseId);
       if (acquisition === undefined) return;
       acquisition.handedOverAt ??= now();
+      checkShowsEnd(facts, acquisition, report);
       checkHub(facts, actor, report);
     },
     listed(actor, listing) {
@@ -509,6 +510,18 @@ function acquired(
   acquisition.lastAt = now;
   acquisition.isLate = false;
   proven(facts, acquisition);
+}
+
+/** A hand-over may fail: a row whose run's record was deleted must show by itself that the run is settled. */
+function checkShowsEnd({ row, records, name }: JobFacts, { viewAt }: Acquisition, report: Observer['report']): void {
+  const { run, phase } = row ?? {};
+  const fact = run && records.get(run.key);
+  if (phase !== 'running' || fact?.record.state !== 'final' || (fact.deletedAt ?? Infinity) > viewAt) return;
+  report(
+    'endUnsaid',
+    name,
+    `it was handed over, and nothing shows any more that run ${keyText(run?.key ?? '')} is over`,
+  );
 }
 
 /** A process with a dead hub finds out by its first failed hand-over, and then claims nothing. */
