@@ -18,6 +18,29 @@ declare module '@azure/data-tables' {
     ): Promise<unknown>;
   }
 }
+declare module '@aws-sdk/lib-dynamodb' {
+  export class PutCommand {
+    constructor(input: {
+      TableName: string;
+      Item: Record<string, unknown>;
+      ConditionExpression?: string;
+      ExpressionAttributeValues?: Record<string, unknown>;
+    });
+  }
+  export class DynamoDBDocumentClient {
+    send(command: PutCommand): Promise<unknown>;
+  }
+}
+declare module 'mongodb' {
+  export interface Collection<T> {
+    updateOne(
+      filter: { _id: string; token: { $lte: number } },
+      update: { $set: Partial<T> },
+      options: { upsert: boolean; writeConcern: { w: 'majority' } },
+    ): Promise<unknown>;
+    findOne(filter: { _id: string }, options: { readPreference: 'primary' }): Promise<T | null>;
+  }
+}
 declare module '@azure/cosmos' {
   interface Patch {
     condition?: string;

@@ -1,5 +1,5 @@
 import { buildSync } from 'esbuild';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { JobHandler } from '../../src/handler/handler';
@@ -52,10 +52,22 @@ export interface Connection {
 interface Page {
   underFence<T>(connection: Connection, job: string, fence: Fence, write: () => Promise<T>): Promise<T>;
   readonly dailyTotals: JobHandler;
+  writeReport(folder: string, fence: Fence, text: string): Promise<void>;
+  /** Of DynamoDB and MongoDB. */
+  writeTotal(target: object, fence: Fence, day: string, total: number): Promise<void>;
 }
 
-/** Runs one of the page's snippets, with those that it imports. */
-export function load(file: string): Partial<Page> {
+/** Packages that are not installed here, as far as the snippets use them at run time. */
+const STAND_INS: Readonly<Record<string, string>> = {
+  '@aws-sdk/lib-dynamodb': 'export class PutCommand { constructor(input) { this.input = input; } }',
+};
+
+/**
+ * Runs one of the page's snippets, with those that it imports.
+ *
+ * @param edits what to change in the page's text, each of which it must have
+ */
+export function load(file: string, edits: Readonly<Record<string, string>> = {}): Partial<Page> {
   return withSnippets((folder) => {
     // What the snippets use of the library at run time, without the host's packages.
     const library = path.join(folder, 'library.ts');
@@ -64,11 +76,23 @@ export function load(file: string): Partial<Page> {
       `export { defineJob } from '${ROOT}/src/handler/handler';\n` +
         `export { StaleLeaderError } from '${ROOT}/src/lease/fence';\n`,
     );
+    for (const [from, to] of Object.entries(edits)) {
+      const edited = readdirSync(folder)
+        .map((name) => path.join(folder, name))
+        .filter((name) => readFileSync(name, 'utf8').includes(from));
+      if (edited.length === 0) throw new Error(`docs/fencing.md has no ${from}`);
+      for (const name of edited) writeFileSync(name, readFileSync(name, 'utf8').replaceAll(from, to));
+    }
+    const alias: Record<string, string> = { cronlease: library };
+    for (const [name, code] of Object.entries(STAND_INS)) {
+      alias[name] = path.join(folder, `${name.replaceAll(/\W/g, '-')}.js`);
+      writeFileSync(alias[name], code);
+    }
     const outfile = path.join(folder, `${file}.js`);
     buildSync({
       entryPoints: [path.join(folder, `${file}.ts`)],
       outfile,
-      alias: { cronlease: library },
+      alias,
       bundle: true,
       platform: 'node',
       format: 'cjs',
@@ -77,8 +101,8 @@ export function load(file: string): Partial<Page> {
   });
 }
 
-export function loadUnderFence(): Page['underFence'] {
-  const { underFence } = load('under-fence');
+export function loadUnderFence(edits: Readonly<Record<string, string>> = {}): Page['underFence'] {
+  const { underFence } = load('under-fence', edits);
   if (underFence === undefined) throw new Error('docs/fencing.md exports no underFence');
   return underFence;
 }

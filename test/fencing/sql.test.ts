@@ -184,7 +184,10 @@ describe.each(Object.entries(ENGINES))('on %s', (_name, open) => {
       await engine.query('CREATE TABLE sale (day date, customer text, amount integer)');
       await engine.query('CREATE TABLE total (day date, customer text, amount integer)');
       await engine.query("INSERT INTO sale VALUES ('2026-01-01', 'ann', 1), ('2026-01-01', 'ann', 2)");
-      vi.stubGlobal('pool', { connect: async () => ({ query: engine.query, release: () => undefined }) });
+      vi.stubGlobal('pool', {
+        connect: async () => ({ query: engine.query, release: () => undefined }),
+        on: () => undefined,
+      });
       const { dailyTotals: handler } = load('handler');
       if (handler === undefined) throw new Error('docs/fencing.md exports no dailyTotals');
       const totals = async () => (await engine.query('SELECT customer, amount FROM total')).rows;
