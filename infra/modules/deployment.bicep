@@ -414,6 +414,11 @@ resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
       requireHttps: true
     }
     login: {
+      // A stolen cookie opens the dashboard for a working day at most.
+      cookieExpiration: {
+        convention: 'FixedTime'
+        timeToExpiration: '08:00:00'
+      }
       tokenStore: {
         enabled: false
       }

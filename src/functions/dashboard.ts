@@ -25,6 +25,7 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
+  'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
 };
 

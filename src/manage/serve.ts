@@ -46,9 +46,12 @@ export const POLL_HEADER = 'x-cronlease-poll-ms';
 
 const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'content-security-policy':
+    "default-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
+  // Browsers pass over it where they were answered without TLS, as by "cronlease dev".
+  'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
 };
 

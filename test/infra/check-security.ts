@@ -43,6 +43,8 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
   ['Microsoft.Web/sites/basicPublishingCredentialsPolicies', 'location', 'location'],
   ['Microsoft.Web/sites/config', 'properties.platform.enabled', 'true'],
   ['Microsoft.Web/sites/config', 'properties.globalValidation.requireAuthentication', 'true'],
+  ['Microsoft.Web/sites/config', 'properties.login.cookieExpiration.convention', 'FixedTime'],
+  ['Microsoft.Web/sites/config', 'properties.login.cookieExpiration.timeToExpiration', '08:00:00'],
 ];
 
 /**

@@ -69,6 +69,7 @@ const PLANTED: readonly Planted[] = [
   ['login', DEPLOYMENT, '? [healthPath]', "? ['/api/*']", '["/api/*"]'],
   ['login', DEPLOYMENT, "keyedPath = '/api/manage/keyed/*'", "keyedPath = '/api/manage/*'", 'and 1 keys the login is'],
   ['doors', DEPLOYMENT, "name: 'scm'", "name: 'ftp'", 'scm takes passwords'],
+  ['closed', DEPLOYMENT, "'08:00:00'", "'720:00:00'", 'timeToExpiration is 720:00:00'],
   ['doors', NETWORK, /.*host-queue.*\n/, '', 'no private endpoint for hostAccountId queue'],
   ['doors', NETWORK, 'accountId: coordinationAccountId', 'accountId: hostAccountId', 'coordinationAccountId blob'],
   ['wayIn', NETWORK, 'concat([appRange], operatorRanges)', '[appRange]', '["APP","PEOPLE"]'],

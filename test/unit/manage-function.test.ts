@@ -100,6 +100,10 @@ describe('the function below manage/', () => {
     expect(page.headers['cache-control']).toBe('no-store');
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");
     expect(page.headers['content-security-policy']).toContain("require-trusted-types-for 'script'");
+    expect(page.headers['strict-transport-security']).toBe('max-age=31536000');
+    const api = await send('/api/manage/me');
+    expect(api.headers['content-security-policy']).toContain("trusted-types 'none'");
+    expect(api.headers['strict-transport-security']).toBe('max-age=31536000');
     const plain = await send('/api/manage/assets/main-0.js', {
       headers: { ...nobody, 'accept-encoding': 'br, gzip;q=0' },
     });

@@ -15,7 +15,7 @@ interface Step {
   readonly env?: Readonly<Record<string, string>>;
 }
 interface Job {
-  readonly needs?: string;
+  readonly needs?: string | readonly string[];
   readonly if?: string;
   readonly environment?: string;
   readonly 'timeout-minutes'?: number;
@@ -49,7 +49,8 @@ function problemsOf(text: string): string[] {
   if (JSON.stringify(workflow.permissions) !== '{}') problems.push('jobs get permissions that they do not ask for');
   if ('pull_request_target' in workflow.on) problems.push('code of a pull request runs with the rights of the base');
   for (const [, use = ''] of text.matchAll(/uses: (.*)/g)) {
-    if (!/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(use)) problems.push(`${use} is not pinned by commit`);
+    if (!/^[\w-]+(?:\/[\w-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(use))
+      problems.push(`${use} is not pinned by commit`);
   }
   for (const [name, job] of Object.entries(workflow.jobs)) {
     if (job.permissions === undefined) problems.push(`${name} does not say what it may`);
@@ -167,8 +168,12 @@ describe('deploy.yml', () => {
 
   it('packages once, after the tests, and deploys that package everywhere', () => {
     const made = deploy.jobs['package'];
-    expect(scriptsOf(made)).toBe('npm ci\nnpm run test:all\nnpm run package');
-    expect(job?.needs).toBe('package');
+    expect(scriptsOf(deploy.jobs['test'])).toBe('npm ci\nnpm run test:all');
+    expect(made?.needs).toBe('test');
+    const sbom = 'npm sbom --package-lock-only --sbom-format cyclonedx > package/sbom.cdx.json';
+    // No install script runs where the package is made.
+    expect(scriptsOf(made)).toBe(`npm ci --ignore-scripts\nnpm run package\n${sbom}`);
+    expect(job?.needs).toEqual(['package', 'attest']);
     const { name, path: where } = stepOf(made, 'actions/upload-artifact').with ?? {};
     expect(stepOf(job, 'actions/download-artifact').with).toEqual({ name, path: where });
     expect(scriptsOf(job)).not.toContain('npm');
@@ -184,6 +189,17 @@ describe('deploy.yml', () => {
     const last = job?.steps.at(-1);
     expect(last?.run).toBe('node scripts/deploy.mjs --coordination "$COORDINATION" "$APP"');
     expect(last?.env?.['APP']).toBe('${{ matrix.app }}');
+  });
+
+  it('attests the zip and its bill of materials, where no code of the repository runs', () => {
+    const attest = deploy.jobs['attest'];
+    expect(attest?.needs).toBe('package');
+    expect(attest?.permissions).toEqual({ 'id-token': 'write', attestations: 'write' });
+    expect(scriptsOf(attest)).toBe('');
+    const attested = attest?.steps.filter(({ uses }) => uses?.startsWith('actions/attest@')).map((step) => step.with);
+    const zip = { 'subject-path': 'package/cronlease.zip' };
+    expect(attested).toEqual([zip, { ...zip, 'sbom-path': 'package/sbom.cdx.json' }]);
+    expect(job?.if).toContain("needs.package.result == 'success' && needs.attest.result != 'failure'");
   });
 
   it('logs in by OIDC, in the job that deploys alone', () => {
