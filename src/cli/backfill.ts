@@ -13,7 +13,7 @@ import { jobIn, loadFile } from './jobs-file';
 import type { ReasonedOptions } from './operate';
 import { targetOf } from './operate';
 import { OK, print, printJson } from './output';
-import { userName } from './person';
+import { shellOrigin } from './person';
 import { paintOutcome } from './record-text';
 import { recordedChange } from './recorded';
 import { openStore, withinSweep } from './storage';
@@ -49,11 +49,7 @@ export async function backfill(job: string, options: BackfillOptions): Promise<n
     return OK;
   }
   if (plan.running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
-  const origin = {
-    actor: userName(),
-    channel: 'shell',
-    ...(options.note === undefined ? {} : { reason: options.note }),
-  };
+  const origin = await shellOrigin(options.note);
   const what = { action: 'backfill', target: spec.name, reason: options.note } as const;
   const started = await recordedChange(store, what, async () => {
     const result = await startBackfill(store, spec, { ...wanted, id: shortId(), origin });

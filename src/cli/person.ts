@@ -1,6 +1,9 @@
 import { userInfo } from 'node:os';
+import type { Origin } from '../core/origin';
+import { oneLine } from '../core/text';
+import { shellIdentity } from './storage';
 
-/** The name of the person who runs the command. */
+/** The name of the person who runs the command, as the operating system has it. */
 export function userName(): string {
   try {
     return userInfo().username;
@@ -8,4 +11,17 @@ export function userName(): string {
     // In a container, the user may have no name.
     return 'unknown';
   }
+}
+
+/**
+ * Who runs the command: the identity of the token with which it calls storage, or else the user of the operating system,
+ * whose name proves nothing.
+ */
+export async function shellOrigin(reason: string | undefined): Promise<Origin> {
+  const identity = await shellIdentity();
+  const who =
+    identity === undefined
+      ? { actor: userName() }
+      : { actor: oneLine(identity.name), identity: `${identity.tenant}/${identity.objectId}`.toLowerCase() };
+  return { ...who, channel: 'shell', ...(reason === undefined ? {} : { reason }) };
 }

@@ -3,7 +3,7 @@ import { VERSION } from '../version';
 import type { Done } from './commands/command';
 import { addOffline } from './commands/offline';
 import { addPlanning } from './commands/planning';
-import { addHistory, addLogs, addStatus } from './commands/history';
+import { addAudit, addHistory, addLogs, addStatus } from './commands/history';
 import { addBackfill } from './commands/backfill';
 import { addAcknowledgements, addPauses, addRequests } from './commands/jobs';
 import { addFleet } from './commands/deployments';
@@ -55,6 +55,7 @@ export function createProgram(done: Done): Command {
   addStatus(program, done);
   addHistory(program, done);
   addLogs(program, done);
+  addAudit(program, done);
   addRequests(program, done);
   addBackfill(program, done);
   addPauses(program, done);

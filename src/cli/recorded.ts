@@ -3,7 +3,7 @@ import type { AuditStore } from '../lease/store';
 import type { Changed } from '../operator/audit';
 import { recorded } from '../operator/audit';
 import { warn } from './output';
-import { userName } from './person';
+import { shellOrigin } from './person';
 
 /** Makes a change and records it as one by the person who runs the command. */
 export async function recordedChange<Result>(
@@ -15,7 +15,7 @@ export async function recordedChange<Result>(
   }: { readonly action: Action; readonly target: string; readonly reason?: string | undefined },
   change: () => Promise<Changed<Result>>,
 ): Promise<Result> {
-  const origin = { actor: userName(), channel: 'shell', ...(reason === undefined ? {} : { reason }) };
+  const origin = await shellOrigin(reason);
   const done = await recorded(store, { at: Date.now(), origin, action, target }, change);
   if (!done.recorded) {
     warn(`the ${action} of "${target}" took place, but its record in audit/ shows only that it was begun`);

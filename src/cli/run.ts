@@ -3,7 +3,6 @@ import type { EpochMs } from '../core/brand';
 import { sleep } from '../core/clock';
 import type { JobSpec } from '../core/job';
 import { recordKey } from '../core/key';
-import type { Origin } from '../core/origin';
 import type { LeaseStore } from '../lease/store';
 import { StoreUnavailableError } from '../lease/store';
 import { explainRequest } from '../operator/explain';
@@ -17,7 +16,7 @@ import { jobIn, loadFile } from './jobs-file';
 import { followLog } from './logs';
 import type { ReasonedOptions } from './operate';
 import { OK, print, printJson, UNSUCCESSFUL, warn } from './output';
-import { userName } from './person';
+import { shellOrigin } from './person';
 import { recordedChange } from './recorded';
 import { lastError, paintOutcome, took } from './record-text';
 import { openStore, withinSweep } from './storage';
@@ -32,8 +31,8 @@ export interface RunOptions extends ReasonedOptions {
 /** `cronlease run`: asks for a run now. */
 export async function run(job: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
-  return request(job, 'run', options, (store, { spec }, id) =>
-    requestRun(store, spec, { id, origin: origin(options), input }),
+  return request(job, 'run', options, async (store, { spec }, id) =>
+    requestRun(store, spec, { id, origin: await shellOrigin(options.note), input }),
   );
 }
 
@@ -41,14 +40,10 @@ export async function run(job: string, options: RunOptions): Promise<number> {
 export async function rerun(job: string, text: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   const moment = parseTime(text, 'TIME');
-  return request(job, 'rerun', options, (store, { spec, revision }, id) => {
+  return request(job, 'rerun', options, async (store, { spec, revision }, id) => {
     const time = timeIn(moment, spec.timeZone);
-    return requestRerun(store, spec, revision, { time, id, origin: origin(options), input });
+    return requestRerun(store, spec, revision, { time, id, origin: await shellOrigin(options.note), input });
   });
-}
-
-function origin({ note }: RunOptions): Origin {
-  return { actor: userName(), channel: 'shell', ...(note === undefined ? {} : { reason: note }) };
 }
 
 function readInput(text: string | undefined): unknown {

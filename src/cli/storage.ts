@@ -96,9 +96,18 @@ export function openElections(options: StorageOptions): Desk<ElectionStore> {
 
 type TimedConnection = Connection & { readonly callTimeoutMs: number };
 
+/** The storage that this command uses. */
+let used: TimedConnection | undefined;
+
+/** The identity of Entra with which this command calls storage; undefined if it uses a key, or another store. */
+export async function shellIdentity(): Promise<stores.Identity | undefined> {
+  return used === undefined ? undefined : stores.identityOf(used);
+}
+
 /** Calls `open` with the storage that the command line names; its errors name the option. */
 function opened<T>(options: StorageOptions, open: (connection: TimedConnection) => T): T {
   const connection = timed(whichStorage(options));
+  used = connection;
   try {
     return open(connection);
   } catch (error) {

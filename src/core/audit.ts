@@ -1,6 +1,6 @@
 import type { EpochMs } from './brand';
 import { invertedTime } from './key';
-import { asciiJson, ForeignMetadataError, isInstant, MetadataReader, writeMetadata } from './metadata';
+import { asciiJson, ForeignMetadataError, isInstant, isObject, MetadataReader, writeMetadata } from './metadata';
 import type { Origin } from './origin';
 import { boundedOrigin, readOrigin } from './origin';
 
@@ -46,7 +46,11 @@ const VALUE = 2_500;
 /** An entry as metadata: a listing shows it whole, so that a page of entries is one call. */
 export function encodeAudit(entry: AuditEntry): Readonly<Record<string, string>> {
   const { at, action, target, state } = entry;
-  const origin = boundedOrigin(entry.origin);
+  const { identity } = entry.origin;
+  const origin = {
+    ...boundedOrigin(entry.origin),
+    ...(identity === undefined ? {} : { identity: identity.slice(0, 100) }),
+  };
   const values = { before: bounded(entry.before), after: bounded(entry.after) };
   return writeMetadata({ format: 1, entry: [{ at, origin, action, target: target.slice(0, 100), state, ...values }] });
 }
@@ -70,7 +74,9 @@ export function decodeAudit(metadata: Readonly<Record<string, string>>): AuditEn
 
 function readEntry(member: Readonly<Record<string, unknown>>): AuditEntry | undefined {
   const { at, action, target, before, after } = member;
-  const origin = readOrigin(member['origin']);
+  const known = readOrigin(member['origin']);
+  const identity = isObject(member['origin']) ? member['origin']['identity'] : undefined;
+  const origin = typeof identity === 'string' && known !== undefined ? { ...known, identity } : known;
   const state = (['begun', 'done', 'refused'] as const).find((known) => known === member['state']);
   if (!isInstant(at) || typeof action !== 'string' || typeof target !== 'string') return undefined;
   if (origin === undefined || state === undefined) return undefined;

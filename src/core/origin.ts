@@ -14,6 +14,11 @@ export interface Origin {
   /** One of {@link CHANNELS}. */
   readonly channel: string;
   readonly reason?: string;
+  /**
+   * `TENANT/OBJECT` of Entra: a person may choose the name, and two may have the same one. Only the records of changes
+   * keep it. Absent where Entra has named nobody.
+   */
+  readonly identity?: string;
 }
 
 /** The origin of a run that no person asked for. */
@@ -61,6 +66,11 @@ export function readAsked({ origin, rerunOf, hasInput }: Readonly<Record<string,
     ...(isInstant(rerunOf) ? { rerunOf } : {}),
     ...(hasInput === true ? { hasInput } : {}),
   };
+}
+
+/** Whether Entra, or a key, has proved who the actor is: a shell without a token of Entra names anybody. */
+export function isProven({ channel, identity }: Origin): boolean {
+  return identity !== undefined || channel === 'key' || channel === 'schedule';
 }
 
 /** The members of {@link Asked} alone. */

@@ -85,7 +85,7 @@ function Loaded({
 }
 
 function Row({ entry }: { readonly entry: Entry }): JSX.Element {
-  const { at, actor, channel, reason, action, target, state, before, after } = entry;
+  const { at, actor, identity, proven, channel, reason, action, target, state, before, after } = entry;
   const isOfJob = !action.includes('cordon');
   return (
     <tr role="row">
@@ -97,7 +97,11 @@ function Row({ entry }: { readonly entry: Entry }): JSX.Element {
       </td>
       <td role="cell" class="foreign">
         {actor}
-        <span class="second">by {channel}</span>
+        <span class="second">
+          by {channel}
+          {!proven && ', unproven'}
+        </span>
+        {identity !== null && <span class="second">{identity}</span>}
       </td>
       <td role="cell" class="foreign">
         {action} {isOfJob ? <Link href={pageOf({ job: target })}>{target}</Link> : target}

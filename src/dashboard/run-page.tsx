@@ -54,7 +54,7 @@ function Crumbs({ job }: { readonly job: string | undefined }): JSX.Element {
 }
 
 function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
-  const { job, scheduledFor, outcome, reason, runId, attempts, result, resultChanges = [], count } = run;
+  const { job, scheduledFor, outcome, reason, runId, attempts, count } = run;
   const isOpen = outcome === 'running' || outcome === 'retrying';
   const ran = run.trigger !== null;
   return (
@@ -100,15 +100,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
       )}
       {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
       {ran && <Log runId={runId} isOpen={isOpen} />}
-      {result !== undefined && result !== null && (
-        <section>
-          <h2>Result</h2>
-          <pre class="panel foreign">{JSON.stringify(result, undefined, 2)}</pre>
-          {resultChanges.length > 0 && (
-            <p class="foreign">JSON cannot hold all that the handler returned. {resultChanges.join('; ')}.</p>
-          )}
-        </section>
-      )}
+      <Result run={run} />
     </>
   );
 }
@@ -298,5 +290,27 @@ function ErrorOf({
       ))}
       {cause !== undefined && <ErrorOf error={cause} after="Caused by " />}
     </>
+  );
+}
+
+/** What the handler returned, for those who may see it. */
+function Result({
+  run: { result = null, resultChanges = [], resultHidden = false },
+}: {
+  readonly run: OneRun;
+}): JSX.Element {
+  if (!resultHidden && result === null) return <></>;
+  return (
+    <section>
+      <h2>Result</h2>
+      {resultHidden ? (
+        <p>It needs the role payloads.</p>
+      ) : (
+        <pre class="panel foreign">{JSON.stringify(result, undefined, 2)}</pre>
+      )}
+      {resultChanges.length > 0 && (
+        <p class="foreign">JSON cannot hold all that the handler returned. {resultChanges.join('; ')}.</p>
+      )}
+    </section>
   );
 }

@@ -1,7 +1,7 @@
 import type { ApiKey } from './keys';
 import { keyOf, sameSecret } from './keys';
 import { readPrincipal } from './principal';
-import type { Role } from './roles';
+import type { Rights, Role } from './roles';
 import { includes } from './roles';
 
 /** The facts on which access depends. They come from the environment of the app, never from a request. */
@@ -18,8 +18,9 @@ export interface AccessSettings {
 /** A way in: a person's browser, a program with a login of Entra, or a machine with a key. */
 export type Channel = 'browser' | 'app' | 'key';
 
-export interface Caller {
-  readonly role: Role;
+export interface Caller extends Rights {
+  /** `TENANT/OBJECT` of a login of Entra. */
+  readonly identity?: string;
   /** The person, the application, or the name of the key. */
   readonly actor: string;
   readonly channel: Channel;
@@ -76,7 +77,7 @@ function basicKey({ header }: Knock): string | undefined {
 
 function callerByKey({ keys }: AccessSettings, presented: string): Caller | Denied {
   const key = keyOf(keys, presented);
-  if (key !== undefined) return { role: key.role, actor: key.name, channel: 'key' };
+  if (key !== undefined) return { ...key.rights, actor: key.name, channel: 'key' };
   return {
     ...{ status: 401, code: 'WrongKey', place: KEY_HEADER },
     problem: 'the key is not one of this app',
@@ -87,11 +88,14 @@ function callerByKey({ keys }: AccessSettings, presented: string): Caller | Deni
 function callerByLogin(header: string, { header: read }: Knock): Caller | Denied {
   const principal = readPrincipal(header);
   if (principal === undefined) return nobody(PRINCIPAL_HEADER, 'it does not hold a login of Microsoft Entra');
-  const { name, role } = principal;
-  if (role !== undefined) return { role, actor: name, channel: isBrowser(read) ? 'browser' : 'app' };
+  const { name, rights, identity } = principal;
+  if (rights !== undefined) {
+    const channel = isBrowser(read) ? 'browser' : 'app';
+    return { ...rights, actor: name, channel, ...(identity === undefined ? {} : { identity }) };
+  }
   return {
     ...{ status: 403, code: 'NoRole', place: PRINCIPAL_HEADER },
-    problem: 'the login has none of the roles viewer, operator and admin',
+    problem: 'the login has none of the roles viewer, payloads, operator and admin',
     remedy: 'have an app role assigned to you in Microsoft Entra, and log in again',
   };
 }
@@ -106,7 +110,7 @@ function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Kn
   if (!isLoopback(host) || (origin !== undefined && origin !== `http://${host.toLowerCase()}`)) {
     return notFromHere('"cronlease dev" answers pages of its own address alone');
   }
-  return { role: 'admin', actor: 'developer', channel: isBrowser(knock.header) ? 'browser' : 'app' };
+  return { role: 'admin', payloads: true, actor: 'developer', channel: isBrowser(knock.header) ? 'browser' : 'app' };
 }
 
 /**

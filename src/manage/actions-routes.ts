@@ -29,7 +29,7 @@ function requested(
   request: (named: Partial<Named> & Pick<Named, 'id'>) => Promise<RequestedRun>,
 ): Promise<RequestedRun> {
   if (idempotencyKey === undefined) return request({ id: shortId() });
-  const name = JSON.stringify([caller?.channel, caller?.actor, idempotencyKey]);
+  const name = JSON.stringify([caller?.channel, caller?.identity ?? caller?.actor, idempotencyKey]);
   const key = { name, content: JSON.stringify([job, ...content]) };
   return once(store, { name: job as Parameters<typeof once>[1]['name'] }, key, request, { signal });
 }

@@ -1,9 +1,14 @@
 import * as z from 'zod';
+import { isProven } from '../core/origin';
+import { isObject } from '../core/metadata';
 import { listAudit } from '../operator/audit';
 import { readCursor, writeCursor } from './cursor';
 import { NOTHING, route } from './route';
+import { PAYLOADS } from './roles';
 import { Audit } from './schema';
 import { iso } from './show';
+
+const HIDDEN = `(needs the role ${PAYLOADS})`;
 
 export const auditRoutes = [
   route({
@@ -16,15 +21,17 @@ export const auditRoutes = [
     }),
     body: NOTHING,
     answer: Audit,
-    async run({ store }, { query: { limit = 50, cursor }, signal }) {
+    async run({ store }, { query: { limit = 50, cursor }, caller, signal }) {
+      const shown = caller?.payloads === true ? asIs : withoutInput;
       const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
       const { entries, problems, continuation } = await listAudit(store, request, { signal });
       return {
         entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
           ...{ id, at: iso(at), actor: origin.actor, channel: origin.channel, reason: origin.reason ?? null },
+          ...{ identity: origin.identity ?? null, proven: isProven(origin) },
           ...{ action, target, state },
-          ...(before === undefined ? {} : { before }),
-          ...(after === undefined ? {} : { after }),
+          ...(before === undefined ? {} : { before: shown(before) }),
+          ...(after === undefined ? {} : { after: shown(after) }),
         })),
         problems,
         cursor: continuation === undefined ? null : writeCursor([continuation]),
@@ -32,3 +39,12 @@ export const auditRoutes = [
     },
   }),
 ] as const;
+
+const asIs = (value: unknown): unknown => value;
+
+/** The input of a run may have secrets, or data of persons. A value that was too long is a piece of text. */
+function withoutInput(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const { input, cut, ...rest } = value;
+  return input === undefined && cut === undefined ? value : { ...rest, input: HIDDEN };
+}

@@ -17,8 +17,13 @@ export async function subjectOf(office: Office, job: string): Promise<Subject> {
 export function originOf({ caller }: Pick<RawCall, 'caller'>, reason?: string): Origin {
   // Routes that anybody may call change nothing.
   if (caller === undefined) throw new Error('a change has no caller');
-  const { actor, channel } = caller;
-  return { actor, channel, ...(reason === undefined ? {} : { reason }) };
+  const { actor, channel, identity } = caller;
+  return {
+    actor,
+    channel,
+    ...(identity === undefined ? {} : { identity }),
+    ...(reason === undefined ? {} : { reason }),
+  };
 }
 
 /** Makes a change and records it. The next reader sees it, whatever became of it. */

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Role } from './roles';
-import { ROLES } from './roles';
+import type { Rights } from './roles';
+import { PAYLOADS, rightsOf, ROLES } from './roles';
 
 /** A key of a machine, as `CRONLEASE_API_KEYS` holds it. The key itself is stored nowhere. */
 export interface ApiKey {
   readonly name: string;
-  readonly role: Role;
+  readonly rights: Rights;
   /** SHA-256 of the key: 32 bytes. */
   readonly digest: Buffer;
 }
@@ -43,8 +43,10 @@ function readKey(entry: string, before: readonly ApiKey[]): ApiKey | Omit<KeysPr
   if (!NAME.test(name)) {
     return { problem: 'its name cannot be used', remedy: 'use 1 to 40 of a-z, 0-9 and -, beginning with a-z or 0-9' };
   }
-  const role = ROLES.find((one) => one === roleText);
-  if (role === undefined) return { problem: `the role of "${name}" is unknown`, remedy: `use ${ROLES.join(', ')}` };
+  const rights = rightsOf([roleText]);
+  if (rights === undefined) {
+    return { problem: `the role of "${name}" is unknown`, remedy: `use ${[...ROLES, PAYLOADS].join(', ')}` };
+  }
   if (!DIGEST.test(digest)) {
     const found = `the third part of "${name}" has ${digest.length} characters`;
     return { problem: `${found}, and is not a SHA-256 in lowercase hex`, remedy: 'run: printf %s KEY | sha256sum' };
@@ -58,7 +60,7 @@ function readKey(entry: string, before: readonly ApiKey[]): ApiKey | Omit<KeysPr
   if (before.some((other) => other.digest.toString('hex') === digest)) {
     return { problem: `"${name}" has the same key as another entry`, remedy: 'make a key for each name' };
   }
-  return { name, role, digest: Buffer.from(digest, 'hex') };
+  return { name, rights, digest: Buffer.from(digest, 'hex') };
 }
 
 /** The key with this value. The time that this takes does not depend on the keys. */

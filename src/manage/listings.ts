@@ -31,8 +31,8 @@ interface Account {
 export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) => MeteredStore {
   const accounts = new Map<string, Account>();
 
-  function accountOf({ channel, actor }: Caller): Account {
-    const name = `${channel} ${actor}`;
+  function accountOf({ channel, actor, identity }: Caller): Account {
+    const name = `${channel} ${identity ?? actor}`;
     const now = clock.monotonic();
     for (const [other, account] of accounts) {
       if (account.listing === 0 && leftAt(account, now) >= BURST) accounts.delete(other);

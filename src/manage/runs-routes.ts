@@ -72,13 +72,13 @@ export const runsRoutes = [
     query: NONE,
     body: NOTHING,
     answer: OneRun,
-    async run({ sweeps, store }, { params, signal }) {
+    async run({ sweeps, store }, { params, caller, signal }) {
       const parts = parseRunId(params.run);
       const listing = await sweeps.jobs();
       const record =
         parts === undefined ? undefined : await showRun(store, parts.job as JobName, parts.key, listing, { signal });
       if (record === undefined) throw unknownRun(params.run);
-      return { now: iso(listing.date), ...showRecord(record) };
+      return { now: iso(listing.date), ...showRecord(record, caller?.payloads === true) };
     },
   }),
   route({
@@ -127,7 +127,7 @@ function triggerOf(text: string | undefined): (typeof TRIGGERS)[number] | null {
   return TRIGGERS.find((trigger) => trigger === text) ?? null;
 }
 
-function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
+function showRecord(record: ShownRecord, hasPayloads: boolean): Omit<z.input<typeof OneRun>, 'now'> {
   const { startedAt, endedAt, through, count } = record;
   return {
     ...{ runId: record.runId, job: record.job, scheduledFor: record.scheduledFor, through: through ?? null },
@@ -145,10 +145,13 @@ function showRecord(record: ShownRecord): Omit<z.input<typeof OneRun>, 'now'> {
         ...(waitedForGroupMs === undefined ? {} : { waitedForGroupMs }),
       }),
     ),
-    ...(record.result === undefined ? {} : { result: record.result }),
-    ...(record.resultChanges === undefined ? {} : { resultChanges: record.resultChanges }),
+    ...(hasPayloads ? payloadsOf(record) : { resultHidden: record.result !== undefined }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
+}
+
+function payloadsOf({ result, resultChanges }: ShownRecord): Pick<z.input<typeof OneRun>, 'result' | 'resultChanges'> {
+  return { ...(result === undefined ? {} : { result }), ...(resultChanges === undefined ? {} : { resultChanges }) };
 }
 
 function pageStart(cursor: string): PageStart {

@@ -15,6 +15,7 @@ import {
   StorageSettingsError,
   tokenOf,
 } from './azure-blob/connection';
+import type { Identity } from './azure-blob/caller';
 import { isSameAccount } from '../core/shards';
 import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
@@ -29,6 +30,7 @@ import type { PostgresStoreOptions } from './postgres/store';
 import { isRedis, serverOf } from './redis/settings';
 import { ensembleOf, isZooKeeper } from './zookeeper/settings';
 
+export type { Identity } from './azure-blob/caller';
 export type { Settings } from './azure-blob/connection';
 export {
   CONTAINER_NAME_RULE,
@@ -132,6 +134,11 @@ export function tryStorage(connection: Connection & { readonly callTimeoutMs: Mi
 
 async function trialWithExposure({ exposure, trial }: OtherStore, id: string): Promise<Trial> {
   return { ...(await trial(id)), exposed: { message: exposedTo(exposure), remedy: exposure.remedy } };
+}
+
+/** The identity of Entra that makes the calls; undefined if a key makes them, or no token is available. */
+export async function identityOf({ settings }: Connection): Promise<Identity | undefined> {
+  return isStoreUrl(settings['CRONLEASE_STORAGE'] ?? '') ? undefined : callerOf(settings);
 }
 
 /** Whether the text names a store by a URL of its own. */

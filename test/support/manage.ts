@@ -18,7 +18,7 @@ export interface Sent {
   /** Text, or a value to send as JSON. */
   readonly body?: unknown;
   /** The role of the key that is sent; undefined: none is. */
-  readonly as?: Role | undefined;
+  readonly as?: Role | 'payloads' | undefined;
 }
 
 export interface Answered {
@@ -40,12 +40,14 @@ export interface ManageBench {
 /** The answer to a poke where a test has none of its own. */
 const POKED: Poked = { at: Date.UTC(2026, 0, 1), due: 2, handedOver: 1, hubProven: true, cordoned: false };
 
-export const keyOfRole = (role: Role): string => `key of ${role}`;
+export const keyOfRole = (role: Role | 'payloads'): string => `key of ${role}`;
 
 /** A key for each role. */
 export function accessWithKeys(changes: Partial<AccessSettings> = {}): AccessSettings {
   const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
-  const keys = readKeys(ROLES.map((role) => `of-${role}:${role}:${sha(keyOfRole(role))}`).join(','));
+  const keys = readKeys(
+    [...ROLES, 'payloads' as const].map((role) => `of-${role}:${role}:${sha(keyOfRole(role))}`).join(','),
+  );
   if ('problem' in keys) throw new Error(keys.problem);
   return { platformAuth: false, keys, devSecret: undefined, readOnly: false, ...changes };
 }

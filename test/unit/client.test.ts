@@ -87,7 +87,13 @@ describe('the typed client', () => {
     ]);
     expect((await client.getRun('a-20260101T000100Z')).attempts).toHaveLength(1);
     expect((await client.listDeployments()).deployments).toEqual([]);
-    expect(await client.getMe()).toEqual({ actor: 'of-admin', role: 'admin', channel: 'key', readOnly: false });
+    expect(await client.getMe()).toEqual({
+      actor: 'of-admin',
+      role: 'admin',
+      payloads: true,
+      channel: 'key',
+      readOnly: false,
+    });
     expect((await client.getVersion()).version).toBe('1.2.3');
     expect([(await client.getReady()).status, (await client.getLive()).status]).toEqual(['healthy', 'healthy']);
   });

@@ -51,6 +51,31 @@ describe('who a caller is', () => {
     expect(who(AZURE, { 'x-cronlease-key': `key of ${role}` })).toBe(`${role} of-${role} by key`);
   });
 
+  it('is identified by object and tenant, whatever name the person has chosen', () => {
+    const [oid, tid] = ['5D4F0D3A-6c0e-4f52-9c53-0b9b5f0b6a01', '0b9b5f0b-6c0e-4f52-9c53-5d4f0d3a6a02'];
+    const of = (claims: Claims): unknown =>
+      callerOf(AZURE, knock({ 'x-ms-client-principal': principal({ name: 'The Chief', roles: 'viewer', ...claims }) }));
+    const identity = `${tid}/${oid}`.toLowerCase();
+    expect(of({ oid, tid, preferred_username: 'ann@example.com' })).toMatchObject({
+      actor: 'ann@example.com',
+      identity,
+    });
+    const mapped = 'http://schemas.microsoft.com/identity/claims/';
+    expect(of({ [`${mapped}objectidentifier`]: oid, [`${mapped}tenantid`]: tid })).toMatchObject({
+      ...{ actor: 'The Chief', identity },
+    });
+    for (const claims of [{}, { oid }, { oid, tid: 'common' }]) expect(of(claims)).not.toHaveProperty('identity');
+  });
+
+  it('sees inputs and results by the role payloads, or as an operator', () => {
+    const of = (...roles: string[]): unknown =>
+      callerOf(AZURE, knock({ 'x-ms-client-principal': principal({ name: 'Ann', roles }) }));
+    expect(of('viewer')).toMatchObject({ role: 'viewer', payloads: false });
+    expect(of('payloads')).toMatchObject({ role: 'viewer', payloads: true });
+    expect(of('payloads', 'viewer')).toMatchObject({ role: 'viewer', payloads: true });
+    expect(of('operator')).toMatchObject({ role: 'operator', payloads: true });
+  });
+
   it('is nobody without a login and a key, whatever the settings are', () => {
     for (const settings of [AZURE, DEV, OPEN, { ...AZURE, readOnly: true }]) {
       expect(who(settings, {})).toBe('401 NotAuthenticated');
@@ -193,7 +218,7 @@ describe('what a caller may do', () => {
   const CHANGE = { 'x-cronlease-request': '1', host: 'app.example.net' };
 
   function answer(settings: AccessSettings, role: Role, needed: Role, isChange: boolean, headers: Headers): string {
-    const caller = { role, actor: 'Ann', channel: 'browser' } as const;
+    const caller = { role, payloads: false, actor: 'Ann', channel: 'browser' } as const;
     return mayCall(settings, caller, needed, isChange, knock(headers))?.code ?? 'yes';
   }
 

@@ -9,7 +9,8 @@ import { manageBench, type ManageBench, type Sent } from '../support/manage';
 
 async function bench(store: Parameters<typeof manageBench>[1] = {}): Promise<ManageBench> {
   const jobs = [jobSpec('a', '* * * * *'), jobSpec('b', '@manual', { overlap: 'queue' })];
-  const made = manageBench({ jobs, deployments: 1, sweepIntervalMs: 5_000 }, store);
+  const handler = (): unknown => ({ of: '4111' });
+  const made = manageBench({ jobs, handler, deployments: 1, sweepIntervalMs: 5_000 }, store);
   await made.sim.clock.advance(125_000);
   return made;
 }
@@ -58,6 +59,32 @@ describe('each change is recorded', () => {
       },
       { at: since, action: 'pause', target: 'a', reason: 'moving', after: { since, until: null } },
     ]);
+  });
+
+  it('shows inputs and results to those alone who have the role payloads, or are operators', async () => {
+    const made = await bench();
+    const input = { card: '4111' };
+    const { json } = await made.send({ method: 'POST', path: 'jobs/b/runs', body: { input }, as: 'operator' });
+    const { runId } = json as { runId: string };
+    await made.sim.clock.advance(60_000);
+    for (const as of ['payloads', 'operator', 'admin'] as const) {
+      const entries = await made.send({ path: 'audit', as });
+      expect(entries.json).toMatchObject({ entries: [{ proven: true, identity: null, after: { runId, input } }] });
+      expect((await made.send({ path: 'me', as })).json).toMatchObject({ payloads: true });
+      expect((await made.send({ path: `runs/${runId}`, as })).json).toMatchObject({ result: { of: '4111' } });
+    }
+    const plain = await Promise.all(['audit', `runs/${runId}`].map((path) => made.send({ path, as: 'viewer' })));
+    expect(plain[0]?.json).toMatchObject({ entries: [{ after: { runId, input: '(needs the role payloads)' } }] });
+    expect(plain[1]?.json).toMatchObject({ outcome: 'succeeded', resultHidden: true });
+    expect(plain.map(({ text }) => text).join('')).not.toContain('4111');
+  });
+
+  it('keeps the identity of Entra beside the name', () => {
+    const origin = { actor: 'Ann', channel: 'browser', identity: 't/o' };
+    const entry: AuditEntry = { at: 1, origin, action: 'run', target: 'a', state: 'begun' };
+    expect(decodeAudit(encodeAudit(entry))).toMatchObject({ origin });
+    const { identity: _, ...unproven } = origin;
+    expect(decodeAudit(encodeAudit({ ...entry, origin: unproven })).origin).toEqual(unproven);
   });
 
   it('in pages', async () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import type { Caller } from '../../src/manage/access';
 import { createMeter } from '../../src/manage/listings';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
 
 const JOB = 'a' as JobName;
-const VIEWER = { role: 'viewer', actor: 'ada', channel: 'browser' } as const;
+const VIEWER: Caller = { role: 'viewer', payloads: false, actor: 'ada', channel: 'browser' };
 
 function bench() {
   return manageBench({ jobs: [jobSpec(JOB, '@every 1m')], deployments: 1, sweepIntervalMs: 5_000 });
@@ -15,10 +16,7 @@ describe('listings of the ledger', () => {
   it('are limited for each caller, who gets them back with time', async () => {
     const { sim, desk } = bench();
     const meter = createMeter(sim.clock);
-    const list = async (
-      caller: typeof VIEWER | { role: 'viewer'; actor: string; channel: 'browser' },
-      count: number,
-    ) => {
+    const list = async (caller: Caller, count: number) => {
       const { store, end } = meter(desk.store, caller);
       try {
         for (let made = 0; made < count; made += 1) await store.listRecords(JOB, { limit: 1 });

@@ -2,13 +2,14 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import { RUN_FATES, TRIGGERS, UNRUN_FATES } from '../../core/fate';
 import { CHANNELS } from '../../core/origin';
+import type { AuditOptions } from '../audit';
 import type { LogsOptions } from '../logs';
 import { NO } from '../output';
 import type { RunsOptions } from '../runs';
 import type { StatusOptions } from '../status';
 import type { WhyOptions } from '../why';
 import type { Done } from './command';
-import { examples, timed, wholeNumber, withStorage } from './command';
+import { examples, timed, wholeNumber, withStorage, withTimes } from './command';
 
 export function addStatus(program: Command, done: Done): void {
   withStorage(
@@ -120,6 +121,26 @@ export function addLogs(program: Command, done: Done): void {
     .action(async (job: string, time: string | undefined, options: LogsOptions) =>
       done(await (await import('../logs.js')).logs(job, time, options)),
     );
+}
+
+/** The command that lists what people changed. */
+export function addAudit(program: Command, done: Done): void {
+  withStorage(
+    withTimes(program.command('audit'))
+      .usage('[options]')
+      .summary('list what people changed, newest first')
+      .description(
+        'Lists the changes that people made or tried to make, newest first: who, when, what and why. An actor whom neither Entra nor a key has proved is marked as unproven.',
+      ),
+  )
+    .option('--limit <N>', 'number of entries, 1 to 1000', wholeNumber(1, 1000), 50)
+    .option('--cursor <CURSOR>', 'continue where a page ended')
+    .option(
+      '--json',
+      'print {entries: [{id, at, actor, identity, proven, channel, reason, action, target, state, before, after}, …], cursor}',
+    )
+    .addHelpText('after', examples('cronlease audit', 'cronlease audit --limit 200 --json'))
+    .action(async (options: AuditOptions) => done(await (await import('../audit.js')).audit(options)));
 }
 
 const OUTCOMES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES, 'running', 'retrying'];

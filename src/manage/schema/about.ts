@@ -9,6 +9,7 @@ export const Me = named(
   z.object({
     actor: z.string(),
     role: z.enum(ROLES),
+    payloads: z.boolean().describe('Whether the caller sees the inputs and results of runs.'),
     channel: z.string(),
     readOnly: z.boolean().describe('Whether this app refuses every change.'),
   }),
@@ -62,6 +63,8 @@ export const Audit = named(
         id: z.string(),
         at: Instant,
         actor: z.string().describe('The person, or the name of the key.'),
+        identity: z.string().nullable().describe('`TENANT/OBJECT` of Entra. Null: Entra has named nobody.'),
+        proven: z.boolean().describe('Whether Entra or a key has proved who the actor is.'),
         channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
         reason: z.string().nullable().describe('Why, as the person wrote.'),
         action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `ack`, …'),

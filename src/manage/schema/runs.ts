@@ -86,6 +86,7 @@ export const OneRun = named(
     claimedAt: Instant.nullable(),
     attempts: list(Attempt),
     result: z.unknown().optional().describe('The value that the handler returned.'),
+    resultHidden: z.boolean().optional().describe('Whether there is a result that needs the role `payloads`.'),
     resultChanges: list(z.string()).optional().describe('What the result had that JSON cannot hold.'),
     overlappedRunId: z.string().nullable().describe('The run that was in progress, for an overlapped due time.'),
   }),
