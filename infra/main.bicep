@@ -205,7 +205,7 @@ module coordination 'modules/coordination.bicep' = {
     jobContainers: jobContainers
     keepDays: keepDays
     privateNetwork: privateNetwork
-    workspaceId: monitoring.outputs.workspaceId
+    workspaceId: monitoring.outputs.evidenceWorkspaceId
     tags: tags
   }
 }
@@ -223,7 +223,7 @@ module furtherCoordination 'modules/coordination.bicep' = [
       jobContainers: []
       keepDays: keepDays
       privateNetwork: privateNetwork
-      workspaceId: monitoring.outputs.workspaceId
+      workspaceId: monitoring.outputs.evidenceWorkspaceId
       tags: tags
     }
   }
@@ -263,6 +263,7 @@ module deployed 'modules/deployment.bicep' = [
       addressPrefix: cidrSubnet(addressSpace, 24, i)
       operatorRanges: operatorRanges
       workspaceId: monitoring.outputs.workspaceId
+      evidenceWorkspaceId: monitoring.outputs.evidenceWorkspaceId
       tags: tags
     }
   }

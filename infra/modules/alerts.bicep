@@ -206,7 +206,8 @@ resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       criteria: {
         allOf: [
           {
-            query: 'AppRequests | where Name == \'cronleaseTick\' and AppRoleName =~ \'${app.name}\''
+            // host.json leaves requests out: callers of the public paths could fill the logs with them.
+            query: 'AppTraces | where Message startswith "Executed \'Functions.cronleaseTick\'" and AppRoleName =~ \'${app.name}\''
             timeAggregation: 'Count'
             operator: 'LessThan'
             threshold: 1

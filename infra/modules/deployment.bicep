@@ -86,6 +86,9 @@ param operatorRanges string[]
 @description('The workspace for the logs.')
 param workspaceId string
 
+@description('The workspace for the log of writes to storage.')
+param evidenceWorkspaceId string
+
 @description('Tags for every resource.')
 param tags { *: string }
 
@@ -156,7 +159,7 @@ resource blobWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' =
   scope: hostBlobs
   name: 'writes'
   properties: {
-    workspaceId: workspaceId
+    workspaceId: evidenceWorkspaceId
     logs: writes
   }
 }
@@ -165,7 +168,7 @@ resource queueWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' 
   scope: hostQueues
   name: 'writes'
   properties: {
-    workspaceId: workspaceId
+    workspaceId: evidenceWorkspaceId
     logs: writes
   }
 }
@@ -174,7 +177,7 @@ resource tableWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' 
   scope: hostTables
   name: 'writes'
   properties: {
-    workspaceId: workspaceId
+    workspaceId: evidenceWorkspaceId
     logs: writes
   }
 }

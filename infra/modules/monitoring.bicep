@@ -22,7 +22,7 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
     }
     // Retention up to this length costs nothing beyond the ingestion.
     retentionInDays: 30
-    // Anybody may call the health path, and each call adds a line to the log.
+    // Limits the cost of what the jobs log.
     workspaceCapping: {
       dailyQuotaGb: dailyQuotaGB
     }
@@ -31,6 +31,25 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
     }
   }
 }
+
+// Evidence of who wrote to storage has no cap: nobody can use it up by making the apps log, and only writes fill it.
+resource evidence 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
+  name: 'log-${name}-evidence'
+  location: location
+  tags: tags
+  properties: {
+    sku: {
+      name: 'PerGB2018'
+    }
+    retentionInDays: 30
+    features: {
+      disableLocalAuth: true
+    }
+  }
+}
+
+@description('The workspace for the log of writes to storage.')
+output evidenceWorkspaceId string = evidence.id
 
 @description('The workspace.')
 output workspaceId string = workspace.id

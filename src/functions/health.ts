@@ -1,4 +1,6 @@
 import type { HttpHandler } from '@azure/functions';
+import type { Clock } from '../core/clock';
+import type { Millis } from '../core/brand';
 import type { Coordinator } from '../coordinator/coordinator';
 import { isWell } from '../coordinator/reachability';
 import { within } from '../lease/deadline';
@@ -7,6 +9,7 @@ import { StoreError } from '../lease/store';
 /** How long an answer of storage is reused. The endpoint is public, so callers must not cause a call each. */
 const FRESH_MS = 30_000;
 const ANSWER_WITHIN_MS = 5_000;
+const LINE_EACH_MS = 60_000;
 
 /**
  * Whether this instance can do its work, in each storage account. An instance on which no tick runs has no news of
@@ -30,11 +33,21 @@ export function readiness(coordinators: () => readonly Coordinator[]): () => Pro
 }
 
 /**
- * `GET manage/health`, for availability tests. It answers 200 or 503 without details, since the endpoint is public.
+ * `GET manage/health`, for availability tests. It answers 200 or 503 without details, since the endpoint is public. It
+ * logs a line a minute at most, and host.json has the host log none, so that nobody can fill the logs by calling it.
  */
-export function healthCheck(isReady: () => Promise<boolean>): HttpHandler {
-  return async () => {
+export function healthCheck(isReady: () => Promise<boolean>, clock: Pick<Clock, 'monotonic'>): HttpHandler {
+  let calls = 0;
+  let toldAt: Millis = -Infinity;
+  return async (_request, context) => {
     const healthy = await isReady();
+    calls += 1;
+    const now = clock.monotonic();
+    if (now - toldAt >= LINE_EACH_MS) {
+      context.log(`health: ${healthy ? 'healthy' : 'unhealthy'}, calls since the line before: ${calls}`);
+      calls = 0;
+      toldAt = now;
+    }
     return {
       status: healthy ? 200 : 503,
       headers: { 'cache-control': 'no-store' },

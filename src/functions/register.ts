@@ -21,6 +21,7 @@ import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { tickSchedule } from './settings';
 import type { Tickers } from './tickers';
+import { systemClock } from '../system-clock';
 import { createTickers } from './tickers';
 
 const NOT_LOADED = 'the app did not load: see the error at its start';
@@ -50,7 +51,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     route: 'manage/health',
     methods: ['GET'],
     authLevel: 'anonymous',
-    handler: healthCheck(isReady),
+    handler: healthCheck(isReady, systemClock),
   });
   const feed = openTelemetry(process.env);
   const isJson = isJsonLog(process.env);

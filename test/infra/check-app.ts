@@ -225,9 +225,10 @@ export const health: Check = ({ templates }) => {
   // https://learn.microsoft.com/azure/azure-monitor/app/availability
   const few = places.some((count) => count < 5 || failing.some((limit) => limit !== count - 2));
   const name = /http\('(\w+)'/.exec(read('src/functions/register.ts'))?.[1] ?? '';
-  const isQuiet = read('host.json').includes(`"Function.${name}": "Warning"`);
+  const levels = ['"Host.Results": "Error"', ...[name, 'cronleaseManage'].map((one) => `"Function.${one}": "Warning"`)];
+  const loud = levels.filter((level) => !read('host.json').includes(level));
   return [
-    ...(isQuiet ? [] : [`host.json has the host write lines for each call of ${name}, which anybody may make`]),
+    ...loud.map((level) => `host.json lacks ${level}: the host logs each call, which anybody may make`),
     ...(few ? ['the alert is not on all but two of at least five places'] : []),
     ...(tests.length === 0 ? ['nobody asks for the health'] : []),
     ...tests.flatMap(({ template, resource }) => {

@@ -165,7 +165,7 @@ export const queries: Check = ({ templates }) => {
     ...wanted.filter((name) => !asked.includes(name)).map((name) => `no alert is for ${name}`),
     ...(all.includes(`startswith '${EVENT_PREFIX}{'`) ? [] : [`lines begin with ${EVENT_PREFIX}{`]),
     ...(all.includes(`substring(Message, ${EVENT_PREFIX.length})`) ? [] : ['the JSON begins elsewhere']),
-    ...(all.includes(`Name == '${timer}'`) ? [] : [`the tick is called ${timer}`]),
+    ...(all.includes(`"Executed 'Functions.${timer}'"`) ? [] : [`the tick is called ${timer}`]),
   ];
 };
 

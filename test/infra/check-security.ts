@@ -31,8 +31,6 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
   ['Microsoft.Storage/storageAccounts/blobServices/containers', 'properties.publicAccess', 'None'],
   ['Microsoft.Insights/components', 'properties.DisableLocalAuth', 'true'],
   ['Microsoft.OperationalInsights/workspaces', 'properties.features.disableLocalAuth', 'true'],
-  // Each call of the open health path is logged.
-  ['Microsoft.OperationalInsights/workspaces', 'properties.workspaceCapping.dailyQuotaGb', 'dailyQuotaGB'],
   ['Microsoft.Web/sites', 'properties.httpsOnly', 'true'],
   ['Microsoft.Web/sites', 'properties.functionsRuntimeAdminIsolationEnabled', 'true'],
   ['Microsoft.Web/sites', 'properties.siteConfig.minTlsVersion', '1.2', '1.3'],
@@ -94,6 +92,32 @@ export const closed: Check = ({ templates }) =>
       return values.includes(text) ? [] : [wrong];
     });
   });
+
+/** The apps' logs have a cap, and the log of writes to storage goes where there is none. */
+export const caps: Check = ({ templates }) => {
+  const quotas = resourcesOfType(templates, 'Microsoft.OperationalInsights/workspaces').map(
+    ({ resource }) =>
+      `${resource.symbol} ${member(resource.body, 'properties', 'workspaceCapping', 'dailyQuotaGb')?.text ?? 'none'}`,
+  );
+  const places = resourcesOfType(templates, 'Microsoft.Insights/diagnosticSettings').map(({ template, resource }) => ({
+    place: member(resource.body, 'properties', 'workspaceId')?.text ?? 'nowhere',
+    // That of the account is given only the one workspace.
+    wanted: template.parameters.has('evidenceWorkspaceId') ? 'evidenceWorkspaceId' : 'workspaceId',
+  }));
+  const main = templates.get('infra/main.bicep');
+  const given = ['coordination', 'furtherCoordination', 'deployed'].map((module) => {
+    const body = main?.modules.find(({ symbol }) => symbol === module)?.body;
+    const name = module === 'deployed' ? 'evidenceWorkspaceId' : 'workspaceId';
+    return member(body, 'params', name)?.text ?? 'nothing';
+  });
+  return [
+    ...(quotas.toSorted().join() === 'evidence none,workspace dailyQuotaGB' ? [] : [`the caps are ${quotas.join()}`]),
+    ...places.filter(({ place, wanted }) => place !== wanted).map(({ place }) => `writes are logged to ${place}`),
+    ...given
+      .filter((place) => place !== 'monitoring.outputs.evidenceWorkspaceId')
+      .map((place) => `a module logs writes to ${place}`),
+  ];
+};
 
 /** Both doors for passwords exist, and each network-isolated account has an endpoint for each service in use. */
 export const doors: Check = ({ templates }) => {

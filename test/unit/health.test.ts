@@ -14,6 +14,8 @@ function instance() {
   const [started] = sim.instances;
   if (started === undefined) throw new Error('there is no instance');
   const state = { asked: 0, answers: true };
+  const lines: unknown[] = [];
+  const context = { log: (line: unknown) => void lines.push(line) } as InvocationContext;
   const list: Coordinator['store']['list'] = (options) => {
     state.asked += 1;
     return state.answers ? sim.store.list(options) : Promise.reject(new StoreUnavailableError('503'));
@@ -21,12 +23,15 @@ function instance() {
   const prepare = (): Promise<void> => Promise.reject(new StoreUnavailableError('503'));
   const store = { ...started.coordinator.store, list, prepare };
   const coordinator: Coordinator = { ...started.coordinator, store, health: new Health() };
-  const handler = healthCheck(readiness(() => [coordinator]));
+  const handler = healthCheck(
+    readiness(() => [coordinator]),
+    coordinator.clock,
+  );
   const status = async (): Promise<number | undefined> => {
-    const answer = await handler({} as HttpRequest, {} as InvocationContext);
+    const answer = await handler({} as HttpRequest, context);
     return answer !== undefined && 'status' in answer ? answer.status : undefined;
   };
-  return { sim, coordinator, state, status };
+  return { sim, coordinator, state, lines, status };
 }
 
 describe('the health that anybody may ask for', () => {
@@ -41,6 +46,18 @@ describe('the health that anybody may ask for', () => {
     await sim.clock.advance(2 * SECOND);
     expect(await status()).toBe(200);
     expect(state.asked).toBe(2);
+  });
+
+  it('logs a line a minute, with the number of calls, however often it is asked', async () => {
+    const { sim, state, lines, status } = instance();
+    await Promise.all(Array.from({ length: 100 }, status));
+    state.answers = false;
+    await sim.clock.advance(59 * SECOND);
+    await status();
+    expect(lines).toEqual(['health: healthy, calls since the line before: 1']);
+    await sim.clock.advance(SECOND);
+    await status();
+    expect(lines.slice(1)).toEqual(['health: unhealthy, calls since the line before: 101']);
   });
 
   it('answers with what storage said at most 30 s ago, well or not', async () => {
