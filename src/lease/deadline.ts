@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock';
 import { sleep } from '../core/clock';
 import type { Asking } from './back-off';
 import { backOff } from './back-off';
-import { StoreUnavailableError } from './store';
+import { StoreError, StoreUnavailableError } from './store';
 
 /** The time limit of a single call to storage. A repeated call gets the remaining time, and at most this. */
 export const CALL_LIMIT_MS = 5_000;
@@ -37,8 +37,9 @@ export async function within<T>(
 }
 
 /**
- * Repeats a call until there is an answer. When no time is left it rejects with the last error. The waits between calls
- * grow, but never take more than half of the remaining time.
+ * Repeats a call until there is an answer. A refusal of the caller is none: roles and keys that are changed take a while
+ * to arrive everywhere, and a finished run must not be thrown away for it. When no time is left it rejects with the last
+ * error. The waits between calls grow, but never take more than half of the remaining time.
  */
 export async function untilAnswered<T>(
   { clock, random }: Asking,
@@ -52,7 +53,7 @@ export async function untilAnswered<T>(
     try {
       return await within(clock, Math.min(left, CALL_LIMIT_MS), call);
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || remaining() <= ASK_AGAIN_MS) throw error;
+      if (!(error instanceof StoreError) || remaining() <= ASK_AGAIN_MS) throw error;
       await sleep(clock, Math.min(again(error), remaining() / 2));
     }
   }

@@ -104,6 +104,12 @@ async function runClaimed(
     if (!(error instanceof StoreError)) throw error;
     // Nothing more is written: the lease expires, and the next holder reads from row and record how far the run got.
     claimed.held.event('superseded', { reason: 'leaseLost' });
+    const { report, job } = claimed.held;
+    report.log(
+      'error',
+      `job "${job.spec.name}": the end of its run could not be stored before its lease ended:`,
+      error,
+    );
     return { kind: 'lost', why: error.message };
   }
 }

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { StoreDeniedError, type StoreError, StoreUnavailableError } from '../../src/lease/store';
+import { failure } from '../../src/stores/azure-blob/errors';
+import { RestError } from '@azure/storage-blob';
+import { firstInstance, listedRow } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
+import { jobSpec } from '../support/job';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import type { JobName } from '../../src/core/brand';
+
+const SECOND = 1_000;
+const HOUR = 3_600_000;
+const A = 'a' as JobName;
+
+/** The calls of a run after the listing, in their order. */
+const CALLS = ['acquire', 'writeRow', 'createRecord', 'release'] as const;
+
+/** What an answer means: the table of docs/reliability.md. */
+const ANSWERS = [
+  ['400', 'StoreUnavailable'],
+  ['401', 'StoreDenied'],
+  ['403', 'StoreDenied'],
+  ['404', 'StoreUnavailable'],
+  ['408', 'StoreUnavailable'],
+  ['409', 'StoreUnavailable'],
+  ['412', 'StoreUnavailable'],
+  ['429', 'StoreUnavailable'],
+  ['500', 'StoreUnavailable'],
+  ['502', 'StoreUnavailable'],
+  ['503', 'StoreUnavailable'],
+  ['504', 'StoreUnavailable'],
+  ['ECONNREFUSED', 'StoreUnavailable'],
+  ['ECONNRESET', 'StoreUnavailable'],
+  ['ENOTFOUND', 'StoreUnavailable'],
+  ['ETIMEDOUT', 'StoreUnavailable'],
+  ['EPIPE', 'StoreUnavailable'],
+] as const;
+
+function errorOf(answer: string): StoreError {
+  const isStatus = /^\d+$/.test(answer);
+  const error = isStatus
+    ? new RestError('planned by a test', { statusCode: Number(answer) })
+    : Object.assign(new Error(`connect ${answer}`), { code: answer });
+  return failure(error, 'a call');
+}
+
+/** A job of each hour, one of whose calls fails for a while. */
+async function failing(call: (typeof CALLS)[number], error: StoreError, forMs: number) {
+  const sim: RivalTicks = rivalTicks({ jobs: [jobSpec('a', '@hourly', { leaseMs: 60_000 })] });
+  const on = firstInstance(sim);
+  await sim.clock.advance(HOUR - 30 * SECOND);
+  let since: number | undefined;
+  const wrap =
+    <Args extends unknown[], T>(real: (...args: Args) => Promise<T>) =>
+    (...args: Args): Promise<T> => {
+      since ??= sim.clock.now();
+      return sim.clock.now() - since < forMs ? Promise.reject(error) : real(...args);
+    };
+  interceptStore(on, call, wrap as never);
+  await sim.clock.advance(5 * 60 * SECOND);
+  return { sim, failed: since !== undefined };
+}
+
+describe('an answer to a call of blob storage', () => {
+  it.each(ANSWERS)('%s is %s', (answer, code) => {
+    expect(errorOf(answer)).toMatchObject({ code, message: expect.stringContaining(answer) as unknown });
+  });
+});
+
+describe.each(CALLS)('a failure of %s in a run', (call) => {
+  const errors = [
+    ...new Map(ANSWERS.map(([answer, code]) => [code, errorOf(answer)])).values(),
+    ...(['noToken', 'credentials', 'role', 'network'] as const).map((why) => new StoreDeniedError('denied', { why })),
+    new StoreUnavailableError('throttled', { retryAfterMs: SECOND }),
+  ];
+
+  it.each(errors)('that passes within 10 s changes nothing: %s', async (error) => {
+    const { sim, failed } = await failing(call, error, 10 * SECOND);
+    expect(failed).toBe(true);
+    expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1]);
+    expect((await listedRow(sim, A)).lease).toBe('available');
+    expect(sim.events.filter(({ event }) => ['takenOver', 'superseded', 'failed'].includes(event))).toEqual([]);
+    expect(sim.events.filter(({ event }) => event === 'succeeded')).toHaveLength(1);
+  });
+});
