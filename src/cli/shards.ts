@@ -1,9 +1,11 @@
 import type { Millis } from '../core/brand';
 import { parseDuration } from '../core/duration';
 import { formOf } from '../core/moved-row';
+import { dealtStore } from '../lease/dealt-store';
 import { shardNames } from '../functions/settings';
 import { applyShards } from '../operator/shards/apply';
 import type { Applied, ShardChange } from '../operator/shards/apply';
+import { repairLayouts } from '../operator/shards/repair';
 import type { AccountSeen, Misplaced, Survey } from '../operator/shards/survey';
 import { surveyAccounts } from '../operator/shards/survey';
 import { CliError, UsageError } from './cli-error';
@@ -17,6 +19,7 @@ export interface ShardsOptions {
   readonly wait: string;
   readonly endRuns?: boolean | undefined;
   readonly apply?: boolean | undefined;
+  readonly repair?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
@@ -30,6 +33,7 @@ export async function shards(options: ShardsOptions): Promise<number> {
     ...accountsIn(options),
     ...{ waitMs, endRuns: options.endRuns === true, history: 'newest' },
   };
+  if (options.repair === true) return repair(change, options);
   if (options.apply === true) return apply(change, options);
   const survey = await surveyAccounts(change);
   if (options.json) printJson(shapeOf(survey));
@@ -68,6 +72,23 @@ async function apply(change: ShardChange, { json }: ShardsOptions): Promise<numb
   if (json) printJson({ ...done, refused: done.refused.map((one) => ({ ...one, job: one.job ?? null })) });
   else print(appliedText(done, list));
   return done.settled ? OK : NO;
+}
+
+async function repair({ listed }: ShardChange, { json }: ShardsOptions): Promise<number> {
+  const store = dealtStore(listed.map((desk) => desk.store));
+  const repaired = await recordedChange(store, { action: 'shards', target: 'layout' }, async () => {
+    const result = await repairLayouts(store);
+    return { result, after: { repaired: result } };
+  });
+  if (json) printJson({ repaired });
+  else {
+    const nothing = 'Every layout can be read: nothing was written.';
+    const lines = repaired.map(
+      (location) => `${style('bold', location)}  repaired: claimed again within a sweep interval`,
+    );
+    print(lines.length === 0 ? nothing : lines.join('\n'));
+  }
+  return OK;
 }
 
 /** A line for each job that has moved, or could not. */
@@ -121,7 +142,8 @@ function accountText(account: AccountSeen): string {
   return `${style('bold', desk.store.location)}  ${isListed ? '' : 'leaves; '}${jobsIn(account)} jobs, ${layoutText(account)}`;
 }
 
-function layoutText({ layout }: AccountSeen): string {
+function layoutText({ layout, isForeign }: AccountSeen): string {
+  if (isForeign) return 'a layout that something else wrote: see --repair';
   if (layout === undefined) return 'no layout';
   const { version, state, left, accounts } = layout;
   return `layout ${version}, ${left ? 'left' : state}, ${accounts.length} accounts`;

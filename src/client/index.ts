@@ -26,6 +26,7 @@ import type {
   Paused,
   PausedMany,
   Poked,
+  RepairedLayout,
   Requested,
   Resumed,
   RunLog,
@@ -191,6 +192,7 @@ export interface Client {
   cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
   uncordonDeployment(deployment: string, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<Cordoned>;
   /** Starts a tick of the deployment that answers, as a second clock. */
+  repairLayout(options?: Omit<ReasonOptions, 'ifVersion'>): Promise<RepairedLayout>;
   poke(options?: CallOptions): Promise<Poked>;
   /** What people changed, newest first. */
   listAudit(query?: { readonly limit?: number; readonly cursor?: string }, options?: CallOptions): Promise<Audit>;
@@ -254,6 +256,7 @@ export function createClient(clientOptions: ClientOptions): Client {
       }),
     cordonDeployment: (name, note, options) => post(`deployments/${part(name)}/cordon`, { ...options, body: { note } }),
     uncordonDeployment: (name, options) => post(`deployments/${part(name)}/uncordon`, request(options)),
+    repairLayout: (options) => post('layout/repair', request(options)),
     poke: (options = {}) => post('poke', options),
     listAudit: (query = {}, options) => get('audit', query, options),
     getMe: (options) => get('me', {}, options),

@@ -33,5 +33,6 @@ export type Json = z.input<typeof schema.Json>;
 export type PausedMany = z.output<typeof schema.PausedMany>;
 export type Paused = z.output<typeof schema.Paused>;
 export type Resumed = z.output<typeof schema.Resumed>;
+export type RepairedLayout = z.output<typeof schema.RepairedLayout>;
 export type Poked = z.output<typeof schema.Poked>;
 export type Problem = z.output<typeof schema.Problem>;

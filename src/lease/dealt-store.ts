@@ -23,6 +23,7 @@ export function dealtStore(stores: readonly LeaseStore[]): LeaseStore {
     ...first,
     location: accounts.join(' and '),
     home,
+    accounts: stores,
     async prepare(options) {
       await Promise.all(stores.map((store) => store.prepare(options)));
     },
@@ -61,6 +62,7 @@ type PerJob = Omit<
   | 'prepare'
   | 'list'
   | 'home'
+  | 'accounts'
   | keyof ControlStore
   | `${string}${'Request' | 'Presence' | 'Presences' | 'Notice' | 'Notices' | 'Audit' | 'Audits' | 'Group'}`
   | 'breakLease'

@@ -55,4 +55,6 @@ export interface LeaseStore
     Partial<Retention> {
   /** The store of this job alone, with all its objects. Left out where this store holds those of every job. */
   home?(job: JobName): LeaseStore;
+  /** The store of each account, if the jobs are dealt over several. */
+  readonly accounts?: readonly LeaseStore[];
 }

@@ -127,6 +127,7 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   TwoRows: [409, 'delete the row that does not count'],
   LostRow: [409, 'restore the row'],
   AccountMissing: [409, 'name the missing account'],
+  LayoutUnclear: [409, 'run "cronlease shards --apply", which looks at each row'],
 };
 
 const NOT_RECORDED = 'nothing was changed, since the change could not be recorded';

@@ -3,6 +3,7 @@ import { aboutRoutes } from './about-routes';
 import { actionsRoutes } from './actions-routes';
 import { backfillRoutes } from './backfill-routes';
 import { jobsRoutes } from './jobs-routes';
+import { layoutRoutes } from './layout-routes';
 import { lanesRoutes } from './lanes-routes';
 import { metricsRoutes } from './metrics-routes';
 import { auditRoutes } from './audit-routes';
@@ -19,6 +20,7 @@ export const ROUTES: readonly Route[] = [
   ...acknowledgeRoutes,
   ...backfillRoutes,
   ...pokeRoutes,
+  ...layoutRoutes,
   ...metricsRoutes,
   ...auditRoutes,
   ...aboutRoutes,

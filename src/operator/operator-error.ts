@@ -41,7 +41,8 @@ export type OperatorProblem =
   | 'NoBackfill'
   | 'TwoRows'
   | 'LostRow'
-  | 'AccountMissing';
+  | 'AccountMissing'
+  | 'LayoutUnclear';
 
 /**
  * A request that makes no sense in the job's present state, and was not carried out. The message describes that state.

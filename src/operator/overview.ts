@@ -78,7 +78,7 @@ export async function readOverview(
     })),
     problems: [
       ...(problem === undefined ? [] : [problem]),
-      ...layoutTroubles(store.location, list.layouts).map((reason) => `${reason}: nothing is claimed there`),
+      ...layoutTroubles(store.location, list.layouts).map(({ reason }) => `${reason}: nothing is claimed there`),
       ...list.missing.map(({ reason }) => `${reason}: its jobs are shown without their state`),
       ...foreign.map(({ name, error }) => `the presence of deployment "${name}" cannot be read: ${error.message}`),
     ],

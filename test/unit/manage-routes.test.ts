@@ -45,6 +45,7 @@ const SENT: Readonly<Record<string, Sent>> = {
   stopBackfill: { method: 'DELETE', path: 'jobs/a/backfill' },
   cordonDeployment: { method: 'POST', path: 'deployments/east/cordon', body: { note: 'a test' } },
   uncordonDeployment: { method: 'POST', path: 'deployments/east/uncordon' },
+  repairLayout: { method: 'POST', path: 'layout/repair', body: { reason: 'a test' } },
   poke: { method: 'POST', path: 'poke' },
   listAudit: { path: 'audit' },
   getCalendar: { path: 'jobs/a/calendar' },

@@ -60,13 +60,14 @@ export function addShards(program: Command, done: Done): void {
       'Shows over which storage accounts the jobs are dealt, and puts the list of CRONLEASE_SHARDS in force. With --apply it announces the change in each account, so that no run begins, moves each job to its account, and lets the deployments with this list claim. Interrupted, it can be repeated.',
     )
     .option('--apply', 'put the list in force (default: only show what is to be done)')
+    .option('--repair', 'replace a layout that something else wrote, where it is certain what was there')
     .option('--leaving <NAME...>', 'settings with the connections of accounts that leave the list')
     .option('--wait <TIME>', 'twice the longest CRONLEASE_SWEEP_INTERVAL of a deployment', '2m')
     .option('--end-runs', 'record runs that are not over as cancelled (default: leave their jobs where they are)')
     .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
     .option(
       '--json',
-      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems, tooOld}; with --apply {settled, moved, refused, version}',
+      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems, tooOld}; with --apply {settled, moved, refused, version}; with --repair {repaired}',
     )
     .addHelpText('after', examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply'))
     .action(async (options: ShardsOptions) => done(await (await import('../shards.js')).shards(options)));

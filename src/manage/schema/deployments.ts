@@ -42,6 +42,12 @@ export const Cordoned = named(
   z.object({ deployment: z.string(), cordon: Cordon, ...change }),
 );
 
+export const RepairedLayout = named(
+  'RepairedLayout',
+  'The accounts whose layout was replaced.',
+  z.object({ repaired: z.array(z.string()).describe('Empty: every layout can be read.'), ...change }),
+);
+
 export const CordonBody = named(
   'CordonBody',
   'The reason of a cordon.',

@@ -15,12 +15,14 @@ export function checkLayouts(
   const other = deploymentsOf(presences).deployments.filter(({ live, accounts = 1 }) => live && accounts !== here);
   const found = [
     ...missing.map((account) => problem('accounts', account.location, account.reason, 'its jobs do not run: check it')),
-    ...layoutTroubles(location, layouts).map((reason) =>
+    ...layoutTroubles(location, layouts).map(({ reason, isForeign }) =>
       problem(
         'accounts',
         null,
         `${reason}: nothing is claimed there`,
-        'see "cronlease shards", and set CRONLEASE_SHARDS',
+        isForeign
+          ? 'find out what wrote it, and run "cronlease shards --repair", or POST api/manage/layout/repair'
+          : 'see "cronlease shards", and set CRONLEASE_SHARDS',
       ),
     ),
     ...other.map(({ name, accounts = 1 }) =>

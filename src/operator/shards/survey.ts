@@ -1,6 +1,7 @@
 import type { EpochMs, ETag, JobName } from '../../core/brand';
 import type { Layout } from '../../core/layout';
 import { decodeLayout } from '../../core/layout';
+import { ForeignMetadataError } from '../../core/metadata';
 import { formOf, movedTo } from '../../core/moved-row';
 import { isSameAccount, listHash, shardOf } from '../../core/shards';
 import type { Listing } from '../../lease/store';
@@ -23,6 +24,8 @@ export interface AccountSeen {
   readonly isListed: boolean;
   readonly listing: Listing;
   readonly layout: Layout | undefined;
+  /** Whether something else wrote the layout: then it counts as missing, and is to be replaced. */
+  readonly isForeign: boolean;
   readonly layoutEtag: ETag | undefined;
 }
 
@@ -85,8 +88,13 @@ async function seeAccount(desk: Desk, isListed: boolean): Promise<AccountSeen> {
   await desk.store.prepare();
   const listing = await desk.store.list();
   const { layout: listed } = listing;
-  const layout = listed === undefined ? undefined : decodeLayout(listed.metadata);
-  return { desk, isListed, listing, layout, layoutEtag: listed?.etag };
+  const seen = { desk, isListed, listing, layoutEtag: listed?.etag };
+  try {
+    return { ...seen, layout: listed && decodeLayout(listed.metadata), isForeign: false };
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return { ...seen, layout: undefined, isForeign: true };
+  }
 }
 
 /** Rows may lie in any account that a layout names. */
@@ -139,9 +147,9 @@ function wayOf(
   );
 }
 
-function fits({ layout, isListed }: AccountSeen, list: string, locations: readonly string[]): boolean {
+function fits({ layout, isForeign, isListed }: AccountSeen, list: string, locations: readonly string[]): boolean {
   // One account that never had a list needs no layout.
-  if (layout === undefined) return isListed && locations.length === 1;
+  if (layout === undefined) return !isForeign && isListed && locations.length === 1;
   return layout.state === 'settled' && layout.list === list && layout.left !== isListed;
 }
 

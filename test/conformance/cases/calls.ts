@@ -2,7 +2,10 @@ import type { ETag } from '../../../src/core/brand';
 import type { CallOptions, LeaseBreaking, LeaseStore, Retention } from '../../../src/lease/store';
 import { JOB, LEASE_MS, newLeaseId } from './support';
 
-type Method = Exclude<keyof LeaseStore, 'location' | 'limits' | 'home' | keyof LeaseBreaking | keyof Retention>;
+type Method = Exclude<
+  keyof LeaseStore,
+  'location' | 'limits' | 'home' | 'accounts' | keyof LeaseBreaking | keyof Retention
+>;
 type Call = (store: LeaseStore, options?: CallOptions) => Promise<unknown>;
 
 /** One call of each method that every store has, with arguments that are in order. */

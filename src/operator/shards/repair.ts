@@ -1,0 +1,70 @@
+import type { Layout } from '../../core/layout';
+import { decodeLayout, encodeLayout, LAYOUT } from '../../core/layout';
+import { ForeignMetadataError } from '../../core/metadata';
+import { formOf } from '../../core/moved-row';
+import { listHash } from '../../core/shards';
+import type { CallOptions, LeaseStore, ListedControl } from '../../lease/store';
+import { OperatorError } from '../operator-error';
+
+interface Account {
+  readonly store: LeaseStore;
+  readonly listed: ListedControl | undefined;
+  readonly layout: Layout | 'foreign' | undefined;
+}
+
+/**
+ * Replaces layouts that something else wrote, where it is certain what was there. One account alone needs none. Of
+ * several, all others must have settled on this list. Everything else is a change of the list, for `shards --apply`.
+ *
+ * @returns the locations of the accounts that were repaired
+ * @throws OperatorError `LayoutUnclear`, `Contended`
+ */
+export async function repairLayouts(store: LeaseStore, options?: CallOptions): Promise<readonly string[]> {
+  const accounts = await Promise.all((store.accounts ?? [store]).map((one) => seen(one, options)));
+  const foreign = accounts.filter(({ layout }) => layout === 'foreign');
+  if (foreign.length === 0) return [];
+  const sound = soundLayout(accounts);
+  for (const account of foreign) await assertNothingMoves(account, options);
+  for (const { store: account, listed } of foreign) {
+    if (listed === undefined) continue;
+    const done =
+      sound === undefined
+        ? await account.removeControl(LAYOUT, listed.etag, options)
+        : await account.writeControl(LAYOUT, encodeLayout(sound), listed.etag, options);
+    if (done !== 'refused') continue;
+    throw new OperatorError('Contended', `the layout in ${account.location} was changed by others: try again`);
+  }
+  return foreign.map(({ store: { location } }) => location);
+}
+
+async function seen(store: LeaseStore, options: CallOptions | undefined): Promise<Account> {
+  const { control } = await store.readControl(LAYOUT, options);
+  try {
+    return { store, listed: control, layout: control && decodeLayout(control.metadata) };
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return { store, listed: control, layout: 'foreign' };
+  }
+}
+
+/** The layout that all accounts had; undefined: one account alone needs none. */
+function soundLayout(accounts: readonly Account[]): Layout | undefined {
+  if (accounts.length === 1) return undefined;
+  const list = listHash(accounts.map(({ store }) => store.location));
+  const others = accounts.flatMap(({ layout }) => (layout === 'foreign' ? [] : [layout]));
+  const [first] = others;
+  const fits = others.every((one) => one?.state === 'settled' && !one.left && one.list === list);
+  if (first !== undefined && fits) return first;
+  throw unclear('the other accounts have not settled on this list of accounts');
+}
+
+/** A row that moves, or has moved, shows that the list was being changed, or that the jobs are elsewhere. */
+async function assertNothingMoves({ store }: Account, options: CallOptions | undefined): Promise<void> {
+  const { jobs } = await store.list(options);
+  const moving = [...jobs].find(([, { row }]) => row !== undefined && formOf(row.metadata) !== 'live');
+  if (moving !== undefined) throw unclear(`the row of job "${moving[0]}" in ${store.location} moves or has moved`);
+}
+
+function unclear(why: string): OperatorError {
+  return new OperatorError('LayoutUnclear', `the layout that was overwritten cannot be told: ${why}`);
+}
