@@ -5,6 +5,7 @@ import type { Dashboard } from '../dashboard/files';
 import type { AccessSettings } from '../manage/access';
 import type { Desk } from '../manage/desk';
 import type { Manage, ManageAnswer } from '../manage/serve';
+import { plainPath } from '../core/plain-path';
 import type { Poked } from '../core/poked';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
@@ -36,9 +37,9 @@ export function manageHandler(options: ManageOptions): HttpHandler {
   let manage: Promise<Manage> | undefined;
   return async (request: HttpRequest, context: InvocationContext) => {
     const { pathname, searchParams } = new URL(request.url);
-    const path = belowManage(pathname) ?? request.params['path'] ?? '';
+    const path = pathIn(request, belowManage(pathname));
     const method = request.method.toUpperCase();
-    if (isOfDashboard(method, path)) {
+    if (path !== undefined && isOfDashboard(method, path)) {
       const accepted = request.headers.get('accept-encoding') ?? undefined;
       const page = answerOfDashboard(await options.dashboard(), path, pathname, accepted);
       return { ...page, headers: { ...page.headers }, body: method === 'HEAD' ? '' : page.body };
@@ -56,6 +57,18 @@ export function manageHandler(options: ManageOptions): HttpHandler {
     });
     return packed(answer, request.headers.get('accept-encoding') ?? '');
   };
+}
+
+/** Set by fronts that pass on the target as it was sent. Whoever sends one himself can only have his request refused. */
+const SENT_TARGETS = ['x-original-url', 'x-waws-unencoded-url'];
+
+/** The request's own URL is normalised already, so the parameter that the host has matched is compared with it. */
+function pathIn({ params, headers }: HttpRequest, below: string | undefined): string | undefined {
+  const matched = params['path'];
+  const sent = SENT_TARGETS.flatMap((name) => headers.get(name) ?? []);
+  // An unknown prefix. The host has decoded what it matched.
+  const normalised = below ?? matched?.split('/').map(encodeURIComponent).join('/') ?? '';
+  return plainPath({ normalised, matched, sent });
 }
 
 /** Smaller bodies are hardly smaller when compressed. */

@@ -53,7 +53,13 @@ const PRINCIPAL_HEADER = 'x-ms-client-principal';
 export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
   const key = knock.header(KEY_HEADER) ?? (knock.keyed ? basicKey(knock) : undefined);
   if (key !== undefined) return callerByKey(settings, key);
-  if (knock.keyed) return nobody(KEY_HEADER, 'no key was sent, and this path accepts nothing else');
+  if (knock.keyed) {
+    const problem = 'no key was sent, and this path accepts nothing else';
+    return {
+      ...nobody(KEY_HEADER, problem),
+      remedy: `send a key in ${KEY_HEADER}, or as the password of basic authentication`,
+    };
+  }
   const secret = knock.header(DEV_HEADER);
   if (secret !== undefined) return callerUnderDev(settings, secret, knock);
   const principal = knock.header(PRINCIPAL_HEADER);

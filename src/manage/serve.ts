@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { plainPath } from '../core/plain-path';
 import type { Poked } from '../core/poked';
 import { isObject } from '../core/metadata';
 import { within } from '../lease/deadline';
@@ -13,8 +14,8 @@ import { ROUTES } from './routes';
 /** A request, in the terms of this room. */
 export interface ManageRequest {
   readonly method: string;
-  /** Below `manage/`, as it was sent: `jobs/nightly`. */
-  readonly path: string;
+  /** Below `manage/`, still encoded: `jobs/nightly`. Undefined: it can be read in more than one way. */
+  readonly path: string | undefined;
   readonly query: URLSearchParams;
   /** A header by its name in lowercase; undefined if it was not sent. */
   readonly header: (name: string) => string | undefined;
@@ -70,7 +71,7 @@ async function answerOf(office: Office, request: ManageRequest): Promise<ManageA
     return await within(office.clock, ANSWER_LIMIT_MS, (signal) => carryOut(office, request, signal));
   } catch (error) {
     const known = requestErrorOf(error);
-    if (known === undefined) request.reportBug(`${request.method} ${request.path.slice(0, 200)}`, error);
+    if (known === undefined) request.reportBug(`${request.method} ${request.path?.slice(0, 200) ?? ''}`, error);
     return problemAnswer(known ?? bug());
   }
 }
@@ -91,8 +92,12 @@ function problemAnswer(error: RequestError): ManageAnswer {
 
 async function carryOut(office: Office, request: ManageRequest, signal: AbortSignal): Promise<ManageAnswer> {
   const { access } = office;
-  const keyed = request.path.toLowerCase().startsWith(KEYED);
-  const path = keyed ? request.path.slice(KEYED.length) : request.path;
+  const whole = request.path === undefined ? undefined : plainPath({ normalised: request.path });
+  if (whole === undefined) throw notPlain();
+  const [first = ''] = whole.split('/', 1);
+  // However it is spelled: a login counts only on a path that the platform cannot have let through.
+  const keyed = `${decoded(first)?.toLowerCase() ?? ''}/` === KEYED;
+  const path = keyed ? whole.slice(first.length + 1) : whole;
   const knock: Knock = { header: request.header, keyed };
   const matches = matching(path);
   const found = matches.find(({ route }) => route.method === request.method);
@@ -126,6 +131,13 @@ async function handled(office: Office, route: Route, call: RawCall): Promise<unk
   } finally {
     end();
   }
+}
+
+function notPlain(): RequestError {
+  return new RequestError(400, 'InvalidRequest', {
+    ...{ place: 'path', value: null, problem: 'the path can be read in more than one way' },
+    remedy: 'send it without dots, empty parts, backslashes, encoded slashes and double encoding',
+  });
 }
 
 interface Match {

@@ -289,3 +289,12 @@ describe('the list of keys', () => {
     expect(JSON.stringify(refused)).not.toContain(sha('a'));
   });
 });
+
+it('suggests no login where none counts', () => {
+  const settings = { platformAuth: true, keys: [], devSecret: undefined, readOnly: false };
+  const denied = callerOf(settings, knock({ 'x-ms-client-principal': 'x' }, true));
+  expect(denied).toMatchObject({ status: 401, place: 'x-cronlease-key' });
+  expect(JSON.stringify(denied)).toContain('basic authentication');
+  expect(JSON.stringify(denied)).not.toMatch(/log in|Entra/);
+  expect(JSON.stringify(callerOf(settings, knock({})))).toMatch(/log in/);
+});

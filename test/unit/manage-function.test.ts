@@ -19,7 +19,11 @@ const FILES = {
 const KEYS = { CRONLEASE_API_KEYS: `ci:operator:${DIGEST}` };
 
 /** The function of an app with this host.json. */
-function functionOf(hostJson: object | undefined, env: Readonly<Record<string, string>> = {}) {
+function functionOf(
+  hostJson: object | undefined,
+  env: Readonly<Record<string, string>> = {},
+  common: Record<string, string> = { 'x-cronlease-key': 'the key' },
+) {
   const appFolder = scratchFolder('manage');
   mkdirSync(appFolder, { recursive: true });
   if (hostJson !== undefined) writeFileSync(path.join(appFolder, 'host.json'), JSON.stringify(hostJson));
@@ -33,11 +37,15 @@ function functionOf(hostJson: object | undefined, env: Readonly<Record<string, s
     dashboard: () => Promise.resolve({ index: '<link href="{root}assets/a.css">', files: FILES }),
     ...{ env, appFolder },
   });
-  return async (url: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}) => {
+  return async (
+    url: string,
+    init: { method?: string; body?: string; headers?: Record<string, string>; matched?: string } = {},
+  ) => {
     const request = new HttpRequest({
       url: `https://app.example.net${url}`,
       method: init.method ?? 'GET',
-      headers: { 'x-cronlease-key': 'the key', ...init.headers },
+      headers: { ...common, ...init.headers },
+      ...(init.matched === undefined ? {} : { params: { path: init.matched } }),
       ...(init.body === undefined ? {} : { body: { string: init.body } }),
     });
     const answer = await handler(request, new InvocationContext());
@@ -115,9 +123,10 @@ describe('the function below manage/', () => {
     const small = await send('/api/manage/assets/main-0.js', { headers: { ...nobody, 'accept-encoding': 'gzip, br' } });
     expect(small.headers['content-encoding']).toBe('gzip');
     expect(gunzipSync(Buffer.from(small.body ?? '')).toString()).toBe(SCRIPT);
-    for (const name of ['main-1.js', '__proto__', '..%2f..%2fjobs', '']) {
+    for (const name of ['main-1.js', '__proto__', '']) {
       expect(await send(`/api/manage/assets/${name}`, { headers: nobody })).toMatchObject({ status: 404 });
     }
+    expect(await send('/api/manage/assets/..%2f..%2fjobs', { headers: nobody })).toMatchObject({ status: 400 });
     expect(await send('/api/manage/', { method: 'POST', headers: nobody })).toMatchObject({ status: 401 });
   });
 });
@@ -159,5 +168,25 @@ describe('the settings of access', () => {
     expect(accessSettings({ CRONLEASE_DEV_SECRET: '' }).devSecret).toBeUndefined();
     expect(accessSettings({ CRONLEASE_MANAGE_READ_ONLY: 'True' }).readOnly).toBe(true);
     expect(accessSettings({ CRONLEASE_MANAGE_READ_ONLY: 'false' }).readOnly).toBe(false);
+  });
+
+  it('believes no login below a path that is normalised away, as the real host hands it over', async () => {
+    const login = Buffer.from(
+      JSON.stringify({ auth_typ: 'aad', claims: [{ typ: 'roles', val: 'admin' }], role_typ: 'roles' }),
+    ).toString('base64');
+    const send = functionOf({}, { WEBSITE_AUTH_ENABLED: 'True' }, { 'x-ms-client-principal': login });
+    expect(await send('/api/manage/me', { matched: 'me' })).toMatchObject({ status: 200 });
+    // `%252e%252e` on the wire: the host decodes it once, and the request's URL loses it.
+    expect(await send('/api/manage/keyed/%2e%2e/me', { matched: 'keyed/%2e%2e/me' })).toMatchObject({ status: 400 });
+    expect(await send('/api/manage/keyed/../me', { matched: 'keyed/../me' })).toMatchObject({ status: 400 });
+    for (const spelled of ['keyed/me', 'KEYED/me', '%6beyed/me', 'keyed']) {
+      const matched = decodeURIComponent(spelled);
+      expect(await send(`/api/manage/${spelled}`, { matched })).toMatchObject({ status: 401 });
+    }
+    const sent = { 'x-waws-unencoded-url': '/api/manage/keyed/%2e%2e/me?x=..' };
+    expect(await send('/api/manage/me', { matched: 'me', headers: sent })).toMatchObject({ status: 400 });
+    expect(
+      await send('/api/manage/me', { matched: 'me', headers: { 'x-original-url': '/api/manage/me?x=..' } }),
+    ).toMatchObject({ status: 200 });
   });
 });

@@ -85,7 +85,10 @@ async function answer(
   onError: (error: unknown) => void,
 ): Promise<void> {
   try {
-    const url = new URL(request.url ?? '/', `http://${request.headers.host ?? '127.0.0.1'}`);
+    const target = request.url ?? '/';
+    const url = new URL(target, `http://${request.headers.host ?? '127.0.0.1'}`);
+    // Handlers would see another path than something in front of this host.
+    if (target.replace(/[?#].*$/s, '') !== url.pathname) return void response.writeHead(400).end();
     for (const handle of handlers) if (await handle(request, response, url)) return;
     response.writeHead(404).end();
   } catch (error) {
