@@ -1,9 +1,9 @@
 import type { EpochMs, JobName, Token } from '../core/brand';
 import { pendingRequests } from '../core/control';
 import { beforeEnd } from '../core/notice';
-import { attemptHistory, finalRecord } from '../core/record';
+import { attemptHistory, finalRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
-import { forgottenRow, lostAttempt, PAST_ATTEMPTS } from '../core/row';
+import { forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
 import { inParallel } from './in-parallel';
 import { currentRun, stateIn } from './job-state';
@@ -88,11 +88,18 @@ function unfinished(job: JobName, run: string): OperatorError {
 
 /**
  * Ends the run like a claim would: the token grows, and the row is written before the record. The row returned shows
- * what the run leaves behind: until when due times overlapped with it, and the failures before it.
+ * what the run leaves behind: until when due times overlapped with it, and the failures before it. If retention may have
+ * deleted the record of how the run ended, that is unknown, as for the ticks.
  */
 export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
   const { run } = row;
   if (run === undefined) return row;
+  if (isOutcomeUnknown(row) || (row.phase === 'running' && mayRecordBeGone(row, Infinity, now))) {
+    const unknown: Row = { ...row, phase: 'idle' };
+    await writeHeld(desk, holding, unknown);
+    await writeEnd(desk, holding, run.key, unknownRecord({ name: holding.job, offsetMs: 0 }, unknown));
+    return unknown;
+  }
   const past = row.phase === 'running' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
   const ending: Row = {
     ...row,

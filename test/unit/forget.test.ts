@@ -170,6 +170,18 @@ describe('forget', () => {
     expect(await sim.row('a')).toMatchObject({ token: 2, phase: 'idle' });
   });
 
+  it('leaves the outcome of a run open whose record may have been deleted long ago', async () => {
+    const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    await sim.clock.advance(JOB.keepMs + MINUTE);
+    expect(await forget(sim, { endRun: true })).toMatchObject({ endedRun: 'a-20260101T000100Z' });
+    expect(await sim.records('a')).toMatchObject([
+      { state: 'final', outcome: 'failed', reason: 'outcomeUnknown', token: 1, endedAt: null },
+    ]);
+    expect(await sim.row('a')).toMatchObject({ token: 1, phase: 'idle' });
+  });
+
   it('ends a run that waits for its next attempt, over its mark', async () => {
     const sim = rivalTicks({ jobs: [JOB], handler: () => Promise.reject(new Error('no')) });
     await sim.clock.advanceTo(T0 + MINUTE + 15_000);
