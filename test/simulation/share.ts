@@ -1,12 +1,13 @@
 import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { MIX_NAMES, MIXES } from './faults/mixes';
-import type { MixName } from './faults/mixes';
+import { MIX_NAMES, MIXES, PAIRS } from './faults/mixes';
+import type { MixName, Mixture } from './faults/mixes';
 import { PLANTED } from './faults/planted';
 import type { Planted } from './faults/planted';
 import { describe as inWords, replayLine } from './search/explain';
 import type { Caught } from './search/search';
-import { catchPlanted, searchHistories, WITHIN, withWorker } from './search/search';
+import type { Failure } from './search/worker';
+import { catchPlanted, searchHistories, searchSlices, WITHIN, withWorker } from './search/search';
 
 export const ROOT = path.join(__dirname, '../..');
 
@@ -23,8 +24,17 @@ export function longHistories(mix: MixName): number {
   return MIXES[mix].share - everydayHistories(mix);
 }
 
-/** A test for each mix, which plays these histories of it. A failure is a line with the command that replays it. */
-export function testHistories(rangeOf: (mix: MixName) => { readonly first: number; readonly histories: number }): void {
+/** The pairs of which `npm test` plays one history: one in 20. */
+export const EVERYDAY_PAIRS = PAIRS.filter((_, index) => index % 20 === 0);
+
+/** The number of histories of each pair in `npm run test:all`. Some thousands belong to `npm run soak -- --pairs`. */
+export const HISTORIES_OF_A_PAIR = 2;
+
+/** A test for each mix, and one for all these pairs of mixes, which plays these histories of it. A failure is a line with the command that replays it. */
+export function testHistories(
+  rangeOf: (mix: MixName) => { readonly first: number; readonly histories: number },
+  pairs: { readonly of: readonly Mixture[]; readonly histories: number },
+): void {
   let bundle: string;
 
   beforeAll(async () => {
@@ -35,8 +45,29 @@ export function testHistories(rangeOf: (mix: MixName) => { readonly first: numbe
     const range = rangeOf(mix);
     const { histories, failures } = await searchHistories(bundle, { mix, ...range, stopAtFirst: false });
     expect(histories).toBe(range.histories);
-    expect(failures.map((failure) => `${replayLine(failure)}  ${inWords(failure.violations)}`)).toEqual([]);
+    expect(failures.map(inOneLine)).toEqual([]);
   });
+
+  it('keeps the promises in pairs of mixes', { timeout: 900_000 }, async () => {
+    const waiting = [...pairs.of];
+    let played = 0;
+    const failure = await searchSlices(
+      () => bundle,
+      () => {
+        const mix = waiting.shift();
+        return mix && { mix, first: 1, histories: pairs.histories };
+      },
+      () => {
+        played += 1;
+      },
+    );
+    expect(failure && inOneLine(failure)).toBeUndefined();
+    expect(played).toBe(pairs.of.length);
+  });
+}
+
+function inOneLine(failure: Failure): string {
+  return `${replayLine(failure)}  ${inWords(failure.violations)}`;
 }
 
 const isEveryday = (_: Planted, index: number): boolean => index % 24 === 0;

@@ -62,10 +62,13 @@ export function isBackfilling({ row, controls }: JobFacts, spec: JobSpec): boole
 
 /** At the end each due time that a back-fill has come to has a record of its own, or had succeeded. */
 export function checkBackfillsEnded(facts: JobFacts, spec: JobSpec, report: Report): void {
-  const { name, row, records, controls } = facts;
+  const { name, row, records, controls, failedOver } = facts;
   if (isBackfilling(facts, spec)) report('backfillLeft', name, 'a back-fill is not over although nothing hinders it');
   const backfill = controls.at(-1)?.control.backfill;
-  if (backfill === undefined || row?.backfill?.id !== backfill.id || row.backfill.at === undefined) return;
+  // `recover` ends the back-fills that it finds.
+  const { at: recoveredAt = -Infinity } = failedOver?.recovered ?? {};
+  const isEnded = controls.some(({ at, control }) => at <= recoveredAt && control.backfill?.id === backfill?.id);
+  if (backfill === undefined || isEnded || row?.backfill?.id !== backfill.id || row.backfill.at === undefined) return;
   let due = nextOf(spec, backfill, undefined);
   for (; due !== undefined; due = nextOf(spec, backfill, due)) {
     const isPast = backfill.order === 'oldest' ? due <= row.backfill.at : due >= row.backfill.at;

@@ -1,6 +1,7 @@
 import type { JobSpec } from '../../../src/core/job';
 import { parseRecordKey, recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
+import { metAt } from './requires';
 import type { Execution, FailedOver, JobFacts, Report } from '../world/facts';
 import { isFinal, isRequest, keyText, short } from '../world/facts';
 
@@ -127,6 +128,10 @@ export function checkRunsAgain(facts: JobFacts, spec: JobSpec, now: number, repo
   if (pauses.some(({ until = Infinity }) => until > at)) return;
   const due = spec.timetable.next(at - spec.offsetMs);
   if (due === undefined || due + spec.offsetMs > now - RUNS_AGAIN_WITHIN_MS) return;
+  if (spec.requires.length > 0) {
+    // It waits for the jobs that it requires, or has expired.
+    if ((row?.cursor ?? 0) >= due || metAt(facts, spec, due) > now - RUNS_AGAIN_WITHIN_MS) return;
+  }
   const isAtWork = row?.run !== undefined && row.phase !== 'idle' && !isFinal(facts, row.run.key);
   if (isAtWork || [...started.values(), ...claims.values()].some((one) => one.at > at)) return;
   report('standsStill', name, `${short(due)} is due, and nothing was claimed since its recovery at ${short(at)}`);

@@ -1,5 +1,6 @@
 import type { JobFacts, Spoiled } from '../world/facts';
 import { short } from '../world/facts';
+import { isOnly } from '../faults/plan';
 import { firstSpec } from '../faults/plan-job';
 import { START } from '../world/world';
 import type { World } from '../world/world';
@@ -13,7 +14,7 @@ const STARTS_WITHIN_MS = 20_000;
 
 /** A job whose row or control is not cronlease's is reported as left alone. Only for times when storage is well. */
 export function checkSaidForeign({ plan, observer }: World, facts: JobFacts, { what, since, until }: Spoiled): void {
-  if (plan.mix !== 'foreign' || until === undefined || until - since < SEEN_WITHIN_MS) return;
+  if (!isOnly(plan, 'foreign') || until === undefined || until - since < SEEN_WITHIN_MS) return;
   if (facts.saidUnhealthyAt >= since) return;
   observer.report(
     'notSaidForeign',

@@ -175,7 +175,8 @@ function isSame(one: unknown, other: unknown): boolean {
 export async function checkLedgers({ observer, serviceAt }: World): Promise<void> {
   for (const { name, home, records } of observer.jobs.values()) {
     const store = serviceAt(home).open();
-    for (const [key, { record }] of records) {
+    for (const [key, { record, isDeleted }] of records) {
+      if (isDeleted === true) continue;
       const found = await store.readRecord(name, key);
       const there = found && parseRecord(name, key, found.body);
       if (isSame(there, record)) continue;

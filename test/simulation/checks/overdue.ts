@@ -30,8 +30,10 @@ export function saidOverdue(
     report('falselyOverdue', facts.name, 'it is reported overdue, and has no alertAfter or is disabled');
     return;
   }
-  const view = actor.views.get(facts.name)?.before ?? -Infinity;
-  const excuse = [...excusesOf(facts, now - SEEN_WITHIN_MS, view)].sort((a, b) => b.at - a.at)[0];
+  const { before: view = -Infinity, at: listedAt = now } = actor.views.get(facts.name) ?? {};
+  // A process that stood still since reports what it had seen before.
+  const by = listedAt < now - SEEN_WITHIN_MS ? view : now - SEEN_WITHIN_MS;
+  const excuse = [...excusesOf(facts, by, view)].sort((a, b) => b.at - a.at)[0];
   const error = Math.abs(actor.error()) + CLOCKS_MS;
   if (excuse !== undefined && now - excuse.at + error < spec.alertAfterMs) {
     report('falselyOverdue', facts.name, `it is reported overdue, and ${excuse.what} at ${short(excuse.at)}`);

@@ -2,6 +2,7 @@ import { recordKey } from '../../../src/core/key';
 import { checkOthersRan } from './foreign';
 import type { JobFacts } from '../world/facts';
 import { short } from '../world/facts';
+import { isOnly } from '../faults/plan';
 import { firstSpec } from '../faults/plan-job';
 import { START } from '../world/world';
 import type { World } from '../world/world';
@@ -13,18 +14,21 @@ const ON_ITS_WAY_MS = 60_000;
 /** While a deployment is well, a job starts at most this long after its period: two ticks, with leases of 60 s. */
 const STANDS_STILL_MS = 30_000;
 
-/** Liveness during the disturbances of a mix: while a deployment is well, or the only one is slow, jobs run. */
+/**
+ * Liveness during the disturbances of a mix: while a deployment is well, or the only one is slow, jobs run. Other mixes
+ * leave no deployment well.
+ */
 export function checkStarts(world: World): void {
   const { plan, observer, deployments } = world;
-  if (plan.mix === 'foreign' && plan.instances.length > 0) checkOthersRan(world);
+  if (isOnly(plan, 'foreign') && plan.instances.length > 0) checkOthersRan(world);
   const places = new Set(plan.instances.map(({ deployment }) => deployment));
   // In a shrunk history, no deployment may be well.
   const somebodyIsWell = places.size > 1;
   for (const job of plan.jobs) {
     const facts = observer.jobs.get(firstSpec(job).name);
     if (facts === undefined) continue;
-    if (plan.mix === 'draining' && somebodyIsWell) checkGaps(world, facts);
-    if (plan.mix === 'slowHub' && deployments.length > 0 && places.size === 1) checkAllRan(world, facts);
+    if (isOnly(plan, 'draining') && somebodyIsWell) checkGaps(world, facts);
+    if (isOnly(plan, 'slowHub') && deployments.length > 0 && places.size === 1) checkAllRan(world, facts);
   }
 }
 

@@ -14,7 +14,7 @@ export function backfills(plan: Plan, random: Random): Plan {
   const longer: Plan = {
     ...plan,
     troubledMs: random.pick([150_000, 240_000, 300_000]),
-    jobs: plan.jobs.map(backfilled(random)),
+    jobs: plan.jobs.map(backfilled(plan, random)),
   };
   const acts = longer.jobs.flatMap(({ index }) =>
     Array.from({ length: random.whole(1, 3) }, () => backfillOf(longer, random, index)).flat(),
@@ -40,7 +40,7 @@ function backfillOf({ troubledMs }: Plan, random: Random, job: number): readonly
   return random.chance(0.35) ? [start, stop] : [start];
 }
 
-function backfilled(random: Random): (job: PlannedJob) => PlannedJob {
+function backfilled({ mixes }: Plan, random: Random): (job: PlannedJob) => PlannedJob {
   return (job) => {
     const schedule = random.pick(['@every 20s', '@every 45s', '* * * * *']);
     const retry = {
@@ -56,7 +56,7 @@ function backfilled(random: Random): (job: PlannedJob) => PlannedJob {
     const rate = random.pick([0, 0.3, 1]);
     return {
       ...changed,
-      fanOut: undefined,
+      fanOut: mixes.includes('fans') ? job.fanOut : undefined,
       behaviours: { ...job.behaviours, quick: 1, long: random.pick([0, 0.3, 1]), throws: rate, never: 0 },
     };
   };

@@ -35,7 +35,7 @@ export function elections(plan: Plan, random: Random): Plan {
   const { faults } = plan;
   return {
     ...plan,
-    jobs: plan.jobs.slice(0, 1),
+    jobs: plan.mixes.length === 1 ? plan.jobs.slice(0, 1) : plan.jobs,
     faults: faults.kind === 'drawn' && !sleeps ? { ...faults, rates: { ...faults.rates, sleepAfter: 0 } } : faults,
     election: { leaseMs: random.pick([15_000, 30_000]), candidates, acts },
   };

@@ -22,5 +22,10 @@ export function foreign(plan: Plan, random: Random): Plan {
   });
   const deployments = random.pick([1, 2]);
   const quiet = calm(plan, deployments, random.whole(deployments, 3));
-  return { ...quiet, jobs, disturbances, troubledMs: STRETCHES * STRETCH_MS + 30_000 };
+  return {
+    ...quiet,
+    jobs,
+    disturbances: [...plan.disturbances, ...disturbances],
+    troubledMs: STRETCHES * STRETCH_MS + 30_000,
+  };
 }

@@ -17,10 +17,11 @@ export function groupedJobs(plan: Plan, random: Random): Plan {
     maxParallel: revision === 0 ? maxParallel : changed,
   });
   const jobs = Array.from({ length: count }, (_, index): PlannedJob => {
-    const fans = random.chance(0.2);
-    const job = fans
+    const isDrawn = random.chance(0.2);
+    const job = isDrawn
       ? planFan(random, index)
       : (plan.jobs[index] ?? planJob(plan.seed, index, { kinds: [], outages: ['hangs'] }));
+    const fans = isDrawn || (plan.mixes.includes('fans') && job.fanOut !== undefined);
     const schedule = same ?? random.pick(SCHEDULES);
     const behaviours = {
       ...job.behaviours,

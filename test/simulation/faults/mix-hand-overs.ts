@@ -24,7 +24,12 @@ export function draining(plan: Plan, random: Random): Plan {
   });
   const schedules = ['@every 2s', '@every 5s', '@every 10s', '@every 20s', '* * * * *'] as const;
   const jobs = plan.jobs.map(({ index }) => quickJob(index, random.pick(schedules), LONG_LEASE_MS));
-  return { ...calm(plan, deployments, instances), jobs, disturbances, troubledMs: (STRETCHES + 1) * STRETCH_MS };
+  return {
+    ...calm(plan, deployments, instances),
+    jobs,
+    disturbances: [...plan.disturbances, ...disturbances],
+    troubledMs: (STRETCHES + 1) * STRETCH_MS,
+  };
 }
 
 /** One deployment alone, whose task hub delivers everything but its probes 12 s late. */
@@ -34,7 +39,7 @@ export function slowHub(plan: Plan, random: Random): Plan {
     quickJob(index, random.pick(schedules), random.pick([15_000, 30_000, LONG_LEASE_MS])),
   );
   const quiet = calm(plan, 1, random.whole(1, 2));
-  return { ...quiet, jobs, disturbances: [], troubledMs: STRETCHES * STRETCH_MS, hubLateMs: SLOW_HUB_MS };
+  return { ...quiet, jobs, troubledMs: STRETCHES * STRETCH_MS, hubLateMs: SLOW_HUB_MS };
 }
 
 /** The longest night. Most windows are shorter. */
@@ -82,11 +87,11 @@ export function nights(plan: Plan, random: Random): Plan {
     at += lasts;
   }
   const troubledMs = at + STRETCH_MS;
-  disturbances.sort((a, b) => a.at - b.at);
-  return { ...calm(plan, deployments, instances), jobs, disturbances, troubledMs };
+  const all = [...plan.disturbances, ...disturbances].sort((a, b) => a.at - b.at);
+  return { ...calm(plan, deployments, instances), jobs, disturbances: all, troubledMs };
 }
 
-/** Nothing fails by itself, and all clocks are right. */
+/** All clocks are right. */
 export function calm(plan: Plan, deployments: number, instances: number): Plan {
   return {
     ...plan,
@@ -97,7 +102,6 @@ export function calm(plan: Plan, deployments: number, instances: number): Plan {
       startsAt: 0,
       clock: { skewMs: 0, drift: 0 },
     })),
-    faults: { kind: 'listed', faults: [] },
   };
 }
 

@@ -25,7 +25,7 @@ export interface PlannedInstance {
 /** A history depends on this and its seed alone. */
 export interface Plan {
   readonly seed: number;
-  readonly mix: MixName;
+  readonly mixes: readonly MixName[];
   readonly jobs: readonly PlannedJob[];
   readonly deployments: number;
   readonly instances: readonly PlannedInstance[];
@@ -47,6 +47,11 @@ export interface Plan {
   readonly troubledMs: number;
   /** Storage is well, so that overdue jobs must be reported. */
   readonly alerts?: boolean;
+}
+
+/** Whether nothing happens but what this mix does. */
+export function isOnly({ mixes }: Plan, mix: MixName): boolean {
+  return mixes.length === 1 && mixes[0] === mix;
 }
 
 /** A plan with a little of everything. */
@@ -74,7 +79,7 @@ export function plainPlan(seed: number): Plan {
   };
   const plan: Plan = {
     seed,
-    mix: 'plain',
+    mixes: ['plain'],
     jobs,
     deployments,
     instances: Array.from({ length: count }, (_, index) => ({

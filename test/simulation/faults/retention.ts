@@ -48,7 +48,8 @@ export function retentionPlan(plan: Plan, random: Random): Plan {
 }
 
 function withLongGaps(job: PlannedJob, random: Random): PlannedJob {
-  const drawn = random.pick(SCHEDULES);
+  const picked = random.pick(SCHEDULES);
+  const drawn = picked === '@manual' && firstSpec(job).requires.length > 0 ? '0 0 1 * *' : picked;
   const schedule = drawn === '@at' ? `@at ${new Date(START + random.whole(20, 200) * 1_000).toISOString()}` : drawn;
   const keepMs = random.pick(KEEPS);
   const later = random.pick(KEEPS);
@@ -58,6 +59,8 @@ function withLongGaps(job: PlannedJob, random: Random): PlannedJob {
 /** Nothing happens for days: instances are killed or stand still. */
 export function leap(world: World, what: Extract<Disturbance, { readonly kind: 'leap' }>): void {
   const { timeline, plan } = world;
+  // Nobody leaves a move, or a recovery, unfinished for months.
+  if (world.migration === 'moving' || world.failingOver) return;
   const now = START + timeline.now();
   const planned = plan.jobs.find(({ index }) => index === what.job);
   const due = planned && firstSpec(planned).timetable.next(now + BEFORE_DUE_MS);
@@ -71,14 +74,14 @@ export function leap(world: World, what: Extract<Disturbance, { readonly kind: '
 }
 
 /** The lifecycle rule uses the largest `keep` of all jobs, in every file that is in use. */
-function deleteOldRecords({ plan, deployments, observer, service, timeline, trace }: World): void {
+function deleteOldRecords({ plan, deployments, observer, serviceAt, timeline, trace }: World): void {
   const inUse = deployments.flatMap(({ revision }) => plan.jobs.map(({ specs }) => specs[revision]?.keepMs ?? 0));
   const keepMs = Math.max(...inUse);
   const before = START + timeline.now() - keepMs;
   for (const facts of observer.jobs.values()) {
     for (const [key, fact] of facts.records) {
       if (fact.isDeleted === true || fact.writtenAt >= before) continue;
-      service.deleteRecord(facts.name, key);
+      serviceAt(facts.home).deleteRecord(facts.name, key);
       facts.records.set(key, { ...fact, isDeleted: true, deletedAt: START + timeline.now() });
       trace?.add('store', `${facts.name} record ${recordKey(fact.span[0])} is deleted by the lifecycle rule`);
     }

@@ -3,8 +3,8 @@ import path from 'node:path';
 import type { Plugin } from 'esbuild';
 import { build } from 'esbuild';
 import { parseSync, Visitor } from 'oxc-parser';
-import { MIX_NAMES } from '../faults/mixes';
-import type { MixName } from '../faults/mixes';
+import type { MixName, Mixture } from '../faults/mixes';
+import { mixesIn } from '../faults/mixes';
 import type { Edit, Planted } from '../faults/planted';
 
 /** A rule of the product has moved, and its planted fault no longer fits. */
@@ -25,20 +25,23 @@ const CALLED_BY: readonly (readonly [module: string, mix: MixName | 'none'])[] =
   ['test/simulation/faults/mix-elections.ts', 'elections'],
 ];
 
-/** Mixes of one kind have the same bundle. */
-export type BundleKind = MixName | 'others';
+/** The mixes of a mixture that call modules of their own. Mixtures of one kind have the same bundle. */
+export type BundleKind = readonly MixName[];
 
-function kindOf(mix: MixName): BundleKind {
-  return CALLED_BY.some(([, caller]) => caller === mix) ? mix : 'others';
+function kindOf(mixture: Mixture): BundleKind {
+  return mixesIn(mixture)?.filter((mix) => CALLED_BY.some(([, caller]) => caller === mix)) ?? [];
 }
 
-/** Makes something of each kind once, and gives it to the mixes of that kind. */
-export async function ofEachMix(
+/** Makes something once for each kind of these mixtures. */
+export async function ofEachKind(
+  mixtures: readonly Mixture[],
   make: (kind: BundleKind) => Promise<string>,
-): Promise<Readonly<Record<MixName, string>>> {
-  const made = new Map<BundleKind, string>();
-  for (const kind of new Set(MIX_NAMES.map(kindOf))) made.set(kind, await make(kind));
-  return Object.fromEntries(MIX_NAMES.map((mix) => [mix, made.get(kindOf(mix))])) as Record<MixName, string>;
+): Promise<(mixture: Mixture) => string> {
+  const made = new Map<string, string>();
+  for (const kind of mixtures.map(kindOf)) {
+    if (!made.has(kind.join())) made.set(kind.join(), await make(kind));
+  }
+  return (mixture) => made.get(kindOf(mixture).join()) ?? '';
 }
 
 /**
@@ -47,7 +50,7 @@ export async function ofEachMix(
  * @param kind undefined: all mixes
  */
 export function withoutUncalled(kind: BundleKind | undefined): Plugin {
-  const uncalled = CALLED_BY.filter(([, caller]) => caller === 'none' || (kind !== undefined && caller !== kind));
+  const uncalled = CALLED_BY.filter(([, caller]) => caller === 'none' || kind?.includes(caller) === false);
   const contents =
     'module.exports = new Proxy({}, { get: (_, name) => () => { throw new Error(`a history called ${name}`) } });';
   return {

@@ -5,7 +5,7 @@ import type { Outcome } from './history';
 import { runHistory } from './history';
 import type { Plan } from '../faults/plan';
 import { planOf } from '../faults/mixes';
-import type { MixName } from '../faults/mixes';
+import type { Mixture } from '../faults/mixes';
 import { firstSpec } from '../faults/plan-job';
 import type { Budget } from './shrink';
 import { faultsOf, shrink, sizeOf } from './shrink';
@@ -17,7 +17,7 @@ const TRACE_LINES = 250;
 /** One history: of which mix, and with which fault planted in the source. */
 export interface Subject {
   readonly seed: number;
-  readonly mix: MixName;
+  readonly mix: Mixture;
   readonly planted?: string | undefined;
 }
 

@@ -102,9 +102,10 @@ function until({ timeline, observer, counts, election, troubled }: World, instan
 /** The quiet does not begin in the middle of a failover or a move. */
 async function untilFailedOver(world: World): Promise<void> {
   const { timeline, observer, plan } = world;
-  while ((world.failingOver || world.migration === 'moving') && observer.violations.length === 0) {
+  const isUnderWay = (): boolean => world.failingOver || world.migration === 'waiting' || world.migration === 'moving';
+  while (isUnderWay() && observer.violations.length === 0) {
     await until(world, timeline.now() + POLL_EVERY_MS);
-    if (timeline.now() > plan.troubledMs + FAILED_OVER_WITHIN_MS) {
+    if (timeline.now() - timeline.leapt() > plan.troubledMs + FAILED_OVER_WITHIN_MS) {
       const what = world.failingOver ? 'recover' : 'migrate';
       observer.report('endless', 'all', `${what} does not come to an end`);
     }

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import type { BundleKind } from './bundle';
-import { ofEachMix, withoutUncalled } from './bundle';
-import type { MixName } from '../faults/mixes';
-import { MIX_NAMES } from '../faults/mixes';
+import { ofEachKind, withoutUncalled } from './bundle';
+import type { Mixture } from '../faults/mixes';
+import { MIX_NAMES, PAIRS } from '../faults/mixes';
 
-/** How many histories the builds of the mixes have played without a failure. */
+/** How many histories the builds of the mixes, and of their pairs, have played without a failure. */
 export interface Played {
-  /** The seed of the first history of each mix. */
+  /** The seed of the first history of each. */
   readonly first: number;
-  readonly mixes: Readonly<Record<MixName, PlayedMix>>;
+  readonly mixes: ReadonlyMap<Mixture, PlayedMix>;
 }
 
 interface PlayedMix {
@@ -19,72 +19,67 @@ interface PlayedMix {
   readonly histories: number;
 }
 
-/** The hash of each mix's build. */
-export type Builds = Readonly<Record<MixName, string>>;
+/** Returns the hash of a mixture's build. */
+export type BuildOf = (mixture: Mixture) => string;
 
 /** Beyond the seeds of every test. */
 const FIRST = 50_000_001;
 
-function ofEach(played: (mix: MixName) => PlayedMix): Played['mixes'] {
-  return Object.fromEntries(MIX_NAMES.map((mix) => [mix, played(mix)])) as Record<MixName, PlayedMix>;
+/** What a file says of these builds. Another build's histories count for nothing. */
+export function readPlayed(file: string, buildOf: BuildOf): Played {
+  if (!existsSync(file)) return { first: FIRST, mixes: new Map() };
+  const { first, mixes } = parsePlayed(readFileSync(file, 'utf8'));
+  return { first, mixes: new Map([...mixes].filter(([mixture, { build }]) => build === buildOf(mixture))) };
 }
 
-/** Nothing played yet. */
-export function unplayed(builds: Builds): Played {
-  return { first: FIRST, mixes: ofEach((mix) => ({ build: builds[mix], histories: 0 })) };
+export function parsePlayed(text: string): Played {
+  const { first, mixes } = JSON.parse(text) as { readonly first: number; readonly mixes: Record<Mixture, PlayedMix> };
+  return { first, mixes: new Map(Object.entries(mixes) as [Mixture, PlayedMix][]) };
 }
 
-/** What a file says of these builds. Another build's histories count for nothing, and a mix that is new has none. */
-export function readPlayed(file: string, builds: Builds): Played {
-  const nothing = unplayed(builds);
-  if (!existsSync(file)) return nothing;
-  const { first, mixes } = JSON.parse(readFileSync(file, 'utf8')) as {
-    readonly first: number;
-    readonly mixes: Partial<Played['mixes']>;
-  };
-  return {
-    first,
-    mixes: ofEach((mix) => {
-      const kept = mixes[mix];
-      return kept?.build === builds[mix] ? kept : nothing.mixes[mix];
-    }),
-  };
+/** One line for each that has played anything. */
+export function writePlayed(file: string, { first, mixes }: Played): void {
+  const lines = [...mixes].map(
+    ([mixture, { build, histories }]) => `"${mixture}": { "build": "${build}", "histories": ${String(histories)} }`,
+  );
+  writeFileSync(file, `{\n  "first": ${String(first)},\n  "mixes": {\n    ${lines.join(',\n    ')}\n  }\n}\n`);
 }
 
-export function writePlayed(file: string, played: Played): void {
-  writeFileSync(file, `${JSON.stringify(played, undefined, 2)}\n`);
+function countOf({ mixes }: Played, mixture: Mixture): number {
+  return mixes.get(mixture)?.histories ?? 0;
 }
 
-/** The histories of all mixes, and of the one that has the fewest. */
-export function totalsOf({ mixes }: Played): { readonly all: number; readonly least: number } {
-  const counts = Object.values(mixes).map(({ histories }) => histories);
+/** The histories of all these mixtures, and of the one that has the fewest. */
+export function totalsOf(played: Played, of: readonly Mixture[]): { readonly all: number; readonly least: number } {
+  const counts = of.map((mixture) => countOf(played, mixture));
   return { all: counts.reduce((sum, count) => sum + count, 0), least: Math.min(...counts) };
 }
 
-/** Histories to play next: of the mix that has the fewest, at most `atOnce`; undefined: each mix has its number. */
+/** Histories to play next: of that of these mixtures that has the fewest; undefined: each has its number. */
 export function nextSlice(
-  { first, mixes }: Played,
-  each: number,
-  atOnce: number,
-): { readonly mix: MixName; readonly first: number; readonly histories: number } | undefined {
-  const [mix] = MIX_NAMES.toSorted((a, b) => mixes[a].histories - mixes[b].histories);
+  played: Played,
+  of: readonly Mixture[],
+  { each, atOnce }: { readonly each: number; readonly atOnce: number },
+): { readonly mix: Mixture; readonly first: number; readonly histories: number } | undefined {
+  const [mix] = of.toSorted((a, b) => countOf(played, a) - countOf(played, b));
   if (mix === undefined) return undefined;
-  const { histories } = mixes[mix];
+  const histories = countOf(played, mix);
   if (histories >= each) return undefined;
-  return { mix, first: first + histories, histories: Math.min(atOnce, each - histories) };
+  return { mix, first: played.first + histories, histories: Math.min(atOnce, each - histories) };
 }
 
 export function withSlice(
-  { first, mixes }: Played,
-  { mix, histories }: { readonly mix: MixName; readonly histories: number },
+  played: Played,
+  { mix, histories }: { readonly mix: Mixture; readonly histories: number },
+  buildOf: BuildOf,
 ): Played {
-  const before = mixes[mix];
-  return { first, mixes: { ...mixes, [mix]: { ...before, histories: before.histories + histories } } };
+  const entry = { build: buildOf(mix), histories: countOf(played, mix) + histories };
+  return { ...played, mixes: new Map([...played.mixes, [mix, entry]]) };
 }
 
-/** The hash of each mix's build. */
-export async function buildsOf(root: string): Promise<Builds> {
-  return ofEachMix((kind) => hashOfBuild(root, kind));
+/** The hash of each build. */
+export async function buildsOf(root: string): Promise<BuildOf> {
+  return ofEachKind([...MIX_NAMES, ...PAIRS], (kind) => hashOfBuild(root, kind));
 }
 
 /**

@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { bundleWorker, ofEachMix, PlantingError, plantedSources } from './bundle';
+import { bundleWorker, ofEachKind, PlantingError, plantedSources } from './bundle';
 import { onAllCores } from './cores';
 import type { Subject } from './explain';
 import { scratchFolder } from '../../support/scratch';
-import type { MixName } from '../faults/mixes';
+import type { Mixture } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { PLANTED } from '../faults/planted';
 import type { Failure, Found, Request } from './worker';
@@ -26,10 +26,10 @@ export async function withWorker<T>(
   return use(bundle);
 }
 
-/** Bundles the worker once for each kind of mix. */
-export async function bundlesOfMixes(root: string): Promise<Readonly<Record<MixName, string>>> {
-  return ofEachMix(async (kind) => {
-    const file = bundleFile(`worker-${kind}`);
+/** Bundles the worker once for each kind of these mixtures. */
+export async function bundlesOf(root: string, mixtures: readonly Mixture[]): Promise<(mixture: Mixture) => string> {
+  return ofEachKind(mixtures, async (kind) => {
+    const file = bundleFile(`worker-${kind.join('-')}`);
     await bundleWorker(root, file, undefined, kind);
     return file;
   });
@@ -46,7 +46,7 @@ export interface Progress {
 
 /** Which histories. */
 export interface Range {
-  readonly mix: MixName;
+  readonly mix: Mixture;
   readonly first: number;
   readonly histories?: number;
   readonly stopAtFirst?: boolean;
@@ -95,7 +95,7 @@ export interface Slice extends Pick<Range, 'mix' | 'first'> {
  * @param played called with each slice that is played without a failure, in order
  */
 export async function searchSlices(
-  bundleOf: (mix: MixName) => string,
+  bundleOf: (mix: Mixture) => string,
   next: () => Slice | undefined,
   played: (slice: Slice) => void,
 ): Promise<Failure | undefined> {

@@ -17,7 +17,11 @@ describe('npm run soak', () => {
     expect(ask('--seed', '3575', '--mix', 'loss')).toMatchObject({ kind: 'replay', mix: 'loss' });
     expect(ask('--mix', 'wide', '--minutes', '2')).toMatchObject({ kind: 'soak', mix: 'wide', minutes: 2 });
     expect(ask('--minutes', '2')).toMatchObject({ mix: 'plain' });
-    expect(ask('--each', '20000')).toEqual({ kind: 'each', each: 20_000, minutes: undefined });
+    expect(ask('--each', '20000')).toEqual({
+      ...{ kind: 'each', each: 20_000, of: 'mixes', minutes: undefined },
+    });
+    expect(ask('--pairs', '2000')).toMatchObject({ kind: 'each', each: 2_000, of: 'pairs' });
+    expect(ask('--mix', 'kills+requires+failover')).toMatchObject({ mix: 'requires+kills+failover' });
     expect(ask('--each', '20000', '--minutes', '30')).toMatchObject({ minutes: 30 });
     expect(ask('--planted')).toEqual({ kind: 'planted' });
     expect(ask('--help')).toEqual({ kind: 'help' });
@@ -31,6 +35,9 @@ describe('npm run soak', () => {
     [['--minutes', 'long'], '--minutes is "long": give a number above 0'],
     [['--plant', 'nothing'], 'no fault to plant. There are: '],
     [['--mix', 'all'], '--mix is "all", which is no mix. There are: plain, wide, '],
+    [['--mix', 'kills+all'], '--mix is "kills+all", which is no mix'],
+    [['--mix', 'kills+kills'], 'Several are joined by +, each once'],
+    [['--pairs', '20', '--each', '20'], 'does not go with --'],
     [['--planted', '--mix', 'wide'], '--planted does not go with --mix'],
     [['--each', '20', '--mix', 'wide'], '--each does not go with --mix'],
     [['--seed', '1', '--minutes', '2'], '--seed does not go with --minutes'],

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import type { MixName } from '../faults/mixes';
-import { MIX_NAMES, MIXES } from '../faults/mixes';
+import type { Mixture } from '../faults/mixes';
+import { MIX_NAMES, MIXES, mixtureOf } from '../faults/mixes';
 import { PLANTED, plantedBy } from '../faults/planted';
 import type { Planted } from '../faults/planted';
 
@@ -12,8 +12,11 @@ export const SOAK_HELP = `Lets simulated histories happen on all cores until one
   npm run soak -- --first 1 --histories 5000
                                         these histories, and no others
   npm run soak -- --mix clocks          with more of one kind of trouble
+  npm run soak -- --mix failover+requires+kills
+                                        with the trouble of several mixes at once
   npm run soak -- --each 20000          every mix by turns, until each has played so many histories on this build;
                                         test/simulation/played.json keeps the count, and goes on with it
+  npm run soak -- --pairs 2000          the same for every pair of mixes
   npm run soak -- --plant no-mark       with a rule of the product left out
   npm run soak -- --planted             how soon each planted fault is caught, as a table
 
@@ -37,13 +40,14 @@ export type SoakOptions =
   | {
       readonly kind: 'each';
       readonly each: number;
+      readonly of: 'mixes' | 'pairs';
       /** Undefined: until all are done. */
       readonly minutes: number | undefined;
     }
-  | { readonly kind: 'replay'; readonly seed: number; readonly mix: MixName; readonly planted: Planted | undefined }
+  | { readonly kind: 'replay'; readonly seed: number; readonly mix: Mixture; readonly planted: Planted | undefined }
   | {
       readonly kind: 'soak';
-      readonly mix: MixName;
+      readonly mix: Mixture;
       readonly first: number;
       /** Undefined: as many as the time allows. */
       readonly histories: number | undefined;
@@ -68,10 +72,12 @@ export function soakOptions(args: readonly string[], now: number): SoakOptions {
   if (minutes !== undefined && !(minutes > 0 && minutes <= 10_080)) {
     throw new SoakOptionError(`--minutes is ${JSON.stringify(values.minutes)}: give a number above 0, at most 10080`);
   }
-  const each = whole('--each', values.each);
-  if (each !== undefined) {
-    refuseOthers('--each', values, ['each', 'minutes']);
-    return { kind: 'each', each, minutes };
+  for (const of of ['mixes', 'pairs'] as const) {
+    const option = of === 'mixes' ? 'each' : 'pairs';
+    const each = whole(`--${option}`, values[option]);
+    if (each === undefined) continue;
+    refuseOthers(`--${option}`, values, [option, 'minutes']);
+    return { kind: 'each', each, of, minutes };
   }
   const mix = mixOf(values.mix) ?? planted?.mix ?? 'plain';
   const seed = whole('--seed', values.seed);
@@ -104,6 +110,7 @@ function parse(args: readonly string[]) {
         first: text,
         histories: text,
         each: text,
+        pairs: text,
         mix: text,
         plant: text,
         planted: flag,
@@ -129,10 +136,13 @@ function whole(option: string, text: string | undefined): number | undefined {
   return Number(text);
 }
 
-function mixOf(name: string | undefined): MixName | undefined {
-  const found = MIX_NAMES.find((mix) => mix === name);
+function mixOf(name: string | undefined): Mixture | undefined {
+  const found = name === undefined ? undefined : mixtureOf(name);
   if (found !== undefined || name === undefined) return found;
-  throw new SoakOptionError(`--mix is ${JSON.stringify(name)}, which is no mix. There are: ${MIX_NAMES.join(', ')}`);
+  throw new SoakOptionError(
+    `--mix is ${JSON.stringify(name)}, which is no mix. There are: ${MIX_NAMES.join(', ')}. ` +
+      'Several are joined by +, each once',
+  );
 }
 
 function plant(name: string): Planted {

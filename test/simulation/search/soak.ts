@@ -1,9 +1,10 @@
 import path from 'node:path';
 import { describe } from './explain';
-import type { MixName } from '../faults/mixes';
+import type { Mixture } from '../faults/mixes';
+import { MIX_NAMES, PAIRS } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { buildsOf, nextSlice, readPlayed, totalsOf, withSlice, writePlayed } from './played';
-import { bundlesOfMixes, catchPlanted, explainIn, searchHistories, searchSlices, WITHIN, withWorker } from './search';
+import { bundlesOf, catchPlanted, explainIn, searchHistories, searchSlices, WITHIN, withWorker } from './search';
 import type { Progress } from './search';
 import type { SoakOptions } from './soak-options';
 import { SOAK_HELP, SoakOptionError, soakOptions } from './soak-options';
@@ -33,7 +34,7 @@ async function main(options: SoakOptions, root: string): Promise<number> {
 async function replay(
   bundle: string,
   seed: number,
-  { mix, planted }: { readonly mix: MixName; readonly planted: Planted | undefined },
+  { mix, planted }: { readonly mix: Mixture; readonly planted: Planted | undefined },
 ): Promise<number> {
   const { failures, text } = await explainIn(bundle, { seed, mix, planted: planted?.name });
   console.log(text);
@@ -70,35 +71,38 @@ async function soak(
   return replay(bundle, failure.seed, { mix, planted });
 }
 
-/** Plays every mix by turns, and keeps what has been played, so that a search may be interrupted. */
+/** Plays every mix, or every pair, by turns, and keeps what has been played, so that a search may be interrupted. */
 async function soakEach(
   root: string,
-  { each, minutes = Infinity }: Extract<SoakOptions, { kind: 'each' }>,
+  { each, of, minutes = Infinity }: Extract<SoakOptions, { kind: 'each' }>,
 ): Promise<number> {
   const file = path.join(root, 'test/simulation/played.json');
   const until = performance.now() + minutes * 60_000;
-  const bundles = await bundlesOfMixes(root);
-  let played = readPlayed(file, await buildsOf(root));
-  console.log(`Every mix from seed ${String(played.first)} on, ${String(each)} histories each.`);
+  const mixtures = of === 'mixes' ? MIX_NAMES : PAIRS;
+  const bundleOf = await bundlesOf(root, mixtures);
+  const buildOf = await buildsOf(root);
+  let played = readPlayed(file, buildOf);
+  const every = of === 'mixes' ? 'Every mix' : 'Every pair of mixes';
+  console.log(`${every} from seed ${String(played.first)} on, ${String(each)} histories each.`);
   let planned = played;
   const failure = await searchSlices(
-    (mix) => bundles[mix],
+    bundleOf,
     () => {
-      const slice = performance.now() > until ? undefined : nextSlice(planned, each, SLICE);
-      if (slice !== undefined) planned = withSlice(planned, slice);
+      const slice = performance.now() > until ? undefined : nextSlice(planned, mixtures, { each, atOnce: SLICE });
+      if (slice !== undefined) planned = withSlice(planned, slice, buildOf);
       return slice;
     },
     (slice) => {
-      played = withSlice(played, slice);
+      played = withSlice(played, slice, buildOf);
       writePlayed(file, played);
-      console.log(`${slice.mix}: ${String(played.mixes[slice.mix].histories)} histories, all promises kept`);
+      console.log(`${slice.mix}: ${String(played.mixes.get(slice.mix)?.histories)} histories, all promises kept`);
     },
   );
   if (failure !== undefined) {
-    return replay(bundles[failure.mix], failure.seed, { mix: failure.mix, planted: undefined });
+    return replay(bundleOf(failure.mix), failure.seed, { mix: failure.mix, planted: undefined });
   }
-  const { all, least } = totalsOf(played);
-  console.log(`${String(all)} histories, at least ${String(least)} of each mix, all promises kept.`);
+  const { all, least } = totalsOf(played, mixtures);
+  console.log(`${String(all)} histories, at least ${String(least)} of each, all promises kept.`);
   return 0;
 }
 

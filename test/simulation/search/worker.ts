@@ -4,14 +4,14 @@ import type { Subject } from './explain';
 import { explain } from './explain';
 import type { Violation } from '../world/facts';
 import { runHistory } from './history';
-import type { MixName } from '../faults/mixes';
+import type { Mixture } from '../faults/mixes';
 import { planOf } from '../faults/mixes';
 
 /** A task of a core. */
 export type Request =
   | {
       readonly kind: 'search';
-      readonly mix: MixName;
+      readonly mix: Mixture;
       readonly first: number;
       readonly count: number;
       /** Stops at the first history that fails. */
@@ -22,7 +22,7 @@ export type Request =
 
 export interface Failure {
   readonly seed: number;
-  readonly mix: MixName;
+  readonly mix: Mixture;
   readonly violations: readonly Violation[];
 }
 

@@ -1,7 +1,7 @@
 import type { JobName, LeaseId, Millis } from '../../../src/core/brand';
 import type { LeaseStore, Metadata } from '../../../src/lease/store';
 import { checkSaidForeign } from '../checks/foreign';
-import { endSpoil } from './facts';
+import { endSpoil, FIRST_STORE } from './facts';
 import { START } from './world';
 import type { World } from './world';
 
@@ -23,7 +23,8 @@ const SPOILT: Readonly<Record<RowSpoil, (row: Metadata) => Metadata>> = {
 };
 
 export async function spoilControl(world: World, job: JobName, lasts: Millis): Promise<void> {
-  const store = world.service.open();
+  const store = storeOf(world, job);
+  if (store === undefined) return;
   const { control } = await store.readControl(job);
   await whileSpoiled(world, job, 'control', lasts, {
     spoil: async () => {
@@ -42,18 +43,24 @@ async function putControlRight(store: LeaseStore, job: JobName, metadata: Metada
 
 /** Storage refuses a write without the lease's id while the row is held: then nothing happens. */
 export async function spoilRow(world: World, job: JobName, how: RowSpoil, lasts: Millis): Promise<void> {
-  const store = world.service.open();
-  const row = await store.readRow(job);
-  if (row?.lease !== 'available') return;
+  const store = storeOf(world, job);
+  const row = await store?.readRow(job);
+  if (store === undefined || row?.lease !== 'available') return;
   await whileSpoiled(world, job, 'row', lasts, {
-    spoil: () => overwrite(world, job, SPOILT[how](row.metadata)),
-    putRight: () => overwrite(world, job, row.metadata),
+    spoil: () => overwrite(world, store, job, SPOILT[how](row.metadata)),
+    putRight: () => overwrite(world, store, job, row.metadata),
   });
 }
 
+/** The store in which the job's row counts. Undefined: it is on its way to another one. */
+function storeOf({ observer, serviceAt }: World, job: JobName): LeaseStore | undefined {
+  const { home, hasLeft, copy } = observer.jobs.get(job) ?? {};
+  if (home === undefined || hasLeft === true || (copy !== undefined && home === FIRST_STORE)) return undefined;
+  return serviceAt(home).open();
+}
+
 /** One write without a lease, as another program makes it: no time passes, and nobody sees the lease. */
-async function overwrite({ service, observer }: World, job: JobName, metadata: Metadata): Promise<void> {
-  const store = service.open();
+async function overwrite({ observer }: World, store: LeaseStore, job: JobName, metadata: Metadata): Promise<void> {
   const leaseId = 'another-program' as LeaseId;
   const row = await store.readRow(job);
   if (row === undefined) return;

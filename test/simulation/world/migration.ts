@@ -26,7 +26,15 @@ const REFUSED_AT_MOST = 3;
 const NEVER: ReadonlySet<string> = new Set(['TwoRows', 'LostRow', 'AccountMissing', 'OlderVersion']);
 
 export function startMigration(world: World, what: PlannedMigration): void {
-  if (world.migration !== undefined) return;
+  if (world.migration === 'moving' || world.migration === 'over') return;
+  // People recover the jobs first.
+  if (world.failingOver) {
+    world.migration = 'waiting';
+    world.timeline.after(LOOKS_EVERY_MS, () => {
+      startMigration(world, what);
+    });
+    return;
+  }
   world.migration = 'moving';
   if (what.diesOwing) {
     world.observer.whenOwing(() => {

@@ -34,7 +34,9 @@ export function operate(
   };
   act(desk.store, desk).then(ended, (error: unknown) => {
     if (error instanceof OperatorError) return;
-    if (mayFail && (error instanceof StoreError || error instanceof ForeignMetadataError)) return;
+    if (mayFail && error instanceof StoreError) return;
+    const isSpoiled = [...world.observer.jobs.values()].some(({ spoiled }) => spoiled.length > 0);
+    if (error instanceof ForeignMetadataError && isSpoiled) return;
     const kind = error instanceof StoreError || error instanceof ForeignMetadataError ? 'operatorFailed' : 'crashed';
     world.observer.report(kind, 'all', `an operator's call failed: ${String(error)}`);
   });

@@ -74,8 +74,8 @@ export interface World {
   stopped: boolean;
   /** The storage account fails over, and not everybody is back yet. */
   failingOver: boolean;
-  /** The jobs move to another store, or have moved. */
-  migration: 'moving' | 'over' | undefined;
+  /** The jobs move to another store, once those of a lost account are recovered, or have moved. */
+  migration: 'waiting' | 'moving' | 'over' | undefined;
   /** The number of times the account has failed over. */
   failovers: number;
   troubled: boolean;
