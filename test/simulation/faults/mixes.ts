@@ -264,11 +264,18 @@ function requires(plan: Plan, random: Random): Plan {
 /** A third of these histories have no other faults than the plain ones. */
 function groups(plan: Plan, random: Random): Plan {
   const troubled = random.pick([undefined, undefined, undefined, wide, loss, clocks, pauses, kills, outages]);
-  const grouped = groupedJobs(plan, random);
+  const grouped = withBrokenLeases(groupedJobs(plan, random));
   if (troubled === undefined) return grouped;
   const mixed = troubled(grouped, random);
   // Jobs that run one after another, each with calls that take seconds, would never be through with their backlog.
   return { ...mixed, instances: mixed.instances.map((instance) => ({ ...instance, slowMs: 0 })) };
+}
+
+/** In a third of the histories operators break leases. Drawn apart, so that the others stay what they are. */
+function withBrokenLeases(plan: Plan): Plan {
+  const random = seededBy(plan.seed, 'mix', 'groups', 'breakLease');
+  const breaks = random.chance(0.3) ? draw(plan, random, ['breakLease'], [3, 10]) : [];
+  return { ...plan, disturbances: [...plan.disturbances, ...breaks].sort(byTime) };
 }
 
 /** A third of these histories have no other faults than the plain ones, and a third have plain jobs. */

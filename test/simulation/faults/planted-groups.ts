@@ -25,6 +25,19 @@ export const GROUP_FAULTS: readonly Planted[] = [
     edits: [{ file: RULES, in: 'isOut', from: 'if (isHeld) return false;', to: '' }],
   },
   {
+    name: 'group-broken-out',
+    what: 'the place of a holder is given away as soon as its lease is broken',
+    mix: 'groups',
+    edits: [
+      {
+        file: DOOR,
+        in: 'sightOf',
+        from: "const isHeld = lease === 'leased' || lease === 'broken';",
+        to: "const isHeld = lease === 'leased';",
+      },
+    ],
+  },
+  {
     name: 'group-dead-in',
     what: 'the place of a dead holder is never free',
     mix: 'groups',
