@@ -1,9 +1,8 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
-import { writeRowElsewhere } from './elsewhere';
+import { redisHarness } from './redis-harness';
 import { fakeServers, remoteStoreConformance } from './remote';
 import type { BreakingHarness } from './suite';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
@@ -25,34 +24,7 @@ function freshName(): string {
   return `conformance-${String(containers)}`;
 }
 
-/** Breaks a lease as the adapter writes it: version, id, length, end, and whether it is broken. */
-async function breakOutside(container: string, job: string, periodMs: number): Promise<void> {
-  const key = `{${container}}:jobs`;
-  const [version, lease, length, ends] = ((await client.hget(key, job)) ?? '').split(' ');
-  if (lease === undefined || lease === '-') return;
-  const [seconds, micros] = await client.time();
-  const end = Math.min(Number(ends), Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) + periodMs);
-  await client.hset(key, job, [version, lease, length, end, 1].join(' '));
-}
-
-async function openHarness(): Promise<BreakingHarness> {
-  const container = freshName();
-  const { url } = server;
-  const open: BreakingHarness['open'] = () => storeAt({ url, container });
-  await open().prepare();
-  return {
-    open,
-    writeRowElsewhere: (job, metadata, guard) =>
-      writeRowElsewhere({ connectionString: url, containerName: container, job, metadata, guard }),
-    breakLease: (job, periodMs) => breakOutside(container, job, periodMs),
-    pass: (ms) => setTimeout(ms),
-    now: () => Date.now(),
-    close: async () => {
-      const keys = await client.keys(`{${container}}:*`);
-      if (keys.length > 0) await client.del(...keys);
-    },
-  };
-}
+const openHarness = (): Promise<BreakingHarness> => redisHarness(client, server.url, freshName());
 
 leaseStoreConformance('redis', openHarness);
 brokenLeaseConformance('redis', openHarness);

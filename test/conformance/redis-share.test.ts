@@ -1,0 +1,25 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
+import type { StorageServer } from '../../src/local/cluster/server';
+import { clientAt, testRedis } from '../support/redis';
+import { redisHarness } from './redis-harness';
+import { brokenLeaseConformance, leaseStoreShare } from './suite';
+
+let server: StorageServer;
+let client: Redis;
+let containers = 0;
+beforeAll(async () => {
+  server = await testRedis();
+  client = clientAt(server);
+});
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+const open = () => {
+  containers += 1;
+  return redisHarness(client, server.url, `share-${String(containers)}`);
+};
+leaseStoreShare('redis', open);
+brokenLeaseConformance('redis', open);
