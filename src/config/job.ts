@@ -10,6 +10,7 @@ import { spreadOffset } from '../core/schedule/spread';
 import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/window';
 import type { Calendar, Calendars } from './calendars';
 import { nearest } from './suggest';
+import { checkInput } from './check-input';
 import { checkDurations, requireWithinOf, timeoutOf, type DurationLimits } from './check-durations';
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
@@ -70,6 +71,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
     if (limits.now !== undefined) warnOfPast(job, compiled, limits.now);
   }
   checkDurations(job, limits);
+  checkInput(job);
   warnOfNoEffect(job);
   if (!isNamed || compiled === undefined || used === undefined || report.errors.count > errorsBefore) return undefined;
   const { notify, groups } = limits;

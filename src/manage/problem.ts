@@ -105,6 +105,7 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   UnknownDeployment: [404, 'use a name that GET deployments lists'],
   KeyReused: [422, 'send a new key with each new request'],
   NotRecorded: [503, 'try again; the app needs the right to write to the store, which "cronlease doctor" checks'],
+  InexactInput: [400, 'write the integer as text, in double quotes'],
   InputTooLarge: [413, 'store the input elsewhere, such as in a blob, and give its name'],
   InputUnreadable: [409, 'give an input'],
   OlderVersion: [409, 'finish the rollout first'],

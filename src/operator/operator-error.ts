@@ -24,6 +24,7 @@ export type OperatorProblem =
   | 'NotRecorded'
   | 'KeyReused'
   | 'InputTooLarge'
+  | 'InexactInput'
   | 'InputUnreadable'
   | 'OlderVersion'
   | 'NotDue'

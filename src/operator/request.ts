@@ -12,6 +12,7 @@ import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
 import type { JobState } from './job-state';
 import { currentRun } from './job-state';
+import { inexactInteger } from '../core/inexact';
 import { OperatorError } from './operator-error';
 
 /** How many requests of a job may wait. They share the control's metadata with pauses. */
@@ -63,7 +64,7 @@ export interface WantedRun {
  * Requests a run now. The schedule does not move; a paused or disabled job runs too.
  *
  * @throws OperatorError `RunGoesOn` if overlap is `skip` and a run is in progress (nothing is written); `LeaderJob`;
- *   `TooManyRequests`; `InputTooLarge`; `OlderVersion` if a live deployment would drop the input or the time
+ *   `TooManyRequests`; `InputTooLarge`, `InexactInput`; `OlderVersion` if a live deployment would drop the input or the time
  */
 export async function requestRun(
   store: LeaseStore,
@@ -116,6 +117,13 @@ export async function requestRun(
 }
 
 function bodyOf({ name }: JobSpec, input: unknown): string {
+  const inexact = inexactInteger(input);
+  if (inexact !== undefined) {
+    const message =
+      `the input for job "${name}" has an integer beyond 2^53 at ${['$', ...inexact.path].join('.')}, which JavaScript ` +
+      `reads as ${String(inexact.value)}: write it as text, in double quotes`;
+    throw new OperatorError('InexactInput', message);
+  }
   const body = JSON.stringify(input);
   const bytes = Buffer.byteLength(body);
   if (bytes <= INPUT_BYTES) return body;

@@ -26,6 +26,16 @@ const errorsOf = (settings: object, options?: LoadOptions): readonly ConfigIssue
 const specOf = (settings: object): JobSpec => job(settings).jobsFile.jobs[0] ?? expect.fail();
 
 describe('a file that is right', () => {
+  it('refuses an integer in an input that JavaScript has rounded', () => {
+    const settings = (id: string): object =>
+      JSON.parse(`{"schedule": "@daily", "input": {"ids": [1, ${id}]}}`) as object;
+    expect(() => job(settings('9007199254740993'))).toThrow(
+      'jobs.job.input.ids[1] = 9007199254740992: is an integer beyond 2^53; it was read as this one; write it as text',
+    );
+    expect(() => job(settings('-9007199254740991'))).not.toThrow();
+    expect(() => job(settings('1e300'))).not.toThrow();
+  });
+
   it('has every default of a job filled in', () => {
     expect(specOf({ schedule: '0 3 * * *' })).toEqual({
       name: 'job',

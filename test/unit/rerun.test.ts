@@ -200,6 +200,14 @@ describe('a rerun', () => {
     await requestRun(sim.store, JOB, { id: 'r3' });
   });
 
+  it('is refused with an integer that JavaScript has rounded', async () => {
+    const { sim } = billing();
+    const input: unknown = JSON.parse('{"days": [{"id": 9007199254740993}], "most": 9007199254740991, "far": 1e300}');
+    await expect(requestRun(sim.store, JOB, { id: 'r1', input })).rejects.toThrow(
+      'has an integer beyond 2^53 at $.days.0.id, which JavaScript reads as 9007199254740992: write it as text',
+    );
+  });
+
   it('is refused with an input of more than 32 KB', async () => {
     const { sim } = billing();
     await expect(requestRun(sim.store, JOB, { id: 'r1', input: 'x'.repeat(32 * 1024) })).rejects.toThrow(
