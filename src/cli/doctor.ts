@@ -24,8 +24,9 @@ const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const sati
 /** `cronlease doctor`: looks for anything that may keep the jobs from running. Only a problem makes the exit code 1. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const store = openStore(options);
-  const found = await diagnose(store, await tryStorage(options), readFile(options));
-  const findings = [...found, ...hostFindings(options)];
+  const { seen, warnings } = readFile(options);
+  const found = await diagnose(store, await tryStorage(options), seen);
+  const findings = [...found, ...calendarFindings(warnings), ...hostFindings(options)];
   const number = (status: Severity): number => findings.filter((finding) => finding.status === status).length;
   const isWell = number('problem') === 0;
   if (options.json) {
@@ -37,17 +38,29 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return isWell ? OK : NO;
 }
 
-function readFile(options: FileOptions): FileSeen {
+function readFile(options: FileOptions): { readonly seen: FileSeen; readonly warnings: readonly ConfigIssue[] } {
   const { file: source = DEFAULT_FILE } = options;
   try {
-    return { kind: 'read', source, file: loadFile(options).jobsFile };
+    const { jobsFile: file, warnings } = loadFile(options);
+    return { seen: { kind: 'read', source, file }, warnings };
   } catch (error) {
     if (isNoJobsFile(error)) {
-      return { kind: 'none', reason: `there is no ${source} here: checks that need it are left out` };
+      return {
+        seen: { kind: 'none', reason: `there is no ${source} here: checks that need it are left out` },
+        warnings: [],
+      };
     }
     if (!(error instanceof ConfigError)) throw error;
-    return { kind: 'wrong', reason: `${source} cannot be used: ${error.message.split('\n', 1)[0] ?? ''}` };
+    const reason = `${source} cannot be used: ${error.message.split('\n', 1)[0] ?? ''}`;
+    return { seen: { kind: 'wrong', reason }, warnings: error.warnings };
   }
+}
+
+/** The calendars that end, or that leave out nothing. */
+function calendarFindings(warnings: readonly ConfigIssue[]): readonly Finding[] {
+  return warnings
+    .filter(({ path: place }) => place.startsWith('calendars'))
+    .map(({ path: place, message, remedy }) => warning('calendars', place, message, remedy));
 }
 
 /** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is no app's folder. */

@@ -4,6 +4,8 @@ import { actualTime } from '../core/job';
 import { clockNote } from '../core/schedule/clock-changes';
 import { isUtc } from '../core/show-time';
 import type { JobChange, JobSide } from '../operator/plan/compare';
+import { oneLine } from '../core/text';
+import type { excludedIn } from '../operator/plan/excluded';
 import type { Plan } from '../operator/plan/plan';
 import type { Column } from './fit';
 import { fittedTable } from './fit';
@@ -98,6 +100,25 @@ function startTable(starts: Plan['starts'], show: ShowTime): readonly string[] {
     ],
     WIDTH,
   );
+}
+
+/** The excluded times with their reasons, in at most 80 columns. */
+export function excludedText(
+  { starts, counted }: ReturnType<typeof excludedIn>,
+  { from, to }: Pick<Shown, 'from' | 'to'>,
+  show: ShowTime,
+): readonly string[] {
+  const head = `${show(from)} to ${show(to)}: ${number(counted)} excluded`;
+  return [
+    style('bold', head),
+    ...starts.flatMap(({ spec, runsAt, by: { setting, calendar, entry } }) => {
+      const zone = isUtc(spec.timeZone) ? '' : ` (${wallClock(runsAt, spec.timeZone)})`;
+      return folded(
+        `${show(runsAt)}${zone}  ${style('bold', spec.name)}: ${calendar ?? setting}: ${oneLine(entry)}`,
+        4,
+      );
+    }),
+  ];
 }
 
 const MARKS: Readonly<Record<JobChange['change'], string>> = { added: '+', removed: '-', changed: '~' };

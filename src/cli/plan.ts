@@ -4,6 +4,8 @@ import { clockNote } from '../core/schedule/clock-changes';
 import { machineZone, showTime } from '../core/show-time';
 import type { JobChange, JobSide } from '../operator/plan/compare';
 import { compareJobs } from '../operator/plan/compare';
+import type { ExcludedSpan } from '../operator/plan/excluded';
+import { excludedIn } from '../operator/plan/excluded';
 import type { Plan } from '../operator/plan/plan';
 import { planOf } from '../operator/plan/plan';
 import type { JobsAtRef } from './at-ref';
@@ -13,9 +15,9 @@ import type { FileOptions } from './jobs-file';
 import { jobsWithTag, loadFile, printWarnings } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import { calendarText } from './plan-ics';
-import { changesText, leftOut, planText } from './plan-text';
+import { changesText, excludedText, leftOut, planText } from './plan-text';
 import type { TimeOptions } from './time';
-import { parseTime, timeIn, timesOf } from './time';
+import { parseTime, timeIn, timesOf, utc } from './time';
 
 const DAY_MS = 86_400_000;
 /** The reach of a look-up for due times. */
@@ -27,6 +29,7 @@ export interface PlanOptions extends FileOptions, TimeOptions {
   readonly tag?: string | undefined;
   readonly limit: number;
   readonly against?: string | undefined;
+  readonly excluded?: boolean | undefined;
   readonly ics?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
@@ -34,8 +37,9 @@ export interface PlanOptions extends FileOptions, TimeOptions {
 /** `cronlease plan`: what would run when; with `--against` what a deployment of the file changes. */
 export function plan(options: PlanOptions): number {
   const { against, to, ics, json } = options;
-  if (against !== undefined && (to !== undefined || ics)) {
-    throw new UsageError(`--against compares two files: leave out ${to === undefined ? '--ics' : '--to'}`);
+  const other = to !== undefined ? '--to' : ics ? '--ics' : options.excluded ? '--excluded' : undefined;
+  if (against !== undefined && other !== undefined) {
+    throw new UsageError(`--against compares two files: leave out ${other}`);
   }
   const zone = options.local === true ? machineZone() : 'UTC';
   const instant = (text: string, option: string): EpochMs => timeIn(parseTime(text, option), zone);
@@ -47,12 +51,33 @@ export function plan(options: PlanOptions): number {
   if (against !== undefined) return compare(jobsAt(against, options), { loaded, at: from, options });
   printWarnings(loaded);
   const specs = options.tag === undefined ? loaded.jobsFile.jobs : jobsWithTag(loaded, options.tag, options);
+  if (options.excluded) return listExcluded(specs, { from, to: until, limit: options.limit }, options);
   const planned = planOf(specs, { from, to: until, limit: options.limit });
   const show = timesOf(options);
   if (ics) process.stdout.write(calendarText(planned, Date.now()));
   else if (json) printJson(planned.starts.map(documentOf));
   else print(planText(planned, { from, to: until, specs }, show).join('\n'));
   if (ics || json) warnOfRest(planned, until);
+  return OK;
+}
+
+/** `cronlease plan --excluded`: the times that `between`, `except` and calendars take out of the schedules. */
+function listExcluded(specs: readonly JobSpec[], span: ExcludedSpan, options: PlanOptions): number {
+  const excluded = excludedIn(specs, span);
+  if (options.json) {
+    printJson(
+      excluded.starts.map(({ spec, scheduledFor, runsAt, by }) => ({
+        job: spec.name,
+        scheduledFor: new Date(scheduledFor).toISOString(),
+        runsAt: new Date(runsAt).toISOString(),
+        local: showTime(runsAt, spec.timeZone),
+        ...by,
+      })),
+    );
+  } else print(excludedText(excluded, span, timesOf(options)).join('\n'));
+  const rest = excluded.counted - excluded.starts.length;
+  if (rest > 0) warn(`${rest} later times are left out: see --to and --limit`);
+  if (excluded.countedTo < span.to) warn(`nothing from ${utc(excluded.countedTo)} on was looked at: see --to`);
   return OK;
 }
 

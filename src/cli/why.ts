@@ -35,7 +35,8 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
   if (options.json) {
     const { due, fate, reason, record } = explanation;
     const at = new Date(explanation.time).toISOString();
-    printJson({ job, time: at, due, outcome: fate, reason, record, backfills });
+    const excludedBy = reason === 'excluded' ? { excludedBy: spec.excluded?.by(explanation.time) } : {};
+    printJson({ job, time: at, due, outcome: fate, reason, record, backfills, ...excludedBy });
   } else {
     const show = timesOf(options);
     print([text(explanation, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));

@@ -1,15 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { EpochMs } from '../core/brand';
 import type { Exclusion, Yearly } from '../core/schedule/exclusion';
-import { fixedExclusion, yearlyExclusion } from '../core/schedule/exclusion';
+import { fixedExclusion, yearlyExclusion, yearlySpan } from '../core/schedule/exclusion';
 import type { Window } from '../core/schedule/window';
+import type { Span } from '../core/schedule/window';
 import { excludedSpans, spanOf } from '../core/schedule/window';
 import type { Zone } from '../core/schedule/zone';
-import type { RawEntry } from './ical';
+import type { Named } from './excluded';
+import { windowText, yearlyText } from './excluded';
+import type { EventText, RawEntry } from './ical';
 import { IcalError, parseIcal } from './ical';
 import type { ReadFile } from './read-file';
 import type { IssueReport } from './report';
-import type { CalendarEntry } from './dates';
+import { warnOfEnd } from './check-calendars';
+import type { CalendarEntry, EventFilter } from './dates';
 import { CALENDAR_LIMITS, calendarSchema } from './dates';
 
 /** A larger file is no list of holidays. */
@@ -17,13 +22,15 @@ const MOST_BYTES = 1024 * 1024;
 
 /** One of the file's calendars, its iCalendar files read. */
 export interface Calendar {
-  readonly windows: readonly Window[];
-  readonly yearly: readonly Yearly[];
+  readonly windows: readonly Named<Window>[];
+  readonly yearly: readonly Named<Yearly>[];
   /**
    * Made once for each zone, since many jobs share a calendar.
    * @throws ScheduleError
    */
   exclusionsIn(zone: Zone): readonly Exclusion[];
+  /** The entry that excludes an instant, for people. */
+  entryAt(instant: EpochMs, zone: Zone): string | undefined;
 }
 
 export type Calendars = ReadonlyMap<string, Calendar>;
@@ -41,6 +48,8 @@ interface Reading {
   readonly source: string | undefined;
   readonly readFile: ReadFile | undefined;
   readonly report: IssueReport;
+  /** Undefined: calendars that end are not reported. */
+  readonly now: EpochMs | undefined;
 }
 
 /** Reads all calendars, and reports every error. `raw` is what `parsed` was parsed from. */
@@ -61,7 +70,7 @@ export function readCalendars(
     const given = raw[name] ?? [];
     const whole = (parsed[name] ?? []).flatMap((entry, index): readonly unknown[] => {
       if (!('file' in entry)) return [given[index]];
-      const read = readIcal(entry.file, ['calendars', name, index, 'file'], reading);
+      const read = readIcal(entry, ['calendars', name, index], reading);
       files.add(read.path);
       return read.entries;
     });
@@ -71,14 +80,16 @@ export function readCalendars(
       continue;
     }
     inlined[name] = whole;
-    calendars.set(name, calendarOf(calendarSchema.parse(whole)));
+    const calendar = calendarOf(calendarSchema.parse(whole));
+    calendars.set(name, calendar);
+    if (reading.now !== undefined) warnOfEnd(name, calendar, report, reading.now);
   }
   return { calendars, inlined, files: [...files] };
 }
 
 function calendarOf(entries: readonly CalendarEntry[]): Calendar {
-  const windows: Window[] = [];
-  const yearly: Yearly[] = [];
+  const windows: Named<Window>[] = [];
+  const yearly: Named<Yearly>[] = [];
   for (const entry of entries) {
     if ('yearly' in entry) {
       const { yearly: start, ...rest } = entry;
@@ -86,6 +97,7 @@ function calendarOf(entries: readonly CalendarEntry[]): Calendar {
     } else if (!('file' in entry)) windows.push(entry);
   }
   const known = new Map<string, readonly Exclusion[]>();
+  const spans = new Map<string, readonly Span[]>();
   return {
     windows,
     yearly,
@@ -103,11 +115,26 @@ function calendarOf(entries: readonly CalendarEntry[]): Calendar {
       known.set(zone.name, made);
       return made;
     },
+    entryAt(instant, zone) {
+      const holds = (span: Span | undefined): boolean =>
+        span !== undefined && span.from <= instant && instant < span.to;
+      const inZone = spans.get(zone.name) ?? windows.map((window) => spanOf(window, zone));
+      spans.set(zone.name, inZone);
+      const window = windows[inZone.findIndex(holds)];
+      if (window !== undefined) return windowText(window);
+      const year = new Date(instant).getUTCFullYear();
+      const entry = yearly.find((each) =>
+        [year - 1, year, year + 1].some((first) => holds(yearlySpan(each, first, zone))),
+      );
+      return entry && yearlyText(entry);
+    },
   };
 }
 
+type IcalFile = Extract<CalendarEntry, { readonly file: string }>;
+
 function readIcal(
-  file: string,
+  { file, select, exclude }: IcalFile,
   at: readonly (string | number)[],
   { source, readFile = readFileSync, report }: Reading,
 ): { readonly path: string; readonly entries: readonly RawEntry[] } {
@@ -116,7 +143,7 @@ function readIcal(
     message: string,
     remedy: string,
   ): { readonly path: string; readonly entries: readonly RawEntry[] } => {
-    report.error(at, message, remedy);
+    report.error([...at, 'file'], message, remedy);
     return { path, entries: [] };
   };
   let bytes: Uint8Array;
@@ -128,9 +155,45 @@ function readIcal(
   }
   if (bytes.length > MOST_BYTES) return refuse(`has ${bytes.length} bytes`, `keep it below ${MOST_BYTES} bytes`);
   try {
-    return { path, entries: parseIcal(new TextDecoder('utf-8').decode(bytes)) };
+    const unused = { select: select !== undefined, exclude: exclude !== undefined };
+    const isWanted = (event: EventText): boolean => {
+      if (select !== undefined && !matches(select, event)) return false;
+      unused.select = false;
+      if (exclude === undefined || !matches(exclude, event)) return true;
+      unused.exclude = false;
+      return false;
+    };
+    const entries = parseIcal(new TextDecoder('utf-8').decode(bytes), isWanted);
+    const remedy = 'write a category or summary that its events have';
+    if (unused.select) report.error([...at, 'select'], 'selects no event of the file', remedy);
+    else if (unused.exclude)
+      report.warning([...at, 'exclude'], 'matches no event of the file', `${remedy}, or leave it out`);
+    return { path, entries };
   } catch (error) {
     if (!(error instanceof IcalError)) throw error;
     return refuse(`is not usable at line ${error.line}: ${error.message}`, error.remedy);
   }
+}
+
+function matches({ categories = [], summary = [] }: EventFilter, event: EventText): boolean {
+  const has = event.categories.map((category) => category.toLowerCase());
+  return (
+    categories.some((category) => has.includes(category.toLowerCase())) ||
+    summary.some((pattern) => isLike(event.summary.toLowerCase(), pattern.toLowerCase()))
+  );
+}
+
+/** Whether a text is that of a pattern, whose `*` stand for any text. */
+function isLike(text: string, pattern: string): boolean {
+  const [start = '', ...rest] = pattern.split('*');
+  const end = rest.pop();
+  if (end === undefined) return text === start;
+  if (!text.startsWith(start) || !text.endsWith(end)) return false;
+  let at = start.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at + end.length <= text.length;
 }

@@ -29,8 +29,14 @@ export const exceptedDate = z
     }),
   );
 
+const name = z
+  .string()
+  .min(1)
+  .meta({ description: 'What it is, for people: `why` and `plan --excluded` show it.', examples: ['Christmas Day'] })
+  .optional();
+
 export const exceptedSpan = z
-  .strictObject({ from: moment('Nothing is due from this on'), to: moment('Due again from this on') })
+  .strictObject({ from: moment('Nothing is due from this on'), to: moment('Due again from this on'), name })
   .transform(reading(inOrder));
 
 const year = (description: string) => z.int().min(1970).max(9999).meta({ description }).optional();
@@ -54,7 +60,28 @@ export const exceptedYearly = z.strictObject({
   days: z.int().min(1).max(366).meta({ description: 'The number of days, this one included.' }).prefault(1),
   since: year('The first year.'),
   until: year('The last year.'),
+  name,
 });
+
+const texts = (description: string, examples: string[]) =>
+  z
+    .array(z.string().min(1))
+    .min(1)
+    .meta({ description, examples: [examples] })
+    .optional();
+
+const eventFilter = (description: string) =>
+  z
+    .strictObject({
+      categories: texts('Events with one of these CATEGORIES, in any case.', ['Public holiday']),
+      summary: texts('Events with one of these SUMMARY texts, in any case; `*` stands for any text.', ['*(observed)']),
+    })
+    .refine(({ categories, summary }) => (categories ?? summary) !== undefined, { message: 'is empty' })
+    .meta({ description })
+    .optional();
+
+/** By which events of an iCalendar file are selected. */
+export type EventFilter = NonNullable<z.output<ReturnType<typeof eventFilter>>>;
 
 /** The most entries of one calendar, and the most calendars. */
 export const CALENDAR_LIMITS = { entries: 5_000, calendars: 100 };
@@ -68,6 +95,8 @@ const calendarEntry = z.union([
       .string()
       .min(1)
       .meta({ description: 'An iCalendar file, relative to the jobs file.', examples: ['holidays.ics'] }),
+    select: eventFilter('Only these events of the file count.'),
+    exclude: eventFilter('These events of the file do not count.'),
   }),
 ]);
 

@@ -4,9 +4,16 @@ import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
 
 /** An entry of a calendar, as the jobs file has it. */
-export type RawEntry =
+export type RawEntry = { readonly name?: string } & (
   | { readonly from: string; readonly to: string }
-  | { readonly yearly: string; readonly days: number; readonly since: number; readonly until?: number };
+  | { readonly yearly: string; readonly days: number; readonly since: number; readonly until?: number }
+);
+
+/** The texts of an event by which a jobs file selects it. */
+export interface EventText {
+  readonly summary: string;
+  readonly categories: readonly string[];
+}
 
 /** A part of an iCalendar file that is wrong, or that is not read. */
 export class IcalError extends Error {
@@ -32,15 +39,20 @@ interface Property {
 /** A repetition that cannot be read would silently exclude too little, so it is refused. */
 const REFUSED: ReadonlySet<string> = new Set(['RDATE', 'EXDATE', 'EXRULE', 'RECURRENCE-ID']);
 const REMEDY = 'write these days into the calendar of the jobs file instead';
+/** A jobs file has no times outside of these, in seconds: 1970-01-01 and 9999-12-31. */
+const [FIRST, LAST] = [0, 253_402_214_400];
+/** A longer name of an entry is cut. */
+const NAME_LENGTH = 120;
 
 /**
  * Reads the events of an iCalendar file: whole days, and times, once or by `FREQ=YEARLY`. A cancelled event counts for
  * nothing. Components other than events, and properties that do not change when an event is, are skipped.
  *
+ * @param isWanted an event that is not wanted may have any times, also those that are not read
  * @throws IcalError
  * @see https://www.rfc-editor.org/rfc/rfc5545
  */
-export function parseIcal(text: string): readonly RawEntry[] {
+export function parseIcal(text: string, isWanted: (event: EventText) => boolean = () => true): readonly RawEntry[] {
   const entries: RawEntry[] = [];
   const open: string[] = [];
   let event: Property[] = [];
@@ -59,7 +71,7 @@ export function parseIcal(text: string): readonly RawEntry[] {
       if (open.at(-1) !== component) {
         throw new IcalError(line, `END:${component} ends nothing that is open`, 'export the calendar again');
       }
-      if (isEvent(open)) entries.push(...entryOf(event));
+      if (isEvent(open)) entries.push(...entryOf(event, isWanted));
       open.pop();
     } else if (isEvent(open)) event.push(property);
   }
@@ -98,10 +110,16 @@ function propertyOf(text: string, line: number): Property {
   return { name: name.toUpperCase(), parameters: new Map(parameters), value, line };
 }
 
-function entryOf([begin, ...properties]: readonly Property[]): readonly RawEntry[] {
+function entryOf(
+  [begin, ...properties]: readonly Property[],
+  isWanted: (event: EventText) => boolean,
+): readonly RawEntry[] {
   const line = begin?.line ?? 1;
   const find = (name: string): Property | undefined => properties.find((property) => property.name === name);
   if (find('STATUS')?.value.trim().toUpperCase() === 'CANCELLED') return [];
+  const summary = textsOf(find('SUMMARY')?.value ?? '').join(',');
+  const categories = properties.filter(({ name }) => name === 'CATEGORIES').flatMap(({ value }) => textsOf(value));
+  if (!isWanted({ summary, categories })) return [];
   const refused = properties.find(({ name }) => REFUSED.has(name));
   if (refused !== undefined) throw new IcalError(refused.line, `${refused.name} is not read`, REMEDY);
   const started = find('DTSTART');
@@ -109,8 +127,16 @@ function entryOf([begin, ...properties]: readonly Property[]): readonly RawEntry
   const start = timeOf(started);
   const end = endOf(start, find('DTEND'), find('DURATION'), line);
   const rule = find('RRULE');
-  if (rule !== undefined) return [yearlyOf(rule, start, end)];
-  return [{ from: textOf(start), to: textOf(end) }];
+  const name = summary === '' ? {} : { name: summary.slice(0, NAME_LENGTH) };
+  if (rule !== undefined) return yearlyOf(rule, start, end).map((entry) => ({ ...entry, ...name }));
+  const [from, to] = [Math.max(start.second, FIRST), Math.min(end.second, LAST)];
+  return from < to ? [{ from: textOf({ ...start, second: from }), to: textOf({ ...end, second: to }), ...name }] : [];
+}
+
+/** The texts of a list, without the escapes of RFC 5545. */
+function textsOf(value: string): readonly string[] {
+  const texts = value.match(/(?:\\.|[^\\,])+/gs) ?? [];
+  return texts.map((text) => text.replace(/\\(.)/gs, (_, char: string) => (/n/i.test(char) ? ' ' : char)).trim());
 }
 
 /** A date, a time on local clocks, or an instant; `second` counts from 1970 on those clocks. */
@@ -147,6 +173,8 @@ function endOf(start: Time, end: Property | undefined, duration: Property | unde
   if (end !== undefined) {
     const time = timeOf(end);
     if (time.kind !== start.kind) throw new IcalError(end.line, 'DTEND is of another kind than DTSTART', REMEDY);
+    // Programs write a day that ends on itself, and every calendar shows it as one day.
+    if (time.kind === 'date' && time.second === start.second) return { ...time, second: time.second + DAY_SECONDS };
     if (time.second <= start.second)
       throw new IcalError(end.line, 'the event ends before it begins, or at once', REMEDY);
     return time;
@@ -166,12 +194,13 @@ function endOf(start: Time, end: Property | undefined, duration: Property | unde
 }
 
 /** The parts of a rule that say nothing more than the start of the event. */
-function yearlyOf({ value, line }: Property, start: Time, end: Time): RawEntry {
+function yearlyOf({ value, line }: Property, start: Time, end: Time): readonly RawEntry[] {
   const refuse = (part: string): never => {
     throw new IcalError(line, `RRULE has ${part}, and only FREQ=YEARLY of whole days is read`, REMEDY);
   };
   if (start.kind !== 'date') refuse('times');
   const [since = 0, month = 0, day = 0] = textOf(start).split('-').map(Number);
+  const isLeapDay = month === 2 && day === 29;
   let until: number | undefined;
   const parts = value
     .trim()
@@ -184,7 +213,7 @@ function yearlyOf({ value, line }: Property, start: Time, end: Time): RawEntry {
     if (key === 'FREQ' || key === 'WKST' || part === 'INTERVAL=1') continue;
     if (key === 'BYMONTH' && Number(given) === month) continue;
     if (key === 'BYMONTHDAY' && Number(given) === day) continue;
-    if (key === 'COUNT' && /^[1-9]\d{0,3}$/.test(given) && !(month === 2 && day === 29)) {
+    if (key === 'COUNT' && /^[1-9]\d{0,3}$/.test(given) && !isLeapDay) {
       until = since + Number(given) - 1;
     } else if (key === 'UNTIL' && /^\d{8}(T\d{6}Z?)?$/.test(given)) {
       const isOver = Number(given.slice(4, 8)) < month * 100 + day;
@@ -193,7 +222,10 @@ function yearlyOf({ value, line }: Property, start: Time, end: Time): RawEntry {
   }
   const days = (end.second - start.second) / DAY_SECONDS;
   if (days > 366) refuse(`${days} days`);
-  return { yearly: textOf(start).slice(5), days, since, ...(until !== undefined && { until: Math.min(until, 9999) }) };
+  // Address books write 1604 for a birthday without a year, and nothing was due before 1970.
+  if ((until ?? Infinity) < 1970) return [];
+  const years = { since: Math.max(since, 1970), ...(until !== undefined && { until: Math.min(until, 9999) }) };
+  return [{ yearly: textOf(start).slice(5), days, ...years }];
 }
 
 function textOf({ kind, second }: Time): string {

@@ -8,7 +8,8 @@ import { scheduleHash } from '../core/schedule/hash';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { spreadOffset } from '../core/schedule/spread';
 import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/window';
-import type { Calendar, Calendars } from './calendars';
+import type { Calendars } from './calendars';
+import { excludedTimes, type UsedCalendar } from './excluded';
 import { nearest } from './suggest';
 import { checkInput } from './check-input';
 import { checkDurations, requireWithinOf, timeoutOf, type DurationLimits } from './check-durations';
@@ -80,7 +81,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
     offsetMs,
     notify,
     groups,
-    calendars: used.map(({ calendar }) => calendar),
+    calendars: used,
   });
 }
 
@@ -105,12 +106,6 @@ function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report
   return { path, settings: jobRemainder.parse(Object.fromEntries(right)), given, wrong, report };
 }
 
-/** A calendar that a job uses, and its place among the exceptions. */
-interface UsedCalendar {
-  readonly calendar: Calendar;
-  readonly index: number;
-}
-
 /** The calendars that a job excepts; undefined if one is missing, or none could be read. */
 function calendarsOf(
   { path, settings, wrong, report }: CheckedJob,
@@ -121,7 +116,7 @@ function calendarsOf(
   const used = settings.except.flatMap((entry, index): readonly UsedCalendar[] => {
     if (!('calendar' in entry)) return [];
     const calendar = calendars?.get(entry.calendar);
-    if (calendar !== undefined) return [{ calendar, index }];
+    if (calendar !== undefined) return [{ name: entry.calendar, calendar, index }];
     isRight = false;
     if (calendars === undefined) return [];
     const names = [...calendars.keys()];
@@ -184,7 +179,7 @@ function offsetOf(name: JobName, { settings: { schedule, spread }, wrong }: Chec
 interface Compiled {
   readonly compiled: CompiledSchedule;
   readonly offsetMs: Millis;
-  readonly calendars: readonly Calendar[];
+  readonly calendars: readonly UsedCalendar[];
   readonly notify: FileNotify;
   readonly groups: FileGroups;
 }
@@ -195,7 +190,7 @@ function specOf(
   { compiled, offsetMs, calendars, notify, groups }: Compiled,
 ): JobSpec | undefined {
   const { schedule, timeZone, dst, between, spread, enabled, retry } = settings;
-  const { kind, at, timetable } = compiled;
+  const { kind, at, timetable, scheduled } = compiled;
   if (schedule === undefined) return undefined;
   return {
     name,
@@ -204,6 +199,7 @@ function specOf(
     ...(at === undefined ? {} : { at }),
     timeZone: timeZone.name,
     timetable,
+    ...(scheduled && { excluded: excludedTimes(scheduled, settings, offsetMs, calendars) }),
     offsetMs,
     catchUp: settings.catchUp,
     catchUpWindowMs: settings.catchUpWindow,
@@ -238,9 +234,9 @@ function specOf(
       ...{ schedule, timeZone: timeZone.name, dst, between, spread, enabled },
       except: [
         ...settings.except.flatMap((entry) => ('calendar' in entry ? [] : [entry])),
-        ...calendars.flatMap(({ windows }) => windows),
+        ...calendars.flatMap(({ calendar }) => calendar.windows),
       ],
-      yearly: calendars.flatMap(({ yearly }) => yearly),
+      yearly: calendars.flatMap(({ calendar }) => calendar.yearly),
     }),
   };
 }

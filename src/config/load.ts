@@ -64,6 +64,7 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
       source: typeof source === 'string' ? resolve(options.baseFolder ?? '', source) : undefined,
       readFile: options.readFile,
       report,
+      now: options.now,
     }),
   );
   const limits = { ...options, calendars: calendars?.calendars, notify, groups: groups ?? {} };

@@ -20,7 +20,10 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'calendars.*[].days': 'write a whole number from 1 to 366',
   'calendars.*[].since': 'write a year from 1970, or leave it out',
   'calendars.*[].until': 'write a year from 1970, or leave it out',
+  'calendars.*[].name': 'write text, or leave it out',
   'calendars.*[].file': 'write the path of an iCalendar file, such as "holidays.ics"',
+  ...filterRemedies('select'),
+  ...filterRemedies('exclude'),
   groups: 'write an object of groups by name: {"db": {"maxParallel": 3}}',
   'groups.*': 'write {"maxParallel": 3}',
   'groups.*.maxParallel': 'write a whole number from 1 to 1000',
@@ -44,6 +47,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'except[]':
     'write a date such as "2026-12-25", {"from": "2026-08-01", "to": "2026-09-01"}, or {"calendar": "holidays"}',
   'except[].calendar': "write the name of one of the file's calendars",
+  'except[].name': 'write text, or leave it out',
   'except[].from': 'write a date such as "2026-12-24"',
   'except[].to': 'write a date such as "2026-12-24", the first day that is not excepted',
   catchUp: 'write "latest", "all" or "none"',
@@ -76,6 +80,19 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'tags[]': 'write a word',
   enabled: 'write true or false',
 };
+
+/** A part of the remedies, for `select` and `exclude` of an iCalendar file. */
+function filterRemedies(member: string): Readonly<Record<string, string>> {
+  const place = `calendars.*[].${member}`;
+  const text = 'write a text of the events, such as "Public holiday"';
+  return {
+    [place]: 'write {"categories": ["Public holiday"]}, {"summary": ["*(observed)"]}, or both',
+    [`${place}.categories`]: 'write a list of categories, such as ["Public holiday"], or leave it out',
+    [`${place}.categories[]`]: text,
+    [`${place}.summary`]: 'write a list of summaries, such as ["*(observed)"], or leave it out',
+    [`${place}.summary[]`]: text,
+  };
+}
 
 /** The kinds of values, from zod's names to words. */
 const KINDS: Readonly<Partial<Record<string, string>>> = {

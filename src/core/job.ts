@@ -15,6 +15,23 @@ export interface Timetable {
  */
 export type ScheduleKind = 'timed' | 'always' | 'manual';
 
+/** The entry of a setting that keeps a time of the schedule from being due. */
+export interface ExcludedBy {
+  readonly setting: 'between' | 'except';
+  /** Null: the job's own entry. */
+  readonly calendar: string | null;
+  /** The entry for people, with its name: `Christmas Day (2026-12-25)`. */
+  readonly entry: string;
+}
+
+/** The times of a schedule that are not due. */
+export interface ExcludedTimes {
+  /** The due times, and the excluded ones too. */
+  readonly scheduled: Timetable;
+  /** Undefined: nothing excludes the time. */
+  by(time: EpochMs): ExcludedBy | undefined;
+}
+
 /** A group of jobs, as the jobs file has it. */
 export interface JobGroup {
   readonly name: string;
@@ -42,6 +59,8 @@ export interface JobSpec {
   readonly timeZone: string;
   /** Nominal due times; empty for `always` and `manual`. A disabled job has them too. */
   readonly timetable: Timetable;
+  /** Of a job with `between` or `except`. Nominal, as the timetable. */
+  readonly excluded?: ExcludedTimes;
   /** A fixed offset inside `spread`, from a hash of the name: actual time = nominal time + offset. */
   readonly offsetMs: Millis;
   readonly catchUp: 'latest' | 'all' | 'none';

@@ -65,6 +65,8 @@ export type StandingReason =
   | 'notYetDue'
   /** notDue: The schedule does not contain it. */
   | 'notInSchedule'
+  /** notDue: The schedule contains it, and `between`, `except` or a calendar excludes it. */
+  | 'excluded'
   /** notDue: The job runs on request only. */
   | 'manualOnly'
   /** notDue: A leader job has terms and no due times. */
@@ -205,7 +207,9 @@ function notDue({ job, time, control, now }: Question, row: Row): Answer {
       ? { due: false, fate: 'expired', reason: 'catchUpWindow' }
       : { due: false, fate: 'pending', reason: 'requested' };
   }
-  const reasons = { timed: 'notInSchedule', manual: 'manualOnly', always: 'leaderJob' } as const;
+  const isExcluded = job.excluded !== undefined && job.excluded.scheduled.next(time - 1) === time;
+  const timed = isExcluded ? 'excluded' : 'notInSchedule';
+  const reasons = { timed, manual: 'manualOnly', always: 'leaderJob' } as const;
   return { due: false, fate: 'notDue', reason: reasons[job.kind] };
 }
 

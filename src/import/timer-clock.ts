@@ -86,13 +86,10 @@ export function scheduledTimer({ values, written, timeZone }: Omit<Timing, 'rule
   const changes = changesIn(timeZone, now, now + YEARS_MS).flatMap(
     (change) => aroundChange(fields, isInterval(values), zone, change) ?? [],
   );
-  const [elapsed, ...others] = [ELAPSED, ...POLICIES].map((policy) => ({
-    policy,
-    ...differencesOf(changes, fields, zone, policy),
-  }));
-  if (elapsed === undefined) throw new Error('no policy was tried');
+  const tried = (policy: DstPolicy) => ({ policy, ...differencesOf(changes, fields, zone, policy) });
+  const elapsed = tried(ELAPSED);
   if (followsElapsedTime(asWritten) && elapsed.first === undefined) return { schedule: asWritten, ...place };
-  const [best = elapsed] = [...others, elapsed].sort((a, b) => a.size - b.size);
+  const [best = elapsed] = [...POLICIES.map(tried), elapsed].sort((a, b) => a.size - b.size);
   return {
     ...{ schedule: cronText(values, written, 'list'), ...place, ...dstOf(best.policy) },
     ...(best.first !== undefined && { differs: sentence(best.first, timeZone) }),
@@ -147,8 +144,9 @@ function differencesOf(
       own.add(next / 1000);
       next = source.atOrAfter(next + 1, to * 1000);
     }
+    const listed = new Set(due);
     const theirs = due.filter((second) => !own.has(second));
-    const ours = [...own].filter((second) => !due.includes(second));
+    const ours = [...own].filter((second) => !listed.has(second));
     return theirs.length + ours.length === 0 ? [] : [{ change, theirs, ours }];
   });
   const [first] = differences;

@@ -1,3 +1,4 @@
+import type { ExcludedBy } from '../core/job';
 import type { EpochMs } from '../core/brand';
 import type { Control } from '../core/control';
 import { currentPause, pauseAt } from '../core/control';
@@ -248,7 +249,7 @@ function describeTurn(
   }
 }
 
-function describeNotDue({ job, time }: Explanation, show: ShowTime): string {
+function describeNotDue({ job, time, reason }: Explanation, show: ShowTime): string {
   const nominal = time - job.offsetMs;
   if (job.offsetMs > 0 && isDue(job, nominal)) {
     const spread = formatDuration(job.offsetMs);
@@ -257,7 +258,15 @@ function describeNotDue({ job, time }: Explanation, show: ShowTime): string {
   const before = job.timetable.previous(time);
   const after = job.timetable.next(time);
   const nearest = [before, after].filter((instant) => instant !== undefined).map(show);
-  return `The schedule does not contain it${nearest.length === 0 ? '' : `: the nearest due times are ${nearest.join(' and ')}`}.`;
+  const excluded = reason === 'excluded' ? job.excluded?.by(time) : undefined;
+  const what = excluded === undefined ? 'The schedule does not contain it' : excludedSentence(excluded);
+  const separator = excluded === undefined ? ': the' : '. The';
+  return `${what}${nearest.length === 0 ? '' : `${separator} nearest due times are ${nearest.join(' and ')}`}.`;
+}
+
+function excludedSentence({ setting, calendar, entry }: ExcludedBy): string {
+  const where = calendar === null ? `"${setting}" of the job` : `the calendar "${calendar}"`;
+  return `The schedule contains it, and ${where} excludes it: ${entry}`;
 }
 
 function by(deployment: string | undefined): string {

@@ -6,9 +6,12 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { devJobs } from '../../src/cli/dev-jobs';
+import { excludedText } from '../../src/cli/plan-text';
+import { utc } from '../../src/cli/time';
 import { ConfigError, formatIssue } from '../../src/config/config-error';
 import { loadJobs } from '../../src/config/load';
 import type { JobSpec } from '../../src/core/job';
+import { excludedIn } from '../../src/operator/plan/excluded';
 
 let folder: string;
 beforeAll(() => {
@@ -346,6 +349,137 @@ describe('an iCalendar file of a calendar', () => {
     expect(jobs.reload()).toEqual({ kind: 'valid', changes: ['jobs.json: changed calendars'] });
     expect(jobs.reload()).toEqual({ kind: 'valid', changes: [] });
     jobs.remove();
+  });
+});
+
+describe('the events of an iCalendar file that count', () => {
+  const event = (date: string, summary: string, categories: string): string =>
+    `BEGIN:VEVENT\nDTSTART:${date}\nSUMMARY:${summary}\nCATEGORIES:${categories}\nEND:VEVENT\n`;
+  const mixed = [
+    event('20260305', 'Founding Day', 'Public holiday,National'),
+    event('20260306', 'Tea Day', 'Observance'),
+    event('20260309', 'Founding Day (observed)', 'public HOLIDAY'),
+  ].join('');
+  const days = (filter: object): string[] => {
+    write('mixed.ics', `BEGIN:VCALENDAR\n${mixed}END:VCALENDAR\n`);
+    const file = path.join(folder, 'mixed.ics');
+    return daysOff(specOf(USE, { holidays: [{ file, ...filter }] }), FROM, FROM + 365 * DAY);
+  };
+
+  it('are selected and excluded by CATEGORIES and SUMMARY', () => {
+    expect(days({})).toEqual(['2026-03-05', '2026-03-06', '2026-03-09']);
+    expect(days({ select: { categories: ['Public Holiday'] } })).toEqual(['2026-03-05', '2026-03-09']);
+    expect(days({ select: { summary: ['tea day', 'nothing'] } })).toEqual(['2026-03-06']);
+    expect(days({ select: { summary: ['*day*'] }, exclude: { summary: ['*(observed)'] } })).toEqual([
+      '2026-03-05',
+      '2026-03-06',
+    ]);
+    expect(days({ exclude: { categories: ['Observance', 'National'] } })).toEqual(['2026-03-09']);
+    expect(days({ select: { summary: ['*day*day*'], categories: ['observance'] } })).toEqual(['2026-03-06']);
+  });
+
+  it('are errors if none is selected, and a warning if none is excluded', () => {
+    write('mixed.ics', `BEGIN:VCALENDAR\n${mixed}END:VCALENDAR\n`);
+    const file = path.join(folder, 'mixed.ics');
+    expect(problemsOf({ calendars: { a: [{ file, select: { categories: ['Bank holiday'] } }] }, jobs: {} })).toEqual([
+      'calendars.a[0].select = {"categories":["Bank holiday"]}: selects no event of the file; write a category or summary that its events have',
+    ]);
+    const { warnings } = loadJobs({ calendars: { a: [{ file, exclude: { summary: ['x*'] } }] }, jobs: {} });
+    expect(warnings[0]).toMatchObject({ path: 'calendars.a[0].exclude', message: 'matches no event of the file' });
+    expect(problemsOf({ calendars: { a: [{ file, select: {} }] }, jobs: {} })).toEqual([
+      'calendars.a[0].select = {}: is empty; write {"categories": ["Public holiday"]}, {"summary": ["*(observed)"]}, or both',
+    ]);
+    expect(problemsOf({ calendars: { a: [{ file, select: { categories: 'x' } }] }, jobs: {} })).toEqual([
+      'calendars.a[0].select.categories = "x": is not a list; write a list of categories, such as ["Public holiday"], or leave it out',
+    ]);
+  });
+});
+
+describe('a calendar that ends', () => {
+  const now = Date.UTC(2026, 10, 1);
+  const warningsOf = (holidays: unknown[]): string[] =>
+    loadJobs({ calendars: { holidays }, jobs: { job: { schedule: '@daily' } } }, { now }).warnings.map(formatIssue);
+
+  it('is a warning from 60 days before its end', () => {
+    expect(warningsOf(['2026-05-01', '2025-12-26'])).toEqual([
+      expect.stringMatching(/^calendars\.holidays = .*: ended with 2026-05-01: it excludes no later day; add the days/),
+    ]);
+    expect(warningsOf([{ from: '2026-12-24', to: '2026-12-27' }])).toEqual([
+      expect.stringContaining('ends with 2026-12-26, in less than 60 days'),
+    ]);
+    expect(warningsOf([{ yearly: '12-25', days: 2, until: 2025 }])).toEqual([
+      expect.stringContaining('ended with 2025-12-26'),
+    ]);
+  });
+
+  it('is none if it goes on', () => {
+    expect(warningsOf(['2027-01-01'])).toEqual([]);
+    expect(warningsOf(['2026-05-01', { yearly: '12-25' }])).toEqual([]);
+    expect(warningsOf([{ yearly: '12-25', until: 2027 }])).toEqual([]);
+    expect(warningsOf([])).toEqual([]);
+    expect(
+      loadJobs({ calendars: { holidays: ['2020-01-01'] }, jobs: { job: { schedule: '@daily' } } }).warnings,
+    ).toEqual([]);
+  });
+});
+
+describe('an excluded time', () => {
+  const calendars = {
+    holidays: [
+      { yearly: '12-25', days: 2, name: 'Christmas' },
+      { from: '2026-08-01', to: '2026-08-03' },
+    ],
+  };
+  const settings = {
+    between: { from: '2026-01-01' },
+    except: ['2026-03-05', { from: '2026-03-07T12:00', to: '2026-03-08', name: 'Move' }, { calendar: 'holidays' }],
+    timeZone: 'Europe/Lisbon',
+  };
+  const { excluded } = specOf(settings, calendars);
+  it.each([
+    [Date.UTC(2025, 11, 31), { setting: 'between', calendar: null, entry: 'outside of from 2026-01-01' }],
+    [Date.UTC(2026, 2, 5), { setting: 'except', calendar: null, entry: '2026-03-05' }],
+    [
+      Date.UTC(2026, 2, 7, 13),
+      { setting: 'except', calendar: null, entry: 'Move (from 2026-03-07T12:00:00 up to 2026-03-08)' },
+    ],
+    // Midnight of Lisbon in summer.
+    [Date.UTC(2026, 6, 31, 23), { setting: 'except', calendar: 'holidays', entry: 'from 2026-08-01 up to 2026-08-03' }],
+    [
+      Date.UTC(2026, 11, 26),
+      { setting: 'except', calendar: 'holidays', entry: 'Christmas (2 days from 12-25 of each year)' },
+    ],
+    [Date.UTC(2026, 11, 27), undefined],
+  ])('%d is excluded by its entry', (time, by) => {
+    expect(excluded?.by(time)).toEqual(by);
+  });
+
+  it('counts with its spread, and has no part in the schedule hash', () => {
+    const named = specOf({ except: [{ from: '2026-03-05', to: '2026-03-06', name: 'Fair' }] });
+    expect(named.scheduleHash).toBe(specOf({ except: ['2026-03-05'] }).scheduleHash);
+    expect(specOf({}).excluded).toBeUndefined();
+    const { excluded: late, offsetMs } = specOf({ spread: '20h', schedule: '0 * * * *', except: ['2026-03-05'] });
+    expect(late?.by(Date.UTC(2026, 2, 5) - offsetMs)?.entry).toBe('2026-03-05');
+    expect(late?.by(Date.UTC(2026, 2, 5) - offsetMs - 1)).toBeUndefined();
+  });
+
+  it('is explained by why, and listed by plan --excluded', () => {
+    const { jobs } = loadJobs({
+      calendars,
+      jobs: { job: { schedule: '0 3 * * *', ...settings }, free: { schedule: '@daily' } },
+    }).jobsFile;
+    const found = excludedIn(jobs, { from: Date.UTC(2026, 11, 20), to: Date.UTC(2027, 0, 1), limit: 1 });
+    expect(found).toMatchObject({
+      counted: 2,
+      starts: [{ spec: { name: 'job' }, scheduledFor: Date.UTC(2026, 11, 25, 3), by: { calendar: 'holidays' } }],
+    });
+    expect(
+      excludedText(found, { from: FROM, to: FROM + DAY }, utc)
+        .join('\n')
+        .replaceAll(/\s+/g, ' '),
+    ).toContain(
+      '2026-12-25T03:00:00Z (Fri 2026-12-25 03:00:00 +00:00) job: holidays: Christmas (2 days from 12-25 of each year)',
+    );
   });
 });
 

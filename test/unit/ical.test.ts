@@ -24,6 +24,18 @@ describe('an iCalendar file', () => {
       ['DTSTART;TZID=Europe/Paris:20260701T090000', 'DTEND;TZID="Europe/Paris":20260701T100000'],
       { from: '2026-07-01T07:00:00Z', to: '2026-07-01T08:00:00Z' },
     ],
+    // A day that ends on itself is one day.
+    [[DAY, 'DTEND;VALUE=DATE:20261225'], { from: '2026-12-25', to: '2026-12-26' }],
+    // Nothing was due before 1970, and a jobs file ends with the year 9999.
+    [['DTSTART:16041224', 'RRULE:FREQ=YEARLY'], { yearly: '12-24', days: 1, since: 1970 }],
+    [['DTSTART:19691225', 'DTEND:19700103'], { from: '1970-01-01', to: '1970-01-03' }],
+    [['DTSTART:20261225', 'DTEND:99991231'], { from: '2026-12-25', to: '9999-12-31' }],
+    [[DAY, 'DURATION:P420000W'], { from: '2026-12-25', to: '9999-12-31' }],
+    [
+      ['DTSTART:20261225T000000Z', `DURATION:PT${'9'.repeat(30)}H`],
+      { from: '2026-12-25T00:00:00Z', to: '9999-12-31T00:00:00Z' },
+    ],
+    [[DAY, 'SUMMARY:Christmas\\, and\\nmore'], { from: '2026-12-25', to: '2026-12-26', name: 'Christmas, and more' }],
     [[DAY, 'RRULE:FREQ=YEARLY'], { yearly: '12-25', days: 1, since: 2026 }],
     [
       [DAY, 'DTEND;VALUE=DATE:20261227', 'RRULE:FREQ=YEARLY;INTERVAL=1;BYMONTH=12;BYMONTHDAY=25;WKST=MO'],
@@ -34,6 +46,25 @@ describe('an iCalendar file', () => {
     [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20301224T235959Z'], { yearly: '12-25', days: 1, since: 2026, until: 2029 }],
   ])('%j means %j', (event, entry) => {
     expect(parseIcal(file(event))).toEqual([entry]);
+  });
+
+  it.each([
+    ['is over before 1970', ['DTSTART:19500101']],
+    ['repeats no more since 1970', ['DTSTART:19500101', 'RRULE:FREQ=YEARLY;UNTIL=19600101']],
+    ['begins with the last day of 9999', ['DTSTART:99991231']],
+  ])('has no entry for an event that %s', (_, event) => {
+    expect(parseIcal(file(event))).toEqual([]);
+  });
+
+  it('does not read the times of an event that is not wanted', () => {
+    const meeting = ['SUMMARY:Meeting', 'CATEGORIES:Team\\, all,WORK', DAY, 'RRULE:FREQ=WEEKLY'];
+    const seen: unknown[] = [];
+    const entries = parseIcal(file(meeting, [DAY]), (event) => {
+      seen.push(event);
+      return event.summary === '';
+    });
+    expect(entries).toEqual([{ from: '2026-12-25', to: '2026-12-26' }]);
+    expect(seen[0]).toEqual({ summary: 'Meeting', categories: ['Team, all', 'WORK'] });
   });
 
   it('may have long lines, other line ends, other components and other properties', () => {
@@ -64,7 +95,7 @@ describe('an iCalendar file', () => {
       'END:VEVENT',
       'END:VCALENDAR',
     ].join('\n');
-    expect(parseIcal(text)).toEqual([{ from: '2026-12-25', to: '2026-12-26' }]);
+    expect(parseIcal(text)).toEqual([{ from: '2026-12-25', to: '2026-12-26', name: 'Christmas: a dayof rest' }]);
   });
 
   it.each([
@@ -83,7 +114,8 @@ describe('an iCalendar file', () => {
     [file(['DTSTART:20261225T090000']), 3, 'a time and no end'],
     [file(['DTSTART;TZID=Here:20261225T090000', 'DURATION:PT1H']), 5, 'time zone "Here"'],
     [file([DAY, 'DTEND:20261225T100000']), 6, 'another kind'],
-    [file([DAY, 'DTEND:20261225']), 6, 'ends before it begins'],
+    [file([DAY, 'DTEND:20261224']), 6, 'ends before it begins'],
+    [file(['DTSTART:20261225T090000Z', 'DTEND:20261225T090000Z']), 6, 'ends before it begins'],
     [file([DAY, 'DURATION:PT1H']), 6, 'is not read'],
     [file([DAY, 'DURATION:-P1D']), 6, 'is not read'],
     [file([DAY, 'RRULE:FREQ=MONTHLY']), 6, 'FREQ=MONTHLY'],

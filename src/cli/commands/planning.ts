@@ -22,13 +22,20 @@ export function addPlanning(program: Command, done: Done): void {
     .option('--tag <TAG>', 'the jobs with this tag')
     .option('--limit <N>', 'number of starts, or of changed jobs, to list, 1 to 100000', wholeNumber(1, 100_000), 200)
     .option('--against <REF>', 'compare with the file at this git revision')
+    .addOption(
+      new Option('--excluded', 'list the times that "between", "except" and calendars exclude').conflicts('ics'),
+    )
     .addOption(new Option('--ics', 'print an iCalendar file').conflicts('json'))
-    .option('--json', 'print [{job, scheduledFor, runsAt, local, notes}]; with --against {against, changes, leftOut}')
+    .option(
+      '--json',
+      'print [{job, scheduledFor, runsAt, local, notes}], with --excluded [{job, scheduledFor, runsAt, local, setting, calendar, entry}], with --against {against, changes, leftOut}',
+    )
     .addHelpText(
       'after',
       examples(
         'cronlease plan',
         'cronlease plan --from 2026-12-31 --to 2027-01-02 --limit 1000',
+        'cronlease plan --excluded --to 2027-01-02',
         'cronlease plan --ics > plan.ics',
         'cronlease plan --against main',
       ),

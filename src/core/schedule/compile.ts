@@ -14,6 +14,8 @@ export interface CompiledSchedule {
   readonly at?: EpochMs;
   /** Nominal due times; none for `always` and `manual`. */
   readonly timetable: Timetable;
+  /** The same with those that are excluded, if any may be. */
+  readonly scheduled?: Timetable;
 }
 
 const EMPTY: Timetable = { next: () => undefined, previous: () => undefined };
@@ -41,7 +43,8 @@ export function compileSchedule(
     throw new ScheduleError('is never due: "between" and "except" exclude all of its times', 'widen them');
   }
   const at = schedule.kind === 'at' ? { at: schedule.at } : {};
-  return { kind: 'timed', ...at, timetable: timetableOf(source, exclusions) };
+  const scheduled = exclusions.length > 0 ? { scheduled: timetableOf(source, []) } : {};
+  return { kind: 'timed', ...at, ...scheduled, timetable: timetableOf(source, exclusions) };
 }
 
 function sourceOf(schedule: Schedule & { kind: 'cron' | 'every' | 'at' }, zone: Zone, dst: DstPolicy): Source {

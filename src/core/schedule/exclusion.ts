@@ -34,7 +34,7 @@ export function yearlyExclusion(yearly: readonly Yearly[], zone: Zone): Exclusio
     if (known !== undefined) return known;
     const spans = excludedSpans(
       undefined,
-      yearly.flatMap((entry) => spanIn(entry, year, zone) ?? []),
+      yearly.flatMap((entry) => yearlySpan(entry, year, zone) ?? []),
       0,
     );
     years.set(year, spans);
@@ -62,7 +62,8 @@ export function onNominalTimes(exclusion: Exclusion, offsetMs: Millis): Exclusio
   };
 }
 
-function spanIn({ month, day, days, since, until }: Yearly, year: number, zone: Zone): Span | undefined {
+/** The span of a yearly entry that begins in a year, if it has one. */
+export function yearlySpan({ month, day, days, since, until }: Yearly, year: number, zone: Zone): Span | undefined {
   if (year < (since ?? -Infinity) || year > (until ?? Infinity)) return undefined;
   const first = dayOf(year, month, day);
   if (first === undefined) return undefined;

@@ -20,6 +20,7 @@ export type Check =
   | 'durability'
   | 'encryption'
   | 'file'
+  | 'calendars'
   | 'host'
   | 'metadata'
   | 'strays'

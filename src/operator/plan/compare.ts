@@ -55,7 +55,7 @@ function sideOf(spec: JobSpec | undefined, at: EpochMs): JobSide | undefined {
 }
 
 /** Members of a spec that follow from others, or that name the job. */
-const DERIVED: ReadonlySet<string> = new Set(['name', 'kind', 'at', 'timetable', 'scheduleHash']);
+const DERIVED: ReadonlySet<string> = new Set(['name', 'kind', 'at', 'timetable', 'excluded', 'scheduleHash']);
 
 function differences(from: JobSpec, to: JobSpec): readonly string[] {
   const members = new Set([...Object.keys(from), ...Object.keys(to)]);
