@@ -37,7 +37,8 @@ export async function importJobs(format: Format, sources: readonly string[], opt
   });
   const count = imported.jobs.length;
   if (count === 0) {
-    if (!json) say(importReport(imported, sources, undefined).join('\n'));
+    if (json) printJson(documentOf(imported));
+    else say(importReport(imported, sources, undefined).join('\n'));
     throw new CliError('NothingImported', `no job could be made of ${sources.join(', ')}`);
   }
   if (out !== undefined) writeFileSync(out, `${JSON.stringify(imported.document, null, 2)}\n`);
@@ -104,9 +105,10 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
   const timeZone = options.timeZone ?? 'UTC';
   switch (format) {
     case 'crontab': {
-      const { readCrontab } = await import('../import/crontab.js');
+      const { hasUserColumn, readCrontab } = await import('../import/crontab.js');
       const userColumn = options.system === true;
-      return (file, text) => readCrontab(file, text, { now, timeZone, userColumn: userColumn || isSystem(file) });
+      return (file, text) =>
+        readCrontab(file, text, { now, timeZone, userColumn: userColumn || isSystem(file) || hasUserColumn(text) });
     }
     case 'k8s': {
       const { readK8s } = await import('../import/k8s.js');

@@ -1,13 +1,19 @@
 import type { EpochMs, Millis } from '../core/brand';
+import type { Yearly } from '../core/schedule/exclusion';
 import type { Moment } from '../core/schedule/moment';
-import type { Calendar } from './calendars';
+import type { Window } from '../core/schedule/window';
 import type { IssueReport } from './report';
 
 /** Time enough to get the days of the next year. */
 const SOON_MS: Millis = 60 * 86_400_000;
 
+interface Entries {
+  readonly windows: readonly Window[];
+  readonly yearly: readonly Yearly[];
+}
+
 /** Warns of a calendar that will exclude nothing more: lists of holidays end, and nobody notices. */
-export function warnOfEnd(name: string, calendar: Calendar, report: IssueReport, now: EpochMs): void {
+export function warnOfEnd(name: string, calendar: Entries, report: IssueReport, now: EpochMs): void {
   const end = endOf(calendar);
   if (end === undefined || end - now > SOON_MS) return;
   const day = new Date(end - 1).toISOString().slice(0, 10);
@@ -21,7 +27,7 @@ export function warnOfEnd(name: string, calendar: Calendar, report: IssueReport,
 }
 
 /** The end of the last entry, on clocks of UTC; undefined: there is none. */
-function endOf({ windows, yearly }: Calendar): EpochMs | undefined {
+function endOf({ windows, yearly }: Entries): EpochMs | undefined {
   const ends = [
     ...windows.map(({ to }) => (to === undefined ? Infinity : instantOf(to))),
     ...yearly.map(({ month, day, days, until = Infinity }) => Date.UTC(until, month - 1, day + days) || Infinity),

@@ -1,11 +1,9 @@
 import type { EpochMs, Millis } from '../core/brand';
 import type { ExcludedBy, ExcludedTimes, Timetable } from '../core/job';
-import type { Yearly } from '../core/schedule/exclusion';
-import { DAY_SECONDS } from '../core/schedule/calendar';
-import type { Moment } from '../core/schedule/moment';
 import type { Window } from '../core/schedule/window';
 import { spanOf } from '../core/schedule/window';
 import type { Calendar } from './calendars';
+import { windowText } from './entry-text';
 import type { JobSettings } from './schema';
 
 /** A calendar that a job uses, and its place among the exceptions. */
@@ -14,8 +12,6 @@ export interface UsedCalendar {
   readonly calendar: Calendar;
   readonly index: number;
 }
-
-export type Named<Entry> = Entry & { readonly name?: string | undefined };
 
 /** The excluded times of a job. Nothing is computed before somebody asks. */
 export function excludedTimes(
@@ -47,27 +43,4 @@ export function excludedTimes(
       return undefined;
     },
   };
-}
-
-/** A window as a person reads it. */
-export function windowText({ from, to, name }: Named<Window>): string {
-  const isDay = from?.kind === 'date' && to?.kind === 'date' && to.wall - from.wall === DAY_SECONDS;
-  if (isDay) return named(momentText(from), name);
-  const parts = [...(from ? [`from ${momentText(from)}`] : []), ...(to ? [`up to ${momentText(to)}`] : [])];
-  return named(parts.join(' '), name);
-}
-
-export function yearlyText({ month, day, days, name }: Named<Yearly>): string {
-  const date = [month, day].map((part) => String(part).padStart(2, '0')).join('-');
-  return named(days === 1 ? `${date} of each year` : `${days} days from ${date} of each year`, name);
-}
-
-function named(text: string, name: string | undefined): string {
-  return name === undefined ? text : `${name} (${text})`;
-}
-
-function momentText(moment: Moment): string {
-  if (moment.kind === 'instant') return new Date(moment.at).toISOString();
-  const text = new Date(moment.wall * 1000).toISOString();
-  return moment.kind === 'date' ? text.slice(0, 10) : text.slice(0, 19);
 }

@@ -48,7 +48,7 @@ export function scheduled({ values, written, timeZone, rule }: Timing, now: Epoc
   }
   const schedule = cronText(values, written, 'list');
   if (rule === 'secondPass') return { schedule, ...zone, dst: { gap: 'skip', overlap: 'second' } };
-  const twice = gapsOf(parseCron(schedule).fields, changes).find(({ walls }) => walls.length > 1);
+  const twice = gapsOf(parseCron(schedule).fields, changes).find(({ starts }) => starts > 1);
   return { schedule, ...zone, ...(twice && { differs: difference(timeZone, twice) }) };
 }
 
@@ -58,6 +58,8 @@ interface Gap {
   readonly start: number;
   readonly length: number;
   readonly walls: readonly number[];
+  /** How often the source starts at the end of the gap: also for the minute after it, if that is due. */
+  readonly starts: number;
 }
 
 function gapsOf(fields: CronFields, changes: readonly Segment[]): readonly Gap[] {
@@ -67,14 +69,16 @@ function gapsOf(fields: CronFields, changes: readonly Segment[]): readonly Gap[]
     const next = (from: number): number | undefined => nextWall(fields, from, start + length);
     for (let wall = next(start); wall !== undefined && walls.length < MOST_WALLS; wall = next(wall + 1))
       walls.push(wall);
-    return walls.length === 0 ? [] : [{ start, length, walls }];
+    if (walls.length === 0) return [];
+    const isDueAfter = nextWall(fields, start + length, start + length + 60) !== undefined;
+    return [{ start, length, walls, starts: walls.length + (isDueAfter ? 1 : 0) }];
   });
 }
 
-function difference(timeZone: string, { start, length, walls }: Gap): string {
+function difference(timeZone: string, { start, length, walls, starts }: Gap): string {
   const times = walls.slice(0, 3).map(timeOf).join(', ') + (walls.length > 3 ? ', …' : '');
   const day = new Date(start * 1000).toISOString().slice(0, 10);
-  return `on ${day} the clocks of ${timeZone} skip ${times}: the source runs it ${walls.length} times right after them, the job once, at ${timeOf(start + length)}`;
+  return `on ${day} the clocks of ${timeZone} skip ${times}: the source runs it ${starts} times right after them, the job once, at ${timeOf(start + length)}`;
 }
 
 function timeOf(wall: number): string {

@@ -29,20 +29,45 @@ export function commandOf(text: string): { readonly shown: string; readonly inpu
 /** A name for what a command does: the file of its script or program, without the ending. */
 export function nameOfCommand(command: string): string {
   const parts = command.split(/&&|\|\||[;|]/);
-  for (const part of parts) {
-    const words = part.trim().split(/\s+/);
-    const file = programOf(words);
-    if (file !== undefined) return file.replace(/^.*\//, '').replace(/\.[a-z]{1,4}$/i, '');
-  }
-  return 'job';
+  const files = parts.flatMap(
+    (part) =>
+      programOf(
+        part
+          .trim()
+          .split(/\s+/)
+          .filter((word) => !SYNTAX.has(word)),
+      ) ?? [],
+  );
+  // An interpreter names nothing, where another part has a program.
+  const file = files.find((name) => !INTERPRETERS.test(name.replace(/^.*\//, ''))) ?? files[0] ?? 'job';
+  return file.replace(/^.*\//, '').replace(/\.[a-z]{1,4}$/i, '');
 }
+
+/** Words of the shell around commands. */
+const SYNTAX = new Set(['if', 'then', 'else', 'elif', 'fi', 'for', 'while', 'do', 'done', '!', '{', '}', '(', ')']);
+/** Commands that only prepare. */
+const PREPARES = new Set([
+  '',
+  'cd',
+  'test',
+  '[',
+  '[[',
+  '.',
+  'source',
+  'export',
+  'umask',
+  'command',
+  'sleep',
+  'true',
+  ':',
+]);
 
 /** The word that names what runs; undefined if the part only prepares it, such as `cd /srv`. */
 function programOf(words: readonly string[]): string | undefined {
   let rest = words.filter((word) => !/^\w+=/.test(word) && !/^[\d&]*[<>]/.test(word));
   const [first = ''] = rest;
   const base = first.replace(/^.*\//, '');
-  if (base === 'cd' || base === 'test' || base === '[' || base === '') return undefined;
+  if (PREPARES.has(base)) return undefined;
   if (WRAPPERS.has(base)) {
     // Options, numbers and lock files stand before the program.
     rest = rest.slice(1).filter((word) => !word.startsWith('-'));

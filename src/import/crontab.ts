@@ -23,6 +23,23 @@ const ENTRY_IN_COMMENT = /^(@\w+\s|[-*\d][\d*,/-]*(\s+[\w*,/-]+){4}\s+\S)/;
 /** The last line of the comment with which Debian's crontabs begin. */
 const FIELD_NAMES = /\bdom\b.*\bdow\b/i;
 
+/** A line about the whole file, as packages and tools write it. */
+const HEADER =
+  /^\/etc\/cron|\bcron(?:tab|\.d)?\s+(?:entries|fragment|file|job file)\b|\bdo not edit\b|\b(?:managed|generated|installed) by\b|\bcopyright\b|\blicen[cs]e|^\$Id|^-\*-|^vim:/i;
+/** A sixth word that can be no command: the line has seconds, or a year. */
+const FIELD_MORE = /^(?:\S+\s+){5}(?:\*|[\d*][\d*,/-]*)(?:\/\d+)?\s/;
+/** Users that systems have, and programs of whose name nobody has heard. */
+const USER =
+  /^(?:@\w+|(?:\S+\s+){4}\S+)\s+(?:root|daemon|nobody|www-data|apache|nginx|http|postgres|mysql|mail|list|man|backup|git|ubuntu|debian|ec2-user|deploy)\s+\S/;
+
+/** Whether the entries of a file name users, as its heading or its entries tell. */
+export function hasUserColumn(text: string): boolean {
+  const lines = text.split(/\r?\n/).map((line) => line.trim());
+  if (lines.some((line) => line.startsWith('#') && /\bdow\s+user(?:-name)?\b/i.test(line))) return true;
+  const entries = lines.filter((line) => /^-?[\d*@]/.test(line) && !line.startsWith('@reboot'));
+  return entries.length > 0 && entries.every((line) => USER.test(line));
+}
+
 /** The state that passes from line to line. */
 interface Reading {
   readonly finds: Finds;
@@ -46,7 +63,7 @@ function readLine(reading: Reading, line: string, number: number): void {
   if (line.startsWith('#')) {
     const comment = line.replace(/^#+\s*/, '').trim();
     if (FIELD_NAMES.test(comment)) reading.comments = [];
-    else if (comment !== '' && !ENTRY_IN_COMMENT.test(comment)) reading.comments.push(comment);
+    else if (comment !== '' && !ENTRY_IN_COMMENT.test(comment) && !HEADER.test(comment)) reading.comments.push(comment);
     return;
   }
   const { comments } = reading;
@@ -54,13 +71,12 @@ function readLine(reading: Reading, line: string, number: number): void {
   if (line === '') return;
   const environment = ENVIRONMENT.exec(line)?.groups;
   if (environment !== undefined) {
-    readEnvironment(reading, line, number, { name: environment['name'] ?? '', value: environment['value'] ?? '' });
+    readEnvironment(reading, number, { name: environment['name'] ?? '', value: environment['value'] ?? '' });
   } else readEntry(reading, line, number, comments.join(' '));
 }
 
 function readEnvironment(
   reading: Reading,
-  line: string,
   number: number,
   { name, value }: { readonly name: string; readonly value: string },
 ): void {
@@ -75,7 +91,7 @@ function readEnvironment(
     why: 'it sets an environment variable of the commands',
     remedy: 'Set an app setting of this name if a handler reads it.',
   };
-  finds.note(number, line, why, remedy);
+  finds.note(number, name, why, remedy);
 }
 
 function isZone(name: string | undefined): boolean {
@@ -115,6 +131,12 @@ const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly re
 
 function readEntry(reading: Reading, line: string, number: number, comment: string): void {
   const { finds, options } = reading;
+  if (FIELD_MORE.test(line) && !line.startsWith('@')) {
+    const why =
+      'it has more than five fields before its command: some programs read seconds first (Ofelia), others a year last (supercronic)';
+    finds.leaveOut(number, line, why, 'Write the schedule by hand: a job may have 6 fields with seconds first.');
+    return;
+  }
   const entry = split(line, options.userColumn);
   if (entry === undefined) {
     const wanted = options.userColumn ? 'five fields, a user and a command' : 'five fields and a command';
@@ -176,7 +198,7 @@ function addEntry(reading: Reading, { number, line, when, cron, command, comment
     finds.note(number, line, differs, 'Move the job out of the hour that the clocks skip, if this matters.');
   if (input !== undefined) {
     const why = 'the text after the first % was the standard input of the command';
-    finds.note(number, line, why, `Let the handler use it: ${JSON.stringify(input)}.`);
+    finds.note(number, line.split(/(?<!\\)%/, 1)[0] ?? '', why, 'Let the handler use it: the file has it.');
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EpochMs } from '../core/brand';
 import type { JobInFile } from '../config/schema';
+import { maskSecrets } from './mask-secrets';
 
 /** A place in a file that is imported. Lines count from 1. */
 export interface Place {
@@ -47,7 +48,7 @@ export class ImportError extends Error {
   }
 }
 
-/** Collects what is found in one file. */
+/** Collects what is found in one file. Secrets in commands and other texts are masked: people paste what it prints. */
 export interface Finds extends Found {
   add(line: number, name: string, settings: JobInFile): void;
   /** Notes that something is carried in another way, or not at all, while its job is. */
@@ -59,11 +60,17 @@ export interface Finds extends Found {
 export function findsIn(file: string): Finds {
   const drafts: Draft[] = [];
   const notes: Note[] = [];
+  const addNote = (leftOut: boolean) => (line: number, what: string, why: string, remedy: string) => {
+    notes.push({ file, line, what: maskSecrets(what), why: maskSecrets(why), remedy: maskSecrets(remedy), leftOut });
+  };
   return {
     drafts,
     notes,
-    add: (line, name, settings) => drafts.push({ file, line, name, settings }),
-    note: (line, what, why, remedy) => notes.push({ file, line, what, why, remedy, leftOut: false }),
-    leaveOut: (line, what, why, remedy) => notes.push({ file, line, what, why, remedy, leftOut: true }),
+    add: (line, name, { description, ...settings }) => {
+      const masked = description === undefined ? {} : { description: maskSecrets(description) };
+      drafts.push({ file, line, name, settings: { ...settings, ...masked } });
+    },
+    note: addNote(false),
+    leaveOut: addNote(true),
   };
 }

@@ -40,6 +40,13 @@ export function readQuartz(text: string): QuartzCron {
       "write ? for the day field that is not meant; Spring's own expressions count weekdays from 0, and are not read here",
     );
   }
+  const stepped = [month, weekday].find((field) => /[a-z]\/\d/i.test(field));
+  if (stepped !== undefined) {
+    throw new ScheduleError(
+      `has "${stepped}", and Quartz passes over a step after a name`,
+      'write numbers with the step, or the names without it',
+    );
+  }
   const values = {
     seconds: readField(fromStart(second), SECOND),
     minutes: readField(fromStart(minute), MINUTE),

@@ -1,4 +1,5 @@
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
+import { formatDuration } from '../core/duration';
 import { isoOf } from '../core/iso';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
@@ -6,6 +7,7 @@ import { instantOfWall, zoneOf } from '../core/schedule/zone';
 import type { JobInFile } from '../config/schema';
 import type { Finds, SourceOptions } from './draft';
 import { ImportError } from './draft';
+import { isSecretName } from './mask-secrets';
 import type { Element } from './xml-tree';
 import { childrenOf, readXml, textOf } from './xml-tree';
 
@@ -55,18 +57,25 @@ function readTrigger(
   const { line } = trigger;
   const jobName = textOf(trigger, 'job-name') ?? '';
   const what = `trigger ${textOf(trigger, 'name') ?? ''} of job ${jobName}`;
+  const calendar = textOf(trigger, 'calendar-name');
+  const job = jobs.find((one) => textOf(one, 'name') === jobName);
+  const period = calendar === undefined && trigger.name === 'simple' ? periodOf(trigger) : undefined;
+  if (period !== undefined) {
+    const why = 'Quartz counts the period from the start of the scheduler, the job from 1970';
+    finds.note(line, what, why, 'Check the first due times: cronlease next.');
+    addSimple(finds, { line, name: jobName, period }, () => settingsOf(finds, trigger, job, options));
+    return undefined;
+  }
   if (trigger.name !== 'cron') {
     const why = `it is a ${trigger.name} trigger, which counts from the start of the scheduler`;
     finds.leaveOut(line, what, why, 'Write "@every 90s", which counts from 1970, or a cron expression.');
     return undefined;
   }
-  const calendar = textOf(trigger, 'calendar-name');
   if (calendar !== undefined) {
     const why = `its calendar ${calendar} excludes times, and its dates are not in this file`;
     finds.leaveOut(line, what, why, 'Write the dates into "calendars", and name them in "except" of the job.');
     return undefined;
   }
-  const job = jobs.find((one) => textOf(one, 'name') === jobName);
   const timeZone = textOf(trigger, 'time-zone') ?? options.timeZone;
   const expression = textOf(trigger, 'cron-expression') ?? '';
   try {
@@ -79,22 +88,44 @@ function readTrigger(
   }
 }
 
+/** The period of a trigger that repeats for ever, in whole seconds. */
+function periodOf(trigger: Element): Millis | undefined {
+  const [count, interval] = ['repeat-count', 'repeat-interval'].map((name) => textOf(trigger, name));
+  const period = Number(interval);
+  const isForever = count === '-1' || count === 'REPEAT_INDEFINITELY';
+  return isForever && period >= 1000 && period % 1000 === 0 ? period : undefined;
+}
+
+function addSimple(
+  finds: Finds,
+  { line, name, period }: { readonly line: number; readonly name: string; readonly period: Millis },
+  settings: () => Omit<JobInFile, 'schedule'>,
+): void {
+  try {
+    finds.add(line, name, { schedule: `@every ${formatDuration(period)}`, ...settings() });
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    finds.leaveOut(line, name, `a time of it ${error.message}`, 'Write it as 2026-12-31T23:00:00Z.');
+  }
+}
+
 function settingsOf(
   finds: Finds,
   trigger: Element,
   job: Element | undefined,
   options: SourceOptions,
 ): Omit<JobInFile, 'schedule'> {
-  const input = Object.fromEntries(
-    [job, trigger].flatMap((element) =>
-      element === undefined
-        ? []
-        : childrenOf(element, 'job-data-map', 'entry').map((entry) => [
-            textOf(entry, 'key') ?? '',
-            textOf(entry, 'value') ?? '',
-          ]),
-    ),
+  const entries = [job, trigger].flatMap((element) =>
+    element === undefined ? [] : childrenOf(element, 'job-data-map', 'entry'),
   );
+  const input: Record<string, string> = {};
+  for (const entry of entries) {
+    const key = textOf(entry, 'key') ?? '';
+    if (isSecretName(key)) {
+      const why = 'a jobs file is no place for a secret, so the input lacks it';
+      finds.note(entry.line, `input ${key}`, why, 'Read it from an app setting in the handler.');
+    } else input[key] = textOf(entry, 'value') ?? '';
+  }
   const description =
     textOf(trigger, 'description') ?? (job && (textOf(job, 'description') ?? textOf(job, 'job-class')));
   return {

@@ -46,9 +46,18 @@ function readLines(finds: Finds, text: string): readonly QuartzTrigger[] {
   return logicalLines(text).flatMap(({ line, text: entry }) => {
     const split = /^(?<name>[^\s=:]+)(?:\s*[=:]\s*|\s+)(?<value>.*)$/.exec(entry)?.groups;
     const [name = '', value = ''] = [split?.['name'], split?.['value']?.trim().replace(/^(["'])(.*)\1$/, '$2')];
-    if (EXPRESSION.test(value)) return [{ line, name, expression: value }];
-    if (EXPRESSION.test(entry)) return [{ line, name: `job-${line}`, expression: entry }];
-    finds.leaveOut(line, entry, 'it holds no expression of Quartz', 'Nothing is to be done if it is another setting.');
+    const expression = [value, entry].find((one) => EXPRESSION.test(one));
+    if (expression !== undefined) {
+      const job = expression === value ? name : `job-${line}`;
+      if (/\d/.test((expression.split(/\s+/)[5] ?? '').replaceAll(/[#/]\d+/g, ''))) {
+        const why = 'Quartz counts weekdays from 1, which is Sunday; Spring and others count Monday as 1';
+        finds.note(line, `${job} = ${expression}`, why, 'Check its weekdays: cronlease next.');
+      }
+      return [{ line, name: job, expression }];
+    }
+    // Another setting may hold a password: its name is enough.
+    const what = name === '' ? 'a line' : name;
+    finds.leaveOut(line, what, 'it holds no expression of Quartz', 'Nothing is to be done if it is another setting.');
     return [];
   });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CrontabOptions } from '../../src/import/crontab';
-import { readCrontab } from '../../src/import/crontab';
+import { hasUserColumn, readCrontab } from '../../src/import/crontab';
 import { commandOf, nameOfCommand } from '../../src/import/crontab-command';
 
 const OPTIONS: CrontabOptions = { now: Date.UTC(2026, 0, 1), timeZone: 'UTC', userColumn: false };
@@ -73,8 +73,8 @@ describe('the entries of a crontab', () => {
 
   it('follow elapsed time where the minute or the hour begins with a star, and clock policies elsewhere', () => {
     const timeZone = 'Europe/Berlin';
-    expect(scheduleOf('0 1-3 * * *')).toMatchObject({ schedule: '0 1,2,3 * * *', timeZone });
-    expect(scheduleOf('0 1-3 * * *')).not.toHaveProperty('dst');
+    expect(scheduleOf('0 1-2 * * *')).toMatchObject({ schedule: '0 1,2 * * *', timeZone });
+    expect(scheduleOf('0 1-2 * * *')).not.toHaveProperty('dst');
     expect(scheduleOf('*/15 2 * * *')).toMatchObject({
       schedule: '*/15 2 * * *',
       dst: { gap: 'skip', overlap: 'both' },
@@ -137,10 +137,73 @@ describe('the entries of a crontab', () => {
     );
   });
 
+  it('bring a note for a gap whose end is a time of their own', () => {
+    // London's clocks skip 01:00 to 02:00: cron starts the command for both of them at 02:00.
+    const { notes } = read('0 1-2 * * * twice\n', { timeZone: 'Europe/London' });
+    expect(notes[0]?.why).toContain('skip 01:00: the source runs it 2 times right after them');
+    expect(read('0 1-2 * * * once\n', { timeZone: 'Europe/Berlin' }).notes).toEqual([]);
+  });
+
+  it('are not described by the heading of a file', () => {
+    for (const heading of [
+      '/etc/cron.d/tidy: crontab entries for the tidy package',
+      'Managed by Puppet: DO NOT EDIT',
+    ]) {
+      expect(read(`# ${heading}\n0 3 * * * /opt/new.sh\n`).drafts[0]?.settings.description).toBe('/opt/new.sh');
+    }
+  });
+
+  it.each(['0 */5 * * * * /opt/a.sh', '0 30 2 * * 1-5 /opt/a.sh', '0 0 3 * * * * /opt/a.sh', '*/10 * * * * * a'])(
+    '%s is left out: it has more than five fields',
+    (line) => {
+      expect(reasonAgainst(line)).toContain('more than five fields');
+    },
+  );
+
+  it('have users if the heading, or all entries, name them', () => {
+    expect(hasUserColumn('17 * * * * root cd / && run-parts\n@daily www-data /opt/a.sh\n')).toBe(true);
+    expect(hasUserColumn('# m h dom mon dow user  command\n17 * * * * jo /opt/a.sh\n')).toBe(true);
+    expect(hasUserColumn('# m h dom mon dow command\n17 * * * * rsync /a /b\n')).toBe(false);
+    expect(hasUserColumn('17 * * * * root cd /\n5 * * * * /opt/a.sh x\n')).toBe(false);
+    expect(hasUserColumn('')).toBe(false);
+  });
+
+  it.each([
+    ['mysqldump -u app -pS3same shop > x.sql', 'mysqldump -u app -p*** shop > x.sql'],
+    ["mysql --password='S3same open' -e x", 'mysql --password=*** -e x'],
+    ['PGPASSWORD=S3same pg_dump -p 5433 shop', 'PGPASSWORD=*** pg_dump -p 5433 shop'],
+    ['curl -u app:S3same https://example.com', 'curl -u app:*** https://example.com'],
+    [
+      'curl -H "Authorization: Bearer S3same" https://example.com',
+      'curl -H "Authorization: Bearer ***" https://example.com',
+    ],
+    ['wget "https://app:S3same@example.com/x?sig=S3same&a=1"', 'wget "https://app:***@example.com/x?sig=***&a=1"'],
+    ['java -Dspring.datasource.password=S3same -jar a.jar', 'java -Dspring.datasource.password=*** -jar a.jar'],
+    ['sshpass -p S3same ssh host', 'sshpass -p *** ssh host'],
+    ['redis-cli -h a -a S3same flushall', 'redis-cli -h a -a *** flushall'],
+    ['/opt/run --api-key S3same --count 3', '/opt/run --api-key *** --count 3'],
+    [
+      'az storage blob list --connection-string "A=b;AccountKey=S3same==;C=d"',
+      'az storage blob list --connection-string "A=b;AccountKey=***;C=d"',
+    ],
+    ['mkdir -p /srv/x && tar -xpf a.tar', 'mkdir -p /srv/x && tar -xpf a.tar'],
+  ])('show no password of %s', (command, shown) => {
+    const found = read(`0 1 * * * ${command}\n0 9 5/15 * * ${command}\n`);
+    expect(found.drafts[0]?.settings.description).toBe(shown);
+    expect(found.notes[0]?.what).toBe(`0 9 5/15 * * ${shown}`);
+  });
+
+  it('show no value of an environment line', () => {
+    const { notes } = read('DB_PASSWORD=S3same\nPLAIN="S3same"\n0 1 * * * a\n');
+    expect(notes.map(({ what }) => what)).toEqual(['DB_PASSWORD', 'PLAIN']);
+    expect(JSON.stringify(notes)).not.toContain('S3same');
+  });
+
   it('bring a note for standard input', () => {
     const { drafts, notes } = read(String.raw`0 1 * * * mail -s 100\% ops%Hello%there` + '\n');
     expect(drafts[0]?.settings.description).toBe('mail -s 100% ops');
-    expect(notes[0]?.remedy).toContain(JSON.stringify('Hello\nthere'));
+    expect(notes[0]?.what).toBe(String.raw`0 1 * * * mail -s 100\% ops`);
+    expect(JSON.stringify(notes)).not.toContain('Hello');
   });
 });
 
@@ -152,6 +215,10 @@ describe('the name of a command', () => {
     ['LANG=C timeout 30m /usr/bin/node --max-old-space-size=200 dist/main.mjs', 'main'],
     ['[ -x /usr/sbin/ntpdate ] && ntpdate-debian', 'ntpdate-debian'],
     ["bash -c 'do it'", 'bash'],
+    ['if [ -x /opt/a ]; then /opt/rotate.sh; fi', 'rotate'],
+    ['. /etc/profile; export A=1; perl /opt/count.pl', 'count'],
+    ["perl -e 'sleep 9' && /opt/tidy.sh", 'tidy'],
+    ['command -v certbot && certbot renew', 'certbot'],
     ['cd /tmp', 'job'],
   ])('%s: %s', (command, name) => {
     expect(nameOfCommand(command)).toBe(name);

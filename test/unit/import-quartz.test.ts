@@ -6,7 +6,7 @@ const read = (text: string, timeZone = 'UTC') => readQuartzFile('jobs', text, { 
 
 function settingsOf(expression: string) {
   const { drafts, notes } = read(`one = ${expression}\n`);
-  expect(notes).toEqual([]);
+  expect(notes.filter(({ leftOut }) => leftOut)).toEqual([]);
   return drafts[0]?.settings;
 }
 
@@ -49,6 +49,8 @@ describe('an expression of Quartz', () => {
     ['0 0 12 L-3 * ?', 'L-3'],
     ['0 0 12 * * *', 'needs ?'],
     ['0 0 12 ? * ?', 'needs ?'],
+    ['0 0 12 1 JAN/3 ?', 'a step after a name'],
+    ['0 0 12 ? * MON-FRI/2', 'a step after a name'],
     ['0 0 12 ? * 6#6', '6#6'],
     ['0 0 12 ? * 0', 'has "0" for day-of-week'],
     ['0 0/60 12 * * ?', 'has "0/60" for minute'],
@@ -56,8 +58,14 @@ describe('an expression of Quartz', () => {
   ])('%s is left out', (expression, why) => {
     const { drafts, notes } = read(`one = ${expression}\n`);
     expect(drafts).toEqual([]);
-    expect(notes).toEqual([
+    expect(notes.filter(({ leftOut }) => leftOut)).toEqual([
       expect.objectContaining({ line: 1, leftOut: true, why: expect.stringContaining(why) as string }),
+    ]);
+  });
+
+  it('brings a note for numbers of weekdays, which others count in another way', () => {
+    expect(read('a = 0 0 12 ? * 2-6\nb = 0 0 12 ? * FRI#3\nc = 0 0 12 * * ?\n').notes).toEqual([
+      expect.objectContaining({ line: 1, leftOut: false, what: 'a = 0 0 12 ? * 2-6' }),
     ]);
   });
 });
@@ -76,6 +84,15 @@ describe('a list of expressions', () => {
   it('has a note for every other line', () => {
     const { notes } = read('org.quartz.threadPool.threadCount = 5\nlast = 0 0 1 * * ? \\');
     expect(notes).toEqual([expect.objectContaining({ line: 1, leftOut: true })]);
+  });
+
+  it('shows the names of other settings, and not their values', () => {
+    const { notes } = read('spring.datasource.password = S3same\norg.quartz.dataSource.URL=jdbc:x\nS3same\n');
+    expect(notes.map(({ what }) => what)).toEqual([
+      'spring.datasource.password',
+      'org.quartz.dataSource.URL',
+      'a line',
+    ]);
   });
 });
 
@@ -109,6 +126,31 @@ describe('a jobs file of Quartz', () => {
         },
       },
     ]);
+  });
+
+  it('gives a job for a simple trigger that repeats for ever', () => {
+    const simple = (count: string, interval: string): string =>
+      `<simple><name>s</name><job-name>Report</job-name><repeat-count>${count}</repeat-count><repeat-interval>${interval}</repeat-interval></simple>`;
+    const { drafts, notes } = read(file(simple('-1', '90000')));
+    expect(drafts).toEqual([
+      expect.objectContaining({
+        settings: expect.objectContaining({ schedule: '@every 1m30s', description: 'com.x.Report' }) as unknown,
+      }),
+    ]);
+    expect(notes).toEqual([
+      expect.objectContaining({ leftOut: false, why: expect.stringContaining('from 1970') as unknown }),
+    ]);
+    for (const other of [simple('3', '90000'), simple('-1', '1500')]) expect(read(file(other)).drafts).toEqual([]);
+  });
+
+  it('carries no password into the input', () => {
+    const text = file(cron()).replace(
+      '<key>a</key><value>1 &amp; 2</value>',
+      '<key>smtpPassword</key><value>S3same</value>',
+    );
+    const { drafts, notes } = read(text);
+    expect(JSON.stringify([drafts, notes])).not.toContain('S3same');
+    expect(notes).toEqual([expect.objectContaining({ what: 'input smtpPassword', leftOut: false })]);
   });
 
   it('leaves out what no job can have, and notes it', () => {
