@@ -47,7 +47,7 @@ export async function buildDashboard() {
     const { name: stem, ext } = path.parse(name);
     const hashed = `${stem}-${createHash('sha256').update(content).digest('hex').slice(0, 16)}${ext}`;
     if (!index.includes(`assets/${name}`)) throw new Error(`src/dashboard/index.html does not refer to assets/${name}`);
-    index = index.replaceAll(`assets/${name}`, `{root}assets/${hashed}`);
+    index = index.replaceAll(`assets/${name}`, `assets/${hashed}`);
     files[hashed] = { type: TYPES[ext], gzip: gzipSync(content, { level: 9 }).toString('base64') };
   }
   return { index: index.replaceAll(/\n\s*/g, '\n'), files };

@@ -7,7 +7,7 @@ export interface DashboardFile {
 
 /** `scripts/dashboard.mjs` makes this module. */
 export interface Dashboard {
-  /** The page. `{root}` stands for the path from its address to `manage/`. */
+  /** The page at `manage/`. */
   readonly index: string;
   /** By their names below `assets/`. */
   readonly files: Readonly<Record<string, DashboardFile>>;

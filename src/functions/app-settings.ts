@@ -151,6 +151,11 @@ interface AppSettings {
    * The host sets it. With `Development` the tick also runs when the host starts. Default: `Production` on Azure.
    */
   readonly AZURE_FUNCTIONS_ENVIRONMENT?: string | undefined;
+  /**
+   * The host and port of the app: Durable builds the address of its HTTP API from it, and no tick runs without it. Azure
+   * and Core Tools set it. Default: none.
+   */
+  readonly WEBSITE_HOSTNAME?: string | undefined;
   /** The name of the app. Azure sets it. Default: none. */
   readonly WEBSITE_SITE_NAME?: string | undefined;
   /** The slot, joined to the name of the app unless it is `Production`. Azure sets it. Default: none. */

@@ -40,22 +40,20 @@ export function isOfDashboard(method: string, path: string): boolean {
  * The page, or a file of it.
  *
  * @param path below `manage/`
- * @param pathname the path of the request, with which the page finds its files
+ * @param url the request's
  */
 export function answerOfDashboard(
   { index, files }: Dashboard,
   path: string,
-  pathname: string,
+  { pathname, search }: URL,
   acceptEncoding: string | undefined,
 ): PageAnswer {
   if (path === '') {
-    // Browsers resolve names from the last slash.
-    const root = pathname.endsWith('/') ? '' : 'manage/';
-    return {
-      status: 200,
-      headers: { ...COMMON_HEADERS, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' },
-      body: index.replaceAll('{root}', root),
-    };
+    const headers = { ...COMMON_HEADERS, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' };
+    // Browsers resolve names from the last slash: without it, the page would ask for `jobs` beside `manage`.
+    if (!pathname.endsWith('/'))
+      return { status: 302, headers: { ...headers, location: `manage/${search}` }, body: '' };
+    return { status: 200, headers, body: index };
   }
   const name = path.slice(ASSETS.length);
   const file = Object.hasOwn(files, name) ? files[name] : undefined;

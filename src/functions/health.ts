@@ -5,6 +5,8 @@ import type { Coordinator } from '../coordinator/coordinator';
 import { isWell } from '../coordinator/reachability';
 import { within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
+import type { Environment } from './app-settings';
+import { hasWebhooks } from './host-advice';
 
 /** How long an answer of storage is reused. The endpoint is public, so callers must not cause a call each. */
 const FRESH_MS = 30_000;
@@ -13,9 +15,10 @@ const LINE_EACH_MS = 60_000;
 
 /**
  * Whether this instance can do its work, in each storage account. An instance on which no tick runs has no news of
- * storage, so this asks storage, at most once in 30 s. Callers in between get the same answer.
+ * storage, so this asks storage, at most once in 30 s. Callers in between get the same answer. Without an address for
+ * Durable no tick of this app can run.
  */
-export function readiness(coordinators: () => readonly Coordinator[]): () => Promise<boolean> {
+export function readiness(coordinators: () => readonly Coordinator[], env: Environment): () => Promise<boolean> {
   const asked = new Map<Coordinator, { readonly at: number; readonly answer: Promise<boolean> }>();
   const storageAnswers = (current: Coordinator): Promise<boolean> => {
     const now = current.clock.monotonic();
@@ -28,7 +31,9 @@ export function readiness(coordinators: () => readonly Coordinator[]): () => Pro
   return async () => {
     const all = coordinators();
     const answers = await Promise.all(all.map(storageAnswers));
-    return all.every((current, index) => answers[index] === true && isWell(current) && !current.stopping);
+    return (
+      hasWebhooks(env) && all.every((current, index) => answers[index] === true && isWell(current) && !current.stopping)
+    );
   };
 }
 

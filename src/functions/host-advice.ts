@@ -71,6 +71,24 @@ export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
   return { errors, warnings };
 }
 
+/** Warns of a host that cannot hand its task hub to a function. Each tick then fails before cronlease is called. */
+export function hubAdvice(env: Environment): readonly ConfigIssue[] {
+  if (hasWebhooks(env)) return [];
+  return [
+    {
+      path: 'WEBSITE_HOSTNAME',
+      value: null,
+      message: 'is not set, so no tick runs: the host fails each one with "Webhooks are not configured"',
+      remedy: 'set it to the host and port of the app, such as "localhost:7071"',
+    },
+  ];
+}
+
+/** Whether Durable finds the address of its own HTTP API, without which its client cannot be made. */
+export function hasWebhooks(env: Environment): boolean {
+  return (env['WEBSITE_HOSTNAME'] ?? '') !== '';
+}
+
 /**
  * Warns of a limit of handlers that the host's own limit makes useless: those that wait count among its activities.
  *

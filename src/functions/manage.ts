@@ -36,12 +36,13 @@ export function manageHandler(options: ManageOptions): HttpHandler {
   const belowManage = pathBelow(routePrefix(options.env, options.appFolder));
   let manage: Promise<Manage> | undefined;
   return async (request: HttpRequest, context: InvocationContext) => {
-    const { pathname, searchParams } = new URL(request.url);
+    const url = new URL(request.url);
+    const { pathname, searchParams } = url;
     const path = pathIn(request, belowManage(pathname));
     const method = request.method.toUpperCase();
     if (path !== undefined && isOfDashboard(method, path)) {
       const accepted = request.headers.get('accept-encoding') ?? undefined;
-      const page = answerOfDashboard(await options.dashboard(), path, pathname, accepted);
+      const page = answerOfDashboard(await options.dashboard(), path, url, accepted);
       return { ...page, headers: { ...page.headers }, body: method === 'HEAD' ? '' : page.body };
     }
     manage ??= load(options);

@@ -42,7 +42,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   };
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
   // functions of the old model and finds none.
-  const isReady = readiness(() => coordinators().all);
+  const isReady = readiness(() => coordinators().all, process.env);
   const tickers = (): Tickers => {
     if (setUp.tickers === undefined) throw new Error(NOT_LOADED);
     return setUp.tickers;

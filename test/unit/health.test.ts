@@ -2,6 +2,7 @@ import type { HttpRequest, InvocationContext } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
 import { type Coordinator, Health } from '../../src/coordinator/coordinator';
 import { healthCheck, readiness } from '../../src/functions/health';
+import { hubAdvice } from '../../src/functions/host-advice';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -9,7 +10,7 @@ import { rivalTicks } from '../support/rival-ticks';
 const SECOND = 1_000;
 
 /** The health function of an instance on which no tick runs, and what it asks of storage. */
-function instance() {
+function instance(env: Record<string, string> = { WEBSITE_HOSTNAME: 'app.example.net' }) {
   const sim = rivalTicks({ jobs: [jobSpec('a', '@daily')], deployments: 1 });
   const [started] = sim.instances;
   if (started === undefined) throw new Error('there is no instance');
@@ -24,7 +25,7 @@ function instance() {
   const store = { ...started.coordinator.store, list, prepare };
   const coordinator: Coordinator = { ...started.coordinator, store, health: new Health() };
   const handler = healthCheck(
-    readiness(() => [coordinator]),
+    readiness(() => [coordinator], env),
     coordinator.clock,
   );
   const status = async (): Promise<number | undefined> => {
@@ -46,6 +47,13 @@ describe('the health that anybody may ask for', () => {
     await sim.clock.advance(2 * SECOND);
     expect(await status()).toBe(200);
     expect(state.asked).toBe(2);
+  });
+
+  it('is not well without the address that Durable needs, since no tick can run', async () => {
+    expect(await instance({}).status()).toBe(503);
+    expect(await instance({ WEBSITE_HOSTNAME: '' }).status()).toBe(503);
+    expect(hubAdvice({})).toMatchObject([{ path: 'WEBSITE_HOSTNAME', value: null }]);
+    expect(hubAdvice({ WEBSITE_HOSTNAME: 'localhost:7071' })).toEqual([]);
   });
 
   it('logs a line a minute, with the number of calls, however often it is asked', async () => {

@@ -34,7 +34,7 @@ function functionOf(
     access: accessSettings({ ...KEYS, ...env }),
     environment: environmentSetting(env),
     poke: () => Promise.resolve(undefined),
-    dashboard: () => Promise.resolve({ index: '<link href="{root}assets/a.css">', files: FILES }),
+    dashboard: () => Promise.resolve({ index: '<link href="assets/a.css">', files: FILES }),
     ...{ env, appFolder },
   });
   return async (
@@ -66,7 +66,9 @@ describe('the function below manage/', () => {
     const send = functionOf(hostJson);
     expect(await send(`${prefix}/manage/jobs/a`)).toMatchObject({ status: 200 });
     expect(await send(`${prefix.toUpperCase()}/MANAGE/jobs?tag=none`)).toMatchObject({ status: 200 });
-    expect(await send(`${prefix}/manage`)).toMatchObject({ status: 200, body: '<link href="manage/assets/a.css">' });
+    expect(await send(`${prefix}/manage?job=a`)).toMatchObject({
+      ...{ status: 302, headers: { location: 'manage/?job=a' } },
+    });
     expect(await send(`${prefix}/manage/`)).toMatchObject({ status: 200, body: '<link href="assets/a.css">' });
     expect(await send(`${prefix}/manage/keyed/jobs`)).toMatchObject({ status: 200 });
     expect((await send(`${prefix}/manage/jobs`, { headers: { 'x-cronlease-key': 'no' } })).status).toBe(401);
