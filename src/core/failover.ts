@@ -134,7 +134,8 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   if (row.phase === 'idle') {
     return runRecord === 'final' ? undefined : { kind: 'ends', fate: 'failed', reason: 'outcomeUnknown' };
   }
-  if (runRecord === 'final' || row.phase === 'settled') return { kind: 'settled' };
+  if (runRecord === 'final') return { kind: 'settled' };
+  if (row.phase === 'settled') return { kind: 'settled' };
   // The record existed once, and retention has deleted it.
   if (row.phase === 'running' && run.since < keptSince(wreck)) return { kind: 'settled' };
   // Nobody claims before the last run is over. A later claim has a record, so this run was over and its record is lost.
