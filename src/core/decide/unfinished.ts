@@ -25,10 +25,11 @@ const ABSENT_SINCE_MS = 60_000;
 /** Decides on a run that is not settled: take it over, resume it, end it, or wait. A settled row gives undefined. */
 export function decideUnfinished(s: Situation): Decision | undefined {
   const { row, job } = s;
-  if (row.run === undefined || row.phase === 'settled') return undefined;
+  if (row.run === undefined) return undefined;
   if (row.phase === 'idle') {
     return isOutcomeUnknown(row) && s.lease === 'expired' ? { kind: 'record', row: carry(s) } : undefined;
   }
+  if (row.phase === 'settled') return undefined;
   if (row.phase === 'running') {
     if (s.lease === 'available' || s.record === 'final') return undefined;
     if (s.record === 'unread') return { kind: 'readRecord' };
