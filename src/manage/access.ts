@@ -1,3 +1,5 @@
+import type { Header } from '../core/same-origin';
+import { isSameOrigin } from '../core/same-origin';
 import type { ApiKey } from './keys';
 import { keyOf, sameSecret } from './keys';
 import { readPrincipal } from './principal';
@@ -28,8 +30,7 @@ export interface Caller extends Rights {
 
 /** The parts of a request on which access depends. */
 export interface Knock {
-  /** A header by its name in lowercase; undefined if it was not sent. */
-  readonly header: (name: string) => string | undefined;
+  readonly header: Header;
   /** Whether the path is one that the platform lets through without a login: only keys count there. */
   readonly keyed: boolean;
 }
@@ -156,17 +157,7 @@ export function mayCall(
   return isSameOrigin(header) ? undefined : notFromHere('a change from a page of another site is refused');
 }
 
-/** Browsers state the relation of page and request themselves; older ones name only the page's origin. */
-function isSameOrigin(header: Knock['header']): boolean {
-  const site = header('sec-fetch-site');
-  if (site !== undefined) return site === 'same-origin';
-  const origin = header('origin');
-  if (origin === undefined) return true;
-  const host = URL.parse(origin)?.host;
-  return host !== undefined && host !== '' && host === header('host')?.toLowerCase();
-}
-
-function isBrowser(header: Knock['header']): boolean {
+function isBrowser(header: Header): boolean {
   return header('sec-fetch-site') !== undefined || header('origin') !== undefined;
 }
 

@@ -146,6 +146,41 @@ describe('the management of orchestrations', () => {
     expect(await statusFor(host)).toBe(200);
   });
 
+  /** The status of an answer to a page's request, which begins an orchestration unless it is refused. */
+  const startedBy = async (headers: Readonly<Record<string, string>>, method = 'POST'): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const { port } = server.address() as AddressInfo;
+      const path = `/runtime/webhooks/durabletask/${method === 'POST' ? 'orchestrators/waits/page' : 'instances'}`;
+      const host = `127.0.0.1:${port}`;
+      const filled = Object.entries(headers).map(([name, value]) => [name, value.replace('HOST', host)]);
+      const sent = { host, 'content-type': 'text/plain', ...Object.fromEntries(filled) };
+      const request = http.request({ host: '127.0.0.1', port, path, method, headers: sent }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      request.on('error', reject).end();
+    });
+
+  it.each([
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: 'http://127.0.0.1:1' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:1' },
+    { 'sec-fetch-site': 'cross-site', origin: 'http://HOST' },
+  ])('is refused to a page of another site: %j', async (headers) => {
+    expect(await startedBy(headers)).toBe(403);
+    expect(await startedBy(headers, 'GET')).toBe(403);
+    expect(hub.get('page')).toBeUndefined();
+  });
+
+  it.each([{}, { 'sec-fetch-site': 'none' }, { 'sec-fetch-site': 'same-origin' }, { origin: 'http://HOST' }])(
+    'is open to reads of a program, a person and its own pages: %j',
+    async (headers) => {
+      expect(await startedBy(headers, 'GET')).toBe(200);
+    },
+  );
+
   it('refuses a path that encodes nothing', async () => {
     expect(await statusFor('localhost', '/runtime/webhooks/durabletask/instances/%zz')).toBe(400);
   });

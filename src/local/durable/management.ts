@@ -1,4 +1,5 @@
 import type http from 'node:http';
+import { isSameOrigin } from '../../core/same-origin';
 import { readBody, type RequestHandler, sendJson } from '../host/http-server';
 import { DURABLE_PATH, managementUrls } from './client-input';
 import { type Hub, InstanceExistsError } from './hub';
@@ -136,6 +137,16 @@ function isLoopback(host: string | undefined): boolean {
   return /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? '');
 }
 
+/** Why a request is refused, whatever it asks for: no web page may manage orchestrations, not even by a plain form. */
+function refusalOf({ method, headers }: http.IncomingMessage): string | undefined {
+  const header = (name: string): string | undefined => headers[name]?.toString();
+  if (!isLoopback(headers.host)) return 'The embedded host is managed from this machine only: use http://127.0.0.1.';
+  // What a person opens by its address comes from no page.
+  const isOpened = method === 'GET' && header('sec-fetch-site') === 'none';
+  if (isOpened || isSameOrigin(header)) return undefined;
+  return 'The embedded host is not managed by web pages of other sites: call it from a program.';
+}
+
 function pathSegment(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -148,9 +159,8 @@ function pathSegment(text: string): string {
 export function serveHub(hub: Hub, hubName: string): RequestHandler {
   return async (request, response, url) => {
     if (!url.pathname.startsWith(`${DURABLE_PATH}/`)) return false;
-    if (!isLoopback(request.headers.host)) {
-      return sendJson(response, 403, 'The embedded host is managed from this machine only: use http://127.0.0.1.');
-    }
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) return sendJson(response, 403, refusal);
     const call = { request, response, url };
     try {
       const [collection, ...names] = url.pathname
