@@ -9,10 +9,10 @@ export function brief(text: string): string {
 }
 
 /**
- * Characters that change how a terminal shows the text after them: control characters, marks of direction, other line
- * ends.
+ * Characters that change how a terminal shows the text around them, or that nobody sees: control characters, marks of
+ * direction, other line ends, those without a width. The one that only chooses the coloured form of an emoji is kept.
  */
-const UNSEEN = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+const UNSEEN = /(?!\ufe0f)[\p{Cc}\p{Cf}\p{DI}\u2028\u2029]/gu;
 
 /** The text with such characters as escapes, except for line ends and tabs. */
 export function printable(text: string): string {
@@ -31,5 +31,8 @@ export function printableJson(value: unknown, indent?: number): string {
 }
 
 function escapeOf(char: string): string {
-  return char === '\n' ? '\\n' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  if (char === '\n') return '\\n';
+  // JSON has escapes of code units alone, and these characters may take two.
+  const units = Array.from({ length: char.length }, (_, index) => char.charCodeAt(index));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }

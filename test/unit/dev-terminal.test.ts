@@ -5,7 +5,7 @@ import type { About } from '../../src/local/cluster/banner';
 import type { ClusterEvent, ClusterInstance } from '../../src/local/cluster/deployment';
 import { killHint } from '../../src/local/cluster/hint';
 import { warnedOnce } from '../../src/local/cluster/news';
-import { humanPrinter, type Output, type Printer } from '../../src/local/cluster/print';
+import { humanPrinter, jsonPrinter, type Output, type Printer } from '../../src/local/cluster/print';
 
 const AT = Date.UTC(2026, 0, 1, 7, 0, 0, 5);
 const due = new Date(AT - 5).toISOString();
@@ -112,6 +112,43 @@ describe('the lines of handlers', () => {
     const { printer, lines } = printing({ verbose: true });
     printer.log({ level: 'error', message: stack }, 'local-1');
     expect(lines()).toHaveLength(6);
+  });
+});
+
+describe('what a terminal would obey', () => {
+  const hostile = '\u001b]0;mine\u0007\u001b[2J\u009b1m\r\u202e\u200bb';
+  const seen = '\\u001b]0;mine\\u0007\\u001b[2J\\u009b1m\\u000d\\u202e\\u200bb';
+  const line = { level: 'error' as const, message: `[count] ${hostile}\n    c`, functionName: 'cronleaseAttempt' };
+
+  /** All that a printer writes of it, wherever it comes from. */
+  function written(printerOf: (output: Output) => Printer, color: boolean): string {
+    let text = '';
+    const out = (part: string): void => void (text += part);
+    const printer = printerOf({ out, err: out, color });
+    printer.log(line, 'local-1');
+    printer.log({ ...line, functionName: hostile }, 'local-1');
+    printer.event(event('failed', 0, { reason: hostile }));
+    printer.note(hostile);
+    printer.error(hostile);
+    return text;
+  }
+
+  it.each([
+    ['people', humanPrinter],
+    ['programs', jsonPrinter],
+  ])('is shown to %s', (_, printerOf) => {
+    const text = written(printerOf, false);
+    expect(text).not.toMatch(/[^\P{Cc}\n]|[\u202e\u200b]/u);
+    // JSON has an escape of its own for a carriage return.
+    expect(text.replaceAll('\\r', '\\u000d').split(seen)).toHaveLength(7);
+    expect(text).toContain(`${seen}\n    c`);
+  });
+
+  it('does not keep the colours of dev itself from it', () => {
+    const text = written(humanPrinter, true);
+    expect(text).toContain(`\u001b[31m${seen}\n    c\u001b[39m\n`);
+    // oxlint-disable-next-line no-control-regex -- the colours are what is left out here
+    expect(text.replaceAll(/\u001b\[\d+m/g, '')).not.toMatch(/[^\P{Cc}\n]|[\u202e\u200b]/u);
   });
 });
 

@@ -32,11 +32,11 @@ describe('what others wrote', () => {
 });
 
 describe('what a terminal would obey', () => {
-  const hostile = 'a\u001b[2J\u009b31m\u0007\r\u007f\u202e\u2028b';
-  const shown = 'a\\u001b[2J\\u009b31m\\u0007\\u000d\\u007f\\u202e\\u2028b';
+  const hostile = 'a\u001b[2J\u009b31m\u0007\r\u007f\u202e\u2028\u200b\ufeff\u00ad\u3164\u{e0041}b';
+  const shown = 'a\\u001b[2J\\u009b31m\\u0007\\u000d\\u007f\\u202e\\u2028\\u200b\\ufeff\\u00ad\\u3164\\udb40\\udc41b';
 
   it('is shown, and lines and tabs stay', () => {
-    expect(printable(`${hostile}\n\tc é 😀`)).toBe(`${shown}\n\tc é 😀`);
+    expect(printable(`${hostile}\n\tc é 😀 ❤️`)).toBe(`${shown}\n\tc é 😀 ❤️`);
     expect(oneLine(`${hostile}\n\tc`)).toBe(`${shown}\\n\\u0009c`);
   });
 
@@ -44,7 +44,7 @@ describe('what a terminal would obey', () => {
     const value = { [hostile]: [hostile, 'é\n'] };
     for (const indent of [undefined, 2]) {
       const text = printableJson(value, indent);
-      expect(text).not.toMatch(/[^\P{Cc}\n]|\u202e|\u2028/u);
+      expect(text).not.toMatch(/[^\P{Cc}\n]|[\u202e\u2028\u200b\ufeff\u00ad\u3164]|[\u{e0000}-\u{e0fff}]/u);
       expect(JSON.parse(text)).toStrictEqual(value);
     }
   });

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { styleText } from 'node:util';
 import { showTimeOfDay } from '../../core/show-time';
 import { userFrames } from '../../core/stack';
-import { printableJson } from '../../core/text';
+import { printable, printableJson } from '../../core/text';
 import type { LogLine } from '../host/core-api';
 import { type About, banner, type Started } from './banner';
 import type { ClusterEvent } from './deployment';
@@ -66,6 +67,9 @@ const DEPLOYMENT_STYLES: readonly Style[] = ['blue', 'magenta', 'cyan', 'yellow'
 const JOB_WIDTH_AT_MOST = 24;
 const EVENT_WIDTH = 10;
 
+/** Stands for the escape character of our own colours. It is random, so no text of a handler can contain it. */
+const ESCAPE = randomUUID();
+
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */
 const OWN = path.join(__dirname, '../../../..');
 
@@ -76,6 +80,7 @@ function shownStorage({ storage, azuritePid, database }: Started): string {
 
 export function jsonPrinter({ out, err }: Output): Printer {
   const line = (value: object): void => out(`${printableJson(value)}\n`);
+  const say = (text: string): void => err(`${printable(text)}\n`);
   return {
     ready(cluster, { container }) {
       const instances = cluster.instances().map(({ pid, port, deployment }) => ({ pid, port, deployment }));
@@ -83,10 +88,10 @@ export function jsonPrinter({ out, err }: Output): Printer {
     },
     event: line,
     log: ({ level, message, functionName }, deployment) =>
-      err(`${[deployment, level, functionName].filter(Boolean).join(' ')}: ${message}\n`),
-    note: (text) => err(`${text}\n`),
+      say(`${[deployment, level, functionName].filter(Boolean).join(' ')}: ${message}`),
+    note: say,
     hint: () => undefined,
-    error: (text) => err(`${text}\n`),
+    error: say,
   };
 }
 
@@ -99,9 +104,13 @@ function splitLog({ message, functionName }: LogLine): { readonly job: string; r
   return { job: '', text: functionName === undefined ? message : `${functionName}: ${message}` };
 }
 
-export function humanPrinter({ out, err, color, timeZone = 'UTC', verbose = false }: Output): Printer {
+export function humanPrinter({ color, timeZone = 'UTC', verbose = false, ...to }: Output): Printer {
+  // Everything passes here, so that a terminal obeys nothing but the colours from below.
+  const shown = (text: string): string => printable(text).replaceAll(ESCAPE, '\u001b');
+  const out = (text: string): void => to.out(shown(text));
+  const err = (text: string): void => to.err(shown(text));
   const paint = (style: Style, text: string): string =>
-    color ? styleText(style, text, { validateStream: false }) : text;
+    color ? styleText(style, printable(text), { validateStream: false }).replaceAll('\u001b', ESCAPE) : text;
   const name = (deployment: string, width = 0): string => {
     const number = Number(/\d+$/.exec(deployment)?.[0] ?? 0);
     return paint(DEPLOYMENT_STYLES[number % DEPLOYMENT_STYLES.length] ?? 'blue', deployment.padEnd(width));
@@ -146,8 +155,8 @@ export function humanPrinter({ out, err, color, timeZone = 'UTC', verbose = fals
       const { level } = line;
       const style: Style = level === 'warning' ? 'yellow' : level === 'error' || level === 'critical' ? 'red' : 'dim';
       const { job, text } = splitLog(line);
-      const shown = verbose ? text : userFrames(text, OWN);
-      out(`${head(Date.now(), deployment, job)}${paint(style, shown)}\n`);
+      const said = verbose ? text : userFrames(text, OWN);
+      out(`${head(Date.now(), deployment, job)}${paint(style, said)}\n`);
     },
     note: (text) => out(`${paint('dim', text)}\n`),
     hint: (text) => out(`${paint('bold', text)}\n`),
