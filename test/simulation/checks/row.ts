@@ -43,9 +43,10 @@ export function rowWritten(
   // A job that was forgotten, or is back, owes no earlier records: its cursor skips the old due times.
   const isSeenAnew = row.forgotten !== undefined || before.forgotten !== undefined;
   if (acquisition === undefined || isSeenAnew) return;
-  const { againAt: viewAt } = acquisition;
-  const decided =
-    viewAt === undefined ? acquisition : { ...acquisition, actor, viewAt, lastViewAt: viewAt, sentAt: now };
+  const { againAt, againAfterEnd } = acquisition;
+  // While its lease lasts, an earlier delivery of the message may claim by the first decision.
+  const views = againAfterEnd && againAt !== undefined ? { viewAt: againAt, lastViewAt: againAt } : {};
+  const decided = againAt === undefined ? acquisition : { ...acquisition, actor, ...views, sentAt: now };
   checkDecision(facts, before, row, decided, report);
 }
 

@@ -80,8 +80,10 @@ export interface Acquisition {
   isLate: boolean;
   /** When its process gave it to the task hub, or tried to. */
   handedOverAt: number | undefined;
-  /** When an attempt acquired it again after its lease had ended: the attempt decides anew after that. */
+  /** When an attempt with a late message acquired it again: the attempt decides anew after that. */
   againAt: number | undefined;
+  /** Its lease had ended by then. */
+  againAfterEnd: boolean;
   /** The row was written under it. */
   used: boolean;
 }

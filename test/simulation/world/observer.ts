@@ -153,6 +153,7 @@ export function createObserver(
         isLate: false,
         handedOverAt: undefined,
         againAt: undefined,
+        againAfterEnd: false,
         used: false,
       });
     },
@@ -506,7 +507,10 @@ function acquired(
   if (acquisition === undefined) return;
   acquisition.at ??= now;
   const { handedOverAt = Infinity } = acquisition;
-  if (now > handedOverAt && now > acquisition.at + leaseMs) acquisition.againAt ??= now;
+  if (now > handedOverAt && (acquisition.againAt === undefined || !acquisition.againAfterEnd)) {
+    acquisition.againAfterEnd = now > acquisition.at + leaseMs;
+    acquisition.againAt = acquisition.againAfterEnd ? now : (acquisition.againAt ?? now);
+  }
   acquisition.lastAt = now;
   acquisition.isLate = false;
   proven(facts, acquisition);
