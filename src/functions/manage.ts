@@ -55,6 +55,7 @@ export function manageHandler(options: ManageOptions): HttpHandler {
       body: async () => new Uint8Array(await request.arrayBuffer()),
       poke: () => options.poke(context),
       reportBug: (what, error) => context.error(`${what} failed:`, error),
+      reportRefusal: (line) => context.warn(line),
     });
     return packed(answer, request.headers.get('accept-encoding') ?? '');
   };

@@ -8,6 +8,7 @@ import type { Desk } from './desk';
 import { ANSWER_LIMIT_MS, createSweeps } from './desk';
 import { createMeter } from './listings';
 import { deniedError, problemBody, RequestError, requestErrorOf } from './problem';
+import { createRefusals } from './refusals';
 import type { Office, RawCall, Route } from './route';
 import { ROUTES } from './routes';
 
@@ -25,6 +26,8 @@ export interface ManageRequest {
   readonly poke: () => Promise<Poked | undefined>;
   /** Receives an error that is a bug, with the request that met it. */
   readonly reportBug: (what: string, error: unknown) => void;
+  /** Receives a line about a request that was refused. */
+  readonly reportRefusal: (line: string) => void;
 }
 
 export interface ManageAnswer {
@@ -59,18 +62,24 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 /** Answers every request below `manage/`. It never rejects. */
 export function createManage(desk: Desk): Manage {
   const office: Office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(desk.clock) };
+  const refused = createRefusals(desk.clock);
   return async (request) => {
     const isHead = request.method === 'HEAD';
-    const answer = await answerOf(office, isHead ? { ...request, method: 'GET' } : request);
+    const answer = await answerOf(office, refused, isHead ? { ...request, method: 'GET' } : request);
     return isHead ? { ...answer, body: undefined } : answer;
   };
 }
 
-async function answerOf(office: Office, request: ManageRequest): Promise<ManageAnswer> {
+async function answerOf(
+  office: Office,
+  refused: ReturnType<typeof createRefusals>,
+  request: ManageRequest,
+): Promise<ManageAnswer> {
   try {
     return await within(office.clock, ANSWER_LIMIT_MS, (signal) => carryOut(office, request, signal));
   } catch (error) {
     const known = requestErrorOf(error);
+    if (known?.status === 401 || known?.status === 403) refused(request, known);
     if (known === undefined) request.reportBug(`${request.method} ${request.path?.slice(0, 200) ?? ''}`, error);
     return problemAnswer(known ?? bug());
   }

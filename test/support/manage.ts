@@ -126,6 +126,7 @@ function requestOf(
     body: () => Promise.resolve(new TextEncoder().encode(text ?? '')),
     poke: () => Promise.resolve(POKED),
     reportBug: (_what, error) => onBug(error),
+    reportRefusal: () => undefined,
   };
 }
 

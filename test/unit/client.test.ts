@@ -34,6 +34,7 @@ async function clientOf(options: Partial<ClientOptions> = {}) {
       header: (name) => request.headers.get(name) ?? undefined,
       body: () => Promise.resolve(body),
       poke: () => Promise.resolve(undefined),
+      reportRefusal: () => undefined,
       reportBug: (_what, error) => {
         throw error;
       },
