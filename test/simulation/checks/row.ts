@@ -46,7 +46,7 @@ export function rowWritten(
   const { againAt, againAfterEnd } = acquisition;
   // While its lease lasts, an earlier delivery of the message may claim by the first decision.
   const views = againAfterEnd && againAt !== undefined ? { viewAt: againAt, lastViewAt: againAt } : {};
-  const decided = againAt === undefined ? acquisition : { ...acquisition, actor, ...views, sentAt: now };
+  const decided = againAt === undefined ? acquisition : { ...acquisition, actor, ...views, sentAt: now, lastAt: now };
   checkDecision(facts, before, row, decided, report);
 }
 
