@@ -1,9 +1,10 @@
 import { describe } from 'vitest';
-import { everydayHistories, HISTORIES_OF_A_PAIR, longHistories, PLAYED_PAIRS, testHistories } from './share';
+import { PAIRS } from './faults/mixes';
+import { everydayHistories, HISTORIES_OF_A_PAIR, longHistories, testHistories } from './share';
 
 describe('every further history of simulated faults', () => {
   testHistories((mix) => ({ first: 1 + everydayHistories(mix), histories: longHistories(mix) }), {
-    of: PLAYED_PAIRS,
+    of: PAIRS,
     histories: HISTORIES_OF_A_PAIR,
   });
 });
