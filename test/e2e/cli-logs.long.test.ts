@@ -3,7 +3,7 @@ import type { JobName, Token } from '../../src/core/brand';
 import type { LogEntry } from '../../src/core/log-entry';
 import { storeEntries } from '../../src/core/log-entry';
 import { recordKey } from '../../src/core/key';
-import { createLogBuffer, ITEM_LOG } from '../../src/core/log-buffer';
+import { createLogBuffer, ITEM_LOG, lineOf } from '../../src/core/log-buffer';
 import { finalRecord, storeRecord } from '../../src/core/record';
 import { redactNothing } from '../../src/core/redact';
 import { encodeRow } from '../../src/core/row';
@@ -34,7 +34,7 @@ function said(
   item?: number,
 ) {
   const buffer = createLogBuffer(item === undefined ? { attempt } : { attempt, item }, ITEM_LOG);
-  for (const [index, [level, text]] of lines.entries()) buffer.add(DUE + attempt * 60_000 + index * 1_000, level, text);
+  for (const [index, [level, text]] of lines.entries()) buffer.add(DUE + attempt * 60_000 + index * 1_000, level, lineOf(text, redactNothing));
   buffer.end();
   return buffer.take(redactNothing);
 }
