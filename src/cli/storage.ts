@@ -96,8 +96,8 @@ export function openElections(options: StorageOptions): Desk<ElectionStore> {
 
 type TimedConnection = Connection & { readonly callTimeoutMs: number };
 
-/** The storage that this command uses. */
-let used: TimedConnection | undefined;
+/** The storage that this command uses, or the first of several accounts. */
+let used: Connection | undefined;
 
 /** The identity of Entra with which this command calls storage; undefined if it uses a key, or another store. */
 export async function shellIdentity(): Promise<stores.Identity | undefined> {
@@ -107,7 +107,8 @@ export async function shellIdentity(): Promise<stores.Identity | undefined> {
 /** Calls `open` with the storage that the command line names; its errors name the option. */
 function opened<T>(options: StorageOptions, open: (connection: TimedConnection) => T): T {
   const connection = timed(whichStorage(options));
-  used = connection;
+  const [first] = shardsIn(options) ?? [];
+  used = first === undefined ? connection : stores.connectionOf(connection, first);
   try {
     return open(connection);
   } catch (error) {

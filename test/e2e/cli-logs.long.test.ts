@@ -34,7 +34,8 @@ function said(
   item?: number,
 ) {
   const buffer = createLogBuffer(item === undefined ? { attempt } : { attempt, item }, ITEM_LOG);
-  for (const [index, [level, text]] of lines.entries()) buffer.add(DUE + attempt * 60_000 + index * 1_000, level, lineOf(text, redactNothing));
+  for (const [index, [level, text]] of lines.entries())
+    buffer.add(DUE + attempt * 60_000 + index * 1_000, level, lineOf(text, redactNothing));
   buffer.end();
   return buffer.take(redactNothing);
 }
