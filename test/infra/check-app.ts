@@ -73,6 +73,7 @@ const LEFT_OUT = new Map([
   ['REGION_NAME', 'is set by Azure'],
   ['WEBSITE_AUTH_ENABLED', 'is set by Azure'],
   ['AZURE_FUNCTIONS_ENVIRONMENT', 'is set by the host'],
+  ['WEBSITE_HOSTNAME', 'is set by Azure'],
   ['WEBSITE_SITE_NAME', 'is set by Azure'],
   ['WEBSITE_SLOT_NAME', 'is set by Azure, and Flex Consumption has no slots'],
   ['AzureFunctionsWebHost__hostid', 'is made by the host: no two apps share a host account'],
