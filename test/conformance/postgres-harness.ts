@@ -15,6 +15,13 @@ export async function ask(url: string, sql: string, ...values: readonly unknown[
   }
 }
 
+/** A database beside the given one, whose transactions are serializable unless they say otherwise. */
+export async function serializableDatabase(url: string): Promise<string> {
+  await ask(url, 'create database serializable');
+  await ask(url, 'alter database serializable set default_transaction_isolation = serializable');
+  return url.replace(/\/postgres$/, '/serializable');
+}
+
 /** A store in a schema of its own, which is removed with it. */
 export async function postgresHarness(url: string, schema: string): Promise<BreakingHarness> {
   const open: BreakingHarness['open'] = () => storeAt({ url, schema });

@@ -1,19 +1,31 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { testPostgres } from '../support/postgres';
-import { postgresHarness } from './postgres-harness';
+import { postgresHarness, serializableDatabase } from './postgres-harness';
 import { brokenLeaseConformance, leaseStoreShare } from './suite';
 
 let server: StorageServer;
+let serializable: string;
 let schemas = 0;
 beforeAll(async () => {
   server = await testPostgres();
+  serializable = await serializableDatabase(server.url);
 });
 afterAll(() => server.stop());
 
-const open = () => {
+const opening = (url: () => string) => () => {
   schemas += 1;
-  return postgresHarness(server.url, `share-${String(schemas)}`);
+  return postgresHarness(url(), `share-${String(schemas)}`);
 };
-leaseStoreShare('postgres', open);
-brokenLeaseConformance('postgres', open);
+leaseStoreShare(
+  'postgres',
+  opening(() => server.url),
+);
+brokenLeaseConformance(
+  'postgres',
+  opening(() => server.url),
+);
+leaseStoreShare(
+  'postgres with serializable transactions',
+  opening(() => serializable),
+);

@@ -64,6 +64,33 @@ describe('a call to PostgreSQL', () => {
     await vi.waitFor(async () => expect((await readRow(store)).etag).toBe(ifMatch), { timeout: 10_000 });
   });
 
+  it('that lists calls no lease ended that was renewed after its snapshot', async () => {
+    const schema = freshName();
+    const store = storeAt({ url: server.url, schema });
+    await store.prepare();
+    await acquire(store, await createRow(store));
+    const owner = new Client(server.url);
+    await owner.connect();
+    // The listing takes a second and a half between its snapshot and its look at the clock. The lease seen ends meanwhile.
+    await owner.query(`alter table "${schema}".jobs rename to slow;
+      create view "${schema}".jobs as select slow.* from "${schema}".slow, (select pg_sleep(1.5)) s;
+      update "${schema}".slow set lease_until = clock_timestamp() + interval '500 ms'`);
+    const sent = Date.now();
+    const listings = [store.list(), store.list({ job: JOB }), store.readRow(JOB)] as const;
+    await vi.waitFor(async () => {
+      const { rows } = await owner.query(`select from pg_stat_activity where wait_event = 'PgSleep'`);
+      expect(rows).toHaveLength(listings.length);
+    });
+    await owner.query(`update "${schema}".slow set lease_until = clock_timestamp() + interval '15 s'`);
+    await owner.end();
+    const [all, one, read] = await Promise.all(listings);
+    for (const { date, jobs } of [all, one]) {
+      expect(jobs.get(JOB)?.row?.lease).toBe('leased');
+      expect(date).toBeLessThanOrEqual(sent + 500);
+    }
+    expect(read?.lease).toBe('leased');
+  });
+
   it('without the right to create tables works where they exist, and names the remedy where not', async () => {
     const schema = freshName();
     const owner = new Client(server.url);

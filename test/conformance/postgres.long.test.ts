@@ -1,14 +1,16 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { refusal, storeAt, testPostgres, urlAt, WELCOME } from '../support/postgres';
-import { ask, postgresHarness } from './postgres-harness';
+import { ask, postgresHarness, serializableDatabase } from './postgres-harness';
 import { fakeServers, remoteStoreConformance } from './remote';
 import { brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let server: StorageServer;
+let serializable: string;
 let schemas = 0;
 beforeAll(async () => {
   server = await testPostgres();
+  serializable = await serializableDatabase(server.url);
 });
 afterAll(() => server.stop());
 
@@ -19,6 +21,10 @@ function freshName(): string {
 
 leaseStoreConformance('postgres', () => postgresHarness(server.url, freshName()));
 brokenLeaseConformance('postgres', () => postgresHarness(server.url, freshName()));
+
+const SERIALIZABLE = 'postgres with serializable transactions';
+leaseStoreConformance(SERIALIZABLE, () => postgresHarness(serializable, freshName()));
+brokenLeaseConformance(SERIALIZABLE, () => postgresHarness(serializable, freshName()));
 
 /** Too many connections, a start, a rollback for another's sake, a cancel, a fault of the server's own. */
 const FAILURES = ['53300', '57P03', '40001', '57014', 'XX000'];

@@ -2,7 +2,7 @@ import type { CallKind, CallOutcome } from '../../core/storage-call';
 import type { CallOptions } from '../../lease/store';
 import type { Service } from '../limited';
 import { metered } from '../metered';
-import { failure, resultOf } from './errors';
+import { failure, isRolledBack, resultOf } from './errors';
 
 type Value = string | number | boolean | Buffer | null;
 export type Fields = Readonly<Record<string, unknown>>;
@@ -48,6 +48,28 @@ export function call(
   use: (session: Session) => Promise<readonly Fields[]>,
 ): Promise<readonly Fields[]> {
   return metered({ ...server, failure, resultOf }, { ...question, isNothing: (rows) => rows.length === 0 }, (signal) =>
-    server.sessions(signal, use),
+    server.sessions(signal, (session) => use(repeating(session))),
   );
+}
+
+/** How often a statement is sent at most. Each time, another transaction has gone through. */
+const TRIES = 20;
+
+/**
+ * Sends a statement again that the server has rolled back for another transaction's sake: then it finds what the other
+ * has done, and a race that was lost is lost. Transactions are serializable where the database's default says so. No
+ * session sets a default of its own, since poolers refuse or forget it.
+ */
+function repeating(session: Session): Session {
+  return {
+    async query(sql, values) {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await session.query(sql, values);
+        } catch (error) {
+          if (!isRolledBack(error) || tries >= TRIES) throw error;
+        }
+      }
+    },
+  };
 }

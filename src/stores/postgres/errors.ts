@@ -14,6 +14,19 @@ export function stateOf(error: unknown): string | undefined {
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const MISSING = ['42P01', '3F000'];
+/** A serialization failure, and a deadlock. */
+const ROLLED_BACK = ['40001', '40P01'];
+
+/** Whether the server has undone the statement because of another one, and the same statement may now succeed. */
+export function isRolledBack(error: unknown): boolean {
+  // A FATAL one has closed the connection.
+  return isAnswer(error) && ROLLED_BACK.includes(stateOf(error) ?? '');
+}
+
+/** Whether the error answers the statement. After a FATAL one, such as at a shutdown, the server closes the connection. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
+}
 
 /** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
@@ -60,5 +73,8 @@ function unavailableRemedy(state: string): string {
   if (state === '3D000') return 'Create the database, or check its name.';
   if (state === '25006') return 'This server is a replica, which takes no writes: connect to the primary.';
   if (state.startsWith('53')) return 'Raise max_connections or put a pooler such as PgBouncer before the server.';
+  if (ROLLED_BACK.includes(state)) {
+    return 'Other transactions came between at each of several tries. The call has not taken effect.';
+  }
   return 'The call may or may not have taken effect.';
 }

@@ -5,12 +5,15 @@ import type { Ask, Fields } from './ask';
 import { DATE, etagIn, metadataIn, numberIn, versionOf } from './tables';
 
 /**
- * The lease's state in the service's terms. Every condition on a lease compares with the server's clock as it is when the
- * row is locked, not when the transaction began: a call may have waited for the row.
+ * The lease's state in the service's terms. A read shows rows as of its snapshot, and the clock goes on meanwhile: a lease
+ * that was renewed after the snapshot would seem to have ended. So a read compares with the beginning of its transaction,
+ * which comes before the snapshot. `statement_timestamp()` would not do: where a statement has parameters, it is set
+ * again after the snapshot. The condition of a write compares with the clock as it is when the row is locked, since the
+ * call may have waited for the row.
  */
 export const STATE = `case
     when lease_id is null then 'available'
-    when lease_until > clock_timestamp() then case when breaking then 'breaking' else 'leased' end
+    when lease_until > transaction_timestamp() then case when breaking then 'breaking' else 'leased' end
     else case when breaking then 'broken' else 'expired' end
   end as state`;
 

@@ -3,6 +3,7 @@ import type { ClientConfig, Pool, PoolClient } from 'pg';
 import type { Millis } from '../../core/brand';
 import { StoreUnavailableError } from '../../lease/store';
 import type { Fields, WithSession } from './ask';
+import { isAnswer } from './errors';
 import type { Database } from './settings';
 
 /** How many connections one process opens at most: a tick claims side by side, and each run renews by itself. */
@@ -109,11 +110,6 @@ async function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
 function destroy(client: PoolClient): void {
   const { connection } = client as PoolClient & { readonly connection?: { stream: { destroy(): void } } };
   connection?.stream.destroy();
-}
-
-function isAnswer(error: unknown): boolean {
-  // After a FATAL one, such as at the server's shutdown, the server closes the connection.
-  return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
 }
 
 /** @throws StoreUnavailableError if pg is not installed */

@@ -26,8 +26,8 @@ export function tablesIn(schema: string): Tables {
   return Object.fromEntries(TABLES.map((table) => [table, `"${schema}".${table}`])) as Tables;
 }
 
-/** The port's `date`, in a select or a returning list. */
-export const DATE = '(floor(extract(epoch from clock_timestamp())) * 1000)::float8 as date';
+/** The port's `date`, in a select or a returning list: when the statement came, so never later than what it shows. */
+export const DATE = '(floor(extract(epoch from transaction_timestamp())) * 1000)::float8 as date';
 
 /** An ETag is the row's version in quotes. Another text fits no row. */
 export function versionOf(etag: ETag): string {
