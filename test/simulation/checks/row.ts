@@ -10,12 +10,18 @@ import { checkNotBefore } from './wait';
 import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from '../world/facts';
 import { DATE_BEHIND_MS, isFinal, keyText, short } from '../world/facts';
 
+/** A row, with the process that sent it, and when it did so first. */
+interface WrittenRow {
+  readonly row: Row;
+  readonly leaseId: LeaseId;
+  readonly actor: Actor;
+  readonly sentAt: number;
+}
+
 /** Checks a row that storage has just accepted under a lease. */
 export function rowWritten(
   facts: JobFacts,
-  row: Row,
-  leaseId: LeaseId,
-  actor: Actor,
+  { row, leaseId, actor, sentAt }: WrittenRow,
   now: number,
   report: Report,
 ): void {
@@ -43,11 +49,23 @@ export function rowWritten(
   // A job that was forgotten, or is back, owes no earlier records: its cursor skips the old due times.
   const isSeenAnew = row.forgotten !== undefined || before.forgotten !== undefined;
   if (acquisition === undefined || isSeenAnew) return;
-  const { againAt, againAfterEnd } = acquisition;
-  // While its lease lasts, an earlier delivery of the message may claim by the first decision.
-  const views = againAfterEnd && againAt !== undefined ? { viewAt: againAt, lastViewAt: againAt } : {};
-  const decided = againAt === undefined ? acquisition : { ...acquisition, actor, ...views, sentAt: now, lastAt: now };
-  checkDecision(facts, before, row, decided, report);
+  const { again } = acquisition;
+  // The tick's decision, or one of the attempt after it had acquired the lease again.
+  if (again === undefined || sentAt < again.at) checkDecision(facts, before, row, acquisition, report);
+  else {
+    const anew = { ...acquisition, actor, sentAt, lastAt: sentAt };
+    const views = { viewAt: again.at, lastViewAt: again.at };
+    if (again.isAfterEnd) checkDecision(facts, before, row, { ...anew, ...views }, report);
+    else if (!isRight(facts, before, row, acquisition)) checkDecision(facts, before, row, anew, report);
+  }
+}
+
+function isRight(facts: JobFacts, before: Row, row: Row, decided: Acquisition): boolean {
+  let right = true;
+  checkDecision(facts, before, row, decided, () => {
+    right = false;
+  });
+  return right;
 }
 
 /** Only the schedule of a higher revision replaces a schedule. */

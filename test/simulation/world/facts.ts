@@ -80,10 +80,8 @@ export interface Acquisition {
   isLate: boolean;
   /** When its process gave it to the task hub, or tried to. */
   handedOverAt: number | undefined;
-  /** When an attempt with a late message acquired it again: the attempt decides anew after that. */
-  againAt: number | undefined;
-  /** Its lease had ended by then. */
-  againAfterEnd: boolean;
+  /** When it was acquired again after its hand-over, and whether its lease had ended by then: an attempt with a late message decides anew after that. */
+  again: { readonly at: number; readonly isAfterEnd: boolean } | undefined;
   /** The row was written under it. */
   used: boolean;
 }

@@ -76,6 +76,8 @@ export function createObserver(
   const all = [...jobs.values()];
   const groups = groupsOf(specs, jobs);
   const madeAt = new WeakMap<Listing, number>();
+  /** When each row's metadata was first sent. */
+  const sentAt = new WeakMap<object, number>();
   const now = (): number => start + timeline.now();
   const factsOf = (name: string): JobFacts => {
     const facts = jobs.get(name as JobName);
@@ -104,7 +106,19 @@ export function createObserver(
     report,
     check,
     watch: (store, actor) =>
-      watchStore(store, { actor, factsOf, groups, layouts, madeAt, now, report, trace, proven, owing: () => owing() }),
+      watchStore(store, {
+        actor,
+        factsOf,
+        groups,
+        layouts,
+        madeAt,
+        sentAt,
+        now,
+        report,
+        trace,
+        proven,
+        owing: () => owing(),
+      }),
     whenOwing(call) {
       owing = call;
     },
@@ -122,7 +136,8 @@ export function createObserver(
       // A clock may be set, and corrected, between any two calls.
       const error = actor.error();
       if (method === 'writeRow') {
-        const [job] = parameters as Parameters<LeaseStore['writeRow']>;
+        const [job, metadata] = parameters as Parameters<LeaseStore['writeRow']>;
+        if (!sentAt.has(metadata)) sentAt.set(metadata, now());
         actor.largestErrorSent.set(job, Math.max(Math.abs(error), actor.largestErrorSent.get(job) ?? 0));
       }
       if (method !== 'acquire') return;
@@ -152,8 +167,7 @@ export function createObserver(
         provenAt: -Infinity,
         isLate: false,
         handedOverAt: undefined,
-        againAt: undefined,
-        againAfterEnd: false,
+        again: undefined,
         used: false,
       });
     },
@@ -254,6 +268,7 @@ interface Watching {
   readonly groups: ReadonlyMap<string, GroupFacts>;
   readonly layouts: Layouts;
   readonly madeAt: WeakMap<Listing, number>;
+  readonly sentAt: WeakMap<object, number>;
   readonly now: () => number;
   readonly report: Observer['report'];
   readonly trace: Trace | undefined;
@@ -273,7 +288,7 @@ function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): Leas
 
 function watchRows(
   store: LeaseStore,
-  { actor, factsOf, layouts, madeAt, now, report, trace }: Watching,
+  { actor, factsOf, layouts, madeAt, sentAt, now, report, trace }: Watching,
 ): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl' | 'removeControl'> {
   const { location } = store;
   return {
@@ -323,7 +338,8 @@ function watchRows(
         const { row: before } = facts;
         const row = decodeRow(metadata);
         facts.etag = answer.etag;
-        rowWritten(facts, row, guard.leaseId, actor, now(), report);
+        const { leaseId } = guard;
+        rowWritten(facts, { row, leaseId, actor, sentAt: sentAt.get(metadata) ?? now() }, now(), report);
         if (before !== undefined && row.token > before.token && row.attempt === 1) {
           layouts.claimed(facts, row, facts.acquisitions.get(guard.leaseId));
         }
@@ -507,9 +523,9 @@ function acquired(
   if (acquisition === undefined) return;
   acquisition.at ??= now;
   const { handedOverAt = Infinity } = acquisition;
-  if (now > handedOverAt && (acquisition.againAt === undefined || !acquisition.againAfterEnd)) {
-    acquisition.againAfterEnd = now > acquisition.at + leaseMs;
-    acquisition.againAt = acquisition.againAfterEnd ? now : (acquisition.againAt ?? now);
+  if (now > handedOverAt && acquisition.again?.isAfterEnd !== true) {
+    const isAfterEnd = now > acquisition.at + leaseMs;
+    acquisition.again = { at: isAfterEnd ? now : (acquisition.again?.at ?? now), isAfterEnd };
   }
   acquisition.lastAt = now;
   acquisition.isLate = false;
