@@ -1,6 +1,7 @@
 import type { EpochMs, JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import type { RequiredJob, RequiredJobs } from '../core/requires';
+import { rememberedSuccess } from '../core/requires';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedRow, Listing } from '../lease/store';
 import type { Coordinator } from './coordinator';
@@ -68,6 +69,7 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
         if (version === note.version) continue;
         note.version = version;
         note.isBusy = isBusy(row);
+        note.succeeded = newer(note.succeeded, rememberedSuccess(row.metadata, row.lease));
         for (const requiring of requiredBy.get(name) ?? []) changed.add(requiring);
       }
       return changed;

@@ -2,6 +2,7 @@ import type { EpochMs, JobName } from './brand';
 import type { JobSpec } from './job';
 import { formatDuration } from './duration';
 import { actualTime } from './job';
+import { decodeRecent, keyOf } from './recent';
 
 /** The knowledge of one required job. If it is old, a due time only waits for longer: a success stays one. */
 export interface RequiredJob {
@@ -64,6 +65,27 @@ export function requirementOf(
   if (unread.length > 0) return { kind: 'unread', jobs: unread, since };
   if (isOver) return { kind: 'missed', jobs };
   return { kind: 'waits', jobs, until, isBusy: jobs.some((name) => required.get(name)?.isBusy === true) };
+}
+
+/**
+ * The newest due time that a row remembers as a success: retention may have deleted its record. Only an entry with a
+ * duration comes from the run's end or from its record, and that of a run in progress may change.
+ */
+export function rememberedSuccess(
+  metadata: Readonly<Record<string, string>>,
+  lease: string | undefined,
+): EpochMs | undefined {
+  const isOver = metadata['phase'] === 'settled' || (metadata['phase'] === 'running' && lease === 'available');
+  const newest = decodeRecent(metadata['recent']).findLast(
+    (entry) =>
+      entry.kind === 'run' &&
+      entry.outcome === 'succeeded' &&
+      entry.durationMs !== undefined &&
+      // A request may repeat an earlier due time.
+      entry.request === undefined &&
+      (isOver || keyOf(entry) !== metadata['run']),
+  );
+  return newest?.scheduledFor;
 }
 
 /** A phrase about the due times of a job that requires others; undefined: it requires none. */

@@ -85,7 +85,7 @@ export function testPlanted(all: readonly Planted[]): void {
   beforeAll(async () => {
     const caught = await catchPlanted(ROOT, () => undefined, all);
     results = new Map(caught.map((one) => [one.planted.name, one]));
-  }, 900_000);
+  }, 1_800_000);
 
   it.each(all)(`is caught within ${String(WITHIN)} histories: $what`, ({ name }) => {
     const { failure, refused } = results.get(name) ?? {};

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
+import { recordKey } from '../../src/core/key';
 import { newestSucceeded } from '../../src/coordinator/ledger';
 import { planText } from '../../src/cli/plan-text';
 import { utc } from '../../src/cli/time';
@@ -103,6 +104,22 @@ describe('a job that requires another one', () => {
     ]);
     expect((await outcomesOf(sim, LOAD))['00:05']).toBe('expired requirementNotMet');
   });
+
+  it.each(['succeeds', 'fails'] as const)(
+    'knows whether that one %s when retention has deleted the record',
+    async (ends) => {
+      const rare = { ...jobSpec('extract', '10 0 1 * *', { keepMs: 30 * MINUTE }), retry: extract.retry };
+      const monthly = jobSpec('load', '0 1 1 * *', { requires: [EXTRACT], requireWithinMs: 5 * MINUTE });
+      const sim = chain(() => (ends === 'fails' ? 'fails' : 20 * SECOND), { jobs: [rare, monthly] });
+      await sim.clock.advance(45 * MINUTE);
+      sim.service.deleteRecord(EXTRACT, recordKey(T0 + 10 * MINUTE));
+      await sim.clock.advance(25 * MINUTE);
+      expect(startsOf(sim, LOAD)).toEqual(ends === 'fails' ? [] : [['01:00', 0]]);
+      expect(Object.values(await outcomesOf(sim, LOAD))).toEqual([
+        ends === 'fails' ? 'expired requirementNotMet' : 'succeeded completed',
+      ]);
+    },
+  );
 
   it('does not count the run of the last due time for the next one', async () => {
     const sim = chain((due) => (due === T0 + 20 * MINUTE ? 'fails' : 8 * MINUTE), {

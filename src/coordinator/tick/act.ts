@@ -13,6 +13,7 @@ import { CLAIMS_AT_ONCE } from './fire';
 import { claimsOf } from './layout';
 import type { JobDecision } from '../decide-row';
 import { HOLD_BACK_MS, isSilent, requiredMoved, SWEEP, WATCH_AT_MOST_MS, upcomingAt, WATCH_FIRST_MS } from './notes';
+import { withLastRun } from './last-run';
 import { handOver } from './race';
 import { writeDecided } from './write-decided';
 
@@ -143,7 +144,14 @@ async function write(
     notes.unanswered = { etag, lease, leaseId, leaseMs: leaseFor(coordinator, job.spec, claimOf(decision)) };
   }
   const { leaseId, leaseMs } = notes.unanswered;
-  if (decision.kind === 'record') return writeDecided(coordinator, job, { row: decision.row, etag, leaseId }, report);
+  if (decision.kind === 'record') {
+    // Once the record of the run is deleted, the row alone knows how it ended.
+    const isLast = decision.row.phase === 'settled';
+    const row = isLast
+      ? await withLastRun(coordinator, name, decision.row, coordinator.serviceTime.now())
+      : decision.row;
+    return writeDecided(coordinator, job, { row, etag, leaseId }, report);
+  }
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
   const { invocation } = report;

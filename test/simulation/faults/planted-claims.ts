@@ -241,7 +241,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         in: 'claimAttempt',
         from: "if (claimed === undefined) return 'another execution",
         to:
-          'if (claimed === undefined) await coordinator.store.release(job.spec.name, lease.id).catch(() => undefined);\n' +
+          'if (claimed === undefined) await coordinator.store.release(job.spec.name, taken.lease.id).catch(() => undefined);\n' +
           "  if (claimed === undefined) return 'another execution",
       },
     ],

@@ -95,4 +95,17 @@ export const REQUIRES_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'requires-forgotten',
+    what: 'a success whose record retention has deleted is not known any more',
+    mix: 'requires+retention',
+    edits: [
+      {
+        file: 'coordinator/required.ts',
+        in: 'requiredWatch',
+        from: 'note.succeeded = newer(note.succeeded, rememberedSuccess(row.metadata, row.lease));',
+        to: 'void rememberedSuccess;',
+      },
+    ],
+  },
 ];

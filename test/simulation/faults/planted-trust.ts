@@ -49,6 +49,12 @@ export const TRUST_FAULTS: readonly Planted[] = [
         from: 'leaseMs - (date - acquiredAt) - DATE_BEHIND_MS',
         to: 'leaseMs - (date - acquiredAt)',
       },
+      {
+        file: 'coordinator/attempt/claim.ts',
+        in: 'trustFrom',
+        from: 'Math.min(leftMs, leaseMs - between(since, sent))',
+        to: '(void between(since, sent), leftMs)',
+      },
     ],
   },
   {

@@ -1,4 +1,4 @@
-import type { MixName } from './mixes';
+import type { Mixture } from './mixes';
 import { BACKFILL_FAULTS } from './planted-backfills';
 import { CLAIM_FAULTS } from './planted-claims';
 import { DECISION_FAULTS } from './planted-decisions';
@@ -33,8 +33,8 @@ export interface Planted {
   readonly name: string;
   /** The change, in a phrase. */
   readonly what: string;
-  /** The mix of histories that must show it. Default: the plain ones. */
-  readonly mix?: MixName;
+  /** The mix of histories that must show it, or several at once. Default: the plain ones. */
+  readonly mix?: Mixture;
   readonly edits: readonly Edit[];
 }
 

@@ -13,7 +13,7 @@ import type { Failure, Found, Request } from './worker';
 /** The most histories in one task of a core. */
 const AT_ONCE = 20;
 /** Within this many histories each planted fault must be caught. */
-export const WITHIN = 500;
+export const WITHIN = 2_000;
 
 /** Bundles the worker, and passes the file to `use`. */
 export async function withWorker<T>(
