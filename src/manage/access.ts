@@ -52,7 +52,7 @@ const PRINCIPAL_HEADER = 'x-ms-client-principal';
 
 /** A request that claims more than one identity gets the first of these; a wrong key is never passed over. */
 export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
-  const key = knock.header(KEY_HEADER) ?? (knock.keyed ? basicKey(knock) : undefined);
+  const key = keySent(knock);
   if (key !== undefined) return callerByKey(settings, key);
   if (knock.keyed) {
     const problem = 'no key was sent, and this path accepts nothing else';
@@ -69,6 +69,11 @@ export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denie
     return nobody(PRINCIPAL_HEADER, 'Azure does not authenticate the callers of this app, so anybody can send it');
   }
   return callerByLogin(principal, knock);
+}
+
+/** The key that a request presents; undefined if it has none. */
+export function keySent(knock: Knock): string | undefined {
+  return knock.header(KEY_HEADER) ?? (knock.keyed ? basicKey(knock) : undefined);
 }
 
 /**

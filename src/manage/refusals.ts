@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock';
 import { oneLine } from '../core/text';
+import { addressOf } from './caller-address';
 import type { RequestError } from './problem';
 
 /** The most lines a minute. All refusals are counted. */
@@ -25,15 +26,9 @@ export function createRefusals(clock: Clock): (sent: Sent, error: RequestError) 
     if (minute.lines > LINES_A_MINUTE) return;
     const last = minute.lines === LINES_A_MINUTE ? '; no more lines this minute' : '';
     const what = oneLine(`${sent.method.slice(0, 10)} ${sent.path?.slice(0, 100) ?? '(a path that cannot be read)'}`);
-    const from = addressOf(sent);
+    const from = addressOf(sent.header);
     sent.reportRefusal(
       `refused ${String(status)} ${code}: ${what} from ${from}, ${String(count)} since the start${last}`,
     );
   };
-}
-
-/** The last hop is what the platform has seen; a caller may write those before it. */
-function addressOf({ header }: Sent): string {
-  const last = (header('x-forwarded-for') ?? '').split(',').at(-1)?.trim() ?? '';
-  return /^\[?[0-9a-f.:]{2,45}\]?(:\d{1,5})?$/i.test(last) ? last : 'unknown';
 }

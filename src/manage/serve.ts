@@ -3,7 +3,8 @@ import { plainPath } from '../core/plain-path';
 import type { Poked } from '../core/poked';
 import { isObject } from '../core/metadata';
 import { within } from '../lease/deadline';
-import { callerOf, type Knock, mayCall } from './access';
+import { type AccessSettings, type Caller, callerOf, keySent, type Knock, mayCall } from './access';
+import { addressOf, networkOf } from './caller-address';
 import type { Desk } from './desk';
 import { ANSWER_LIMIT_MS, createSweeps } from './desk';
 import { createMeter } from './listings';
@@ -11,6 +12,7 @@ import { deniedError, problemBody, RequestError, requestErrorOf } from './proble
 import { createRefusals } from './refusals';
 import type { Office, RawCall, Route } from './route';
 import { ROUTES } from './routes';
+import { createWrongKeys, type WrongKeys } from './wrong-keys';
 
 /** A request, in the terms of this room. */
 export interface ManageRequest {
@@ -59,30 +61,36 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
+/** The memory of this process of requests that were not let in. */
+interface Door {
+  readonly refused: ReturnType<typeof createRefusals>;
+  readonly wrongKeys: WrongKeys;
+}
+
 /** Answers every request below `manage/`. It never rejects. */
 export function createManage(desk: Desk): Manage {
   const office: Office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(desk.clock) };
-  const refused = createRefusals(desk.clock);
+  const door: Door = { refused: createRefusals(desk.clock), wrongKeys: createWrongKeys(desk.clock) };
   return async (request) => {
     const isHead = request.method === 'HEAD';
-    const answer = await answerOf(office, refused, isHead ? { ...request, method: 'GET' } : request);
+    const answer = await answerOf(office, door, isHead ? { ...request, method: 'GET' } : request);
     return isHead ? { ...answer, body: undefined } : answer;
   };
 }
 
-async function answerOf(
-  office: Office,
-  refused: ReturnType<typeof createRefusals>,
-  request: ManageRequest,
-): Promise<ManageAnswer> {
+async function answerOf(office: Office, door: Door, request: ManageRequest): Promise<ManageAnswer> {
   try {
-    return await within(office.clock, ANSWER_LIMIT_MS, (signal) => carryOut(office, request, signal));
+    return await within(office.clock, ANSWER_LIMIT_MS, (signal) => carryOut(office, door, request, signal));
   } catch (error) {
     const known = requestErrorOf(error);
-    if (known?.status === 401 || known?.status === 403) refused(request, known);
+    if (known !== undefined && isRefusal(known)) door.refused(request, known);
     if (known === undefined) request.reportBug(`${request.method} ${request.path?.slice(0, 200) ?? ''}`, error);
     return problemAnswer(known ?? bug());
   }
+}
+
+function isRefusal({ status, code }: RequestError): boolean {
+  return status === 401 || status === 403 || code === 'TooManyWrongKeys';
 }
 
 function bug(): RequestError {
@@ -99,7 +107,12 @@ function problemAnswer(error: RequestError): ManageAnswer {
   return { status: error.status, headers, body: safeJson(problemBody(error)) };
 }
 
-async function carryOut(office: Office, request: ManageRequest, signal: AbortSignal): Promise<ManageAnswer> {
+async function carryOut(
+  office: Office,
+  { wrongKeys }: Door,
+  request: ManageRequest,
+  signal: AbortSignal,
+): Promise<ManageAnswer> {
   const { access } = office;
   const whole = request.path === undefined ? undefined : plainPath({ normalised: request.path });
   if (whole === undefined) throw notPlain();
@@ -112,8 +125,7 @@ async function carryOut(office: Office, request: ManageRequest, signal: AbortSig
   const found = matches.find(({ route }) => route.method === request.method);
   const isPublic = found?.route.role === 'anybody';
   // Nobody learns without a login which routes exist.
-  const caller = isPublic ? undefined : callerOf(access, knock);
-  if (caller !== undefined && 'status' in caller) throw deniedError(caller);
+  const caller = isPublic ? undefined : await letIn(access, wrongKeys, knock, signal);
   if (found === undefined) throw matches.length === 0 ? noRoute(path) : wrongMethod(request.method, matches);
   const { route, params } = found;
   if (caller !== undefined && route.role !== 'anybody') {
@@ -129,6 +141,15 @@ async function carryOut(office: Office, request: ManageRequest, signal: AbortSig
   };
   const answer = await handled(office, route, call);
   return success(office, route, answer, request.header('if-none-match'));
+}
+
+async function letIn(access: AccessSettings, wrongKeys: WrongKeys, knock: Knock, signal: AbortSignal): Promise<Caller> {
+  const address = networkOf(addressOf(knock.header));
+  if (keySent(knock) !== undefined) wrongKeys.admit(address);
+  const caller = callerOf(access, knock);
+  if (!('status' in caller)) return caller;
+  if (caller.code === 'WrongKey') await wrongKeys.delay(address, signal);
+  throw deniedError(caller);
 }
 
 /** A caller's listings are counted. */

@@ -8,6 +8,7 @@ import { manageHandler } from '../../src/functions/manage';
 import { accessSettings, environmentSetting } from '../../src/functions/manage-settings';
 import { coordinatorsOf } from '../support/coordinators';
 import { jobSpec } from '../support/job';
+import { settledBy } from '../support/manage';
 import { rivalTicks } from '../support/rival-ticks';
 import { scratchFolder } from '../support/scratch';
 
@@ -48,7 +49,7 @@ function functionOf(
       ...(init.matched === undefined ? {} : { params: { path: init.matched } }),
       ...(init.body === undefined ? {} : { body: { string: init.body } }),
     });
-    const answer = await handler(request, new InvocationContext());
+    const answer = await settledBy(sim, Promise.resolve(handler(request, new InvocationContext())));
     if (answer === undefined || !('status' in answer)) throw new Error('there is no answer');
     const headers = answer.headers as Record<string, string>;
     return { status: answer.status, headers, body: answer.body as string | undefined };

@@ -1,0 +1,92 @@
+import type { Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
+import { sleep } from '../core/clock';
+import { RequestError } from './problem';
+
+/** The wait after an address's first wrong key. It doubles with each further one, up to the longest. */
+const FIRST_MS = 250;
+const LONGEST_MS = 8_000;
+/** Wrong keys whose answers may wait at the same time: of one address, and of all. */
+const AT_ONCE = 3;
+const AT_ONCE_IN_ALL = 50;
+/** An address that has sent no wrong key for this long is as one that never did. */
+const FORGET_MS = 15 * 60_000;
+/** Addresses that are remembered. Beyond them the one is forgotten that has been quiet for longest. */
+const MOST = 2_000;
+
+interface Sender {
+  wrong: number;
+  waiting: number;
+  at: Millis;
+}
+
+/** Slows guesses of keys down, in this process. */
+export interface WrongKeys {
+  /**
+   * Called before a key is looked at: a guess that is refused here tells nothing. An address that has sent no wrong key
+   * is always let through.
+   *
+   * @throws RequestError 429 while too many answers to wrong keys wait
+   */
+  admit(address: string): void;
+  /** Waits before the answer to a wrong key. A right key never waits. */
+  delay(address: string, signal: AbortSignal): Promise<void>;
+  /** How many addresses are remembered. */
+  size(): number;
+}
+
+export function createWrongKeys(clock: Clock): WrongKeys {
+  /** The address that has been quiet for longest comes first. */
+  const senders = new Map<string, Sender>();
+  let waiting = 0;
+
+  function forgetOld(): void {
+    for (const [address, sender] of senders) {
+      const isOld = clock.monotonic() - sender.at >= FORGET_MS;
+      if (!isOld && senders.size < MOST) return;
+      senders.delete(address);
+    }
+  }
+
+  const full = (sender: Sender): boolean => sender.waiting >= AT_ONCE || waiting >= AT_ONCE_IN_ALL;
+
+  return {
+    admit(address) {
+      const sender = senders.get(address);
+      if (sender === undefined || clock.monotonic() - sender.at >= FORGET_MS || !full(sender)) return;
+      throw tooMany();
+    },
+    async delay(address, signal) {
+      const known = senders.get(address);
+      senders.delete(address);
+      forgetOld();
+      const sender = known ?? { wrong: 0, waiting: 0, at: 0 };
+      senders.set(address, sender);
+      if (clock.monotonic() - sender.at >= FORGET_MS) sender.wrong = 0;
+      const ms = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(sender.wrong, 10));
+      sender.wrong += 1;
+      sender.at = clock.monotonic();
+      // Only an address without a wrong key comes here while all places are taken.
+      if (full(sender)) return;
+      sender.waiting += 1;
+      waiting += 1;
+      await sleep(clock, ms, signal);
+      sender.waiting -= 1;
+      waiting -= 1;
+    },
+    size: () => senders.size,
+  };
+}
+
+function tooMany(): RequestError {
+  return new RequestError(
+    429,
+    'TooManyWrongKeys',
+    {
+      ...{ place: 'x-cronlease-key', value: null },
+      problem: 'wrong keys came from this address, and their answers still wait: this key was not looked at',
+      remedy: 'wait as long as retry-after says, and send a key of this app',
+    },
+    { 'retry-after': String(LONGEST_MS / 1_000) },
+  );
+}
