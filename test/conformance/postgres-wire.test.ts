@@ -180,6 +180,39 @@ describe('a call to PostgreSQL', () => {
   });
 });
 
+describe('a connection to PostgreSQL', () => {
+  it('lives for five minutes, as the name may lead to another server by then', async () => {
+    const schema = freshName();
+    const owner = new Client(server.url);
+    await owner.connect();
+    const pidOf = async (): Promise<number | undefined> => {
+      const { rows } = await owner.query<{ pid: number }>(
+        `select pid from pg_stat_activity where query like '%${schema}%' and pid <> pg_backend_pid()`,
+      );
+      return rows[0]?.pid;
+    };
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const store = storeAt({ url: server.url, schema, callTimeoutMs: 9_999 });
+      await store.prepare();
+      await store.list();
+      const first = await pidOf();
+      expect(first).toBeDefined();
+      for (let minute = 1; minute <= 4; minute += 1) {
+        vi.advanceTimersByTime(60_000);
+        await store.list();
+        expect(await pidOf()).toBe(first);
+      }
+      vi.advanceTimersByTime(60_000);
+      await store.list();
+      await expect.poll(pidOf, { timeout: 5_000 }).not.toBe(first);
+    } finally {
+      vi.useRealTimers();
+      await owner.end();
+    }
+  });
+});
+
 describe('a server of PostgreSQL', () => {
   it.each(['SIGINT', 'SIGKILL'] as const)(
     'ended by %s and started on its files keeps rows and leases',

@@ -9,9 +9,10 @@ import type { StorageServer } from '../../src/local/cluster/server';
 import { recoverJobs } from '../../src/operator/recover-jobs';
 import { systemClock } from '../../src/system-clock';
 import { listen } from '../support/listen';
-import { clientAt, storeAt, testRedis } from '../support/redis';
+import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
+import { type Switch, switchTo } from '../support/switch';
 import { jobSpec } from '../support/job';
-import { acquire, LEASE_MS, newLeaseId, readRow, writeRow } from './cases/support';
+import { acquire, LEASE_MS, newLeaseId, readRow, times, writeRow } from './cases/support';
 
 const CONTAINER = 'failover';
 const JOB: JobSpec = jobSpec('a', '* * * * *');
@@ -163,6 +164,57 @@ describe('a failover of Redis to a replica that lags behind', () => {
     });
     await pair.failOver();
     expect((await at(pair.replica).list()).jobs.size).toBe(1);
+  });
+});
+
+describe('a failover of Redis that leaves connections open', () => {
+  let endpoint: Switch;
+  beforeEach(async () => {
+    pair = await startPair();
+    endpoint = await switchTo(pair.primary.port);
+  });
+  afterEach(() => endpoint.close());
+
+  async function openThere(parameters: string): Promise<LeaseStore> {
+    await prepared();
+    const store = storeAt({ url: `${urlAt(endpoint.port)}${parameters}`, container: CONTAINER });
+    // As many connections as calls side by side use.
+    await Promise.all(times(10, () => store.list()));
+    await caughtUp();
+    return store;
+  }
+
+  it.each(['', '?waitReplicas=1'])(
+    'costs one call, which finds a replica: every other one goes to the new primary (parameters "%s")',
+    async (parameters) => {
+      const store = await openThere(parameters);
+      const [old, promoted] = [clientAt(pair.primary), clientAt(pair.replica)];
+      await promoted.replicaof('NO', 'ONE');
+      await old.replicaof('127.0.0.1', pair.replica.port);
+      endpoint.leadTo(pair.replica.port);
+      await expect(readRow(store, JOB.name)).rejects.toMatchObject({ message: expect.stringContaining('READONLY') });
+      for (const row of await Promise.all(times(10, () => readRow(store, JOB.name))))
+        expect(row.lease).toBe('available');
+      await vi.waitFor(async () => expect(await promoted.info('replication')).toContain('connected_slaves:1'), {
+        timeout: 20_000,
+      });
+      expect((await claim(store)).token).toBe(1);
+      old.disconnect();
+      promoted.disconnect();
+    },
+  );
+
+  it('costs one call, which finds a primary without replicas', async () => {
+    const store = await openThere('');
+    const [old, promoted] = [clientAt(pair.primary), clientAt(pair.replica)];
+    await old.config('SET', 'min-replicas-to-write', '1');
+    await promoted.replicaof('NO', 'ONE');
+    await vi.waitFor(async () => expect(await old.info('replication')).toContain('connected_slaves:0'));
+    endpoint.leadTo(pair.replica.port);
+    await expect(readRow(store, JOB.name)).rejects.toMatchObject({ message: expect.stringContaining('NOREPLICAS') });
+    expect((await claim(store)).token).toBe(1);
+    old.disconnect();
+    promoted.disconnect();
   });
 });
 

@@ -11,6 +11,7 @@ import { startRedis } from '../../src/local/cluster/redis';
 import { freePort, type StorageServer } from '../../src/local/cluster/server';
 import { openStore } from '../../src/stores/open';
 import { serverOf } from '../../src/stores/redis/settings';
+import { redisStore } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
 import { acquire, createRow, JOB, jobName, readRow } from './cases/support';
@@ -82,6 +83,25 @@ describe('a call to Redis', () => {
     for (const [, id = ''] of others) if (id !== mine) await client.client('KILL', 'ID', id);
     await pause(100);
     expect((await store.list()).jobs.size).toBe(0);
+  });
+
+  it('leaves its connection after five minutes, as the name may lead to another server by then', async () => {
+    const container = freshName();
+    let passed = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + passed };
+    const store = redisStore({ server: serverOf(server.url), container, clock, callTimeoutMs: 9_999 });
+    const idsOf = async (): Promise<string[]> => {
+      await store.prepare();
+      const all = ((await client.client('LIST')) as string).matchAll(/^id=(\d+) .* cmd=eval/gm);
+      return [...all].map(([, id = '']) => id);
+    };
+    const first = await idsOf();
+    passed = 4 * 60_000;
+    expect(await idsOf()).toEqual(first);
+    passed += 61_000;
+    const later = await idsOf();
+    expect(later).toHaveLength(first.length);
+    expect(later).not.toEqual(first);
   });
 
   it('stays in the keys of its container, which all have one hash tag', async () => {

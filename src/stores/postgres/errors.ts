@@ -16,6 +16,8 @@ export function stateOf(error: unknown): string | undefined {
 const MISSING = ['42P01', '3F000'];
 /** A serialization failure, and a deadlock. */
 const ROLLED_BACK = ['40001', '40P01'];
+/** A write in a read-only transaction. */
+const READ_ONLY = '25006';
 
 /** Whether the server has undone the statement because of another one, and the same statement may now succeed. */
 export function isRolledBack(error: unknown): boolean {
@@ -23,8 +25,27 @@ export function isRolledBack(error: unknown): boolean {
   return isAnswer(error) && ROLLED_BACK.includes(stateOf(error) ?? '');
 }
 
+/** The server of a connection takes no writes, and was asked nothing else. */
+export class ReadOnlyServerError extends Error {
+  override readonly name = 'ReadOnlyServerError';
+  readonly code = READ_ONLY;
+  readonly severity = 'ERROR';
+
+  constructor() {
+    super('a new connection leads to a server that takes no writes');
+  }
+}
+
+/**
+ * Whether another server may be the primary by now, or the connection cannot be used any more: there was no answer, a
+ * FATAL one, or the server is read only, shuts down, starts, or is out of reach of the pooler.
+ */
+export function mayBeElsewhere(error: unknown): boolean {
+  return !isAnswer(error) || /^(25006|57P0[123]|08...)$/.test(stateOf(error) ?? '');
+}
+
 /** Whether the error answers the statement. After a FATAL one, such as at a shutdown, the server closes the connection. */
-export function isAnswer(error: unknown): boolean {
+function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
 }
 
@@ -71,7 +92,9 @@ function unavailableRemedy(state: string): string {
     return 'The schema of the container does not exist, or lacks a table, so the container does not exist: create it, or check its name.';
   }
   if (state === '3D000') return 'Create the database, or check its name.';
-  if (state === '25006') return 'This server is a replica, which takes no writes: connect to the primary.';
+  if (state === READ_ONLY) {
+    return 'This server is a replica, or read only for another reason, such as a full disk: connect to the primary.';
+  }
   if (state.startsWith('53')) return 'Raise max_connections or put a pooler such as PgBouncer before the server.';
   if (ROLLED_BACK.includes(state)) {
     return 'Other transactions came between at each of several tries. The call has not taken effect.';

@@ -8,8 +8,8 @@ import type { RedisServer } from './settings';
 
 /** Load balancers drop connections that are silent for minutes. */
 const KEEP_ALIVE_MS = 30_000;
-/** A server closes a connection whose token has ended, after an hour at the earliest. */
-const TOKEN_MS = 40 * 60_000;
+/** A name may lead to another server by then. It is also less than a token lasts, with which a connection ends. */
+const LIFE_MS = 5 * 60_000;
 /** A cluster answers with the node that has the keys. Two of them that disagree must not send a call to and fro. */
 const MOVES = 3;
 
@@ -34,7 +34,15 @@ interface Line {
   readonly redis: Redis;
   readonly ready: Promise<void>;
   readonly since: Millis;
+  /** As that of the failovers at its opening. */
+  readonly age: number;
   calls: number;
+}
+
+/** Shared by the connections to one server: after an error of one, the others are replaced too. */
+interface Failovers {
+  /** How many errors have suggested that another server is the primary. */
+  age: number;
 }
 
 /** The connections of this process: several stores and elections on one server share theirs. */
@@ -55,8 +63,9 @@ export function connectionsOf(driving: Driving): WithConnection {
 
 /** WAIT stops its connection: calls that wait for replicas are dealt over several, each to the least busy one. */
 function lanes(driving: Driving): WithConnection {
-  if (driving.server.wait === undefined) return connections(driving);
-  const all = Array.from({ length: WAITING_LANES }, () => ({ calls: 0, run: connections(driving) }));
+  const failovers: Failovers = { age: 0 };
+  if (driving.server.wait === undefined) return connections(driving, failovers);
+  const all = Array.from({ length: WAITING_LANES }, () => ({ calls: 0, run: connections(driving, failovers) }));
   return async (signal, use) => {
     const lane = all.reduce((least, each) => (each.calls < least.calls ? each : least));
     lane.calls += 1;
@@ -68,8 +77,8 @@ function lanes(driving: Driving): WithConnection {
   };
 }
 
-function connections(driving: Driving): WithConnection {
-  const { server, clock, token } = driving;
+function connections(driving: Driving, failovers: Failovers): WithConnection {
+  const { server, clock } = driving;
   const home: Address = { host: server.host, port: server.port };
   let address = home;
   let current: Line | undefined;
@@ -80,8 +89,11 @@ function connections(driving: Driving): WithConnection {
   const once = async <T>(signal: AbortSignal, use: (send: Send) => Promise<T>): Promise<T> => {
     const ioredis = await loadClient(server);
     signal.throwIfAborted();
-    if (current !== undefined && token !== undefined && clock.monotonic() - current.since > TOKEN_MS) retire(current);
-    const line = current ?? open(ioredis, driving, address);
+    if (current !== undefined && (current.age < failovers.age || clock.monotonic() - current.since > LIFE_MS)) {
+      if (current.age < failovers.age) address = home;
+      retire(current);
+    }
+    const line = current ?? { ...open(ioredis, driving, address), age: failovers.age };
     if (current === undefined) {
       current = line;
       // Servers and load balancers close connections that are silent.
@@ -99,9 +111,13 @@ function connections(driving: Driving): WithConnection {
       return await Promise.race([given.promise, sendOn(line, use)]);
     } catch (error) {
       const moved = movedTo(error, address);
-      // Another server may be the primary now, and the name may lead there.
-      if (moved !== undefined || !isAnswer(error)) {
-        address = moved ?? home;
+      if (moved !== undefined) {
+        address = moved;
+        retire(line);
+      } else if (mayBeElsewhere(error)) {
+        // Another server may be the primary now, and the name may lead there.
+        address = home;
+        failovers.age = Math.max(failovers.age, line.age + 1);
         retire(line);
       }
       throw error;
@@ -131,9 +147,17 @@ async function sendOn<T>({ redis, ready }: Line, use: (send: Send) => Promise<T>
   return use((command, ...args) => redis.call(command, ...args));
 }
 
-/** Whether the connection can be used further. */
-function isAnswer(error: unknown): boolean {
-  return error instanceof StoreUnavailableError || ![undefined, 'READONLY'].includes(codeOf(error));
+/**
+ * Answers of a server that is no primary, or may be none any more: a replica, one without its primary, a primary without
+ * its replicas, one that starts, a node that its cluster has left behind.
+ */
+const ELSEWHERE = ['READONLY', 'MASTERDOWN', 'NOREPLICAS', 'LOADING', 'CLUSTERDOWN'];
+
+/** Whether there was no answer, or one that suggests another server. */
+function mayBeElsewhere(error: unknown): boolean {
+  if (error instanceof StoreUnavailableError) return false;
+  const code = codeOf(error);
+  return code === undefined || ELSEWHERE.includes(code);
 }
 
 interface Address {
@@ -148,7 +172,7 @@ function movedTo(error: unknown, { host: same }: Address): Address | undefined {
   return port === undefined ? undefined : { host: host || same, port: Number(port) };
 }
 
-function open(Client: typeof Redis, driving: Driving, address: Address): Line {
+function open(Client: typeof Redis, driving: Driving, address: Address): Omit<Line, 'age'> {
   const { server, clock, connectMs } = driving;
   const redis = new Client({
     ...address,

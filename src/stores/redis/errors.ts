@@ -62,6 +62,7 @@ function denialOf(code: string, message: string): Denial | undefined {
 const REMEDIES: Readonly<Record<string, string>> = {
   [NO_CONTAINER]: 'The container does not exist: create it, or check its name.',
   READONLY: 'This server is a replica, which takes no writes: connect to the primary.',
+  MASTERDOWN: 'This server is a replica without its primary: connect to the primary.',
   OOM: 'The server has used its maxmemory: raise it.',
   MISCONF: 'The server cannot write its files: look at its log.',
   NOREPLICAS: 'The server waits for its replicas (min-replicas-to-write).',
