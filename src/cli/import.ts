@@ -14,7 +14,7 @@ import { jobsDocument } from '../import/jobs-document';
 import { CliError, UsageError } from './cli-error';
 import { importReport } from './import-text';
 import { appFolderOf } from './jobs-file';
-import { OK, print, printJson, say } from './output';
+import { NO, OK, print, printError, printJson, say } from './output';
 
 export interface ImportOptions {
   readonly out?: string | undefined;
@@ -35,11 +35,16 @@ export async function importJobs(format: Format, sources: readonly string[], opt
     revision,
     functionTimeoutMs: functionTimeout(process.env, appFolderOf(out ?? 'jobs.json')),
   });
-  const count = imported.jobs.length;
-  if (count === 0) {
-    if (json) printJson(documentOf(imported));
-    else say(importReport(imported, sources, undefined).join('\n'));
-    throw new CliError('NothingImported', `no job could be made of ${sources.join(', ')}`);
+  if (imported.jobs.length === 0) {
+    const error = new CliError('NothingImported', `no job could be made of ${sources.join(', ')}`);
+    if (!json) {
+      say(importReport(imported, sources, undefined).join('\n'));
+      throw error;
+    }
+    // One document: the reasons are the answer.
+    printJson({ error: { code: error.code, message: error.message }, ...documentOf(imported) });
+    printError(error.message);
+    return NO;
   }
   if (out !== undefined) writeFileSync(out, `${JSON.stringify(imported.document, null, 2)}\n`);
   if (json) printJson(documentOf(imported));
@@ -88,7 +93,7 @@ function nextRevision(out: string, force: boolean): number {
 }
 
 async function readAll(format: Format, sources: readonly string[], options: ImportOptions): Promise<readonly Found[]> {
-  const files = sources.flatMap((source) => filesOf(format, source));
+  const files = (await Promise.all(sources.map((source) => filesOf(format, source)))).flat();
   const read = await readerOf(format, options, sources);
   const found = files.map((file) => {
     const { drafts, notes } = read(file, textOf(file));
@@ -151,20 +156,28 @@ function settingsOf(file: string | undefined): ReadonlyMap<string, string> | und
   return new Map(Object.entries(values).map(([name, value]) => [name, String(value)]));
 }
 
-const SOURCE = /(?<!\.d)\.(?:[cm]?[jt]s)$/;
 /** Folders of an app that hold no sources of its own. */
-const PASSED_OVER = new Set(['node_modules', 'dist', 'out', 'build']);
+const PASSED_OVER = new Set(['node_modules', 'dist', 'out', 'build', 'venv', 'site-packages', '__pycache__']);
+/** Those in which .NET builds a project, with a function.json of each function. */
+const BUILT = new Set(['bin', 'obj']);
 
 /** A file itself; of a folder, the files of its format. */
-function filesOf(format: Format, source: string): readonly string[] {
+async function filesOf(format: Format, source: string): Promise<readonly string[]> {
   if (!isFolder(source)) return [source];
   if (format !== 'timers') throw new UsageError(`${source} is a folder: name its files`);
-  return readdirSync(source, { withFileTypes: true }).flatMap((entry): readonly string[] => {
-    const inner = path.join(source, entry.name);
-    if (entry.isDirectory())
-      return PASSED_OVER.has(entry.name) || entry.name.startsWith('.') ? [] : filesOf(format, inner);
-    return entry.name === 'function.json' || SOURCE.test(entry.name) ? [inner] : [];
-  });
+  const { TIMER_FILE } = await import('../import/timers.js');
+  const within = (folder: string): readonly string[] => {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    const isProject = entries.some(({ name }) => /\.(cs|fs)proj$/.test(name));
+    return entries.flatMap((entry): readonly string[] => {
+      const { name } = entry;
+      const inner = path.join(folder, name);
+      if (!entry.isDirectory()) return TIMER_FILE.test(name) ? [inner] : [];
+      const isPassedOver = PASSED_OVER.has(name) || name.startsWith('.') || (isProject && BUILT.has(name));
+      return isPassedOver ? [] : within(inner);
+    });
+  };
+  return within(source);
 }
 
 function isFolder(source: string): boolean {

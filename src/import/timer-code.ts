@@ -1,231 +1,178 @@
-import { SourceMap, stripTypeScriptTypes } from 'node:module';
-import type { Node, ObjectExpression, Program } from 'acorn';
-import { parse } from 'acorn';
-import { ImportError } from './draft';
-
-/** A value that an app setting gives, and the one that it has without. */
-export class FromSetting {
-  constructor(
-    readonly name: string,
-    readonly fallback: unknown,
-  ) {}
-}
-
-/** A value that only a run of the program would show. */
-export const UNKNOWN = Symbol('unknown');
-
-/** A call `app.timer(name, options)`. */
-export interface TimerCall {
-  readonly line: number;
-  readonly name: unknown;
-  /** The members of the options; undefined if they are computed. */
-  readonly options: ReadonlyMap<string, unknown> | undefined;
-}
+import type { Binding, Bindings } from './js-bindings';
+import { bindingsOf, loadedModule } from './js-bindings';
+import type { Loose } from './javascript';
+import { isNode, memberOf, nameOf, nodes, parseSource, unwrapped, walk } from './javascript';
+import type { TimerFind } from './timer-find';
+import { FromSetting, UNKNOWN } from './timer-find';
 
 const PACKAGE = '@azure/functions';
 
+/** What an expression is, of the package. */
+interface Role {
+  readonly what: 'package' | 'app' | 'timer' | 'generic';
+  /** Whether the file shows that it comes from the package: others take `app` from a module of their own. */
+  readonly isSure: boolean;
+}
+
 /**
- * The timers that a source in JavaScript or TypeScript registers, by its syntax: `app` may have another name.
+ * The timers that a source in JavaScript or TypeScript registers, by its syntax: `app` may have another name. Whatever
+ * else looks like one is listed as unread.
+ *
  * @throws ImportError if the file is neither
  */
-export function timerCalls(file: string, text: string): readonly TimerCall[] {
+export function timersInCode(file: string, text: string): readonly TimerFind[] {
   const { program, lineOf } = parseSource(file, text);
-  const names = namesOf(program);
-  const calls: TimerCall[] = [];
+  const bindings = bindingsOf(program);
+  const finds: TimerFind[] = [];
+  /** Members and calls whose timer has been found. */
+  const found = new Set<Loose>();
   walk(program, (node) => {
     if (node.type !== 'CallExpression') return;
-    const { callee, arguments: given } = node as unknown as Call;
-    if (!isTimer(callee, names)) return;
-    const [name, options] = given;
-    calls.push({
-      line: lineOf(node),
-      name: name === undefined ? UNKNOWN : valueOf(name, names.constants),
-      options: options === undefined ? undefined : membersOf(options, names.constants),
-    });
+    const role = roleOf(node['callee'], bindings, found);
+    if (role?.what === 'timer') finds.push(...timerOf(node, role, bindings, lineOf(node)));
+    else if (role?.what === 'generic') finds.push(...genericOf(node, bindings, found, lineOf(node)));
   });
-  return calls;
-}
-
-interface Parsed {
-  readonly program: Program;
-  lineOf(node: Node): number;
-}
-
-function parseSource(file: string, text: string): Parsed {
-  const isTypeScript = /\.[cm]?ts$/.test(file);
-  const { code, lineAt } = isTypeScript ? withoutTypes(file, text) : { code: text, lineAt: (line: number) => line };
-  const options = {
-    ecmaVersion: 'latest',
-    locations: true,
-    allowReturnOutsideFunction: true,
-    allowHashBang: true,
-  } as const;
-  const lineOf = (node: Node): number => lineAt(node.loc?.start.line ?? 1, node.loc?.start.column ?? 0);
-  try {
-    return { program: parse(code, { ...options, sourceType: 'module' }), lineOf };
-  } catch {
-    // A script may use words that a module reserves. Its error is the one to report.
-    try {
-      return { program: parse(code, { ...options, sourceType: 'script' }), lineOf };
-    } catch (error) {
-      const { loc, message } = error as SyntaxError & { readonly loc?: { readonly line: number } };
-      throw new ImportError({ file, line: loc?.line ?? 1 }, `it cannot be parsed: ${message}`, { cause: error });
-    }
-  }
-}
-
-interface JavaScript {
-  readonly code: string;
-  /** The line in the TypeScript, of a place in the JavaScript. */
-  lineAt(line: number, column: number): number;
-}
-
-/** Node's own removal of types keeps every place; enums and the like need its transformation. */
-function withoutTypes(file: string, text: string): JavaScript {
-  if (typeof stripTypeScriptTypes !== 'function') {
-    throw new ImportError(
-      { file, line: 1 },
-      'reading TypeScript needs Node 22.13 or later. Name its compiled JavaScript instead',
-    );
-  }
-  try {
-    return { code: quietly(() => stripTypeScriptTypes(text)), lineAt: (line) => line };
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    if (error.code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') throw unparsed(file, error);
-  }
-  try {
-    return transformed(quietly(() => stripTypeScriptTypes(text, { mode: 'transform', sourceMap: true })));
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    throw unparsed(file, error);
-  }
-}
-
-function unparsed(file: string, error: Error): ImportError {
-  return new ImportError({ file, line: 1 }, `it cannot be parsed: ${error.message.trim()}`, { cause: error });
-}
-
-function transformed(code: string): JavaScript {
-  const [, base64 = ''] = /\/\/# sourceMappingURL=data:application\/json;base64,(\S+)\s*$/.exec(code) ?? [];
-  const map = new SourceMap(JSON.parse(Buffer.from(base64, 'base64').toString()) as never);
-  return {
-    code,
-    lineAt(line, column) {
-      const entry = map.findEntry(line - 1, column);
-      return 'originalLine' in entry ? entry.originalLine + 1 : line;
-    },
-  };
-}
-
-/** Without Node's warning that the function is new: it is about the code of this package, not about the user's. */
-function quietly<Value>(act: () => Value): Value {
-  const { emitWarning } = process;
-  process.emitWarning = () => undefined;
-  try {
-    return act();
-  } finally {
-    process.emitWarning = emitWarning;
-  }
-}
-
-interface Call {
-  readonly callee: Node;
-  readonly arguments: readonly Node[];
-}
-
-interface Names {
-  /** Names of `app` of the package. */
-  readonly apps: ReadonlySet<string>;
-  /** Names of the package as a whole. */
-  readonly wholes: ReadonlySet<string>;
-  readonly constants: ReadonlyMap<string, Node>;
-}
-
-/** ESTree, as far as it is read here. */
-type Loose = Node & Readonly<Record<string, unknown>>;
-
-function isNode(value: unknown): value is Loose {
-  return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
-}
-
-function walk(node: Node, visit: (node: Loose) => void): void {
-  if (!isNode(node)) return;
-  visit(node);
-  for (const member of Object.values(node)) {
-    if (Array.isArray(member)) for (const item of member) walk(item as Node, visit);
-    else if (isNode(member)) walk(member, visit);
-  }
-}
-
-function namesOf(program: Program): Names {
-  const apps = new Set<string>();
-  const wholes = new Set<string>();
-  const constants = new Map<string, Node>();
-  const bind = (imported: string, local: string): void => {
-    if (imported === 'app') apps.add(local);
-    else if (imported === '*') wholes.add(local);
-  };
   walk(program, (node) => {
-    if (node.type === 'ImportDeclaration' && literal(node['source']) === PACKAGE) {
-      for (const one of nodes(node['specifiers'])) {
-        const imported = one.type === 'ImportSpecifier' ? nameOf(one['imported']) : '*';
-        bind(imported, nameOf(one['local']));
-      }
-    }
-    if (node.type !== 'VariableDeclarator' || !isNode(node['id']) || !isNode(node['init'])) return;
-    const { id, init } = node as Loose & { readonly id: Loose; readonly init: Loose };
-    if (!isRequire(init)) {
-      if (id.type === 'Identifier') constants.set(nameOf(id), init);
-    } else if (id.type === 'Identifier') wholes.add(nameOf(id));
-    else for (const one of nodes(id['properties'])) bind(nameOf(one['key']), nameOf(one['value']));
+    if (!found.has(node)) finds.push(...unreadOf(node, bindings, lineOf(node)));
   });
-  return { apps, wholes, constants };
+  return finds.sort((a, b) => a.line - b.line);
 }
 
-function isRequire(node: Loose): boolean {
+/** `app.timer(name, options)` */
+function timerOf(call: Loose, { isSure }: Role, bindings: Bindings, line: number): readonly TimerFind[] {
+  const [name, options] = nodes(call['arguments']);
+  const members = options && membersOf(options, bindings);
+  if (!isSure && !(members === undefined ? mayBeOptions(options) : members.has('schedule'))) return [];
+  const takenFor = isSure ? {} : { takenFor: wordsOf(call['callee']) };
+  return [{ kind: 'timer', line, name: valueOf(name, bindings), options: members, ...takenFor }];
+}
+
+function mayBeOptions(options: Loose | undefined): boolean {
+  return options !== undefined && !/^(Literal|TemplateLiteral|\w*Function\w*)$/.test(options.type);
+}
+
+/** `app.generic(name, { trigger: trigger.timer(…), … })` */
+function genericOf(call: Loose, bindings: Bindings, found: Set<Loose>, line: number): readonly TimerFind[] {
+  const isSure = roleOf(call['callee'], bindings)?.isSure === true;
+  const [name, options] = nodes(call['arguments']);
+  const members = options && propertiesOf(options, bindings);
+  if (members === undefined) return [unread(line, 'app.generic(…)', 'an option of it is computed')];
+  const trigger = behind(members.get('trigger'), bindings);
+  const timer = trigger && triggerOf(trigger, bindings);
+  if (trigger === undefined || timer === undefined) return [];
+  found.add(trigger);
+  const rest = options && membersOf(options, bindings);
+  return [
+    {
+      ...{ kind: 'timer', line, name: valueOf(name, bindings) },
+      options: timer === UNKNOWN ? undefined : new Map([...(rest ?? []), ...timer]),
+      ...(!isSure && { takenFor: wordsOf(call['callee']) }),
+    },
+  ];
+}
+
+/** The options of a timer's trigger, as `trigger.timer(…)` or written out; undefined: it is another trigger. */
+function triggerOf(trigger: Loose, bindings: Bindings): ReadonlyMap<string, unknown> | typeof UNKNOWN | undefined {
+  if (trigger.type === 'ObjectExpression') {
+    const members = membersOf(trigger, bindings);
+    return members?.get('type') === 'timerTrigger' ? members : undefined;
+  }
+  // A trigger that is computed may be any.
+  if (trigger.type !== 'CallExpression') return UNKNOWN;
+  const callee = unwrapped(trigger['callee']);
+  const [options] = nodes(trigger['arguments']);
+  const member = isNode(callee) && callee.type === 'MemberExpression' ? memberOf(callee) : nameOf(callee);
+  if (member === 'timer') return (options && membersOf(options, bindings)) ?? UNKNOWN;
+  const members = options && membersOf(options, bindings);
+  return member === 'generic' && members?.get('type') === 'timerTrigger' ? members : undefined;
+}
+
+/** What looks like a timer, and was not found to be one. */
+function unreadOf(node: Loose, bindings: Bindings, line: number): readonly TimerFind[] {
+  if (node.type === 'MemberExpression') {
+    const role = roleOf(node, bindings);
+    const why = 'it is passed on, so only a run of the program shows its timers';
+    return role?.what === 'timer' && role.isSure ? [unread(line, wordsOf(node), why)] : [];
+  }
+  if (node.type === 'ObjectExpression') {
+    const members = membersOf(node, bindings);
+    const isTimer = members?.get('type') === 'timerTrigger' && members.has('schedule');
+    return isTimer ? [unread(line, 'a timerTrigger', 'no call of this file registers it')] : [];
+  }
+  if (node.type !== 'CallExpression' || roleOf(node['callee'], bindings) !== undefined) return [];
+  const callee = unwrapped(node['callee']);
+  if (!isNode(callee) || callee.type !== 'MemberExpression' || memberOf(callee) !== 'timer') return [];
+  const hasSchedule = nodes(node['arguments']).some((one) => propertiesOf(one, bindings)?.has('schedule') === true);
+  if (!hasSchedule) return [];
+  const why = `it looks like a timer, but nothing in this file shows that it is one of ${PACKAGE}`;
+  return [unread(line, `${wordsOf(callee)}(…)`, why)];
+}
+
+function unread(line: number, what: string, why: string): TimerFind {
+  return { kind: 'unread', line, what, why };
+}
+
+/** An expression as written, of names and members. */
+function wordsOf(node: unknown): string {
+  const inner = unwrapped(node);
+  if (!isNode(inner)) return '…';
+  if (inner.type === 'MemberExpression') return `${wordsOf(inner['object'])}.${memberOf(inner) ?? '…'}`;
+  return inner.type === 'ThisExpression' ? 'this' : nameOf(inner) || '…';
+}
+
+/** @param found is given the member behind a name that is called */
+function roleOf(node: unknown, bindings: Bindings, found = new Set<Loose>(), depth = 0): Role | undefined {
+  const expression = unwrapped(node);
+  if (!isNode(expression) || depth > 20) return undefined;
+  const inner = (one: unknown): Role | undefined => roleOf(one, bindings, found, depth + 1);
+  if (loadedModule(expression) === PACKAGE) return { what: 'package', isSure: true };
+  if (expression.type === 'MemberExpression') {
+    const role = memberRole(memberOf(expression), inner(expression['object']));
+    if (role?.what === 'timer') found.add(expression);
+    return role;
+  }
+  if (expression.type !== 'Identifier') return undefined;
+  const name = nameOf(expression);
+  const roles = (bindings.get(name) ?? []).flatMap((binding) => boundRole(binding, inner) ?? []);
   return (
-    node.type === 'CallExpression' &&
-    nameOf(node['callee']) === 'require' &&
-    literal(nodes(node['arguments'])[0]) === PACKAGE
+    roles.find(({ isSure }) => isSure) ?? roles[0] ?? (name === 'app' ? { what: 'app', isSure: false } : undefined)
   );
 }
 
-/** Whether a callee is `app.timer`, or `functions.app.timer`. */
-function isTimer(callee: Node, { apps, wholes }: Names): boolean {
-  if (!isNode(callee) || callee.type !== 'MemberExpression' || memberOf(callee) !== 'timer') return false;
-  const { object } = callee;
-  if (!isNode(object)) return false;
-  if (object.type === 'Identifier') return apps.has(nameOf(object));
-  return object.type === 'MemberExpression' && memberOf(object) === 'app' && wholes.has(nameOf(object['object']));
+function boundRole(binding: Binding, roleOfNode: (node: Loose) => Role | undefined): Role | undefined {
+  switch (binding.kind) {
+    case 'import':
+      if (binding.module === PACKAGE && /^(\*|default)$/.test(binding.imported))
+        return { what: 'package', isSure: true };
+      return memberRole(binding.imported, binding.module === PACKAGE ? { what: 'package', isSure: true } : undefined);
+    case 'value':
+      return binding.key === undefined ? roleOfNode(binding.from) : memberRole(binding.key, roleOfNode(binding.from));
+    case 'unknown':
+      return undefined;
+  }
 }
 
-function nodes(value: unknown): readonly Loose[] {
-  return Array.isArray(value) ? value.filter(isNode) : [];
+/** The role of a member of something. A member `app` of anything may be the package's. */
+function memberRole(member: string | undefined, of: Role | undefined): Role | undefined {
+  if (member === 'app') return { what: 'app', isSure: of?.what === 'package' && of.isSure };
+  if (member === 'default' && of?.what === 'package') return of;
+  if ((member === 'timer' || member === 'generic') && of?.what === 'app') return { what: member, isSure: of.isSure };
+  return undefined;
 }
 
-function nameOf(node: unknown): string {
-  if (!isNode(node)) return '';
-  if (node.type === 'Identifier') return String(node['name']);
-  const text = literal(node);
-  return typeof text === 'string' ? text : '';
-}
-
-/** The name of a member that is written: `a.b`, or `a['b']`. */
-function memberOf(node: Loose): string | undefined {
-  if (node['computed'] !== true) return nameOf(node['property']);
-  const text = literal(node['property']);
-  return typeof text === 'string' ? text : undefined;
-}
-
-function literal(node: unknown): unknown {
-  return isNode(node) && node.type === 'Literal' ? node['value'] : undefined;
+/** The expression behind the only value of a name. */
+function behind(node: unknown, bindings: Bindings, depth = 0): Loose | undefined {
+  if (!isNode(node) || node.type !== 'Identifier' || depth > 20) return isNode(node) ? node : undefined;
+  const [binding, ...others] = bindings.get(nameOf(node)) ?? [];
+  if (binding?.kind !== 'value' || binding.key !== undefined || others.length > 0) return node;
+  return behind(binding.from, bindings, depth + 1);
 }
 
 /** The value of an expression, as far as its text alone gives it. */
-function valueOf(expression: Node, constants: ReadonlyMap<string, Node>, depth = 0): unknown {
-  if (!isNode(expression) || depth > 20) return UNKNOWN;
-  const inner = (node: unknown): unknown => (isNode(node) ? valueOf(node, constants, depth + 1) : UNKNOWN);
+function valueOf(node: unknown, bindings: Bindings, depth = 0): unknown {
+  const expression = behind(node, bindings);
+  if (expression === undefined || depth > 20) return UNKNOWN;
+  const inner = (one: unknown): unknown => valueOf(one, bindings, depth + 1);
   switch (expression.type) {
     case 'Literal':
       return expression['value'];
@@ -234,12 +181,10 @@ function valueOf(expression: Node, constants: ReadonlyMap<string, Node>, depth =
       const { cooked } = (quasi?.['value'] ?? {}) as { readonly cooked?: string };
       return rest.length === 0 && cooked !== undefined ? cooked : UNKNOWN;
     }
-    case 'Identifier': {
-      const constant = constants.get(nameOf(expression));
-      return constant === undefined ? UNKNOWN : inner(constant);
-    }
     case 'UnaryExpression': {
       const value = inner(expression['argument']);
+      // Minifiers write !0 for true.
+      if (expression['operator'] === '!') return typeof value === 'number' ? value === 0 : UNKNOWN;
       return expression['operator'] === '-' && typeof value === 'number' ? -value : UNKNOWN;
     }
     case 'LogicalExpression': {
@@ -249,7 +194,7 @@ function valueOf(expression: Node, constants: ReadonlyMap<string, Node>, depth =
     case 'MemberExpression':
       return isEnvironment(expression['object']) ? new FromSetting(memberOf(expression) ?? '', undefined) : UNKNOWN;
     case 'ObjectExpression':
-      return membersOf(expression, constants, depth + 1) ?? UNKNOWN;
+      return membersOf(expression, bindings, depth + 1) ?? UNKNOWN;
     default:
       return UNKNOWN;
   }
@@ -262,22 +207,15 @@ function isEnvironment(node: unknown): boolean {
 }
 
 /** The members of an object expression, also of one behind a constant; undefined if some are not written there. */
-function membersOf(
-  expression: Node,
-  constants: ReadonlyMap<string, Node>,
-  depth = 0,
-): ReadonlyMap<string, unknown> | undefined {
-  if (!isNode(expression) || depth > 20) return undefined;
-  if (expression.type === 'Identifier') {
-    const constant = constants.get(nameOf(expression));
-    return constant && membersOf(constant, constants, depth + 1);
-  }
-  if (expression.type !== 'ObjectExpression') return undefined;
-  const { properties } = expression as unknown as ObjectExpression;
-  const members = new Map<string, unknown>();
-  for (const property of properties) {
-    if (property.type !== 'Property') return undefined;
-    members.set(nameOf(property.key), valueOf(property.value, constants, depth + 1));
-  }
-  return members;
+function membersOf(node: Loose, bindings: Bindings, depth = 0): ReadonlyMap<string, unknown> | undefined {
+  const properties = depth > 20 ? undefined : propertiesOf(node, bindings);
+  return properties && new Map([...properties].map(([name, value]) => [name, valueOf(value, bindings, depth + 1)]));
+}
+
+function propertiesOf(node: Loose, bindings: Bindings): ReadonlyMap<string, unknown> | undefined {
+  const expression = behind(node, bindings);
+  if (expression?.type !== 'ObjectExpression') return undefined;
+  const properties = nodes(expression['properties']);
+  const isWritten = properties.every(({ type, computed }) => type === 'Property' && computed !== true);
+  return isWritten ? new Map(properties.map(({ key, value }) => [nameOf(key), value])) : undefined;
 }

@@ -1,14 +1,17 @@
 import path from 'node:path';
+import JSON5 from 'json5';
 import type { EpochMs, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { JsonError, parseJson } from '../config/json';
 import { isRecord } from '../config/readers';
 import type { JobInFile } from '../config/schema';
 import type { Finds, Found } from './draft';
 import { findsIn, ImportError } from './draft';
 import { ncrontab, timeSpan } from './ncrontab';
-import { FromSetting, timerCalls } from './timer-code';
+import { timersInAttributes, timersInPython } from './timer-attributes';
+import { timersInCode } from './timer-code';
+import type { TimerFind } from './timer-find';
+import { FromSetting } from './timer-find';
 
 export interface TimerOptions {
   readonly now: EpochMs;
@@ -18,18 +21,62 @@ export interface TimerOptions {
   readonly settings: ReadonlyMap<string, string> | undefined;
 }
 
-/** Reads the timer triggers of a `function.json`, or of a source in JavaScript or TypeScript. */
+/** The files that may have timers. Declarations of types have none. */
+export const TIMER_FILE = /(?:^function\.json|(?<!\.d)\.(?:[cm]?[jt]s|[jt]sx|py|cs|fs|java|kt))$/;
+
+/** Reads the timer triggers of a `function.json`, or of a source in one of the languages of Functions. */
 export function readTimers(file: string, text: string, options: TimerOptions): Found {
   const finds = findsIn(file);
   if (file.endsWith('.json')) readFunctionJson(finds, file, text, options);
-  else {
-    for (const { line, name, options: members } of timerCalls(file, text)) {
-      if (typeof name !== 'string') leaveOutComputed(finds, line, 'app.timer(…)', 'its name');
-      else if (members === undefined) leaveOutComputed(finds, line, name, 'an option of it');
-      else addTimer(finds, { line, name, members }, options);
-    }
-  }
+  else for (const find of timersIn(file, text)) addFound(finds, find, options);
   return finds;
+}
+
+function timersIn(file: string, text: string): readonly TimerFind[] {
+  switch (path.extname(file)) {
+    case '.py':
+      return timersInPython(text);
+    case '.cs':
+    case '.fs':
+    case '.java':
+    case '.kt':
+      return timersInAttributes(text);
+    case '.tsx':
+    case '.jsx':
+      return timersBesideMarkup(file, text);
+    default:
+      return timersInCode(file, text);
+  }
+}
+
+/** Markup cannot be parsed here. Without any, the file is read as one of its language. */
+function timersBesideMarkup(file: string, text: string): readonly TimerFind[] {
+  try {
+    return timersInCode(file, text);
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    const lines = text.split('\n').map((line, index) => ({ line: index + 1, what: line.trim() }));
+    const looks = lines.filter(({ what }) => /\.timer\s*\(|\btimerTrigger\b/i.test(what));
+    return looks.map((place) => ({ kind: 'unread', ...place, why: 'the file has markup (JSX), which is not read' }));
+  }
+}
+
+function addFound(finds: Finds, find: TimerFind, options: TimerOptions): void {
+  const { line } = find;
+  if (find.kind === 'unread') {
+    finds.leaveOut(line, find.what, find.why, 'Write the job by hand if it is a timer.');
+    return;
+  }
+  const { name, options: members, takenFor } = find;
+  if (typeof name !== 'string') leaveOutComputed(finds, line, 'a timer', 'its name');
+  else if (members === undefined) leaveOutComputed(finds, line, name, 'an option of it');
+  else {
+    if (takenFor !== undefined) {
+      const why = `this file does not import it from @azure/functions, so ${takenFor} is taken for its app by the name`;
+      finds.note(line, `${name}: ${takenFor}`, why, 'Delete the job if it is another object.');
+    }
+    addTimer(finds, { line, name, members }, options);
+  }
 }
 
 interface Timer {
@@ -52,7 +99,7 @@ function readFunctionJson(finds: Finds, file: string, text: string, options: Tim
   const trigger = bindings.find(({ type }) => typeof type === 'string' && type.toLowerCase() === 'timertrigger');
   if (trigger === undefined) return;
   const name = path.basename(path.dirname(path.resolve(file)));
-  const line = text.slice(0, text.search(/"timerTrigger"/i)).split('\n').length;
+  const line = text.slice(0, Math.max(0, text.search(/["']timerTrigger["']/i))).split('\n').length;
   const { retry, disabled } = value;
   const members = new Map(Object.entries({ ...trigger, ...(retry !== undefined && { retry }), disabled }));
   const others = bindings.filter((binding) => binding !== trigger).map((binding) => String(binding['type']));
@@ -60,12 +107,14 @@ function readFunctionJson(finds: Finds, file: string, text: string, options: Tim
   addTimer(finds, { line, name, members }, options);
 }
 
+/** As the host reads it: with comments. */
 function jsonOf(file: string, text: string): unknown {
   try {
-    return parseJson(text.replace(/^\ufeff/, '')).value;
+    return JSON5.parse(text.replace(/^\ufeff/, ''));
   } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    throw new ImportError({ file, line: error.line }, `this is not JSON: ${error.message}`, { cause: error });
+    if (!(error instanceof SyntaxError)) throw error;
+    const { lineNumber = 1 } = error as SyntaxError & { readonly lineNumber?: number };
+    throw new ImportError({ file, line: lineNumber }, `this is not JSON: ${error.message}`, { cause: error });
   }
 }
 

@@ -23,6 +23,17 @@ beforeAll(() => {
     "import { app } from '@azure/functions';\napp.timer('New', { schedule: '0 0 3 * * *', handler });\n",
   );
   folder.write('app/types.d.ts', 'not a source');
+  for (const inner of ['Sweep', 'net/bin/Sharp'])
+    fs.mkdirSync(path.join(folder.path, 'app', inner), { recursive: true });
+  folder.write(
+    'app/Sweep/function.json',
+    `{ // By hand\n"bindings": [{ "type": "timerTrigger", "schedule": "0 0 6 * * *" }] }`,
+  );
+  folder.write('app/net/Sharp.cs', '[Function("Sharp")] void Run([TimerTrigger("0 0 7 * * *")] TimerInfo timer) { }\n');
+  folder.write('app/net/Sharp.csproj', '<Project />');
+  folder.write('app/net/bin/Sharp/function.json', { bindings: [{ type: 'timerTrigger', schedule: '0 0 7 * * *' }] });
+  folder.write('app/function_app.py', '@app.timer_trigger(schedule="0 0 8 * * *", arg_name="t")\ndef snake(t): pass\n');
+  folder.write('app/page.tsx', 'export const page = <p>1</p>;\nexport const start = () => app.timer(options);\n');
   folder.write('app/node_modules/x/index.js', 'not ( a source of the app');
   folder.write(
     'app/local.settings.json',
@@ -90,7 +101,7 @@ describe.concurrent('cronlease import', () => {
   });
 
   it('finds the timers of an app, with its settings', async () => {
-    const { jobsFile, handlers } = await folder.json<{ jobsFile: object; handlers: object[] }>(
+    const { jobsFile, handlers, notes } = await folder.json<{ jobsFile: object; handlers: object[]; notes: object[] }>(
       folder.run(['import', 'timers', 'app', '--json']),
     );
     const timing = { timeZone: 'Europe/Lisbon' };
@@ -99,8 +110,12 @@ describe.concurrent('cronlease import', () => {
     });
     expect(handlers).toEqual([
       { handler: 'old', name: 'Old', file: 'app/Old/function.json', line: 1 },
+      { handler: 'sweep', name: 'Sweep', file: 'app/Sweep/function.json', line: 2 },
+      { handler: 'snake', name: 'snake', file: 'app/function_app.py', line: 1 },
+      { handler: 'sharp', name: 'Sharp', file: 'app/net/Sharp.cs', line: 1 },
       { handler: 'new', name: 'New', file: 'app/timers.ts', line: 2 },
     ]);
+    expect(notes).toContainEqual(expect.objectContaining({ file: 'app/page.tsx', line: 2, leftOut: true }));
   });
 
   it('numbers jobs of one name, over several files', async () => {
@@ -148,6 +163,18 @@ describe.concurrent('cronlease import', () => {
     const ended = await folder.run(['import', 'timers', 'app', '--settings', 'windows.json']);
     expect(ended).toMatchObject({ code: 2 });
     expect(ended.stderr).toContain('WEBSITE_TIME_ZONE "W. Europe Standard Time" is not a time zone');
+  });
+
+  it('lists the reasons with --json though nothing was imported', async () => {
+    const { code, stdout, stderr } = await folder.run(['import', 'crontab', 'only-reboot', '--json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: { code: 'NothingImported' },
+      jobsFile: { jobs: {} },
+      handlers: [],
+      notes: [{ file: 'only-reboot', line: 1, what: '@reboot warm', leftOut: true }],
+    });
+    expect(stderr).toContain('no job could be made of only-reboot');
   });
 
   it('prints an error as a document with --json', async () => {

@@ -114,8 +114,9 @@ export function cronDaemon(clock: MinuteClock, cron: PlainCron, isWild: boolean)
 
 /**
  * The timer of Azure Functions as its extension has it since 5.1.0: from the wall time of the last fire NCrontab finds
- * the next one, and .NET takes that for standard time if the clocks skip or repeat it. Then an expression of one time
- * runs in the first pass only, and one that repeats within an hour or a day goes on by the offset of the last fire.
+ * the next one, and .NET takes that for standard time if the clocks skip or repeat it. Around a repeated hour, the
+ * listener then moves the instant by the change of the offset since the last fire, so that an expression with
+ * neighbouring minutes or hours runs in both passes. Any other expression runs in the first pass only.
  */
 export function timerListener(clock: MinuteClock, cron: PlainCron): number[] {
   const matches = matcher(cron);

@@ -28,6 +28,14 @@ describe('timers in sources', () => {
     ['require', "const { app } = require('@azure/functions');", 'app.timer'],
     ['require by another name', "const { app: host } = require('@azure/functions');", 'host.timer'],
     ['require of the whole', "const functions = require('@azure/functions');", 'functions.app.timer'],
+    ['require in a call', '', "require('@azure/functions').app.timer"],
+    ['a bundle', 'var import_functions = __toESM(require("@azure/functions"), 1);', '(0, import_functions.app.timer)'],
+    ['an interop of Babel', 'var f = _interopRequireWildcard(require("@azure/functions"));', 'f.default.app.timer'],
+    ['a dynamic import', "const { app } = await import('@azure/functions');", 'app.timer'],
+    ['a dynamic import by a name', "const functions = await import('@azure/functions');", 'functions.app.timer'],
+    ['a member of require', "const host = require('@azure/functions').app;", 'host.timer'],
+    ['another name of app', "import { app } from '@azure/functions';const host = app;", 'host.timer'],
+    ['a name of app.timer', "import { app } from '@azure/functions';const { timer } = app;", 'timer'],
   ])('are found by %s', (_, head, callee) => {
     const { drafts } = read(
       `${head}\nfunction register() {\n  ${callee}('A', { schedule: '0 0 3 * * *' });\n}\n`,
@@ -37,10 +45,105 @@ describe('timers in sources', () => {
     expect(drafts).toEqual([{ file: 'timers.js', line: 3, name: 'A', settings: { schedule: '0 0 3 * * *' } }]);
   });
 
-  it('are not found in text, in comments, and on other objects', () => {
-    const code = `${HEAD}// app.timer('A', { schedule: '0 0 3 * * *' });\nconst text = "app.timer('B', {})";\nother.timer('C', { schedule: '0 0 3 * * *' });\n`;
+  it('are found where the package is imported for them alone', () => {
+    const options = "{ schedule: '0 0 3 * * *', handler }";
+    const lines = [
+      `(await import('@azure/functions')).app.timer('A', ${options});`,
+      `import('@azure/functions').then(({ app: host }) => host.timer('B', ${options}));`,
+    ];
+    expect(read(lines.join('\n'), {}, 'timers.mjs')).toMatchObject({
+      drafts: [{ name: 'A' }, { name: 'B' }],
+      notes: [],
+    });
+  });
+
+  it('are not found in text, in comments, and in calls without a schedule', () => {
+    const code = `${HEAD}// app.timer('A', { schedule: '0 0 3 * * *' });\nconst text = "app.timer('B', {})";\n`;
     expect(read(code)).toMatchObject({ drafts: [], notes: [] });
-    expect(read("app.timer('D', { schedule: '0 0 3 * * *' });\n").drafts).toEqual([]);
+    expect(read("stopwatch.app.timer('C', { precise: true });\napp.timer('D', () => 1);\n")).toMatchObject({
+      drafts: [],
+      notes: [],
+    });
+  });
+
+  it.each([
+    ["import { app } from './host';", 'app.timer'],
+    ["import { app as host } from './host';", 'host.timer'],
+    ["import * as host from './host';", 'host.app.timer'],
+    ["const { app } = require('./host');", 'app.timer'],
+    ['export function register(app) {}', 'app.timer'],
+  ])('are found of an app that another module hands on, with a note: %s', (head, callee) => {
+    const { drafts, notes } = read(`${head}\n${callee}('A', { schedule: '0 0 3 * * *', handler });\n`);
+    expect(drafts).toMatchObject([{ name: 'A', line: 2, settings: { schedule: '0 0 3 * * *' } }]);
+    expect(notes).toMatchObject([{ line: 2, leftOut: false, what: `A: ${callee}` }]);
+  });
+
+  it('are found in app.generic, with their trigger', () => {
+    const head =
+      "import { app, trigger } from '@azure/functions';\nconst when = trigger.timer({ schedule: '0 0 2 * * *' });\n";
+    const calls = [
+      "app.generic('A', { trigger: trigger.timer({ schedule: '0 0 3 * * *', useMonitor: false }), handler });",
+      "app.generic('B', { trigger: { type: 'timerTrigger', name: 't', schedule: '0 0 4 * * *' }, retry, handler });",
+      "app.generic('C', { trigger: when, handler });",
+      "app.generic('D', { trigger: trigger.http({ route: 'x' }), handler });",
+      "app.generic('E', { trigger: trigger.timer(options), handler });",
+    ];
+    const { drafts, notes } = read(head + calls.join('\n'));
+    expect(drafts.map(({ name, line, settings }) => [name, line, settings])).toEqual([
+      ['A', 3, { schedule: '0 0 3 * * *', catchUp: 'none' }],
+      ['B', 4, { schedule: '0 0 4 * * *' }],
+      ['C', 5, { schedule: '0 0 2 * * *' }],
+    ]);
+    expect(notes.map(({ line, what, leftOut }) => [line, what, leftOut])).toEqual([
+      [4, 'B: retry', false],
+      [7, 'E', true],
+    ]);
+  });
+
+  it.each([
+    ["other.timer('C', { schedule: '0 0 3 * * *' });", 'other.timer(…)'],
+    [
+      "import { trigger } from '@azure/functions'; export const t = trigger.timer({ schedule: '0 0 3 * * *' });",
+      'trigger.timer(…)',
+    ],
+    ["a1.timer('C', { schedule: '0 0 3 * * *' });", 'a1.timer(…)'],
+    ["register('C', { type: 'timerTrigger', schedule: '0 0 3 * * *' });", 'a timerTrigger'],
+    ["import { app } from '@azure/functions'; names.forEach(app.timer);", 'app.timer'],
+    ["import { app } from '@azure/functions'; app.generic('C', { ...options });", 'app.generic(…)'],
+  ])('that only look like some are left out with a note: %s', (code, what) => {
+    const { drafts, notes } = read(`\n${code}\n`);
+    expect(drafts).toEqual([]);
+    expect(notes).toMatchObject([{ line: 2, leftOut: true, what }]);
+  });
+
+  it.each([
+    [
+      'two constants of one name',
+      "function a() { const when = '0 0 1 * * *'; app.timer('A', { schedule: when }); }\nfunction b() { const when = '0 0 2 * * *'; }",
+    ],
+    ['a parameter', "const when = '0 0 1 * * *';\nfunction a(when) { app.timer('A', { schedule: when }); }"],
+    ['a later value', "let when = '0 0 1 * * *';\nif (far) when = '0 0 2 * * *';\napp.timer('A', { schedule: when });"],
+    [
+      'a later member',
+      "const options = { schedule: '0 0 1 * * *' };\noptions.schedule = '0 0 2 * * *';\napp.timer('A', options);",
+    ],
+  ])('have no schedule of a name that may have another value: %s', (_, code) => {
+    const { drafts, notes } = read(HEAD + code);
+    expect(drafts).toEqual([]);
+    expect(notes).toMatchObject([{ what: 'A', leftOut: true }]);
+  });
+
+  it('are read in .tsx and .jsx without markup, and left out of those with some', () => {
+    const plain = `${HEAD}app.timer('A', { schedule: '0 0 3 * * *', handler: handler as Handler });\n`;
+    expect(read(plain, {}, 'timers.tsx').drafts).toMatchObject([{ name: 'A' }]);
+    const { drafts, notes } = read(
+      `${HEAD}const page = <p>1</p>;\napp.timer('A', { schedule: '0 0 3 * * *' });\n`,
+      {},
+      'timers.jsx',
+    );
+    expect(drafts).toEqual([]);
+    expect(notes).toMatchObject([{ line: 3, leftOut: true, why: 'the file has markup (JSX), which is not read' }]);
+    expect(read('const page = <p>1</p>;\n', {}, 'page.tsx')).toMatchObject({ drafts: [], notes: [] });
   });
 
   it('have constants, templates, and types around them', () => {
@@ -269,6 +372,13 @@ describe('function.json', () => {
     const { drafts, notes } = read(functionJson({ bindings: [trigger], retry, disabled: 'IS_OFF' }), {}, file);
     expect(drafts[0]?.settings.retry).toMatchObject({ attempts: 2, backoff: '10s' });
     expect(notes).toEqual([expect.objectContaining({ what: 'NightlyReport: disabled' })]);
+  });
+
+  it('may have comments, as the host allows', () => {
+    const text =
+      '{\n  // Each night\n  "bindings": [\n    { "type": "timerTrigger", "schedule": "0 0 3 * * *" }, /* no more */\n  ],\n}\n';
+    expect(read(text, {}, file).drafts).toMatchObject([{ line: 4, settings: { schedule: '0 0 3 * * *' } }]);
+    expect(() => read('{\n  "bindings": [\n    oops }\n', {}, file)).toThrow(`${file}:3: this is not JSON`);
   });
 
   it('of another trigger is passed over, and anything else is refused', () => {

@@ -1,0 +1,145 @@
+import { SourceMap, stripTypeScriptTypes } from 'node:module';
+import type { Node, Program } from 'acorn';
+import { parse } from 'acorn';
+import { ImportError } from './draft';
+
+/** A parsed source. */
+interface Parsed {
+  readonly program: Program;
+  lineOf(node: Node): number;
+}
+
+/**
+ * Parses a source in JavaScript or TypeScript. Neither Node nor acorn reads JSX.
+ * @throws ImportError if the file is neither
+ */
+export function parseSource(file: string, text: string): Parsed {
+  const isTypeScript = /\.[cm]?tsx?$/.test(file);
+  const { code, lineAt } = isTypeScript ? withoutTypes(file, text) : { code: text, lineAt: (line: number) => line };
+  const options = {
+    ecmaVersion: 'latest',
+    locations: true,
+    allowReturnOutsideFunction: true,
+    allowHashBang: true,
+  } as const;
+  const lineOf = (node: Node): number => lineAt(node.loc?.start.line ?? 1, node.loc?.start.column ?? 0);
+  try {
+    return { program: parse(code, { ...options, sourceType: 'module' }), lineOf };
+  } catch {
+    // A script may use words that a module reserves. Its error is the one to report.
+    try {
+      return { program: parse(code, { ...options, sourceType: 'script' }), lineOf };
+    } catch (error) {
+      const { loc, message } = error as SyntaxError & { readonly loc?: { readonly line: number } };
+      throw new ImportError({ file, line: loc?.line ?? 1 }, `it cannot be parsed: ${message}`, { cause: error });
+    }
+  }
+}
+
+interface JavaScript {
+  readonly code: string;
+  /** The line in the TypeScript, of a place in the JavaScript. */
+  lineAt(line: number, column: number): number;
+}
+
+/** Node's own removal of types keeps every place; enums and the like need its transformation. */
+function withoutTypes(file: string, text: string): JavaScript {
+  if (typeof stripTypeScriptTypes !== 'function') {
+    throw new ImportError(
+      { file, line: 1 },
+      'reading TypeScript needs Node 22.13 or later. Name its compiled JavaScript instead',
+    );
+  }
+  try {
+    return { code: quietly(() => stripTypeScriptTypes(text)), lineAt: (line) => line };
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    if (error.code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') throw unparsed(file, error);
+  }
+  try {
+    return transformed(quietly(() => stripTypeScriptTypes(text, { mode: 'transform', sourceMap: true })));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    throw unparsed(file, error);
+  }
+}
+
+function unparsed(file: string, error: Error): ImportError {
+  return new ImportError({ file, line: 1 }, `it cannot be parsed: ${error.message.trim()}`, { cause: error });
+}
+
+function transformed(code: string): JavaScript {
+  const [, base64 = ''] = /\/\/# sourceMappingURL=data:application\/json;base64,(\S+)\s*$/.exec(code) ?? [];
+  const map = new SourceMap(JSON.parse(Buffer.from(base64, 'base64').toString()) as never);
+  return {
+    code,
+    lineAt(line, column) {
+      const entry = map.findEntry(line - 1, column);
+      return 'originalLine' in entry ? entry.originalLine + 1 : line;
+    },
+  };
+}
+
+/** Without Node's warning that the function is new: it is about the code of this package, not about the user's. */
+function quietly<Value>(act: () => Value): Value {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return act();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** ESTree, as far as it is read here. */
+export type Loose = Node & Readonly<Record<string, unknown>>;
+
+export function isNode(value: unknown): value is Loose {
+  return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
+}
+
+export function walk(node: unknown, visit: (node: Loose) => void): void {
+  if (!isNode(node)) return;
+  visit(node);
+  for (const member of Object.values(node)) {
+    if (Array.isArray(member)) for (const item of member) walk(item, visit);
+    else walk(member, visit);
+  }
+}
+
+export function nodes(value: unknown): readonly Loose[] {
+  return Array.isArray(value) ? value.filter(isNode) : [];
+}
+
+export function nameOf(node: unknown): string {
+  if (!isNode(node)) return '';
+  if (node.type === 'Identifier') return String(node['name']);
+  const text = literal(node);
+  return typeof text === 'string' ? text : '';
+}
+
+/** The name of a member that is written: `a.b`, or `a['b']`. */
+export function memberOf(node: Loose): string | undefined {
+  if (node['computed'] !== true) return nameOf(node['property']);
+  const text = literal(node['property']);
+  return typeof text === 'string' ? text : undefined;
+}
+
+export function literal(node: unknown): unknown {
+  return isNode(node) && node.type === 'Literal' ? node['value'] : undefined;
+}
+
+/** What an expression stands for that only wraps another one: `(0, a)`, `a?.b`, `await a`. */
+export function unwrapped(node: unknown): unknown {
+  if (!isNode(node)) return node;
+  switch (node.type) {
+    case 'SequenceExpression':
+      return unwrapped(nodes(node['expressions']).at(-1));
+    case 'ChainExpression':
+      return unwrapped(node['expression']);
+    case 'AwaitExpression':
+      return unwrapped(node['argument']);
+    default:
+      return node;
+  }
+}
