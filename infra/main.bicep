@@ -49,6 +49,11 @@ param coordinationAccounts int = 1
 @description('Puts a lock on each coordination account: nobody can delete the account before the lock. To create the lock, you need Locks Contributor or Owner.')
 param deleteLock bool = true
 
+@description('For how many days an audit entry can be neither changed nor deleted, in an account of its own. 0: there is no such account.')
+@minValue(0)
+@maxValue(146000)
+param auditDays int = 0
+
 @description('Containers in the coordination account that the jobs write to.')
 param jobContainers string[] = []
 
@@ -161,6 +166,7 @@ var coordinationAccountName = 'st${name}${uniqueString(subscription().id, name)}
 var furtherAccountNames = [
   for i in range(2, coordinationAccounts - 1): 'st${name}${uniqueString(subscription().id, name, 'coordination-${i}')}'
 ]
+var auditAccountNames = auditDays == 0 ? [] : ['st${name}${uniqueString(subscription().id, name, 'audit')}']
 var apps = [
   for id in deploymentNames: 'func-${name}-${id}-${take(uniqueString(subscription().id, name, id), 6)}'
 ]
@@ -229,6 +235,24 @@ module furtherCoordination 'modules/coordination.bicep' = [
   }
 ]
 
+// At most one: the second place of audit entries.
+module audit 'modules/audit.bicep' = [
+  for accountName in auditAccountNames: {
+    scope: sharedGroup
+    params: {
+      location: location
+      accountName: accountName
+      redundancy: coordinationRedundancy
+      deleteLock: deleteLock
+      containerName: containerName
+      days: auditDays
+      privateNetwork: privateNetwork
+      workspaceId: monitoring.outputs.evidenceWorkspaceId
+      tags: tags
+    }
+  }
+]
+
 // One deployment after another, so that a bad change harms only one of them.
 @batchSize(1)
 module deployed 'modules/deployment.bicep' = [
@@ -244,6 +268,8 @@ module deployed 'modules/deployment.bicep' = [
       coordinationUri: coordination.outputs.blobUri
       furtherAccountNames: furtherAccountNames
       furtherUris: [for (_, at) in furtherAccountNames: furtherCoordination[at].outputs.blobUri]
+      auditAccountNames: auditAccountNames
+      auditUris: [for (_, at) in auditAccountNames: audit[at].outputs.blobUri]
       containerName: containerName
       jobContainers: jobContainers
       instanceMemoryMB: instanceMemoryMB
@@ -363,6 +389,30 @@ module furtherRoles 'modules/coordination-roles.bicep' = [
     }
     // Not at the same time: the identity that deploys may be one of them.
     dependsOn: [furtherDeployerRole]
+  }
+]
+
+// Operators' commands record their changes there; viewers can compare.
+var auditPeople = flatten(map(
+  auditAccountNames,
+  account =>
+    concat(
+      map(operatorGroups, id => { account: account, id: id, access: 'record' }),
+      map(viewerGroups, id => { account: account, id: id, access: 'read' })
+    )
+))
+
+module auditRoles 'modules/coordination-roles.bicep' = [
+  for person in auditPeople: {
+    scope: sharedGroup
+    params: {
+      accountName: person.account
+      containerNames: [containerName]
+      principalId: person.id
+      principalType: 'Group'
+      access: person.access
+    }
+    dependsOn: [audit]
   }
 ]
 

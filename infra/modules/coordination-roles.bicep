@@ -1,6 +1,6 @@
-// Access of one principal to containers of the coordination account, and to nothing else in it.
+// Access of one principal to containers of the coordination account or of the audit account, and to nothing else in it.
 
-@description('The coordination account.')
+@description('The account.')
 param accountName string
 
 @description('The containers.')
@@ -12,21 +12,27 @@ param principalId string
 @description('The type of the principal. Azure needs it for a new identity, which it cannot look up yet.')
 param principalType ('Group' | 'ServicePrincipal' | 'User')?
 
-@description('Read, or read and write.')
-param access 'contribute' | 'read'
+@description('Read, read and write, or create audit entries.')
+param access 'contribute' | 'read' | 'record'
 
 var storageBlobDataContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
 var storageBlobDataReader = '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1'
 
-var role = access == 'contribute'
-  ? {
-      id: storageBlobDataContributor
-      reason: 'Takes leases, and writes rows, controls, ledger records and what the jobs produce.'
-    }
-  : {
-      id: storageBlobDataReader
-      reason: 'Reads rows and the ledger, and writes nothing.'
-    }
+var roles = {
+  contribute: {
+    id: storageBlobDataContributor
+    reason: 'Takes leases, and writes rows, controls, ledger records and what the jobs produce.'
+  }
+  record: {
+    id: storageBlobDataContributor
+    reason: 'Creates audit entries. The policy of the container lets nobody change or delete one.'
+  }
+  read: {
+    id: storageBlobDataReader
+    reason: 'Reads, and writes nothing.'
+  }
+}
+var role = roles[access]
 
 resource account 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
   name: accountName

@@ -29,6 +29,12 @@ param furtherAccountNames string[]
 @description('Their blob services, in the same order.')
 param furtherUris string[]
 
+@description('The account of the second place of audit entries. Empty: there is none.')
+param auditAccountNames string[]
+
+@description('Its blob service.')
+param auditUris string[]
+
 @description('The coordination container.')
 param containerName string
 
@@ -102,6 +108,14 @@ var writes = [
 
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: 'id-${name}-${deploymentName}'
+  location: location
+  tags: tags
+}
+
+// For the clients of handlers. It has no role in the coordination account, so that no input of a run and no mistake of a
+// handler reaches rows and records.
+resource jobsIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: 'id-${name}-${deploymentName}-jobs'
   location: location
   tags: tags
 }
@@ -226,6 +240,26 @@ module furtherRoles 'coordination-roles.bicep' = [
   }
 ]
 
+module auditRoles 'coordination-roles.bicep' = [
+  for account in auditAccountNames: {
+    scope: resourceGroup(coordinationGroupName)
+    params: {
+      accountName: account
+      containerNames: [containerName]
+      principalId: identity.properties.principalId
+      principalType: 'ServicePrincipal'
+      access: 'record'
+    }
+  }
+]
+
+resource auditAccounts 'Microsoft.Storage/storageAccounts@2025-06-01' existing = [
+  for account in auditAccountNames: {
+    scope: resourceGroup(coordinationGroupName)
+    name: account
+  }
+]
+
 resource furtherAccounts 'Microsoft.Storage/storageAccounts@2025-06-01' existing = [
   for account in furtherAccountNames: {
     scope: resourceGroup(coordinationGroupName)
@@ -245,6 +279,12 @@ var shards = join(
 )
 var shardSettings = empty(furtherUris) ? [] : concat([{ name: 'CRONLEASE_SHARDS', value: shards }], furtherSettings)
 
+var auditSettings = flatten(map(auditUris, uri => [
+  { name: 'CRONLEASE_AUDIT__blobServiceUri', value: uri }
+  { name: 'CRONLEASE_AUDIT__credential', value: 'managedidentity' }
+  { name: 'CRONLEASE_AUDIT__clientId', value: identity.properties.clientId }
+]))
+
 resource coordinationAccount 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
   scope: resourceGroup(coordinationGroupName)
   name: coordinationAccountName
@@ -260,6 +300,7 @@ module network 'network.bicep' = if (privateNetwork) {
     hostAccountId: hostAccount.id
     coordinationAccountId: coordinationAccount.id
     furtherAccountIds: [for (_, i) in furtherAccountNames: furtherAccounts[i].id]
+    auditAccountIds: [for (_, i) in auditAccountNames: auditAccounts[i].id]
     tags: tags
   }
 }
@@ -288,6 +329,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     type: 'UserAssigned'
     userAssignedIdentities: {
       '${identity.id}': {}
+      '${jobsIdentity.id}': {}
     }
   }
   properties: {
@@ -362,14 +404,16 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
           { name: 'CRONLEASE_PUBLIC_URL', value: publicUrl }
           { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
           { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }
+          { name: 'HANDLERS_CLIENT_ID', value: jobsIdentity.properties.clientId }
           { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
         ],
-        shardSettings
+        shardSettings,
+        auditSettings
       )
     }
   }
   // The host reads storage as soon as it starts.
-  dependsOn: [hostRoles, coordinationRoles, furtherRoles]
+  dependsOn: [hostRoles, coordinationRoles, furtherRoles, auditRoles]
 }
 
 // Nobody publishes with a name and a password: both ways to publish use Entra. Azure refuses a policy without a

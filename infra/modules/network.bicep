@@ -25,6 +25,9 @@ param coordinationAccountId string
 @description('The further coordination accounts.')
 param furtherAccountIds string[]
 
+@description('The account of the second place of audit entries, if there is one.')
+param auditAccountIds string[]
+
 @description('Tags for every resource.')
 param tags { *: string }
 
@@ -43,7 +46,8 @@ var furtherTargets = map(range(0, length(furtherAccountIds)), i => {
   accountId: furtherAccountIds[i]
   service: 'blob'
 })
-var allTargets = concat(targets, furtherTargets)
+var auditTargets = map(auditAccountIds, id => { name: 'audit', accountId: id, service: 'blob' })
+var allTargets = concat(targets, furtherTargets, auditTargets)
 
 resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
   name: 'nsg-${name}-${deploymentName}-endpoints'

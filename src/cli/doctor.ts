@@ -3,6 +3,7 @@ import path from 'node:path';
 import { ConfigError } from '../config/config-error';
 import type { ConfigIssue } from '../config/config-error';
 import { hostAdvice } from '../functions/host-advice';
+import { checkAudit } from '../operator/doctor/audit';
 import { diagnose } from '../operator/doctor/diagnose';
 import type { FileSeen } from '../operator/doctor/diagnose';
 import { orOk, problem, warning } from '../operator/doctor/finding';
@@ -11,7 +12,7 @@ import type { FileOptions } from './jobs-file';
 import { appFolderOf, DEFAULT_FILE, isNoJobsFile, loadFile } from './jobs-file';
 import { NO, OK, print, printJson, style } from './output';
 import type { StorageOptions } from './storage';
-import { openStore, tryStorage } from './storage';
+import { openSecondAudit, openStore, tryStorage } from './storage';
 import type { TimeOptions } from './time';
 import { timesOf, textIn } from './time';
 
@@ -26,7 +27,8 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const store = openStore(options);
   const { seen, warnings } = readFile(options);
   const found = await diagnose(store, await tryStorage(options), seen);
-  const findings = [...found, ...calendarFindings(warnings), ...hostFindings(options)];
+  const audit = await checkAudit(openSecondAudit(options));
+  const findings = [...found, ...audit, ...calendarFindings(warnings), ...hostFindings(options)];
   const number = (status: Severity): number => findings.filter((finding) => finding.status === status).length;
   const isWell = number('problem') === 0;
   if (options.json) {

@@ -4,6 +4,7 @@ import type { DevFile } from '../local/cluster/dev-file';
 import { readDevFile } from '../local/cluster/dev-file';
 import { shardNames } from '../functions/settings';
 import { dealtStore } from '../lease/dealt-store';
+import type { SecondAudit } from '../lease/second-audit';
 import type { ElectionStore, LeaseStore } from '../lease/store';
 import type { TriedAccount } from '../operator/doctor/diagnose';
 import type { Desk } from '../operator/take-lease';
@@ -33,12 +34,31 @@ const SERVICE_URI = `${SETTING}__blobServiceUri`;
  */
 export function openStore(options: StorageOptions): LeaseStore {
   const names = shardsIn(options);
-  return names === undefined ? opened(options, stores.openStore) : dealtStore(openAccounts(options, names));
+  return dealtStore(
+    names === undefined ? audited(options, [opened(options, stores.openStore)]) : openAccounts(options, names),
+  );
 }
 
 /** A store for each of these connections, which the environment holds. */
 export function openAccounts(options: StorageOptions, names: readonly string[]): readonly LeaseStore[] {
-  return opened(options, (connection) => stores.openShards(connection, names));
+  return audited(
+    options,
+    opened(options, (connection) => stores.openShards(connection, names)),
+  );
+}
+
+/** The environment names the second place of audit entries, also where the command line names the storage. */
+function audited(options: StorageOptions, opened: readonly LeaseStore[]): readonly LeaseStore[] {
+  return stores.auditedStores(auditConnection(options), opened);
+}
+
+function auditConnection(options: StorageOptions): Connection {
+  return timed({ settings: process.env, container: whichStorage(options).container });
+}
+
+/** The second place of audit entries; undefined: there is none. */
+export function openSecondAudit(options: StorageOptions): SecondAudit | undefined {
+  return stores.openSecondAudit(auditConnection(options));
 }
 
 /**

@@ -26,6 +26,19 @@ interface AppSettings {
    */
   readonly CRONLEASE_SHARDS?: string | undefined;
   /**
+   * A second place of audit entries, as a connection of the forms of `CRONLEASE_STORAGE`, with `__blobServiceUri` and so
+   * on: each entry is created there first, in the container of the same name, which must exist. A change by a person that
+   * cannot be recorded there is refused. Nothing there is changed or deleted, so the container may be immutable
+   * ([security model](../security-model.md#a-second-place-for-the-audit)). Default: none.
+   */
+  readonly CRONLEASE_AUDIT?: string | undefined;
+  /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
+  readonly CRONLEASE_AUDIT__blobServiceUri?: string | undefined;
+  /** As `CRONLEASE_STORAGE__credential`. Default: the identity that `DefaultAzureCredential` finds. */
+  readonly CRONLEASE_AUDIT__credential?: string | undefined;
+  /** The client id of a user-assigned identity. Default: none. */
+  readonly CRONLEASE_AUDIT__clientId?: string | undefined;
+  /**
    * The coordination container, created if it is missing; in PostgreSQL, the schema, in Redis, etcd and Consul, the prefix of the keys, and in ZooKeeper, a node. All deployments that share the jobs use the same one.
    * Default: `cronlease`.
    */

@@ -14,7 +14,7 @@ import { dealtStore } from '../lease/dealt-store';
 import { serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import { STORE_LIMITS } from '../stores/limits';
-import { openShards, openStore } from '../stores/open';
+import { auditedStores, openShards, openStore } from '../stores/open';
 import { systemClock } from '../system-clock';
 import type { Feed } from '../telemetry/feed';
 import { VERSION } from '../version';
@@ -137,7 +137,10 @@ function openStores(
 ): readonly LeaseStore[] {
   const connection = { settings: env, container: containerName(env), clock: systemClock, onOutcome: feed?.called };
   const names = shardNames(env, shards);
-  const opened = names === undefined ? [openStore(connection)] : openShards(connection, names);
+  const opened = auditedStores(
+    connection,
+    names === undefined ? [openStore(connection)] : openShards(connection, names),
+  );
   return feed === undefined ? opened : opened.map((store) => feed.measured(store));
 }
 

@@ -104,7 +104,7 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   NotAcknowledged: [409, 'read the job again: its acknowledgement may have ended'],
   UnknownDeployment: [404, 'use a name that GET deployments lists'],
   KeyReused: [422, 'send a new key with each new request'],
-  NotRecorded: [503, 'try again; the app needs the right to write to the store, which "cronlease doctor" checks'],
+  NotRecorded: [503, 'try again; the app needs the right to write to the store, and to CRONLEASE_AUDIT if that is set'],
   InexactInput: [400, 'write the integer as text, in double quotes'],
   InputTooLarge: [413, 'store the input elsewhere, such as in a blob, and give its name'],
   InputUnreadable: [409, 'give an input'],

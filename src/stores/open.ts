@@ -17,6 +17,7 @@ import {
 } from './azure-blob/connection';
 import type { Identity } from './azure-blob/caller';
 import { isSameAccount } from '../core/shards';
+import { type SecondAudit, withSecondAudit } from '../lease/second-audit';
 import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
@@ -89,6 +90,41 @@ export function openShards(connection: Connection, names: readonly string[]): re
     opened.push(store);
   }
   return opened;
+}
+
+const AUDIT = 'CRONLEASE_AUDIT';
+const AUDIT_SETTINGS = [
+  AUDIT,
+  'CRONLEASE_AUDIT__blobServiceUri',
+  'CRONLEASE_AUDIT__credential',
+  'CRONLEASE_AUDIT__clientId',
+];
+
+/**
+ * The second place of audit entries that the settings name, in the container of the same name; undefined: none. Makes no
+ * call.
+ *
+ * @throws StorageSettingsError whose message names the setting
+ */
+export function openSecondAudit(connection: Connection): SecondAudit | undefined {
+  const isSet = AUDIT_SETTINGS.some((name) => Boolean(connection.settings[name]?.trim()));
+  return isSet ? openNamed(connection, AUDIT) : undefined;
+}
+
+/**
+ * The stores, whose audit entries also go to `CRONLEASE_AUDIT` if the settings have it. Makes no call.
+ *
+ * @throws StorageSettingsError
+ */
+export function auditedStores(connection: Connection, opened: readonly LeaseStore[]): readonly LeaseStore[] {
+  const second = openSecondAudit(connection);
+  if (second === undefined) return opened;
+  const same = opened.find(({ location }) => isSameAccount(location, second.location));
+  if (same !== undefined) {
+    const message = `${AUDIT} and the storage of the jobs are the same place, ${same.location}: name another account.`;
+    throw new StorageSettingsError('StorageSetTwice', message);
+  }
+  return opened.map((store) => withSecondAudit(store, second));
 }
 
 /** The connection of this name, as if it were the only one. */

@@ -66,6 +66,11 @@ const LEFT_OUT = new Map([
   ['CRONLEASE_ENVIRONMENT', 'is a name for people, which only they know'],
   ['CRONLEASE_ENVIRONMENT_COLOR', 'is chosen with that name'],
   ['CRONLEASE_DEV_SECRET', 'is for "cronlease dev", and keeps an app on Azure from starting'],
+  ['CRONLEASE_AUDIT', 'is a connection string, which has a key'],
+  ...['blobServiceUri', 'credential', 'clientId'].map(
+    (part) =>
+      [`CRONLEASE_AUDIT__${part}`, 'is set where there is an audit account, which check-audit.ts checks'] as const,
+  ),
   ['CRONLEASE_SHARDS', 'is for several accounts, and the templates make one'],
   ['CRONLEASE_MAX_CONCURRENT_RUNS', 'is a limit that only the handlers of an app can ask for'],
   ['CRONLEASE_METRICS_JOBS', 'has a default for most apps'],
@@ -96,6 +101,9 @@ function settingsRead(): string[] {
   return [...new Set([...ours, ...theirs, ...ofHostJson])];
 }
 
+/** Read by nobody here: a handler gives it to the credential of its clients. */
+const OF_HANDLERS = ['HANDLERS_CLIENT_ID'];
+
 /** Names and values, as they stand there. */
 function settingsOf(site: Node): [string, Node | undefined][] {
   const value = member(site, 'properties', 'siteConfig', 'appSettings');
@@ -117,7 +125,7 @@ function sites(templates: Templates): { file: string; body: Node }[] {
 export const settings: Check = ({ templates }) =>
   sites(templates).flatMap(({ file, body }) => {
     const set = settingsOf(body).map(([name]) => name);
-    const wanted = [...settingsRead().filter((name) => !LEFT_OUT.has(name)), ...OF_THE_HOST];
+    const wanted = [...settingsRead().filter((name) => !LEFT_OUT.has(name)), ...OF_THE_HOST, ...OF_HANDLERS];
     return [
       ...wanted.filter((name) => !set.includes(name)).map((name) => `${file}: ${name} is not set`),
       ...set.filter((name) => !wanted.includes(name)).map((name) => `${file}: ${name} is read by nobody`),

@@ -105,7 +105,7 @@ export const caps: Check = ({ templates }) => {
     wanted: template.parameters.has('evidenceWorkspaceId') ? 'evidenceWorkspaceId' : 'workspaceId',
   }));
   const main = templates.get('infra/main.bicep');
-  const given = ['coordination', 'furtherCoordination', 'deployed'].map((module) => {
+  const given = ['coordination', 'furtherCoordination', 'audit', 'deployed'].map((module) => {
     const body = main?.modules.find(({ symbol }) => symbol === module)?.body;
     const name = module === 'deployed' ? 'evidenceWorkspaceId' : 'workspaceId';
     return member(body, 'params', name)?.text ?? 'nothing';
@@ -243,7 +243,7 @@ export const wayIn: Check = ({ templates }) => {
   ];
 };
 
-/** The coordination account, whose tokens must never begin again, cannot be deleted by mistake. */
+/** The coordination account, whose tokens must never begin again, and the audit cannot be deleted by mistake. */
 export const lock: Check = ({ templates }) => {
   const locks = resourcesOfType(templates, 'Microsoft.Authorization/locks').map(({ template, resource }) =>
     [
@@ -254,9 +254,11 @@ export const lock: Check = ({ templates }) => {
     ].join(' '),
   );
   const preset = templates.get('infra/main.bicep')?.parameters.get('deleteLock')?.value?.text;
-  const wanted = 'infra/modules/coordination.bicep account CanNotDelete deleteLock';
+  const wanted = ['audit', 'coordination'].map((name) => `infra/modules/${name}.bicep account CanNotDelete deleteLock`);
   return [
-    ...(locks.join() === wanted ? [] : [`locks: ${locks.join(', ') || 'none'}, not ${wanted}`]),
+    ...(locks.toSorted().join() === wanted.join()
+      ? []
+      : [`locks: ${locks.join(', ') || 'none'}, not ${wanted.join()}`]),
     ...(preset === 'true' ? [] : ['the lock is off unless asked for']),
   ];
 };

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseTemplates, readSources, ROOT, type Templates } from './bicep';
 import * as app from './check-app';
+import * as audit from './check-audit';
 import * as naming from './check-names';
 import * as jobs from './check-jobs';
 import * as security from './check-security';
@@ -10,7 +11,15 @@ import * as sharding from './check-shards';
 import * as wiring from './check-wiring';
 import type { Check } from './checks';
 
-const CHECKS: Readonly<Record<string, Check>> = { ...wiring, ...security, ...app, ...jobs, ...naming, ...sharding };
+const CHECKS: Readonly<Record<string, Check>> = {
+  ...wiring,
+  ...security,
+  ...app,
+  ...jobs,
+  ...naming,
+  ...sharding,
+  ...audit,
+};
 const SOURCES = readSources();
 const JOBS = JSON.parse(readFileSync(path.join(ROOT, 'jobs.json'), 'utf8')) as object;
 /** This repository's own app has no job. */
@@ -24,6 +33,7 @@ const HOST_ROLES = 'infra/modules/host-roles.bicep';
 const NETWORK = 'infra/modules/network.bicep';
 const ALERTS = 'infra/modules/alerts.bicep';
 const MONITORING = 'infra/modules/monitoring.bicep';
+const AUDIT = 'infra/modules/audit.bicep';
 const PROD = 'infra/prod.bicepparam';
 
 /** A template with one thing wrong, and what must be said of it. */
@@ -240,6 +250,28 @@ const PLANTED: readonly Planted[] = [
     'b o Group read has',
   ],
   ['furtherRoles', MAIN, 'for person in furtherPeople', 'for person in []', 'given to nobody'],
+  ['audit', MAIN, 'auditDays int = 0', 'auditDays int = 1', 'unless asked for'],
+  ['audit', MAIN, 'auditDays == 0 ?', 'auditDays == 7 ?', '0 days make'],
+  ['audit', MAIN, "access: 'record' }", "access: 'read' }", 'the people of the audit are'],
+  ['audit', AUDIT, 'InDays: days', 'InDays: 1', 'the policies are 1 false'],
+  [
+    'audit',
+    AUDIT,
+    'allowProtectedAppendWrites: false',
+    'allowProtectedAppendWrites: true',
+    'the policies are days true',
+  ],
+  ['audit', DEPLOYMENT, '        shardSettings,\n        auditSettings\n', '        shardSettings\n', 'the app lacks'],
+  ['audit', DEPLOYMENT, 'CRONLEASE_AUDIT__clientId', 'CRONLEASE_AUDIT__client', 'the app lacks'],
+  ['handlers', DEPLOYMENT, "      '${jobsIdentity.id}': {}\n", '', 'alone'],
+  ['handlers', DEPLOYMENT, 'value: jobsIdentity.p', 'value: identity.p', 'does not name it'],
+  [
+    'handlers',
+    DEPLOYMENT,
+    'principalId: identity.properties.principalId',
+    'principalId: jobsIdentity.properties.principalId',
+    'has a role',
+  ],
   ['alerts', ALERTS, '[people.id]', '[]', 'tells nobody'],
 ];
 

@@ -19,6 +19,7 @@ export type Check =
   | 'versioning'
   | 'durability'
   | 'encryption'
+  | 'audit'
   | 'file'
   | 'calendars'
   | 'host'

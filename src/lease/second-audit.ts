@@ -1,0 +1,38 @@
+import { decodeAudit } from '../core/audit';
+import type { LeaseStore } from './store';
+import { StoreError, StoreUnavailableError } from './store';
+
+/** The place of the second audit, as its errors and `cronlease doctor` name it. */
+export type SecondAudit = Pick<LeaseStore, 'location' | 'writeAudit' | 'listAudits'>;
+
+/**
+ * The store, each of whose audit entries is created in a second place before. There, the beginning and the end of a change
+ * are entries of their own, since a place with an immutability policy accepts no entry twice. What cannot be written there
+ * is not written here either, so that nobody makes a change of which only a place that he can write to knows.
+ */
+export function withSecondAudit(store: LeaseStore, second: SecondAudit): LeaseStore {
+  return {
+    ...store,
+    async writeAudit(key, metadata, ifMatch, options) {
+      const { state } = decodeAudit(metadata);
+      const answer = await created(second, `${key}-${state}`, metadata, options);
+      return answer.kind === 'refused' ? answer : store.writeAudit(key, metadata, ifMatch, options);
+    },
+  };
+}
+
+async function created(
+  second: SecondAudit,
+  key: string,
+  metadata: Parameters<LeaseStore['writeAudit']>[1],
+  options: Parameters<LeaseStore['writeAudit']>[3],
+): ReturnType<LeaseStore['writeAudit']> {
+  try {
+    return await second.writeAudit(key, metadata, undefined, options);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new StoreUnavailableError(`${second.location} (CRONLEASE_AUDIT) did not take the entry: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
