@@ -58,7 +58,7 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
   const since = already ? `was forgotten at ${timesOf(options)(forgottenAt)} already` : 'is forgotten';
   const unsent = dropped.map(
     ({ change, runId }) =>
-      ` The notice "${change}" of run ${runId} is dropped: its holder died before it, and no file names its receivers now.`,
+      ` The notice "${change}" of run ${runId} is dropped: its holder died or lost its lease before it, and no file names its receivers now.`,
   );
   print(
     `${job} ${since}. Its ledger and its token stay. If a file has the job again, it counts as a new one.${ended}${unsent.join('')}`,

@@ -102,11 +102,12 @@ function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): rea
   return [...facts, ...record.attempts.flatMap((attempt) => attemptLines(attempt, at, verbose))];
 }
 
-function attemptTimes({ startedAt, claimedAt, endedAt, outcome }: ShownAttempt, at: (iso: string) => string): string {
+/** Nobody knows what became of a lost attempt: a holder that could not settle in time looks the same as a dead one. */
+export function attemptTimes({ startedAt, claimedAt, endedAt, outcome }: ShownAttempt, at: (iso: string) => string): string {
   const claimed = claimedAt === undefined ? '' : `claimed ${at(claimedAt)}, `;
   const from = startedAt === null ? claimed : `from ${at(startedAt)} `;
   if (endedAt !== null) return `${from}to ${at(endedAt)}`;
-  return outcome === 'holderLost' ? `${from}its holder died` : from.trimEnd();
+  return outcome === 'holderLost' ? `${from}its holder died or lost its lease` : from.trimEnd();
 }
 
 function attemptLines(record: ShownAttempt, at: (iso: string) => string, verbose: boolean): string[] {

@@ -25,7 +25,7 @@ export type EventName =
   | 'stalled'
   /** The run ended as `cancelled`, and its record is written. */
   | 'cancelled'
-  /** An attempt was given to this deployment, because the last holder of the run died. */
+  /** An attempt was given to this deployment, because the last holder of the run died or lost its lease. */
   | 'takenOver'
   /** An attempt found out that it no longer leads, and ended without effect. */
   | 'superseded'

@@ -22,11 +22,11 @@ export interface AttemptRecord {
   readonly token: number;
   /** The deployment that made it. */
   readonly deployment: string;
-  /** When its handler was called. Null where its holder died, since nobody knows whether that happened. */
+  /** When its handler was called. Null where its holder died or lost its lease, since nobody knows whether that happened. */
   readonly startedAt: string | null;
-  /** When it was claimed, where its holder died. That may be ahead of the due time. */
+  /** When it was claimed, where its holder died or lost its lease. That may be ahead of the due time. */
   readonly claimedAt?: string;
-  /** `unknown` where its holder died. */
+  /** `unknown` where its holder died or lost its lease. */
   readonly handlerStarted?: 'unknown';
   /**
    * How long its handler waited for a free slot of its instance (`CRONLEASE_MAX_CONCURRENT_RUNS`), in milliseconds. Absent
@@ -35,10 +35,10 @@ export interface AttemptRecord {
   readonly waitedForSlotMs?: number;
   /** How long it waited, before that, for a place in its job's `group`, in milliseconds. Absent as above. */
   readonly waitedForGroupMs?: number;
-  /** When it ended. Null where its holder died. */
+  /** When it ended. Null where its holder died or lost its lease. */
   readonly endedAt: string | null;
   /**
-   * An outcome of a run, `holderLost` (its holder died), `draining` (its instance was shut down), or `planned` (its
+   * An outcome of a run, `holderLost` (its holder died or lost its lease), `draining` (its instance was shut down), or `planned` (its
    * items followed).
    */
   readonly outcome: AttemptOutcome;

@@ -18,7 +18,7 @@ export type Standing =
   | Fate
   /** Claimed, and not over: an attempt is running. */
   | 'running'
-  /** Claimed, and waiting for its next attempt, also because its holder died. */
+  /** Claimed, and waiting for its next attempt, also because its holder died or lost its lease. */
   | 'retrying'
   /** Due, and undecided. */
   | 'pending'
@@ -41,7 +41,7 @@ export type StandingReason =
   | 'claimed'
   /** running: Its items are running. */
   | 'fanningOut'
-  /** retrying: The instance that ran it died. The next tick takes the run over. */
+  /** retrying: The instance that ran it died or lost its lease. The next tick takes the run over. */
   | 'takeOverDue'
   /** retrying: The next attempt waits for its back-off. */
   | 'backOff'

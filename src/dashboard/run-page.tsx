@@ -220,7 +220,7 @@ function Exact({ at }: { readonly at: string }): JSX.Element {
 type AttemptOf = OneRun['attempts'][number];
 
 const ATTEMPT_LABELS: Readonly<Record<'holderLost' | 'draining' | 'planned', Label>> = {
-  holderLost: { word: 'Its instance died', icon: 'alert', tone: 'bad' },
+  holderLost: { word: 'Died or lost its lease', icon: 'alert', tone: 'bad' },
   draining: { word: 'Handed over at a shutdown', icon: 'skip', tone: 'calm' },
   planned: { word: 'Planned its items', icon: 'check', tone: 'good' },
 };

@@ -181,7 +181,7 @@ function titleOf(run: RunSummary, zone: string | null): string {
     `due ${fullTime(Date.parse(scheduledFor), zoneOf(zone))}`,
   ];
   if (count !== null && count > 1) lines.push(plural(count, 'due time'));
-  if (trigger === 'takeOver') lines.push('taken over from an instance that died');
+  if (trigger === 'takeOver') lines.push('taken over from an instance that died or lost its lease');
   if (latenessMs !== null && latenessMs >= 1_000) lines.push(`${duration(latenessMs)} late`);
   if (durationMs !== null) lines.push(`took ${duration(durationMs)}`);
   return lines.join('\n');

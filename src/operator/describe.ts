@@ -170,7 +170,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'fanningOut':
       return 'Its items are running.';
     case 'takeOverDue':
-      return `The instance that ran attempt ${row?.attempt ?? 1} is gone: the next tick takes the run over.`;
+      return `The instance that ran attempt ${row?.attempt ?? 1} died or lost its lease: the next tick takes the run over.`;
     case 'backOff':
       return `Attempt ${row?.attempt ?? 1} has ended; the next one starts at ${show(row?.notBefore ?? now)}.`;
     case 'resumeDue':

@@ -94,7 +94,7 @@ export const INSTRUMENTS = {
     name: 'cronlease.takeovers',
     kind: 'counter',
     unit: '{takeover}',
-    description: 'Attempts that took a run over from a holder that died.',
+    description: 'Attempts that took a run over from a holder that died or lost its lease.',
     attributes: ['cronlease.job'],
     source: 'process',
   },

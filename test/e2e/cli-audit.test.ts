@@ -79,7 +79,8 @@ describe('with CRONLEASE_AUDIT', () => {
     }
     const { audits } = await second.listAudits({ limit: 10 });
     const ends = audits.map(({ key }) => key.split('-').at(-1));
-    expect(ends.toSorted()).toEqual(['begun', 'begun', 'done', 'done']);
+    expect(ends.filter((end) => end === 'begun')).toHaveLength(2);
+    expect(ends.filter((end) => end === 'done')).toHaveLength(2);
     const { entries } = await fleet.folder.json<Page>(fleet.folder.run(['audit', '--json'], env()));
     expect(entries.slice(0, 2).map(({ action }) => action)).toEqual(['resume', 'pause']);
   });

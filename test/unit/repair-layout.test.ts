@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { decodeLayout, LAYOUT } from '../../src/core/layout';
+import { encodePresence, type Presence } from '../../src/core/presence';
 import { movedRow } from '../../src/core/moved-row';
 import { dealtStore } from '../../src/lease/dealt-store';
 import type { LeaseStore } from '../../src/lease/store';
@@ -11,6 +12,10 @@ import { manageBench } from '../support/manage';
 import type { World } from '../support/accounts';
 import { LOCATIONS, makeRow, NAMES, world } from '../support/accounts';
 
+const PRESENCE: Omit<Presence, 'tickedAt'> = {
+  ...{ instance: 'i', hub: 'h', version: '1.0.0', revision: 1, jobs: 'j', hubProven: true, abilities: ['shards'] },
+  ...{ skewMs: 0, rival: undefined },
+};
 const FOREIGN = { cronleasejob: 'word-index', cronleasetoken: '1' };
 
 async function overwrite(store: LeaseStore | undefined): Promise<void> {
@@ -73,6 +78,24 @@ describe('a layout that something else wrote', () => {
     expect((await surveyAccounts(all.changeTo([0, 1]))).isSettled).toBe(false);
     expect(await all.apply([0, 1])).toMatchObject({ settled: true, moved: [] });
     expect((await surveyAccounts(all.changeTo([0, 1]))).isSettled).toBe(true);
+  });
+
+  it('is left alone where a deployment has another number of accounts than this list', async () => {
+    const all = world();
+    const [store] = all.stores as [LeaseStore];
+    await overwrite(store);
+    const { date } = await store.listPresences();
+    const presence = { ...PRESENCE, tickedAt: date };
+    await store.writePresence('east', encodePresence({ ...presence, accounts: 3 }), undefined);
+    await expect(repairLayouts(store)).rejects.toMatchObject({
+      code: 'LayoutUnclear',
+      message: expect.stringContaining(
+        'deployment "east" deals its jobs over 3 account(s), and this list has 1',
+      ) as unknown,
+    });
+    expect((await layoutIn(store))?.metadata).toEqual(FOREIGN);
+    await store.writePresence('east', encodePresence(presence), undefined);
+    expect(await repairLayouts(store)).toEqual([LOCATIONS[0]]);
   });
 
   it('is left alone where a job has moved away', async () => {

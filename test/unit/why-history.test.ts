@@ -4,9 +4,11 @@ import { sleep } from '../../src/core/clock';
 import { RUN_FATES, UNRUN_FATES } from '../../src/core/fate';
 import type { JobSpec } from '../../src/core/job';
 import type { LedgerRecord } from '../../src/core/record';
+import { attemptTimes } from '../../src/cli/why';
 import { describe as describeAnswer } from '../../src/operator/describe';
 import { explainTime } from '../../src/operator/explain';
 import type { Explanation } from '../../src/operator/explain';
+import type { ShownAttempt } from '../../src/operator/list-runs';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
 import { OperatorError } from '../../src/operator/operator-error';
@@ -170,4 +172,9 @@ describe('why, asked at any time of a history', () => {
       { numRuns: runs(25) },
     );
   });
+});
+
+it('claims of no lost attempt that its holder died: one that could not settle in time leaves the same record', () => {
+  const lost = { startedAt: null, claimedAt: 'c', endedAt: null, outcome: 'holderLost' } as ShownAttempt;
+  expect(attemptTimes(lost, (iso) => iso)).toBe('claimed c, its holder died or lost its lease');
 });

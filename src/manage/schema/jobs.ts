@@ -8,7 +8,7 @@ export const JobState = named(
   'JobState',
   'The state of a job, the first that applies. `quarantined`: something other than cronlease wrote its row or control, ' +
     'and every deployment leaves the job alone. `paused`, `disabled`: nothing new is claimed. `overdue`: no success for ' +
-    'longer than `alertAfter`. `retrying`: its run waits for its next attempt, or its holder died. `running`. ' +
+    'longer than `alertAfter`. `retrying`: its run waits for its next attempt, or its holder died or lost its lease. `running`. ' +
     '`waiting`: a due time is claimed ahead, or waits to be claimed, or a request does. `idle`: none of these.',
   z.enum(JOB_STATES),
 );

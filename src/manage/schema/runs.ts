@@ -26,8 +26,8 @@ const Attempt = named(
     attempt: z.int(),
     token: z.int(),
     deployment: z.string(),
-    startedAt: Instant.nullable().describe('The call of its handler. Null where its holder died.'),
-    claimedAt: Instant.optional().describe('The claim, where its holder died.'),
+    startedAt: Instant.nullable().describe('The call of its handler. Null where its holder died or lost its lease.'),
+    claimedAt: Instant.optional().describe('The claim, where its holder died or lost its lease.'),
     waitedForSlotMs: Milliseconds.optional().describe(
       'How long its handler waited for a free slot of its instance. Absent where it did not.',
     ),

@@ -4,6 +4,7 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
 import { listHash } from '../../core/shards';
 import type { CallOptions, LeaseStore, ListedControl } from '../../lease/store';
+import { deploymentsOf } from '../deployments';
 import { OperatorError } from '../operator-error';
 
 interface Account {
@@ -14,7 +15,7 @@ interface Account {
 
 /**
  * Replaces layouts that something else wrote, where it is certain what was there. One account alone needs none. Of
- * several, all others must have settled on this list. Everything else is a change of the list, for `shards --apply`.
+ * several, all others must have settled on this list. The deployments of the last week must have as many accounts. Everything else is a change of the list, for `shards --apply`.
  *
  * @returns the locations of the accounts that were repaired
  * @throws OperatorError `LayoutUnclear`, `Contended`
@@ -24,6 +25,7 @@ export async function repairLayouts(store: LeaseStore, options?: CallOptions): P
   const foreign = accounts.filter(({ layout }) => layout === 'foreign');
   if (foreign.length === 0) return [];
   const sound = soundLayout(accounts);
+  await assertSameNumber(store, accounts.length, options);
   for (const account of foreign) await assertNothingMoves(account, options);
   for (const { store: account, listed } of foreign) {
     if (listed === undefined) continue;
@@ -56,6 +58,15 @@ function soundLayout(accounts: readonly Account[]): Layout | undefined {
   const fits = others.every((one) => one?.state === 'settled' && !one.left && one.list === list);
   if (first !== undefined && fits) return first;
   throw unclear('the other accounts have not settled on this list of accounts');
+}
+
+/** A list that lacks an account would take the layout for one that nobody needs, or for that of fewer accounts. */
+async function assertSameNumber(store: LeaseStore, here: number, options: CallOptions | undefined): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences(options));
+  const other = deployments.find(({ accounts = 1 }) => accounts !== here);
+  if (other === undefined) return;
+  const { name, accounts = 1 } = other;
+  throw unclear(`deployment "${name}" deals its jobs over ${accounts} account(s), and this list has ${here}`);
 }
 
 /** A row that moves, or has moved, shows that the list was being changed, or that the jobs are elsewhere. */
