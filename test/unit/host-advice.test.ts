@@ -4,8 +4,13 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { formatIssue } from '../../src/config/config-error';
 import { hostAdvice, limitAdvice } from '../../src/functions/host-advice';
+import { ATTEMPT, ITEMS, RUN } from '../../src/functions/orchestrator';
 
 const ROOT = path.join(__dirname, '../..');
+
+interface Host {
+  readonly logging: { readonly logLevel: Readonly<Record<string, string>> };
+}
 
 /** What is said about a host.json with these members of `storageProvider`. */
 function adviceOn(storageProvider: object, env: Record<string, string> = {}) {
@@ -73,4 +78,16 @@ describe('the advice on a limit of handlers', () => {
     expect(warning).toContain('the host runs 20 activities at once in one process');
     expect(warning).toContain('write less than 20');
   });
+});
+
+it('has levels in host.json that hide what Durable tracks about orchestrators, and no event of cronlease', () => {
+  const { logLevel } = (JSON.parse(readFileSync(path.join(ROOT, 'host.json'), 'utf8')) as Host).logging;
+  // By the longest prefix, as the host finds the level of a category.
+  const levelOf = (category: string): string | undefined => {
+    const prefixes = Object.keys(logLevel).filter((name) => category === name || category.startsWith(`${name}.`));
+    return logLevel[prefixes.toSorted((a, b) => b.length - a.length)[0] ?? 'default'];
+  };
+  for (const name of [RUN, ITEMS]) expect(levelOf(`Function.${name}.User`), name).toBe('Warning');
+  expect(levelOf('Host.Triggers.DurableTask')).toBe('Warning');
+  for (const name of [ATTEMPT, 'cronleaseTick']) expect(levelOf(`Function.${name}.User`), name).toBe('Information');
 });
