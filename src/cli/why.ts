@@ -103,7 +103,10 @@ function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): rea
 }
 
 /** Nobody knows what became of a lost attempt: a holder that could not settle in time looks the same as a dead one. */
-export function attemptTimes({ startedAt, claimedAt, endedAt, outcome }: ShownAttempt, at: (iso: string) => string): string {
+export function attemptTimes(
+  { startedAt, claimedAt, endedAt, outcome }: ShownAttempt,
+  at: (iso: string) => string,
+): string {
   const claimed = claimedAt === undefined ? '' : `claimed ${at(claimedAt)}, `;
   const from = startedAt === null ? claimed : `from ${at(startedAt)} `;
   if (endedAt !== null) return `${from}to ${at(endedAt)}`;
