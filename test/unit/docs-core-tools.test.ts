@@ -5,7 +5,7 @@ import { DEFAULT_TICK } from '../../src/functions/settings';
 import { DEFAULT_CONTAINER } from '../../src/stores/azure-blob/connection';
 
 const root = path.join(__dirname, '../..');
-const FOLDERS = ['src/functions', 'src/stores/azure-blob', 'src/telemetry'];
+const FOLDERS = ['src/functions', 'src/stores', 'src/stores/azure-blob', 'src/telemetry'];
 
 function read(file: string): string {
   return readFileSync(path.join(root, file), 'utf8');
