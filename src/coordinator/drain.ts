@@ -34,12 +34,13 @@ export async function drain(coordinator: Coordinator): Promise<void> {
   // A tick that never answers would keep its timer's lock: after a restart in place the host waits for it.
   const ticks = [...coordinator.ticks];
   // Looked at first: a hand-over that is being given back is no longer noted, and its release has yet to be sent.
-  const isIdle = running.length === 0 && ticks.length === 0 && coordinator.handOvers.size === 0;
+  const { releases } = coordinator.handOvers;
+  const isIdle = running.length + ticks.length + coordinator.handOvers.size + releases.size === 0;
   if (isIdle) return;
   for (const tick of ticks) tick.wake();
   // Once more after the ticks: one of them may be handing over.
   const ticksOver = Promise.allSettled(ticks.map(({ done }) => done));
-  const givenBack = [giveBackAll(coordinator), ticksOver.then(() => giveBackAll(coordinator))];
+  const givenBack = [...releases, giveBackAll(coordinator), ticksOver.then(() => giveBackAll(coordinator))];
   const goingOn = [...running, ...ticks].map(({ done }) => done);
   const finished = new AbortController();
   await Promise.race([

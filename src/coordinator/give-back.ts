@@ -22,13 +22,25 @@ export function turnOf({ run }: Claim, etag: ETag): string {
 export async function giveBack(coordinator: Coordinator, name: JobName, handOver: HandOver): Promise<void> {
   const { clock, store, handOvers } = coordinator;
   if (handOver.lease !== 'available') return;
-  if (handOvers.get(name)?.leaseId === handOver.leaseId) handOvers.delete(name);
+  handOvers.givesBack(name, handOver);
   const started = clock.monotonic();
-  await untilAnswered(
+  const answer = untilAnswered(
     coordinator,
     () => GIVE_BACK_LIMIT_MS - (clock.monotonic() - started),
     (signal) => store.release(name, handOver.leaseId, { ifMatch: handOver.etag, signal }),
   );
+  const over = answer.then(ignore, ignore);
+  handOvers.releases.add(over);
+  try {
+    await answer;
+  } finally {
+    handOvers.releases.delete(over);
+  }
+}
+
+/** The caller of `giveBack` gets the error. */
+function ignore(): void {
+  return undefined;
 }
 
 /** Gives back all hand-overs of this process that it has not seen claimed. Never rejects, since leases expire. */

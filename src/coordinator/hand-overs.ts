@@ -1,7 +1,7 @@
 import type { ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Metadata } from '../lease/store';
 
-/** Most hand-overs are claimed within two polls of the hub's queues. */
+/** Most hand-overs are claimed within two polls of the hub's queues. A hub that is busy with others may take as long. */
 export const LATE_MS: Millis = 4_000;
 
 /** How many of the last hand-overs count. */
@@ -39,15 +39,59 @@ export interface HandOver {
  * hub that polls its queues seldom takes longer than the usual look-ahead.
  */
 export class HandOvers extends Map<JobName, HandOver> {
+  /** The releases of those that are being given back. */
+  readonly releases = new Set<Promise<void>>();
   readonly #took: Millis[] = [];
+  /** The time from the hub's answer to the attempt in this process, by the monotonic clock. */
+  readonly #tookHere: Millis[] = [];
+  /** When those were handed over whose release was sent before their attempts came. */
+  readonly #givenBack = new Map<LeaseId, Millis>();
+  readonly #timers = new Map<JobName, () => void>();
+  /** When an attempt last came to this process. */
+  #arrivedAt: Millis = -Infinity;
+
+  override set(name: JobName, handOver: HandOver): this {
+    this.#endTimer(name);
+    return super.set(name, handOver);
+  }
+
+  override delete(name: JobName): boolean {
+    this.#endTimer(name);
+    return super.delete(name);
+  }
+
+  /** @param cancel ends the timer of this hand-over, once it is noted no more or as another one */
+  timedBy(name: JobName, cancel: () => void): void {
+    this.#timers.set(name, cancel);
+  }
+
+  /** It is being given back. Its attempt may still come, and then shows how slow the hub is. */
+  givesBack(name: JobName, { leaseId, at }: HandOver): void {
+    if (this.get(name)?.leaseId === leaseId) this.delete(name);
+    this.#givenBack.set(leaseId, at);
+    const [oldest] = this.#givenBack.keys();
+    if (oldest !== undefined && this.#givenBack.size > REMEMBERED) this.#givenBack.delete(oldest);
+  }
+
+  #endTimer(name: JobName): void {
+    this.#timers.get(name)?.();
+    this.#timers.delete(name);
+  }
 
   /**
    * The attempt has come to this process. It counts even if its lease was given back before.
    *
    * @param ageMs the time since the service's Date of the acquisition
+   * @param now monotonic
    */
-  arrived(name: JobName, leaseId: LeaseId, ageMs: Millis): void {
-    if (this.get(name)?.leaseId === leaseId) this.delete(name);
+  arrived(name: JobName, leaseId: LeaseId, ageMs: Millis, now: Millis): void {
+    const handOver = this.get(name);
+    const isNoted = handOver?.leaseId === leaseId;
+    const at = isNoted ? handOver.at : this.#givenBack.get(leaseId);
+    if (at !== undefined) remember(this.#tookHere, now - at);
+    if (isNoted) this.delete(name);
+    this.#givenBack.delete(leaseId);
+    this.#arrivedAt = now;
     this.#note(ageMs - CUT_MS);
   }
 
@@ -58,6 +102,7 @@ export class HandOvers extends Map<JobName, HandOver> {
    */
   claimed(name: JobName, { attempt, since, claimedat }: Metadata = {}): void {
     this.delete(name);
+    if (attempt !== undefined) this.#tookHere.length = 0;
     // A later attempt of the run was acquired anew, and its row has the Date of the first acquisition.
     if (attempt !== '1' || since === undefined || claimedat === undefined) return;
     this.#note(Date.parse(claimedat) - Date.parse(since) - CUT_MS);
@@ -65,23 +110,41 @@ export class HandOvers extends Map<JobName, HandOver> {
 
   /** The look-ahead with which nine of ten handlers start on time. */
   lookAhead(usualMs: Millis, mostMs: Millis): Millis {
-    return Math.max(usualMs, Math.min(mostMs, this.#withSpare()));
+    return Math.max(usualMs, Math.min(mostMs, withSpare(this.#took) ?? 0));
   }
 
-  /** The age from which a hand-over without a claim is late. */
+  /** The age from which a hand-over without a claim is late, whatever else the hub delivers. */
   get lateMs(): Millis {
-    return Math.max(LATE_MS, Math.min(LATE_AT_MOST_MS, this.#withSpare()));
+    return Math.max(LATE_MS, Math.min(LATE_AT_MOST_MS, withSpare(this.#took) ?? 0));
+  }
+
+  /**
+   * When the hub counts as silent about a hand-over: no attempt has come to this process for longer than attempts take.
+   * A busy hub still delivers others. Undefined where not all of the last attempts have come to this process.
+   */
+  silentAt({ at }: HandOver): Millis | undefined {
+    const usualMs = withSpare(this.#tookHere);
+    return usualMs === undefined ? undefined : Math.max(at, this.#arrivedAt) + usualMs;
+  }
+
+  /** @param now monotonic */
+  isLate(handOver: HandOver, now: Millis): boolean {
+    return now > Math.min(handOver.at + this.lateMs, this.silentAt(handOver) ?? Infinity);
   }
 
   #note(tookMs: Millis): void {
-    if (Number.isNaN(tookMs)) return;
-    this.#took.push(Math.max(0, tookMs));
-    if (this.#took.length > REMEMBERED) this.#took.shift();
+    if (!Number.isNaN(tookMs)) remember(this.#took, Math.max(0, tookMs));
   }
+}
 
-  #withSpare(): Millis {
-    if (this.#took.length < MEASURED) return 0;
-    const sorted = this.#took.toSorted((a, b) => a - b);
-    return (sorted[Math.floor(SHARE * (sorted.length - 1))] ?? 0) * SPARE_FACTOR + SPARE_MS;
-  }
+function remember(times: Millis[], tookMs: Millis): void {
+  times.push(tookMs);
+  if (times.length > REMEMBERED) times.shift();
+}
+
+/** What nine of ten take at the most, with some to spare; undefined: too few are known. */
+function withSpare(times: readonly Millis[]): Millis | undefined {
+  if (times.length < MEASURED) return undefined;
+  const sorted = times.toSorted((a, b) => a - b);
+  return (sorted[Math.floor(SHARE * (sorted.length - 1))] ?? 0) * SPARE_FACTOR + SPARE_MS;
 }

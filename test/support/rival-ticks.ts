@@ -92,6 +92,10 @@ export interface Instance {
   wake(): void;
   /** Makes its task hub lose all new orchestrations. */
   hubDead: boolean;
+  /** Its hub gives its messages to others. */
+  takesNothing: boolean;
+  /** Its timer fires no more. A tick that is under way goes on. */
+  timerStopped: boolean;
   /** Sets the time that its task hub takes to deliver a message. */
   hubLateMs: (input: AttemptInput) => number;
 }
@@ -228,6 +232,8 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       calls: counted,
       skewMs: 0,
       hubDead: false,
+      takesNothing: false,
+      timerStopped: false,
       hubLateMs: () => 5,
       kill: () => {
         life.dead = true;
@@ -248,6 +254,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
     };
     if (options.timersDead !== true) {
       const tick = (nextFire: (after: number) => number): Promise<void> => {
+        if (instance.timerStopped) return Promise.resolve();
         onTick();
         return ticker.tick(hubFor(instance), nextFire, report);
       };
@@ -313,7 +320,9 @@ function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Ins
   const deliver = async (input: AttemptInput, lateMs: number): Promise<AttemptResult> => {
     await sleep(clock, lateMs);
     for (;;) {
-      const able = workers().filter((worker) => !worker.dead && !worker.hubDead && !worker.coordinator.stopping);
+      const able = workers().filter(
+        (worker) => !worker.dead && !worker.hubDead && !worker.takesNothing && !worker.coordinator.stopping,
+      );
       turn += 1;
       const worker = able[turn % Math.max(1, able.length)];
       if (worker !== undefined) {

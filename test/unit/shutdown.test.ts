@@ -110,7 +110,7 @@ describe('a host that ends while nothing but its hand-overs is left', () => {
     if (ending === undefined) throw new Error('nobody has won');
     // SIGTERM: its hub takes what its tick hands over for 05:20, and runs none of it. The tick then ends.
     ending.hubDead = true;
-    await sim.clock.advance(17 * SECOND);
+    await sim.clock.advance(15_500);
     const { ticks, running, handOvers } = ending.coordinator;
     expect([ticks.size, running.size, handOvers.size]).toEqual([0, 0, 1]);
     expect((await listedRow(sim, 'a' as JobName)).lease).toBe('leased');
@@ -124,6 +124,66 @@ describe('a host that ends while nothing but its hand-overs is left', () => {
     expect(sim.calls.map(({ at, scheduledFor }) => [at - scheduledFor, scheduledFor])).toEqual([
       [0, T0 + 5 * MINUTE + 20 * SECOND],
     ]);
+  });
+});
+
+describe('a host in drain mode: its timer stops, its hub takes what the last tick hands over, its worker hears nothing', () => {
+  /** Two deployments, of which the incumbent of job "a" is drained. */
+  async function drained(schedule: string) {
+    const sim = rivalTicks({ jobs: [jobSpec('a', schedule, { leaseMs: 60_000 })], deployments: 2, latencyMs: 20 });
+    await sim.clock.advance(5 * MINUTE);
+    const { incumbent } = await sim.row('a');
+    const drains = sim.instances.find(({ deployment }) => deployment === incumbent);
+    if (drains === undefined) throw new Error('nobody has won');
+    // In its tick of :10.
+    await sim.clock.advance(12 * SECOND);
+    drains.hubDead = true;
+    drains.timerStopped = true;
+    sim.calls.length = 0;
+    return { sim, drains };
+  }
+
+  it('gives a hand-over back by itself, so that the others run it on time', async () => {
+    const { sim, drains } = await drained('@every 20s');
+    await sim.clock.advance(3_500);
+    const { ticks, handOvers } = drains.coordinator;
+    expect([ticks.size, handOvers.size]).toEqual([0, 1]);
+    await sim.clock.advance(MINUTE);
+    expect(handOvers.size).toBe(0);
+    expect(sim.calls.map(({ at, scheduledFor }) => [scheduledFor - T0, at - scheduledFor])).toEqual([
+      [5 * MINUTE + 20 * SECOND, 0],
+      [5 * MINUTE + 40 * SECOND, 0],
+      [6 * MINUTE, 0],
+    ]);
+  });
+
+  it('keeps a job of each second from the others for less than 2 s', async () => {
+    const { sim } = await drained('@every 1s');
+    await sim.clock.advance(MINUTE);
+    const starts = sim.calls.map(({ at }) => at);
+    const gaps = starts.slice(1).map((at, index) => at - (starts[index] ?? 0));
+    expect(starts.length).toBeGreaterThan(55);
+    expect(Math.max(...gaps)).toBeLessThan(3 * SECOND);
+    expect(Math.max(...sim.calls.map(({ at, scheduledFor }) => at - scheduledFor))).toBeLessThan(2 * SECOND);
+  });
+});
+
+describe('a deployment whose attempts run in other processes', () => {
+  it('sends no release of a hand-over before the next tick has looked: a run costs the same calls', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@every 30s')] });
+    // The first instance ticks, and the other one alone takes messages.
+    const [ticks] = sim.instances;
+    const runs = sim.startInstance('d1');
+    if (ticks === undefined) throw new Error('nobody is there');
+    runs.timerStopped = true;
+    await sim.clock.advance(MINUTE);
+    ticks.takesNothing = true;
+    await sim.clock.advance(5 * MINUTE);
+    ticks.calls.clear();
+    sim.calls.length = 0;
+    await sim.clock.advance(10 * MINUTE);
+    expect(sim.calls).toHaveLength(20);
+    expect([ticks.calls.get('acquire'), ticks.calls.get('release')]).toEqual([20, undefined]);
   });
 });
 

@@ -44,7 +44,7 @@ describe('a task hub that takes longer than the usual look-ahead', () => {
 describe('the time that hand-overs take', () => {
   const measured = (...seconds: readonly number[]): HandOvers => {
     const handOvers = new HandOvers();
-    for (const took of seconds) handOvers.arrived('a' as JobName, 'x' as LeaseId, took * SECOND + 500);
+    for (const took of seconds) handOvers.arrived('a' as JobName, 'x' as LeaseId, took * SECOND + 500, 0);
     return handOvers;
   };
   const usual = 5 * SECOND;

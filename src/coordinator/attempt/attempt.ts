@@ -87,9 +87,10 @@ async function claimAndRun(
 }
 
 /** The hub has delivered what this process handed over: it need not be given back. */
-function arrived({ serviceTime, handOvers }: Coordinator, input: ClaimInput): void {
+function arrived({ clock, serviceTime, handOvers }: Coordinator, input: ClaimInput): void {
   if (input.kind !== 'handedOver') return;
-  handOvers.arrived(input.job as JobName, input.leaseId as LeaseId, serviceTime.now() - input.acquiredAt);
+  const ageMs = serviceTime.now() - input.acquiredAt;
+  handOvers.arrived(input.job as JobName, input.leaseId as LeaseId, ageMs, clock.monotonic());
 }
 
 async function runClaimed(

@@ -38,6 +38,8 @@ interface LeaseTerms {
   readonly leaseMs: Millis;
   readonly etag: ETag;
   readonly remaining: () => Millis;
+  /** A write under the lease that was handed over has been refused. */
+  readonly isRefused: boolean;
 }
 
 /** A claim that was made. */
@@ -81,12 +83,12 @@ export async function claimAttempt(
           new Trust(coordinator.clock, sent, Math.min(leftMs, leaseMs - between(since, sent)) - marginOf(leaseMs)),
       },
     );
-  const taken = await takeLease(coordinator, job, input, { leaseMs, etag, remaining });
+  const taken = await takeLease(coordinator, job, input, { leaseMs, etag, remaining, isRefused: false });
   if (typeof taken === 'string') return taken;
   let claimed = await hold(taken);
-  // A late hand-over may be given back between the two calls, or this machine has slept.
-  if (claimed === undefined && taken.isAgain && input.kind === 'handedOver') {
-    const again = await takeLease(coordinator, job, input, { leaseMs, etag, remaining });
+  // A hand-over may be given back at any time until its claim, or this machine has slept.
+  if (claimed === undefined && input.kind === 'handedOver') {
+    const again = await takeLease(coordinator, job, input, { leaseMs, etag, remaining, isRefused: true });
     if (typeof again === 'string') return again;
     claimed = await hold(again);
   }
@@ -99,8 +101,6 @@ export async function claimAttempt(
 interface Taken {
   readonly lease: Acquired;
   readonly input: ClaimInput;
-  /** The lease was acquired once more. */
-  readonly isAgain: boolean;
 }
 
 /**
@@ -115,21 +115,20 @@ async function takeLease(
   input: ClaimInput,
   under: LeaseTerms,
 ): Promise<Taken | string> {
-  if (input.kind === 'handedOver' && isFresh(coordinator, input)) {
+  if (input.kind === 'handedOver' && !under.isRefused && isFresh(coordinator, input)) {
     const { acquiredAt } = input;
     const lease = { id: input.leaseId as LeaseId, acquiredAt, since: momentOf(coordinator, acquiredAt) };
-    return { lease, input, isAgain: false };
+    return { lease, input };
   }
   const lease = await acquireAgain(coordinator, job, input, under);
   if (lease === undefined) return 'the row was taken by somebody else meanwhile';
-  const again = { lease, isAgain: true };
-  if (input.kind === 'again') return { ...again, input };
+  if (input.kind === 'again') return { lease, input };
   // The lease ends by itself: a free row would say that its run is settled.
   if (isOutdated(input, job, lease)) return 'the record of its run may be gone';
   const { remaining } = under;
   if (input.what === 'first') {
     const decided = await decideAgain(coordinator, job, input, lease.acquiredAt, remaining);
-    if (decided !== undefined) return { ...again, input: decided };
+    if (decided !== undefined) return { lease, input: decided };
     if (input.lease === 'available') await letGo(coordinator, job, lease, under);
     return 'the hand-over came late, and by now its due time is not to be claimed';
   }
@@ -138,7 +137,7 @@ async function takeLease(
     await letGo(coordinator, job, lease, under);
     return 'the items of its run are at work again';
   }
-  return { ...again, input };
+  return { lease, input };
 }
 
 /** Releases a lease under which nothing was written. Once anything was, the release does nothing. */

@@ -131,8 +131,8 @@ function mayClaim(
 
 /** Returns false if somebody else was faster. */
 async function write(
-  { coordinator, board, overdue }: TickState,
-  { hub, report }: Fire,
+  { coordinator, board, overdue, hubWatch }: TickState,
+  { hub, report, untilNext }: Fire,
   job: RunnableJob,
   { decision, etag, lease }: Due,
 ): Promise<boolean> {
@@ -155,7 +155,9 @@ async function write(
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
   const { invocation } = report;
-  return handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs, invocation });
+  const won = await handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs, invocation });
+  if (won) hubWatch.handedOver(name, untilNext());
+  return won;
 }
 
 function dueTime(decision: Due['decision']): EpochMs {

@@ -1,4 +1,4 @@
-import type { JobName } from '../../core/brand';
+import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../gate';
 import type { Actions } from './actions';
@@ -17,6 +17,8 @@ export const CLAIMS_AT_ONCE = 32;
 export interface Fire {
   /** Counts from 1 in this process. */
   readonly number: number;
+  /** The time until the timer's next fire. */
+  readonly untilNext: () => Millis;
   readonly hub: Hub;
   readonly report: Report;
   /** The jobs that this fire found with something to do. */

@@ -1,4 +1,4 @@
-import type { JobName, Millis } from '../../core/brand';
+import type { JobName, LeaseId, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { sleep } from '../../core/clock';
 import type { JobSpec } from '../../core/job';
@@ -14,6 +14,8 @@ import { storageTroubled, troubled } from '../reachability';
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
 const PROBE_AGAIN_MS = 30_000;
+/** Within this, the first check of a tick has shown the rows that are in flight. */
+const SHOWN_AFTER_MS = 2_000;
 /** A host that does not answer must not block the tick for ever. */
 const HUB_ANSWERS_WITHIN_MS = 10_000;
 
@@ -35,6 +37,13 @@ export interface HubWatch {
    * @returns the work on a late hand-over; never rejects
    */
   sawRow(name: JobName, row: ListedRow, askedAt: Millis, report: Report): Promise<void> | undefined;
+  /**
+   * A lease was handed over. If it stays without a claim it is given back, even if no tick follows: a host that is being
+   * drained stops the timer, takes orchestrations, and says nothing to its worker.
+   *
+   * @param nextTickMs the time until the next tick
+   */
+  handedOver(name: JobName, nextTickMs: Millis): void;
   /** Whether this deployment has given this turn back, and leaves it to the others for now. */
   isLeft(job: JobSpec, turn: string): boolean;
   /** Demands a new proof before this deployment races again, because items that were left to this hub are silent. */
@@ -74,22 +83,50 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   };
 
   /** A slow hub would give the same turn back for ever. The second time it keeps the lease, until its attempt comes. */
-  const isLate = async (name: JobName, handOver: HandOver, report: Report): Promise<void> => {
+  const isLate = async (name: JobName, handOver: HandOver): Promise<void> => {
     handOvers.set(name, { ...handOver, isLate: true });
     if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;
     givenBack.set(name, { turn: handOver.turn, at: clock.monotonic() });
+    await giveBack(coordinator, name, handOver);
+  };
+
+  const isLateFor = async (name: JobName, handOver: HandOver, report: Report): Promise<void> => {
     try {
-      await giveBack(coordinator, name, handOver);
+      await isLate(name, handOver);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       storageTroubled(coordinator, 'writing', error, report);
     }
   };
 
+  /**
+   * Where attempts come to other processes, only a listing shows their claims, and the next tick makes one anyway. A
+   * release before that would be one more call for each run.
+   */
+  const waitFor = (name: JobName, leaseId: LeaseId, shownAt: Millis): void => {
+    const handOver = handOvers.get(name);
+    if (handOver?.leaseId !== leaseId || handOver.isLate) return;
+    const now = clock.monotonic();
+    const left = (handOvers.silentAt(handOver) ?? Math.max(shownAt, handOver.at + handOvers.lateMs)) - now;
+    if (left > 0) {
+      handOvers.timedBy(
+        name,
+        clock.after(left, () => {
+          waitFor(name, leaseId, shownAt);
+        }),
+      );
+      return;
+    }
+    demandProof();
+    // The tick's invocation may be over, so nothing is logged. Without an answer the lease expires.
+    void Promise.allSettled([isLate(name, handOver)]);
+  };
+
   /** If one hand-over is late, others may be too. They are given back without waiting for a check. */
   const giveBackLate = async (report: Report): Promise<void> => {
-    const late = [...handOvers].filter(([, one]) => !one.isLate && clock.monotonic() - one.at > handOvers.lateMs);
-    await Promise.all(late.map(([name, handOver]) => isLate(name, handOver, report)));
+    const now = clock.monotonic();
+    const late = [...handOvers].filter(([, one]) => !one.isLate && handOvers.isLate(one, now));
+    await Promise.all(late.map(([name, handOver]) => isLateFor(name, handOver, report)));
   };
 
   /** Asks the hub once whether the probe has come through. */
@@ -143,6 +180,12 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     get mayRace() {
       return isProven;
     },
+    handedOver(name, nextTickMs) {
+      const handOver = handOvers.get(name);
+      if (handOver !== undefined) {
+        waitFor(name, handOver.leaseId, clock.monotonic() + Math.max(0, nextTickMs) + SHOWN_AFTER_MS);
+      }
+    },
     isLeft({ name, leaseMs }, turn) {
       const last = givenBack.get(name);
       return last?.turn === turn && clock.monotonic() - last.at < leaseMs;
@@ -157,10 +200,10 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         handOvers.claimed(name, isOurs ? row.metadata : undefined);
         // Another claim, or a record, which raises no token, hides whether ours was made. A new proof of the hub shows it.
         if (!isOurs) demandProof();
-      } else if (lease === 'leased' && !handOver.isLate && askedAt - handOver.at > handOvers.lateMs) {
+      } else if (lease === 'leased' && !handOver.isLate && handOvers.isLate(handOver, askedAt)) {
         // A host that is being shut down accepts orchestrations and runs none, so it gets no more of them.
         demandProof();
-        return isLate(name, handOver, report);
+        return isLateFor(name, handOver, report);
       } else if (lease !== 'leased') {
         handOvers.delete(name);
         doubt('the task hub was given a claim and did not make it: the hub must be proven again', report);

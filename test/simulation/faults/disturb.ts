@@ -86,7 +86,7 @@ function disturbInstance(
       kill(world, place, what.back);
       return;
     case 'drain':
-      leave(world, place, what.back);
+      leave(world, place, what.back, what.silentMs);
       return;
     case 'pause':
       pause(world, place, what.lasts, what.asleep);

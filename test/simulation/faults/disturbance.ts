@@ -7,7 +7,8 @@ import type { Theme } from './themes';
 /** A disturbance of the world at one instant. Each is independent: leaving one out changes no other. */
 export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'kill'; readonly instance: number; readonly back: number }
-  | { readonly kind: 'drain'; readonly instance: number; readonly back: number }
+  /** @param silentMs its host is in drain mode for this long before it stops */
+  | { readonly kind: 'drain'; readonly instance: number; readonly back: number; readonly silentMs?: number }
   | { readonly kind: 'pause'; readonly instance: number; readonly lasts: number; readonly asleep: boolean }
   | { readonly kind: 'setClock'; readonly instance: number; readonly skewMs: number }
   /** All wall clocks are set once a handler is held back or at work, and corrected after a while. */

@@ -11,6 +11,8 @@ const STRETCHES = 4;
 /** Leases are long, so that a job that waits for the end of one stands out. */
 const LONG_LEASE_MS = 60_000;
 const SLOW_HUB_MS = 12_000;
+/** A host in drain mode waits this long for its end. */
+const DRAIN_MODE_MS = 45_000;
 
 /** Hosts must stop, and task hubs run nothing for a while, but one deployment is always well. */
 export function draining(plan: Plan, random: Random): Plan {
@@ -19,7 +21,10 @@ export function draining(plan: Plan, random: Random): Plan {
   const disturbances = Array.from({ length: STRETCHES }, (_, index): Disturbance => {
     const at = (index + 1) * STRETCH_MS + random.whole(0, 20_000);
     const instance = random.whole(0, instances - 1);
-    if (random.chance(0.7)) return { at, kind: 'drain', instance, back: random.pick([0, 5_000, 45_000]) };
+    if (random.chance(0.7)) {
+      const silentMs = random.pick([0, 0, DRAIN_MODE_MS]);
+      return { at, kind: 'drain', instance, back: silentMs > 0 ? 0 : random.pick([0, 5_000, 45_000]), silentMs };
+    }
     return { at, kind: 'hubDead', deployment: instance % deployments, lasts: random.pick([20_000, 40_000]) };
   });
   const schedules = ['@every 2s', '@every 5s', '@every 10s', '@every 20s', '* * * * *'] as const;

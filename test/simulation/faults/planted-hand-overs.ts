@@ -23,7 +23,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/drain.ts',
         in: 'drain',
-        from: 'const givenBack = [giveBackAll(coordinator), ticksOver.then(() => giveBackAll(coordinator))];',
+        from: 'const givenBack = [...releases, giveBackAll(coordinator), ticksOver.then(() => giveBackAll(coordinator))];',
         to: 'const givenBack = [ticksOver];',
       },
     ],
@@ -44,6 +44,19 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
         in: 'drain',
         from: 'const goingOn = [...running, ...ticks].map(({ done }) => done);',
         to: 'const goingOn = [...running, ...ticks].map(({ done }) => done); if (goingOn.length === 0 && coordinator.handOvers.size === 0) return;',
+      },
+    ],
+  },
+  {
+    name: 'hand-over-untimed',
+    what: 'only ticks look after a hand-over: in drain mode none follows',
+    mix: 'draining',
+    edits: [
+      {
+        file: 'coordinator/tick/hub-watch.ts',
+        in: 'handedOver',
+        from: 'if (handOver !== undefined) {',
+        to: 'if (false) {',
       },
     ],
   },
@@ -103,6 +116,12 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
         in: 'isFresh',
         from: 'Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE)',
         to: 'input.leaseMs * FRESH_SHARE',
+      },
+      {
+        file: 'coordinator/attempt/claim.ts',
+        in: 'claimAttempt',
+        from: "if (claimed === undefined && input.kind === 'handedOver') {",
+        to: 'if (false) {',
       },
     ],
   },

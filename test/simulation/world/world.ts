@@ -398,15 +398,17 @@ const EXIT_MS = 3;
 /**
  * Stops the host. While it has work, for up to 10 s, its process gets no signal, and its hub takes orchestrations but
  * runs none. Then its shutdown hook has up to 5 s, and the process ends as soon as it has returned.
+ *
+ * @param silentMs the time for which the host is in drain mode before
  */
-export function leave(world: World, place: PlannedInstance, back: number): void {
+export function leave(world: World, place: PlannedInstance, back: number, silentMs = 0): void {
   const instance = world.places.get(place.index);
   if (instance === undefined || instance.process.dead || instance.leaving) return;
   const { timeline, trace } = world;
   const { coordinator, process } = instance;
   trace?.add(process.id, 'is told to stop');
   instance.leaving = true;
-  const toldAt = timeline.now();
+  const toldAt = timeline.now() + silentMs;
   const drainWhenIdle = (): void => {
     if (process.dead) return;
     const isIdle = coordinator.ticks.size === 0 && coordinator.running.size === 0;
@@ -430,5 +432,6 @@ export function leave(world: World, place: PlannedInstance, back: number): void 
       end(false);
     });
   };
-  drainWhenIdle();
+  if (silentMs === 0) drainWhenIdle();
+  else timeline.after(silentMs, drainWhenIdle);
 }
