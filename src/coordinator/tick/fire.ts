@@ -17,7 +17,7 @@ export const CLAIMS_AT_ONCE = 32;
 export interface Fire {
   /** Counts from 1 in this process. */
   readonly number: number;
-  /** The time until the timer's next fire. */
+  /** The time until this tick should return, shortly before the timer's next fire. */
   readonly untilNext: () => Millis;
   readonly hub: Hub;
   readonly report: Report;

@@ -62,25 +62,17 @@ export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
   return within(clock, HUB_ANSWERS_WITHIN_MS, call, 'the task hub');
 }
 
-export function hubWatch(coordinator: Coordinator): HubWatch {
-  const { clock, handOvers, health, serviceTime } = coordinator;
-  let isProven = false;
-  let isSought = false;
-  let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
-  /** The turn that was last given back, by job, with its time on the monotonic clock. */
-  const givenBack = new Map<JobName, { readonly turn: string; readonly at: Millis }>();
+type GivenBack = Map<JobName, { readonly turn: string; readonly at: Millis }>;
 
-  const doubt = (reason: string, report: Report): void => {
-    isProven = false;
-    probe = undefined;
-    troubled(coordinator, 'hub', { reason }, report);
-  };
+interface LateHandOvers {
+  isLateFor(name: JobName, handOver: HandOver, report: Report): Promise<void>;
+  waitFor(name: JobName, leaseId: LeaseId, shownAt: Millis): void;
+  giveBackLate(report: Report): Promise<void>;
+}
 
-  /** Stops claims until the hub is proven. Only a failed proof is reported. */
-  const demandProof = (): void => {
-    isProven = false;
-    probe = undefined;
-  };
+/** Gives late hand-overs back. */
+function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandProof: () => void): LateHandOvers {
+  const { clock, handOvers } = coordinator;
 
   /** A slow hub would give the same turn back for ever. The second time it keeps the lease, until its attempt comes. */
   const isLate = async (name: JobName, handOver: HandOver): Promise<void> => {
@@ -128,6 +120,31 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     const late = [...handOvers].filter(([, one]) => !one.isLate && handOvers.isLate(one, now));
     await Promise.all(late.map(([name, handOver]) => isLateFor(name, handOver, report)));
   };
+
+  return { isLateFor, waitFor, giveBackLate };
+}
+
+export function hubWatch(coordinator: Coordinator): HubWatch {
+  const { clock, handOvers, health, serviceTime } = coordinator;
+  let isProven = false;
+  let isSought = false;
+  let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
+  /** The turn that was last given back, by job, with its time on the monotonic clock. */
+  const givenBack: GivenBack = new Map();
+
+  const doubt = (reason: string, report: Report): void => {
+    isProven = false;
+    probe = undefined;
+    troubled(coordinator, 'hub', { reason }, report);
+  };
+
+  /** Stops claims until the hub is proven. Only a failed proof is reported. */
+  const demandProof = (): void => {
+    isProven = false;
+    probe = undefined;
+  };
+
+  const { isLateFor, waitFor, giveBackLate } = lateHandOvers(coordinator, givenBack, demandProof);
 
   /** Asks the hub once whether the probe has come through. */
   const ask = async (hub: Hub): Promise<boolean> => {

@@ -122,8 +122,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   async function serve({ hub, report, nextFire, stopped, isPoke }: Turn): Promise<Served> {
     let untilFire = countdown(clock, nextFire(clock.now() + FIRES_EARLY_MS));
     const left = (): Millis => untilFire() - RETURN_BEFORE_MS;
-    const untilNext = (): Millis => untilFire();
-    const newFire = (): Fire => ({ number: (fires += 1), untilNext, hub, report, due: new Set(), handedOver: 0 });
+    const newFire = (): Fire => ({ number: (fires += 1), untilNext: left, hub, report, due: new Set(), handedOver: 0 });
     let fire = newFire();
     let isFirst = true;
     let again = newBackOff();
