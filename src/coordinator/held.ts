@@ -175,7 +175,7 @@ function rowWriter(
     },
     async release() {
       stopRenewing();
-      await ask((store, signal) => store.release(job.spec.name, leaseId, { signal }));
+      await ask((store, signal) => store.release(job.spec.name, leaseId, { ifMatch: writer.etag, signal }));
     },
     keepAlive(listener) {
       stopRenewing = renewing(writer, lease, listener);

@@ -96,6 +96,8 @@ export function leaderOf({ leader, token, since }: ElectionRow): Leader | undefi
 export interface Won {
   readonly leader: Leader;
   readonly leaseId: LeaseId;
+  /** Of the row with the claim. */
+  readonly etag: ETag;
   readonly trust: Trust;
 }
 
@@ -127,13 +129,13 @@ export async function claim(
       const trust = new Trust(clock, sent, leaseMs - marginOf(leaseMs));
       const claimed = await writeClaim(settings, world, { row, etag, leaseId, acquiredAt: acquired.date }, trust);
       if (claimed === undefined) return undefined;
-      return { leader: claimed, leaseId, trust };
+      return { ...claimed, leaseId, trust };
     }
   } catch (error) {
-    await giveBack(settings, world, leaseId);
+    await giveBack(settings, world, leaseId, etag);
     throw error;
   }
-  await giveBack(settings, world, leaseId);
+  await giveBack(settings, world, leaseId, etag);
   return undefined;
 }
 
@@ -145,7 +147,7 @@ async function writeClaim(
   world: World,
   { row, etag, leaseId, acquiredAt }: { row: ElectionRow; etag: ETag; leaseId: LeaseId; acquiredAt: EpochMs },
   trust: Trust,
-): Promise<Leader | undefined> {
+): Promise<Pick<Won, 'leader' | 'etag'> | undefined> {
   const { store } = world;
   const { name, leaseMs, id } = settings;
   const token = (row.token + 1) as Token;
@@ -155,18 +157,25 @@ async function writeClaim(
   const written = await untilAnswered(world, remaining, (signal) =>
     store.writeRow(name, metadata, { leaseId, ifMatch: etag }, { signal }),
   );
+  const leader = { id, token, since: new Date(acquiredAt) };
   if (written.kind === 'refused') {
     // Our own write may be the reason for the refusal: its answer was lost, and it was sent again, here or by the SDK.
     const seen = await untilAnswered(world, remaining, (signal) => store.readRow(name, { signal }));
     if (seen === undefined || decodeElectionRow(seen.metadata).term !== term) return undefined;
+    return { leader, etag: seen.etag };
   }
-  return { id, token, since: new Date(acquiredAt) };
+  return { leader, etag: written.etag };
 }
 
-/** Releases a lease that was not used. If that fails, the lease expires. */
-async function giveBack({ name }: ElectionSettings, { store, clock }: World, leaseId: LeaseId): Promise<void> {
+/** Releases a lease that was not used. If that fails, or a claim has been made, the lease expires. */
+async function giveBack(
+  { name }: ElectionSettings,
+  { store, clock }: World,
+  leaseId: LeaseId,
+  etag: ETag,
+): Promise<void> {
   try {
-    await within(clock, GIVE_BACK_LIMIT_MS, (signal) => store.release(name, leaseId, { signal }));
+    await within(clock, GIVE_BACK_LIMIT_MS, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
   }

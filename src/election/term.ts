@@ -219,13 +219,13 @@ function watchHealth(settings: ElectionSettings, clock: Clock, end: End): { stop
 async function letGo(
   { name }: ElectionSettings,
   { store, clock }: World,
-  { leaseId, trust }: Won,
+  { leaseId, etag, trust }: Won,
   report: (error: unknown) => void,
 ): Promise<void> {
   const limit = Math.min(RELEASE_LIMIT_MS, trust.remaining());
   trust.end();
   try {
-    await within(clock, limit, (signal) => store.release(name, leaseId, { signal }));
+    await within(clock, limit, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     report(error);

@@ -99,8 +99,8 @@ export async function renewHeld({ store }: Desk, { job, whose, leaseId }: Holdin
  *
  * @returns whether it was still held: somebody else may have the row otherwise
  */
-export async function letGo({ store }: Desk<RowStore>, { job, leaseId }: Holding): Promise<boolean> {
-  return (await store.release(job, leaseId)) === 'released';
+export async function letGo({ store }: Desk<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
+  return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
 }
 
 /** Writes the records that the row owes. An existing record is kept. */

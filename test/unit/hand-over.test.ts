@@ -28,6 +28,8 @@ function claimOf(decision: ReturnType<typeof decide>): Claim {
   return decision.claim;
 }
 
+const releases = (): void => undefined;
+
 describe('a hand-over through the task hub', () => {
   // `validate` reckons with 20 s, and a queue that was quiet is polled every 30 s by default: as long as this lease is.
   it.each([2, 10, 15, 17, 20, 23, 28, 40])(
@@ -49,6 +51,7 @@ describe('a hand-over through the task hub', () => {
         lease: 'available',
         leaseId,
         leaseMs: spec.leaseMs,
+        releases,
       });
       await sim.clock.advance(seconds * SECOND);
       const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
@@ -75,9 +78,91 @@ describe('a hand-over through the task hub', () => {
       return answer;
     });
     const leaseId = on.coordinator.newId() as LeaseId;
-    const race = { claim, etag, lease, leaseId, leaseMs: spec.leaseMs };
+    const race = { claim, etag, lease, leaseId, leaseMs: spec.leaseMs, releases };
     expect(await handOver(on.coordinator, quietHub, runnableJob(on, A), race)).toBe(false);
     expect((await listedRow(sim, A)).lease).toBe(expected);
+  });
+});
+
+describe('a release that takes 75 s to the service', () => {
+  /** A tick that is told to stop after its acquisition, and whose releases get no answer. The first arrives late. */
+  async function released() {
+    const spec = jobSpec('a', '* * * * *', { leaseMs: 60_000 });
+    const sim: RivalTicks = rivalTicks({ jobs: [spec], handler: () => sleep(sim.clock, 2 * MINUTE) });
+    const on = await withoutTicks(sim);
+    const row = ranRow(spec);
+    const etag = await leaveRow(sim, A, row, 'letGo');
+    await sim.clock.advance(30 * SECOND);
+    const claim = claimOf(decide(situation(spec, sim.clock.now(), { row })));
+    const arrived: string[] = [];
+    let isOff = true;
+    let sent = 0;
+    interceptStore(on, 'acquire', (acquire) => async (...given) => {
+      const answer = await acquire(...given);
+      on.coordinator.stopping = isOff;
+      return answer;
+    });
+    interceptStore(on, 'release', (release) => async (job, leaseId, { ifMatch } = {}) => {
+      const options = ifMatch === undefined ? {} : { ifMatch };
+      if (!isOff) return release(job, leaseId, options);
+      sent += 1;
+      if (sent === 1) {
+        void sleep(sim.clock, 75 * SECOND).then(async () => arrived.push(await release(job, leaseId, options)));
+      }
+      throw new StoreUnavailableError('no answer');
+    });
+    const started: AttemptInput[] = [];
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+    const leaseId = on.coordinator.newId() as LeaseId;
+    let released = 0;
+    const race = {
+      ...({ claim, etag, lease: 'available', leaseId, leaseMs: spec.leaseMs } as const),
+      releases: () => {
+        released += 1;
+      },
+    };
+    const first = expect(handOver(on.coordinator, hub, runnableJob(on, A), race)).rejects.toThrow('no answer');
+    await sim.clock.advance(65 * SECOND);
+    await first;
+    expect(released).toBe(1);
+    isOff = false;
+    on.coordinator.stopping = false;
+    return { sim, on, race, hub, started, arrived };
+  }
+
+  it('ends no claim that was made under the same lease id meanwhile', async () => {
+    const { sim, on, race, hub, started, arrived } = await released();
+    expect(await handOver(on.coordinator, hub, runnableJob(on, A), race)).toBe(true);
+    const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
+    await sim.clock.advance(20 * SECOND);
+    expect(arrived).toEqual(['lost']);
+    expect((await listedRow(sim, A)).lease).toBe('leased');
+    await sim.clock.advance(3 * MINUTE);
+    expect(await Promise.all(attempts)).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+  });
+
+  it('is the last use of its lease id', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *', { leaseMs: 30_000, catchUpWindowMs: HOUR })] });
+    const on = firstInstance(sim);
+    await sim.clock.advance(MINUTE + 30 * SECOND);
+    const ids: string[] = [];
+    let isDown = true;
+    interceptStore(on, 'acquire', (acquire) => async (job, request, options) => {
+      ids.push(request.leaseId);
+      on.coordinator.stopping = isDown;
+      return acquire(job, request, options);
+    });
+    interceptStore(on, 'release', (release) => (...given) => {
+      on.coordinator.stopping = false;
+      return isDown ? Promise.reject(new StoreUnavailableError('no answer')) : release(...given);
+    });
+    await sim.clock.advance(35 * SECOND);
+    expect(ids).toHaveLength(1);
+    isDown = false;
+    sim.calls.length = 0;
+    await sim.clock.advance(90 * SECOND);
+    expect(sim.calls.length).toBeGreaterThan(0);
+    expect(new Set(ids).size).toBe(ids.length);
   });
 });
 
@@ -140,7 +225,7 @@ describe('a claim whose store answers absurd times', () => {
     });
     interceptStore(on, 'renew', () => () => Promise.reject(new StoreUnavailableError('no answer')));
     const leaseId = on.coordinator.newId() as LeaseId;
-    const race = { claim, etag, lease: 'available', leaseId, leaseMs: LEASE_MS } as const;
+    const race = { claim, etag, lease: 'available', leaseId, leaseMs: LEASE_MS, releases } as const;
     await handOver(on.coordinator, hub, runnableJob(on, A), race);
     await sim.clock.advance(late);
     const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
@@ -193,7 +278,8 @@ describe('a hand-over that is given back', () => {
     const started: AttemptInput[] = [];
     const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
     const leaseId = on.coordinator.newId() as LeaseId;
-    await handOver(on.coordinator, hub, runnableJob(on, A), { claim, etag, lease, leaseId, leaseMs: spec.leaseMs });
+    const race = { claim, etag, lease, leaseId, leaseMs: spec.leaseMs, releases };
+    await handOver(on.coordinator, hub, runnableJob(on, A), race);
     const attempt = (): Promise<unknown> =>
       Promise.all(started.map((input) => runAttempt(on.coordinator, input, on.report)));
     return { sim, on, etag, attempt };

@@ -190,7 +190,8 @@ function isFresh({ serviceTime }: Coordinator, input: HandedOver): boolean {
 
 /**
  * Acquires with a new id, or once more with the id of a late hand-over, whose lease may have expired or been given back
- * meanwhile. The ETag that was decided on excludes a claim made since.
+ * meanwhile. The ETag that was decided on excludes a claim made since. A release of that id may still be on its way: its
+ * ETag keeps it from ending the claim, and if it comes before, the claim is refused and made once more.
  */
 async function acquireAgain(
   coordinator: Coordinator,

@@ -154,8 +154,11 @@ async function write(
   }
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
+  const releases = (): void => {
+    notes.unanswered = undefined;
+  };
   const { invocation } = report;
-  const won = await handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs, invocation });
+  const won = await handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs, releases, invocation });
   if (won) hubWatch.handedOver(name, untilNext());
   return won;
 }

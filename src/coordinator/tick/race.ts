@@ -33,6 +33,8 @@ export interface Race {
   readonly leaseId: LeaseId;
   /** The same as before if the acquisition is repeated: calls may overtake each other. */
   readonly leaseMs: Millis;
+  /** The lease is about to be released. That may take effect late, so its id is not used again. */
+  readonly releases: () => void;
   /** The tick's call, for traces. */
   readonly invocation?: Invocation | undefined;
 }
@@ -63,7 +65,8 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
   if (isOff) {
     // Nothing has started under this lease, so an available row may be released unchanged.
     if (lease === 'available') {
-      await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { signal }));
+      race.releases();
+      await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
     }
     return false;
   }

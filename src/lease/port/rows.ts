@@ -45,7 +45,10 @@ export interface RowStore {
     | { readonly kind: 'refused' }
   >;
 
-  /** `lost`: the lease was no longer ours, or the row changed since `ifMatch`, if given. */
+  /**
+   * `lost`: the lease was no longer ours, or the row changed since `ifMatch`, if given. A release without it may arrive
+   * late, and end a claim that was made under the same lease since.
+   */
   release(
     job: JobName,
     leaseId: LeaseId,

@@ -29,6 +29,8 @@ const CALLS = {
   lastRecord: [14_000, 90_000],
   /** As `crashBefore`, for a release: the run has its record, but its row is not released. */
   lastRelease: [2_000, 20_000],
+  /** As `slowThere`, for a release, and so long that its lease may have been acquired anew. */
+  lateRelease: [20_000, 75_000],
   /** As `pauseAfter`, for a look whether a run has a record, or a read of a fan-out's piece. */
   lastRead: [20_000, 40_000, 55_000],
   /** The process stops, or its machine sleeps, once the call has taken effect. */
@@ -54,11 +56,13 @@ const MESSAGES = {
 export type CallFault = keyof typeof CALLS;
 export type HubFault = keyof typeof MESSAGES;
 /** The faults of plain histories. */
-export const CALL_FAULTS = (Object.keys(CALLS) as CallFault[]).filter((kind) => kind !== 'lastRelease');
+export const CALL_FAULTS = (Object.keys(CALLS) as CallFault[]).filter(
+  (kind) => kind !== 'lastRelease' && kind !== 'lateRelease',
+);
 /** The faults of any call. */
 const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 'lastRead');
 const ANY_CREATE: readonly CallFault[] = ['lastRecord', ...ANY_CALL];
-const ANY_RELEASE: readonly CallFault[] = ['lastRelease', ...ANY_CALL];
+const ANY_RELEASE: readonly CallFault[] = ['lastRelease', 'lateRelease', ...ANY_CALL];
 const ANY_READ: readonly CallFault[] = ['lastRead', ...ANY_CALL];
 /** Only themes and mixes set how often messages are hidden, or come afterwards. */
 export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter(
@@ -67,7 +71,7 @@ export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter(
 
 /** The faults whose two values are the ends of a range; all others pick one of their values. */
 const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
-  ...(['slowThere', 'slowBack', 'echo', 'torn', 'crashSent', 'pauseSent', 'lastRecord'] as const),
+  ...(['slowThere', 'slowBack', 'echo', 'torn', 'crashSent', 'pauseSent', 'lastRecord', 'lateRelease'] as const),
   ...(['late', 'again', 'afterwards', 'startSlow'] as const),
 ]);
 

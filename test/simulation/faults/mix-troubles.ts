@@ -191,6 +191,7 @@ export function fans(plan: Plan, random: Random): Plan {
     {
       ...{ pauseAfter: rate, sleepAfter: rate, lostAfter: rate, crashAfter: rate / 2 },
       ...{ hidden: random.pick([0, 0.05, 0.2]), late: random.pick([0, 0.1, 0.3]), lastRead: random.pick([0, 0, 0.03]) },
+      lateRelease: random.pick([0, 0.05, 0.3]),
     },
   );
 }

@@ -71,6 +71,7 @@ export function plainPlan(seed: number): Plan {
     ...drawRates(random, CALL_FAULTS, level, 0.45),
     lastRecord: 0,
     lastRelease: 0,
+    lateRelease: 0,
     afterwards: 0,
     lastRead: 0,
     hidden: 0,

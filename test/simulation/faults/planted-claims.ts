@@ -200,9 +200,21 @@ export const CLAIM_FAULTS: readonly Planted[] = [
         to:
           'const onLost = (why) => {\n' +
           '        listener.onLost(why);\n' +
-          '        void coordinator.store.release(job.spec.name, leaseId).catch(() => undefined);\n' +
+          '        void coordinator.store.release(job.spec.name, leaseId, { ifMatch: writer.etag }).catch(() => undefined);\n' +
           '      };\n' +
           '      stopRenewing = renewing(writer, lease, { ...listener, onLost });',
+      },
+    ],
+  },
+  {
+    name: 'release-without-if-match',
+    what: 'a release carries no ETag, so a late one may end a later claim',
+    edits: [
+      {
+        file: 'coordinator/held.ts',
+        in: 'release',
+        from: '{ ifMatch: writer.etag, signal }',
+        to: '{ signal }',
       },
     ],
   },

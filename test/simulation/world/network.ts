@@ -143,8 +143,16 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
   });
 }
 
+const SLOW_THERE: ReadonlySet<CallFault> = new Set<CallFault>([
+  'slowThere',
+  'crashSent',
+  'pauseSent',
+  'lastRecord',
+  'lateRelease',
+]);
+
 function isSlowThere(kind: CallFault | undefined): boolean {
-  return kind === 'slowThere' || kind === 'crashSent' || kind === 'pauseSent' || kind === 'lastRecord';
+  return kind !== undefined && SLOW_THERE.has(kind);
 }
 
 /**

@@ -423,6 +423,8 @@ function watchLeases(
       return answer;
     },
     async release(job, leaseId, options) {
+      // It may arrive once the row has been claimed under the same lease.
+      if (options?.ifMatch === undefined) report('releasedUnguarded', job, 'a release without If-Match was sent');
       const answer = await store.release(job, leaseId, options);
       trace?.add('store', `${job} release ${leaseId.slice(0, 8)} ${answer}`);
       const facts = factsOf(job);
