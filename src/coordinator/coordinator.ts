@@ -139,7 +139,14 @@ interface LastingTrouble extends Trouble {
   readonly said: ReadonlySet<string>;
   /** Monotonic: when the first of these was reported. */
   readonly saidAt: Millis;
+  /** Monotonic: the first success since the last failure. */
+  readonly answeredAt?: Millis;
 }
+
+/** Where only some calls fail, successes come in between. The end of a trouble is reported once they have lasted. */
+const STEADY_MS: Millis = 30_000;
+/** A trouble that failed less long ago is present still, and is reported again. */
+const PRESENT_MS: Millis = 10_000;
 
 /** The troubles of this instance, each under a name of its own. An instance without any is healthy. */
 export class Health {
@@ -162,6 +169,31 @@ export class Health {
     return this.#troubles.delete(what);
   }
 
+  /** Notes a success. The instance counts as well again, and {@link settle} ends the trouble later. */
+  answered(what: string, now: Millis): void {
+    const trouble = this.#troubles.get(what);
+    if (trouble !== undefined) this.#troubles.set(what, { ...trouble, answeredAt: trouble.answeredAt ?? now });
+  }
+
+  /**
+   * Ends the troubles since whose last failure successes have lasted for a while.
+   *
+   * @param now monotonic
+   * @returns their names
+   */
+  settle(now: Millis): readonly string[] {
+    const ended = [...this.#troubles].flatMap(([what, { answeredAt = Infinity }]) =>
+      now - answeredAt >= STEADY_MS ? [what] : [],
+    );
+    for (const what of ended) this.#troubles.delete(what);
+    return ended;
+  }
+
+  /** Whether such a trouble exists, or has been answered a moment ago. */
+  lasts(prefix: string): boolean {
+    return [...this.#troubles.keys()].some((what) => what.startsWith(prefix));
+  }
+
   /**
    * The troubles that were last reported `ageMs` ago or earlier, each reason once. They now count as reported again.
    *
@@ -170,7 +202,7 @@ export class Health {
   sayAgain(now: Millis, ageMs: Millis): readonly Trouble[] {
     const again = new Map<string, Trouble>();
     for (const [what, trouble] of this.#troubles) {
-      if (now - trouble.saidAt < ageMs) continue;
+      if (now - trouble.saidAt < ageMs || now - (trouble.answeredAt ?? now) > PRESENT_MS) continue;
       const gist = gistOf(trouble);
       again.set(gist, trouble);
       this.#troubles.set(what, { ...trouble, said: new Set([gist]), saidAt: now });
@@ -179,11 +211,12 @@ export class Health {
   }
 
   get healthy(): boolean {
-    return this.#troubles.size === 0;
+    return this.troubles.size === 0;
   }
 
   get troubles(): ReadonlyMap<string, string> {
-    return new Map([...this.#troubles].map(([what, { reason }]) => [what, reason]));
+    const present = [...this.#troubles].filter(([, { answeredAt }]) => answeredAt === undefined);
+    return new Map(present.map(([what, { reason }]) => [what, reason]));
   }
 }
 

@@ -6,12 +6,13 @@ const RENEWING = 'renewing ';
 /** After this long without a tick, the timer fires on another instance. */
 const TICKS_WITHIN_MS = 180_000;
 
-/** The kinds of storage trouble, and the message when each is over. */
+/** The kinds of trouble with calls that are made all the time, and the message when each is over. */
 const ANSWERS = {
-  retention: 'old records are deleted again',
   storage: 'storage answers again',
   writing: 'storage takes writes again',
 } as const;
+
+type Kind = keyof typeof ANSWERS;
 
 /** Sweeps are not exact to the millisecond. */
 const SWEEP_SHARE = 0.9;
@@ -38,15 +39,27 @@ export function sayTroublesAgain({ health, clock, serviceTime, settings }: Coord
 /** Reports a storage call that failed. */
 export function storageTroubled(
   coordinator: Coordinator,
-  what: keyof typeof ANSWERS,
+  what: Kind | 'retention',
   error: StoreError,
   report: Report,
 ): void {
   troubled(coordinator, what, { reason: reasonOf(coordinator, error) }, report);
 }
 
-export function storageAnswers(coordinator: Coordinator, what: keyof typeof ANSWERS, report: Report): void {
-  troubleOver(coordinator, what, ANSWERS[what], report);
+export function storageAnswers(coordinator: Coordinator, what: Kind, report: Report): void {
+  coordinator.health.answered(what, coordinator.clock.monotonic());
+  sayEnds(coordinator, report);
+}
+
+/** Reports the ends of troubles with calls, once successes have lasted: half of all calls may fail for hours. */
+export function sayEnds({ health, clock, serviceTime }: Coordinator, report: Report): void {
+  const ended = health.settle(clock.monotonic());
+  if (ended.length === 0) return;
+  const of = (what: string): string | undefined => (Object.hasOwn(ANSWERS, what) ? ANSWERS[what as Kind] : undefined);
+  const isRenewing = ended.some((what) => what.startsWith(RENEWING)) && !health.lasts(RENEWING);
+  for (const reason of [...ended.map(of), isRenewing ? 'leases are renewed again' : undefined]) {
+    if (reason !== undefined) report.event({ event: 'healthy', at: serviceTime.now(), reason });
+  }
 }
 
 /** Reports the end of a trouble, if there was one. */
@@ -61,20 +74,20 @@ export function troubleOver(
 
 /** Reports that a renewal failed again: once for all leases of this process. */
 export function renewalTroubled(coordinator: Coordinator, job: JobName, error: StoreError, report: Report): void {
-  const first = !renewingTroubled(coordinator);
+  const first = !coordinator.health.lasts(RENEWING);
   const reason = `leases are not renewed: ${reasonOf(coordinator, error)}`;
   coordinator.health.trouble(RENEWING + job, { reason }, coordinator.clock.monotonic());
   if (first) report.event({ event: 'unhealthy', at: coordinator.serviceTime.now(), reason });
 }
 
 export function renewalAnswers(coordinator: Coordinator, job: JobName, report: Report): void {
-  if (!coordinator.health.over(RENEWING + job) || renewingTroubled(coordinator)) return;
-  report.event({ event: 'healthy', at: coordinator.serviceTime.now(), reason: 'leases are renewed again' });
+  renewalEnded(coordinator, job);
+  sayEnds(coordinator, report);
 }
 
 /** The renewals of this lease have ended, for whatever reason. */
-export function renewalEnded({ health }: Coordinator, job: JobName): void {
-  health.over(RENEWING + job);
+export function renewalEnded({ health, clock }: Coordinator, job: JobName): void {
+  health.answered(RENEWING + job, clock.monotonic());
 }
 
 /**

@@ -48,7 +48,7 @@ export type EventName =
    * trouble lasts; a new reason is logged at once.
    */
   | 'unhealthy'
-  /** This deployment claims again. */
+  /** This deployment claims again. After trouble with storage: once that has not come back for half a minute. */
   | 'healthy'
   /** A notice was created, and is being sent; `reason` is the change that it reports. */
   | 'noticed'

@@ -8,6 +8,7 @@ import type { CallOutcome } from '../../src/core/storage-call';
 import { startEtcd } from '../../src/local/cluster/etcd';
 import { freePort, type StorageServer } from '../../src/local/cluster/server';
 import { clusterOf } from '../../src/stores/etcd/settings';
+import { checkStorage } from '../../src/operator/doctor/storage';
 import { etcdTrial } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';
 import { type Client, clientAt, encoded, storeAt, urlAt } from '../support/etcd';
@@ -153,8 +154,14 @@ describe('a cluster without space', () => {
         message: expect.stringContaining('auto-compaction-retention') as unknown,
       });
       const options = { server: clusterOf(full.url), container: 'full', clock: systemClock, callTimeoutMs: 10_000 };
-      const { durability } = await etcdTrial(options, 'aaaa');
-      expect(durability?.risks[0]).toMatchObject({
+      const trial = await etcdTrial(options, 'aaaa');
+      const [, , finding, ...others] = checkStorage(full.url, trial);
+      expect(finding).toMatchObject({
+        check: 'storage',
+        message: expect.stringContaining('is full: compact it') as unknown,
+      });
+      expect(others.map(({ check }) => check)).not.toContain('permissions');
+      expect(trial.durability?.risks[0]).toMatchObject({
         isProblem: true,
         message: expect.stringMatching(/NOSPACE/) as unknown,
       });

@@ -127,6 +127,7 @@ describe('an outage of storage', () => {
     storage.back();
     await sim.clock.advance(25 * SECOND);
     expect(ended).toEqual(['a done', 'b done', 'c done']);
+    await sim.clock.advance(30 * SECOND);
     expect(sim.events.filter(({ event, reason }) => event === 'healthy' && reason?.startsWith('leases'))).toHaveLength(
       1,
     );

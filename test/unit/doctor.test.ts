@@ -6,9 +6,9 @@ import { encodePresence, jobsHash } from '../../src/core/presence';
 import type { Presence } from '../../src/core/presence';
 import { encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import type { Row } from '../../src/core/row';
-import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
+import { StoreDeniedError, type StoreError, StoreUnavailableError } from '../../src/lease/store';
 import type { LeaseStore } from '../../src/lease/store';
-import type { Trial } from '../../src/lease/trial';
+import type { Trial, TrialStep } from '../../src/lease/trial';
 import { diagnose } from '../../src/operator/doctor/diagnose';
 import type { FileSeen } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
@@ -175,6 +175,30 @@ describe('doctor', () => {
       'versioning',
     );
     expect(unseen).toMatchObject([{ status: 'warning' }]);
+  });
+
+  it('mentions no permissions where the service cannot do what it may', async () => {
+    const full = new StoreUnavailableError(
+      'etcdserver: mvcc: database space exceeded. The database is full: compact it.',
+    );
+    const failures = new Map([['create', full]] as const);
+    const findings = await found({ trial: { failures, untried: ['lease'] } }, 'storage');
+    expect(findings).toMatchObject([
+      { status: 'ok' },
+      {
+        status: 'problem',
+        message: expect.stringMatching(/cannot create blobs \(not tried .*: lease blobs\): etcdserver.* compact it/),
+        remedy: expect.stringContaining('no matter of rights'),
+      },
+    ]);
+    expect(await found({ trial: { failures } }, 'permissions')).toEqual([]);
+    const both = new Map<TrialStep, StoreError>([
+      ['create', full],
+      ['delete', new StoreDeniedError('403 no delete')],
+    ]);
+    expect(await found({ trial: { failures: both } }, 'permissions')).toMatchObject([
+      { status: 'problem', message: 'may not delete blobs: 403 no delete' },
+    ]);
   });
 
   it('goes without a jobs file, and says what it could not look at', async () => {

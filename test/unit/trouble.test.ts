@@ -98,6 +98,28 @@ describe('trouble that lasts', () => {
     expectEachSweep(said(sim), 10);
   });
 
+  it('does not end and begin again each second while half of all calls fail', async () => {
+    const { sim, coordinator } = await start('@every 1s');
+    const { store } = coordinator;
+    let calls = 0;
+    const list: typeof store.list = (options) => {
+      calls += 1;
+      return calls % 2 === 0 ? Promise.reject(new StoreUnavailableError('ECONNRESET')) : store.list(options);
+    };
+    Object.assign(coordinator, { store: { ...store, list } });
+    await sim.clock.advance(10 * MINUTE);
+    expect(calls).toBeGreaterThan(100);
+    expect(sim.events.filter(({ event }) => event === 'healthy')).toEqual([]);
+    expectEachSweep(said(sim), 10);
+    Object.assign(coordinator, { store });
+    await sim.clock.advance(20 * SECOND);
+    // The instance is well at once, and says so when that has lasted.
+    expect(coordinator.health.healthy).toBe(true);
+    expect(sim.events.filter(({ event }) => event === 'healthy')).toEqual([]);
+    await sim.clock.advance(MINUTE);
+    expect(sim.events.filter(({ event }) => event === 'healthy')).toHaveLength(1);
+  });
+
   it('is said of a task hub', async () => {
     const { sim } = await start();
     for (const instance of sim.instances) instance.hubDead = true;
@@ -129,6 +151,7 @@ describe('trouble that lasts', () => {
     announce(hub, report, { hubProven: true, isPoke: false });
     await sim.clock.advance(SECOND);
     expect(coordinator.health.healthy).toBe(true);
+    await sim.clock.advance(MINUTE);
     expect(sim.events.at(-1)).toMatchObject({ event: 'healthy', reason: 'storage takes writes again' });
   });
 

@@ -1,7 +1,7 @@
 import type { Millis } from '../../core/brand';
 import { StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
-import { storageAnswers, storageTroubled } from '../reachability';
+import { storageTroubled, troubleOver } from '../reachability';
 
 const EVERY_MS: Millis = 3_600_000;
 const TROUBLE = 'retention';
@@ -17,7 +17,7 @@ export function createRetention(coordinator: Coordinator): (report: Report) => P
     const keep = new Map([...jobs].map(([name, { spec }]) => [name, spec.keepMs]));
     try {
       if ((await store.purge?.(keep)) === 'more') last = undefined;
-      storageAnswers(coordinator, TROUBLE, report);
+      troubleOver(coordinator, TROUBLE, 'old records are deleted again', report);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       storageTroubled(coordinator, TROUBLE, error, report);

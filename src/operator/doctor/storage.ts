@@ -1,5 +1,5 @@
 import { formatDuration } from '../../core/duration';
-import { StoreDeniedError } from '../../lease/store';
+import { StoreDeniedError, type StoreError } from '../../lease/store';
 import type { Trial, TrialStep } from '../../lease/trial';
 import type { Finding } from './finding';
 import { ok, orOk, problem, warning } from './finding';
@@ -42,7 +42,14 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
   const took = trial.answeredInMs === undefined ? '' : ` in ${Math.round(trial.answeredInMs)} ms`;
   return [
     ok('storage', `${location} answers${took}`),
-    ...[clock(trial), permissions(trial), ...versioning(trial), ...durability(trial), ...encryption(trial)],
+    ...[
+      clock(trial),
+      ...disabled(trial),
+      ...permissions(trial),
+      ...versioning(trial),
+      ...durability(trial),
+      ...encryption(trial),
+    ],
   ];
 }
 
@@ -98,28 +105,45 @@ function clock({ skewMs }: Trial): Finding {
   );
 }
 
-function permissions(trial: Trial): Finding {
-  const { failures, untried, left, caller, remedies, nouns } = trial;
-  const missing = [...failures.keys()];
-  if (missing.length === 0)
-    return ok('permissions', `may list, read, create, lease, write and delete ${nouns.object}s`);
-  const [first] = failures.values();
-  const names = missing.map((step) => actionOf(step, trial)).join(', ');
-  const rest =
-    untried.length === 0
-      ? ''
-      : ` (not tried because of that: ${untried.map((step) => actionOf(step, trial)).join(', ')})`;
+type Failure = readonly [TrialStep, StoreError];
+
+/** The steps that failed, those that were not tried because of that, and what remains. */
+function actionsOf(failed: readonly Failure[], trial: Trial): string {
+  const { untried, left, nouns } = trial;
+  const names = (steps: readonly TrialStep[]): string => steps.map((step) => actionOf(step, trial)).join(', ');
+  const rest = untried.length === 0 ? '' : ` (not tried because of that: ${names(untried)})`;
   const trace = left === undefined ? '' : `; the ${nouns.object} ${left} remains`;
-  const denied = `may not ${names}${rest}${trace}`;
+  return `${names(failed.map(([step]) => step))}${rest}${trace}`;
+}
+
+/** Steps for which no right is missing: the service cannot do them, and its error names the reason and the remedy. */
+function disabled(trial: Trial): readonly Finding[] {
+  const failed = [...trial.failures].filter(([, error]) => !(error instanceof StoreDeniedError));
+  const [first] = failed;
+  if (first === undefined) return [];
+  const message = `storage answers, but cannot ${actionsOf(failed, trial)}: ${first[1].message}`;
+  return [problem('storage', null, message, 'this is no matter of rights: do what the message says')];
+}
+
+function permissions(trial: Trial): readonly Finding[] {
+  const { failures, caller, remedies, nouns } = trial;
+  if (failures.size === 0) {
+    return [ok('permissions', `may list, read, create, lease, write and delete ${nouns.object}s`)];
+  }
+  const refused = [...failures].filter(([, error]) => error instanceof StoreDeniedError);
+  const [first] = refused;
+  if (first === undefined) return [];
+  const missing = refused.map(([step]) => step);
+  const denied = `may not ${actionsOf(refused, trial)}`;
   if (caller === undefined) {
-    return problem('permissions', null, `${denied}: ${first?.message ?? ''}`, remedies.role);
+    return [problem('permissions', null, `${denied}: ${first[1].message}`, remedies.role)];
   }
   const message = `${caller.name} ${denied}`;
   // A caller who can read has come this far. The presences show that the deployments themselves can write.
   if (!missing.includes('list') && !missing.includes('read')) {
-    return warning('permissions', null, `${message}: it can read, but not change anything`, remedies.role);
+    return [warning('permissions', null, `${message}: it can read, but not change anything`, remedies.role)];
   }
-  return problem('permissions', null, message, remedies.role);
+  return [problem('permissions', null, message, remedies.role)];
 }
 
 function durability({ durability: settings }: Trial): readonly Finding[] {

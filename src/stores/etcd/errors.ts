@@ -74,7 +74,10 @@ function remedyOf(error: unknown): string {
     return 'Use etcd 3.4 or later, with its gateway (enable-grpc-gateway, on by default).';
   }
   if (/database space exceeded/.test(error.message)) {
-    return 'Compact and defragment the cluster, and disarm the alarm; set auto-compaction-retention.';
+    return (
+      'The database of the cluster is full: compact it, defragment each member, then run "etcdctl alarm disarm". Set ' +
+      'auto-compaction-retention.'
+    );
   }
   return 'The call may or may not have taken effect.';
 }
