@@ -29,7 +29,9 @@ export function troubled(
 }
 
 /** Repeats each lasting trouble once a sweep interval: an alert on the log would take silence for its end. */
-export function sayTroublesAgain({ health, clock, serviceTime, settings }: Coordinator, report: Report): void {
+export function sayTroublesAgain(coordinator: Coordinator, report: Report): void {
+  sayEnds(coordinator, report);
+  const { health, clock, serviceTime, settings } = coordinator;
   const troubles = health.sayAgain(clock.monotonic(), settings.sweepIntervalMs * SWEEP_SHARE);
   for (const { reason, job } of troubles) {
     report.event({ event: 'unhealthy', at: serviceTime.now(), reason, ...(job === undefined ? {} : { job }) });
@@ -52,7 +54,7 @@ export function storageAnswers(coordinator: Coordinator, what: Kind, report: Rep
 }
 
 /** Reports the ends of troubles with calls, once successes have lasted: half of all calls may fail for hours. */
-export function sayEnds({ health, clock, serviceTime }: Coordinator, report: Report): void {
+function sayEnds({ health, clock, serviceTime }: Coordinator, report: Report): void {
   const ended = health.settle(clock.monotonic());
   if (ended.length === 0) return;
   const of = (what: string): string | undefined => (Object.hasOwn(ANSWERS, what) ? ANSWERS[what as Kind] : undefined);

@@ -9,7 +9,7 @@ import { StoreError } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import { createGate } from '../gate';
-import { sayEnds, sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
+import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
 import { createActions } from './actions';
 import { backfillWatch } from '../backfills';
 import { Board } from './board';
@@ -165,7 +165,6 @@ export function createTicker(coordinator: Coordinator): Ticker {
       }
     }
     await actions.allOver();
-    sayEnds(coordinator, report);
     sayTroublesAgain(coordinator, report);
     purge(hub, report);
     if (survey.prepared) announce(hub, report, { hubProven: state.hubWatch.mayRace, isPoke });
