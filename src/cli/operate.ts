@@ -1,6 +1,7 @@
 import { showSpan } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
 import { cancelRun } from '../operator/cancel';
+import { cancelOrEnd } from '../operator/end-left-run';
 import type { Subject } from '../operator/subject';
 import { subjectOf } from '../operator/subject';
 import type { FileOptions } from './jobs-file';
@@ -8,7 +9,7 @@ import { fileAtHand } from './jobs-file';
 import { OK, print, printJson } from './output';
 import { recordedChange } from './recorded';
 import type { StorageOptions } from './storage';
-import { openStore } from './storage';
+import { deskOf, openStore } from './storage';
 import type { TimeOptions } from './time';
 
 export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {
@@ -22,14 +23,21 @@ export interface ReasonedOptions extends OperateOptions {
 
 /** `cronlease cancel`: asks for the end of the run that is in progress. */
 export async function cancel(job: string, options: ReasonedOptions): Promise<number> {
-  const { store, subject } = await targetOf(job, options);
+  const file = fileAtHand(options);
+  const store = openStore(options);
+  const subject = await subjectOf(store, job, file);
   const what = { action: 'cancel', target: subject.name, reason: options.note } as const;
   const { runId, requestedAt, endedBy } = await recordedChange(store, what, async () => {
-    const result = await cancelRun(store, subject);
+    // Without a file, nobody knows whether the file lacks the job.
+    const result = file === undefined ? await cancelRun(store, subject) : await cancelOrEnd(deskOf(store), subject);
     return { result, before: { runId: result.runId }, after: { cancelling: result.runId } };
   });
   if (options.json) {
     printJson({ job, runId, requestedAt: iso(requestedAt) });
+    return OK;
+  }
+  if (endedBy === 'caller') {
+    print(`Ended run ${runId} as cancelled: the job is not in this jobs file, and nobody else would end it.`);
     return OK;
   }
   const leaseMs = subject.spec?.leaseMs;

@@ -234,7 +234,9 @@ function detailOf(job: JobStatus, view: StatusView): string {
 }
 
 function stateDetail(job: JobStatus, view: StatusView): string {
-  const { state, detail, pause, overdueSince, dueSince, currentRun, failures } = job;
+  const { state, pause, overdueSince, dueSince, currentRun, failures } = job;
+  // Without a file, nobody knows which jobs it has.
+  const detail = view.hasFile ? job.detail : (job.detail?.replace(/(?:; )?not in this jobs file$/, '') ?? '') || null;
   const row = failures > 1 ? [`${failures} failures in a row`] : [];
   switch (state) {
     case 'quarantined':
@@ -264,7 +266,7 @@ function stateDetail(job: JobStatus, view: StatusView): string {
           ].join(', ')
         : [...(detail === null ? [] : [detail]), ...row].join(', ');
     case 'idle':
-      return [...(view.hasFile && detail !== null ? [detail] : []), ...row].join(', ');
+      return [...(detail !== null ? [detail] : []), ...row].join(', ');
     case 'disabled':
       return '';
   }

@@ -3,6 +3,7 @@ import { showAge } from '../core/show-time';
 import { printableJson } from '../core/text';
 import { durationSetting } from '../functions/settings';
 import type { Overview } from '../operator/overview';
+import type { JobStatus } from '../operator/job-status';
 import { needsAttention, readOverview } from '../operator/overview';
 import type { FileAtHand } from '../operator/subject';
 import { unknownAnywhere } from '../operator/subject';
@@ -43,7 +44,8 @@ export async function status(jobs: readonly string[], options: StatusOptions): P
   const read: Reading = async (signal) => {
     const all = await readOverview(store, file?.jobsFile.jobs ?? [], signal && { signal });
     assertKnown(jobs, all, file && atHand(file, options), store.location);
-    return { ...all, jobs: all.jobs.filter((job) => select(job.name) && (!options.failed || needsAttention(job))) };
+    const wanted = (job: JobStatus): boolean => !options.failed || needsAttention(job, file !== undefined);
+    return { ...all, jobs: all.jobs.filter((job) => select(job.name) && wanted(job)) };
   };
   const seen = options.watch
     ? await follow(read, file !== undefined, options)

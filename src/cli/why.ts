@@ -2,6 +2,10 @@ import { formatDuration } from '../core/duration';
 import { backfilledRuns } from '../operator/backfilled';
 import { describe, firstWaits } from '../operator/describe';
 import { explainTime } from '../operator/explain';
+import { subjectOf } from '../operator/subject';
+import { loadJobs } from '../config/load';
+import type { JobName } from '../core/brand';
+import type { LeaseStore } from '../lease/store';
 import type { Explanation } from '../operator/explain';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
 import { errorTrace } from '../core/recorded-error';
@@ -10,7 +14,7 @@ import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
 import type { FileOptions } from './jobs-file';
 import { folded } from './fold';
-import { jobIn, loadFile } from './jobs-file';
+import { atHand, loadFile } from './jobs-file';
 import { OK, OWN, print, printJson, style, warn } from './output';
 import { askedBy, attemptsMade, deployment, lastError, lateness, paintOutcome, stretch, took } from './record-text';
 import type { StorageOptions } from './storage';
@@ -27,21 +31,44 @@ export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {
 export async function why(job: string, time: string, options: WhyOptions): Promise<number> {
   const moment = parseTime(time, 'TIME');
   const loaded = loadFile(options);
-  const spec = jobIn(loaded, job, options);
   const store = openStore(options);
-  const explanation = await explainTime(store, spec, loaded.jobsFile.revision, timeIn(moment, spec.timeZone));
+  const spec = loaded.jobsFile.jobs.find(({ name }) => name === job);
+  const explanation =
+    spec === undefined
+      ? await explainLeft(store, (await subjectOf(store, job, atHand(loaded, options))).name, moment)
+      : await explainTime(store, spec, loaded.jobsFile.revision, timeIn(moment, spec.timeZone));
   const backfills = await backfilledRuns(store, explanation);
   for (const warning of explanation.warnings) warn(warning);
   if (options.json) {
     const { due, fate, reason, record } = explanation;
     const at = new Date(explanation.time).toISOString();
-    const excludedBy = reason === 'excluded' ? { excludedBy: spec.excluded?.by(explanation.time) } : {};
+    const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
     printJson({ job, time: at, due, outcome: fate, reason, record, backfills, ...excludedBy });
   } else {
     const show = timesOf(options);
     print([text(explanation, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));
   }
   return OK;
+}
+
+/** Explains by row and ledger alone, because nobody knows the schedule of a job that the file no longer has. */
+async function explainLeft(
+  store: LeaseStore,
+  job: JobName,
+  moment: ReturnType<typeof parseTime>,
+): Promise<Explanation> {
+  const { jobsFile } = loadJobs({ jobs: { [job]: { schedule: '@manual' } } }, { now: Date.now() });
+  const [spec] = jobsFile.jobs;
+  if (spec === undefined) throw new Error(`job "${job}" has no settings`);
+  // Of any revision: the schedule of the row is certainly another one.
+  const found = await explainTime(store, spec, Infinity, timeIn(moment, spec.timeZone));
+  const goesOn = found.fate === 'retrying' || found.reason === 'requested';
+  const warning = `job "${job}" is not in this jobs file: no deployment with this file runs it, or continues its run`;
+  const remedy = goesOn
+    ? `. End it with "cronlease cancel ${job}", or remove the job with "cronlease forget ${job}"`
+    : '';
+  const reason = found.fate === 'notDue' ? 'notInFile' : found.reason;
+  return { ...found, reason, warnings: [...found.warnings, warning + remedy] };
 }
 
 function text(explanation: Explanation, show: ShowTime, verbose: boolean): string {

@@ -69,6 +69,8 @@ export type StandingReason =
   | 'excluded'
   /** notDue: The job runs on request only. */
   | 'manualOnly'
+  /** notDue: The jobs file does not have the job, so that its due times are not known. */
+  | 'notInFile'
   /** notDue: A leader job has terms and no due times. */
   | 'leaderJob'
   /** notDue: The schedule contains it, but no deployment had seen the job by then. */

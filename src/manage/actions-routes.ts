@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import type { EpochMs } from '../core/brand';
 import { parseRecordKey } from '../core/key';
-import { cancelRun } from '../operator/cancel';
+import { cancelOrEnd } from '../operator/end-left-run';
 import { cordonDeployment, endMaintenance, startMaintenance, uncordonDeployment } from '../operator/fleet';
 import type { Named } from '../operator/once';
 import { once } from '../operator/once';
@@ -178,7 +178,11 @@ export const actionsRoutes = [
         signal,
       } as const;
       const { result, recorded } = await change(office, what, async () => {
-        const cancelled = await cancelRun(office.store, subject, { signal, version, runId: params.run });
+        const cancelled = await cancelOrEnd({ ...office, waiting: () => undefined }, subject, {
+          signal,
+          version,
+          runId: params.run,
+        });
         return { result: cancelled, before: { runId: params.run }, after: { cancelling: params.run } };
       });
       const { requestedAt, ...rest } = result;

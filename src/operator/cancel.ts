@@ -11,9 +11,9 @@ export interface CancelledRun {
   readonly requestedAt: number;
   /**
    * `holder`: an attempt is running, and ends at its next renewal. `tick`: the run is waiting, and the next tick ends
-   * it.
+   * it. `caller`: no file has the job, so that no tick looks at it, and it was ended at once.
    */
-  readonly endedBy: 'holder' | 'tick';
+  readonly endedBy: 'holder' | 'tick' | 'caller';
 }
 
 /**

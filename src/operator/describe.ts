@@ -250,6 +250,7 @@ function describeTurn(
 }
 
 function describeNotDue({ job, time, reason }: Explanation, show: ShowTime): string {
+  if (reason === 'notInFile') return 'The jobs file does not have this job, so that its due times are not known.';
   const nominal = time - job.offsetMs;
   if (job.offsetMs > 0 && isDue(job, nominal)) {
     const spread = formatDuration(job.offsetMs);

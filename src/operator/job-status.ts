@@ -137,6 +137,8 @@ export interface JobStatus {
   readonly lastHolder: string | null;
 }
 
+const NOT_IN_FILE = 'not in this jobs file';
+
 /** The status of a job, from one listing. */
 export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
   const { name, spec, state, unreadable } = entry;
@@ -198,19 +200,24 @@ function nameState(facts: Facts): Pick<JobStatus, 'state' | 'detail'> {
     state: name,
     detail,
   });
+  const isLeft = entry.spec === undefined;
   if (pause !== undefined) return is('paused', `by ${pause.by}: ${pause.note}`);
   if (entry.spec?.enabled === false) return is('disabled');
   if (overdueSince !== undefined) return is('overdue');
   if (currentRun !== null) {
     const { startedAt, retryAt } = currentRun;
     if (state.row?.phase === 'fanning') return is('running', 'its items run');
+    if (isLeft && (retryAt !== null || startedAt === null)) return is('retrying', NOT_IN_FILE);
     if (retryAt !== null) return is('retrying');
     if (startedAt === null) return is('retrying', 'its holder is gone: the next tick takes the run over');
     return Date.parse(startedAt) > state.now ? is('waiting', 'claimed ahead of its due time') : is('running');
   }
-  if (requests > 0) return is('waiting', requests === 1 ? 'a request waits' : `${String(requests)} requests wait`);
+  if (requests > 0) {
+    const what = requests === 1 ? 'a request waits' : `${String(requests)} requests wait`;
+    return is('waiting', isLeft ? `${what}; ${NOT_IN_FILE}` : what);
+  }
   if (dueSince !== undefined) return is('waiting', waitingDetail(entry));
-  if (entry.spec === undefined) return is('idle', 'not in this jobs file');
+  if (isLeft) return is('idle', NOT_IN_FILE);
   return state.row === undefined ? is('idle', 'no deployment has seen it yet') : is('idle');
 }
 

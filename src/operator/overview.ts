@@ -117,9 +117,16 @@ export function isFailing({ failures, lastRun }: JobStatus): boolean {
 /**
  * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one whose
  * episode somebody has acknowledged.
+ *
+ * @param hasFile false: nobody knows which jobs the file has
  */
-export function needsAttention(job: JobStatus): boolean {
-  return rankOf(job) <= FAILING;
+export function needsAttention(job: JobStatus, hasFile = true): boolean {
+  return rankOf(job) <= FAILING || (hasFile && isLeftWaiting(job));
+}
+
+/** Whether something waits that nobody will do, because the jobs file no longer has the job. */
+function isLeftWaiting({ schedule, state, requests }: JobStatus): boolean {
+  return schedule === null && (state === 'retrying' || (state === 'waiting' && requests > 0));
 }
 
 const FAILING = 3;

@@ -7,6 +7,7 @@ import { decide } from '../../src/core/decide/decide';
 import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { StoreUnavailableError } from '../../src/lease/store';
+import { cancelOrEnd } from '../../src/operator/end-left-run';
 import { explainTime } from '../../src/operator/explain';
 import { forgetJob } from '../../src/operator/forget';
 import type { Forgotten } from '../../src/operator/forget';
@@ -332,5 +333,27 @@ describe('forget', () => {
       expect(await sim.row('a')).toMatchObject({ phase: 'idle', forgotten: expect.any(Number) as unknown });
       expect((await sim.store.readRow(JOB.name))?.lease).not.toBe('leased');
     }
+  });
+});
+
+describe('a run that waits while no file has its job', () => {
+  const failing = { ...JOB, retry: { ...JOB.retry, attempts: 3, backoffMs: 30 * MINUTE, maxBackoffMs: 30 * MINUTE } };
+
+  it('is ended by "cancel" at once, and one of a job in the file by a tick', async () => {
+    const sim = rivalTicks({ jobs: [failing], handler: () => Promise.reject(new Error('no')) });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    const desk = { store: sim.store, clock: sim.clock, newId: () => crypto.randomUUID(), waiting: () => undefined };
+    const inFile = await cancelOrEnd(desk, { name: failing.name, spec: failing });
+    expect(inFile).toMatchObject({ endedBy: 'tick' });
+    expect((await sim.records('a')).map(({ outcome }) => outcome)).not.toContain('cancelled');
+    await expect(cancelOrEnd(desk, { name: failing.name }, { runId: 'a-other' })).rejects.toMatchObject({
+      code: 'OtherRun',
+    });
+    expect(await cancelOrEnd(desk, { name: failing.name })).toEqual({ ...inFile, endedBy: 'caller' });
+    expect(await sim.records('a')).toMatchObject([{ runId: inFile.runId, outcome: 'cancelled', state: 'final' }]);
+    await expect(cancelOrEnd(desk, { name: failing.name })).rejects.toMatchObject({ code: 'NothingRuns' });
+    const row = decodeRow((await sim.store.readRow(failing.name))?.metadata ?? {});
+    expect(row).toMatchObject({ phase: 'running', attempt: 2 });
   });
 });

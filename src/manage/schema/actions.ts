@@ -24,8 +24,11 @@ export const Cancelled = named(
     runId: z.string(),
     requestedAt: Instant,
     endedBy: z
-      .enum(['holder', 'tick'])
-      .describe('`holder`: its attempt ends at its next renewal. `tick`: the run waits, and the next tick ends it.'),
+      .enum(['holder', 'tick', 'caller'])
+      .describe(
+        '`holder`: its attempt ends at its next renewal. `tick`: the run waits, and the next tick ends it. `caller`: no ' +
+          'file has the job, and the run was ended at once.',
+      ),
     ...change,
   }),
 );
