@@ -301,4 +301,10 @@ describe('a sweep', () => {
     expect(gone([begun, ended], T0 + DAY + 2 * HOUR)).toEqual([begun.id]);
     expect(gone([ended], T0 + DAY + 2 * HOUR)).toEqual([ended.id]);
   });
+
+  it('keeps the beginning of a second trouble that the end of the first one did not end', () => {
+    const first = [told('a_failed_1', T0), told('a_recovered_2', T0 + HOUR)];
+    const second = told('a_failed_3', T0 + 2 * HOUR);
+    expect(outdated([...first, second], T0 + 2 * DAY).map(({ id }) => id)).toEqual(['a_failed_1']);
+  });
 });

@@ -8,7 +8,7 @@ import type { Row } from '../../src/core/row';
 import { decodeRow } from '../../src/core/row';
 import { NonRetryableError } from '../../src/handler/handler';
 import { firstInstance } from '../support/by-hand';
-import { interceptStore } from '../support/intercept';
+import { intercepted, interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { fakeReceiver } from '../support/receivers';
 import type { RivalTicks } from '../support/rival-ticks';
@@ -112,6 +112,28 @@ describe('a run that fails', () => {
     expect(two?.from).not.toBe('d1');
     expect(one?.id).toBe(two?.id);
     expect(one?.id).toMatch(/^a_failed_\d{13}-s$/);
+  });
+
+  it('is not sent by a process whose take-over was refused', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler: no });
+    ops.answer = ({ from }) => {
+      if (from === 'd1') firstInstance(sim).kill();
+      return { status: 200 };
+    };
+    await sim.clock.advance(HOUR + MINUTE);
+    const second = sim.startInstance('d2');
+    let refusals = 0;
+    interceptStore(second, 'writeNotice', (write) => (...given) => {
+      if (refusals > 0) return write(...given);
+      refusals += 1;
+      return Promise.resolve({ kind: 'refused' });
+    });
+    while (refusals === 0) await sim.clock.advance(1_000);
+    await sim.clock.advance(20_000);
+    expect(ops.received.map(({ from }) => from)).toEqual(['d1']);
+    await sim.clock.advance(5 * MINUTE);
+    expect(ops.received.map(({ from }) => from)).toEqual(['d1', 'd2']);
   });
 
   it('is told by the claim that finds the record of a holder which died', async () => {
@@ -357,5 +379,24 @@ describe('a receiver', () => {
       names.toSorted((a, b) => a.localeCompare(b)),
     );
     expect(totals(sim, 'createNotice')).toBe(names.length + digests.length);
+  });
+
+  it('gets no digest from a process that finds the same one in storage', async () => {
+    const ops = fakeReceiver();
+    const jobs = Array.from({ length: 30 }, (_, index) => told('@hourly', {}, `j${String(index)}`));
+    let found = 0;
+    const withDigests: typeof ops.outlet = ({ store, ...process }) =>
+      ops.outlet({
+        ...process,
+        store: intercepted(store, 'createNotice', (create) => (...given) => {
+          if (!given[0].startsWith('all_digest_')) return create(...given);
+          found += 1;
+          return Promise.resolve({ kind: 'exists' });
+        }),
+      });
+    const sim = rivalTicks({ jobs, outlet: withDigests, handler: no });
+    await sim.clock.advance(HOUR + MINUTE);
+    expect(found).toBeGreaterThan(0);
+    expect(ops.received.filter(({ type }) => type === 'cronlease.digest')).toEqual([]);
   });
 });

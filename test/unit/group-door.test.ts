@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
+import { EMPTY_GROUP, enter, isOut } from '../../src/core/group';
+import { recordKey } from '../../src/core/key';
+import { createDoor } from '../../src/coordinator/group-door';
+import { memoryService } from '../../src/stores/memory/store';
+import { jobSpec } from '../support/job';
+import { ranRow } from '../support/situation';
+import { settableClock } from '../support/clock';
+
+const T0 = Date.UTC(2026, 0, 1);
+const MINUTE = 60_000;
+
+function member(name: string, token = 1, due = T0): Parameters<typeof enter>[1] {
+  return { job: name as JobName, token, key: recordKey(due), priority: 5, came: due };
+}
+
+describe('the door of a group', () => {
+  it('reads the group after a refused write, also for an attempt that leaves', async () => {
+    const clock = settableClock(T0);
+    const store = memoryService(clock).open();
+    const doorOf = (): ReturnType<typeof createDoor> =>
+      createDoor({ clock, store, health: new Map() as never, serviceTime: undefined as never }, 'db');
+    const [one, other] = [doorOf(), doorOf()];
+    const { seen } = await one.current(true);
+    const late = await other.current(true);
+    const taken = enter(EMPTY_GROUP, member('a'), 1);
+    expect(await one.write(taken, seen)).toBe(true);
+    expect(await other.write(enter(EMPTY_GROUP, member('b'), 1), late.seen)).toBe(false);
+    const again = await other.current(false);
+    expect(again).toMatchObject({ isRead: true, seen: { group: { running: [{ job: 'a' }] } } });
+    expect(await other.write(enter(again.seen.group, member('b'), 2), again.seen)).toBe(true);
+  });
+});
+
+describe('a member of a group', () => {
+  it('is out once another run of its job was claimed, although somebody holds the lease', () => {
+    const sight = { isHeld: true, date: T0 + MINUTE };
+    const row = ranRow(jobSpec('a', '@hourly'), { token: 2 as never });
+    const own = { ...member('a', 1), key: row.run?.key ?? '' };
+    expect(isOut(own, { ...sight, row })).toBe(false);
+    expect(isOut({ ...own, key: recordKey(T0 - MINUTE) }, { ...sight, row })).toBe(true);
+    // The row was read before the member's claim.
+    expect(isOut({ ...own, key: recordKey(T0 + MINUTE), token: 3 }, { ...sight, row })).toBe(false);
+  });
+});
