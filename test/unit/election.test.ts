@@ -393,6 +393,12 @@ describe('the row', () => {
     store = memoryService(clock).open();
     expect(await scout.leader()).toBeUndefined();
     expect(await scout.read()).toMatchObject({ free: true, row: { token: 7 } });
+    // Deleted again, and made anew by a candidate that had never seen the election.
+    store = memoryService(clock).open();
+    await store.createRow('a' as JobName, encodeElectionRow(newElectionRow(0 as Token)));
+    expect(await scout.read()).toMatchObject({ row: { token: 0 } });
+    store = memoryService(clock).open();
+    expect(await scout.read()).toMatchObject({ row: { token: 7 } });
   });
 });
 

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { currentPause, NO_CONTROL } from '../../src/core/control';
+import { outsidePauses } from '../../src/core/decide/verdict';
 import type { JobSpec } from '../../src/core/job';
 import type { LeaseStore } from '../../src/lease/store';
 import { StoreUnavailableError } from '../../src/lease/store';
@@ -25,6 +27,22 @@ async function paused(job: JobSpec, minutes: number): Promise<RivalTicks> {
 function runTimes(sim: RivalTicks): readonly number[] {
   return sim.calls.map(({ scheduledFor }) => (scheduledFor - T0) / MINUTE);
 }
+
+describe('a pause', () => {
+  it('without an end counts as soon as it can be read, although its start is by a clock that is ahead', () => {
+    const pause = { by: 'ann', note: '', since: T0 + 2 * SECOND, until: undefined };
+    expect(currentPause({ ...NO_CONTROL, pauses: [pause] }, T0)).toEqual(pause);
+    expect(currentPause({ ...NO_CONTROL, pauses: [{ ...pause, until: T0 + MINUTE }] }, T0)).toBeUndefined();
+  });
+
+  it('hides the due times whose spread puts them into it, and no others', () => {
+    const spread = jobSpec('a', '*/10 * * * *', { offsetMs: 30 * MINUTE });
+    const pause = { by: 'ann', note: '', since: T0 + 60 * MINUTE, until: T0 + 120 * MINUTE };
+    const outside = (due: number): number | undefined =>
+      outsidePauses(spread, { ...NO_CONTROL, pauses: [pause] }, T0 + due * MINUTE);
+    expect([20, 30, 80, 90].map(outside)).toEqual([20, 90, 90, 90].map((due) => T0 + due * MINUTE));
+  });
+});
 
 describe('a pause with a planned end', () => {
   const job = jobSpec('a', '@every 1m');

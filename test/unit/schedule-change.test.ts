@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sleep } from '../../src/core/clock';
 import { recordKey } from '../../src/core/key';
 import { decide } from '../../src/core/decide/decide';
 import { decodeRow, encodeRow } from '../../src/core/row';
@@ -26,6 +27,32 @@ async function changedWhileNobodyWasThere(): Promise<RivalTicks> {
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();
+
+describe('a run that a deployment with another schedule ends', () => {
+  it('leaves its end in the row, so that the due times during it are overlapped', async () => {
+    const minutely = jobSpec('a', '* * * * *', { catchUp: 'all' });
+    const sim = rivalTicks({
+      jobs: [jobSpec('a', '@daily')],
+      deployments: 0,
+      handler: ({ attempt, scheduledFor }, { coordinator }) => {
+        if (scheduledFor.getTime() > T0 + MINUTE) return undefined;
+        return attempt === 1 ? new Promise(() => undefined) : sleep(coordinator.clock, 150_000);
+      },
+    });
+    const newer = sim.startInstance('d2', { jobs: [minutely], revision: 2 });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    newer.kill();
+    sim.startInstance('d1', { revision: 2 });
+    await sim.clock.advanceTo(T0 + 5 * MINUTE + 10_000);
+    const { run, busyUntil } = await sim.row('a');
+    expect(run?.scheduledFor).toBe(T0 + MINUTE);
+    expect(busyUntil).toBeGreaterThan(T0 + 3 * MINUTE);
+    sim.startInstance('d2', { jobs: [minutely], revision: 2 });
+    await sim.clock.advanceTo(T0 + 8 * MINUTE);
+    const overlapped = (await sim.records('a')).find(({ outcome }) => outcome === 'overlapped');
+    expect(overlapped).toMatchObject({ scheduledFor: iso(T0 + 2 * MINUTE), reason: 'overlapSkip' });
+  });
+});
 
 describe('a changed schedule', () => {
   it('leaves one record for whatever the old one had due and nobody had decided', async () => {
