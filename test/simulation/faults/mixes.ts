@@ -41,6 +41,7 @@ export const MIX_NAMES = [
   'notices',
   'backfills',
   'groups',
+  'slots',
   'migrations',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
@@ -109,6 +110,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 330,
     change: groups,
   },
+  slots: {
+    what: 'instances run one handler at a time, and people pause and cancel runs that wait',
+    share: 200,
+    change: slots,
+  },
   migrations: {
     what: 'people move the jobs to another store, with the jobs and the faults of other mixes',
     share: 330,
@@ -144,7 +150,7 @@ const SECOND = 1_000;
  */
 const IN_ORDER: readonly MixName[] = [
   ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans'] as const),
-  ...(['notices', 'backfills', 'requires', 'groups', 'schedules'] as const),
+  ...(['notices', 'backfills', 'requires', 'groups', 'slots', 'schedules'] as const),
   ...(['wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention', 'elections', 'people'] as const),
   ...(['failover', 'migrations'] as const),
 ];
@@ -238,6 +244,7 @@ const PUNCTUAL: readonly MixName[] = ['draining', 'slowHub', 'foreign'];
 
 /** In a third of the histories instances run one or two handlers at once, and jobs are paused while their runs wait. */
 function withSlots(plan: Plan): Plan {
+  if (plan.maxConcurrentRuns !== undefined) return plan;
   const random = seededBy(plan.seed, 'slots');
   const maxConcurrentRuns = random.pick([undefined, undefined, undefined, undefined, 1, 2]);
   if (maxConcurrentRuns === undefined) return plan;
@@ -246,6 +253,14 @@ function withSlots(plan: Plan): Plan {
   const pauses = draw(plan, random, ['pauseJob'], [0, 4]);
   const disturbances = [...plan.disturbances, ...pauses].sort(byTime);
   return { ...plan, maxConcurrentRuns, jobs: plan.jobs.map(longer), disturbances };
+}
+
+/** Most runs wait: handlers take long, and half of the histories have one instance. */
+function slots(plan: Plan, random: Random): Plan {
+  const few = random.chance(0.5) ? { deployments: 1, instances: plan.instances.slice(0, 1) } : {};
+  const jobs = plan.jobs.map((job) => ({ ...job, behaviours: { ...job.behaviours, long: 1 } }));
+  const acts = draw(plan, random, ['pauseJob', 'cancel', 'request'], [4, 12]);
+  return { ...plan, ...few, jobs, maxConcurrentRuns: 1, disturbances: [...plan.disturbances, ...acts].sort(byTime) };
 }
 
 /** In half of the histories instances claim as early as before a burst of due times. */

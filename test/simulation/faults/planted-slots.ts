@@ -8,16 +8,19 @@ export const SLOT_FAULTS: readonly Planted[] = [
   {
     name: 'slots-unlimited',
     what: 'an instance runs more handlers at once than it may',
+    mix: 'slots',
     edits: [{ file: SLOTS, in: 'createSlots', from: 'let free = limit;', to: 'let free = limit + 1;' }],
   },
   {
     name: 'slot-for-nobody',
     what: 'an attempt that ended while it waited for a slot stays in the queue, and gets it',
+    mix: 'slots',
     edits: [{ file: SLOTS, in: 'leave', from: 'remove();', to: '' }],
   },
   {
     name: 'slot-not-given-back',
     what: 'an attempt that got a slot and calls no handler keeps the slot',
+    mix: 'slots',
     edits: [
       {
         file: 'coordinator/attempt/run-handler.ts',
@@ -30,6 +33,7 @@ export const SLOT_FAULTS: readonly Planted[] = [
   {
     name: 'slot-waiter-unpausable',
     what: 'a run that waited long for a slot starts although its job was paused meanwhile',
+    mix: 'slots',
     edits: [
       {
         file: WAIT,
