@@ -9,13 +9,21 @@ import type { CronValues, Days } from './cron-text';
 import { inEither, inMonth, inWeek } from './cron-text';
 import type { Finds, SourceOptions } from './draft';
 import { goDuration } from './go-duration';
+import type { Parameters } from './k8s-template';
+import { at } from './k8s-template';
 import { MACROS } from './macros';
+
+export type MemberPath = readonly (string | number)[];
 
 /** An object of a manifest, with the lines of its members. */
 export interface Manifest {
   readonly value: Readonly<Record<string, unknown>>;
   /** The line of a member, or of the nearest one around it that exists. */
-  lineOf(path: readonly (string | number)[]): number;
+  lineOf(path: MemberPath): number;
+  /** Those of the template around it. */
+  readonly parameters?: Parameters;
+  /** The remedy for a template in a setting, if it is none of Helm. */
+  readonly renderer?: string;
 }
 
 const members = z.record(z.string(), z.unknown());
@@ -75,13 +83,16 @@ export function addCronJob(finds: Finds, manifest: Manifest, options: SourceOpti
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const path = (issue?.path ?? []).map((key) => (typeof key === 'number' ? key : String(key)));
-    const why = `${path.join('.')}: ${issue?.message ?? 'it is no CronJob'}`;
-    finds.leaveOut(
-      manifest.lineOf(path),
-      'CronJob',
-      why,
-      'Correct the manifest: kubectl apply --dry-run=client -f FILE',
-    );
+    const isMissing = issue !== undefined && at(manifest.value, issue.path) === undefined;
+    const why = isMissing
+      ? `it has no ${path.join('.')}, as a patch has none`
+      : `${path.join('.')}: ${issue?.message ?? 'it is no CronJob'}`;
+    const remedy = isMissing
+      ? 'If it is a patch, render it first: kustomize build FOLDER > FILE'
+      : 'Correct the manifest: kubectl apply --dry-run=client -f FILE';
+    const given = at(manifest.value, ['metadata', 'name']);
+    const what = typeof given === 'string' ? `CronJob ${given}` : 'CronJob';
+    finds.leaveOut(manifest.lineOf(path), what, why, remedy);
     return;
   }
   const { metadata, spec } = parsed.data;
@@ -102,7 +113,7 @@ export function addCronJob(finds: Finds, manifest: Manifest, options: SourceOpti
 }
 
 interface PathNote {
-  readonly path: readonly (string | number)[];
+  readonly path: MemberPath;
   readonly what: string;
   readonly why: string;
   readonly remedy: string;
@@ -114,7 +125,7 @@ function settingsOf(job: CronJob, options: SourceOptions): { settings: JobInFile
   const { spec, metadata } = job;
   const template = spec.jobTemplate.spec;
   const notes: PathNote[] = [];
-  const note = (path: readonly (string | number)[], what: string, why: string, remedy: string): void => {
+  const note = (path: MemberPath, what: string, why: string, remedy: string): void => {
     notes.push({ path, what, why, remedy });
   };
   const timing = timingOf(spec.schedule, spec.timeZone ?? options.timeZone, options, note);
@@ -240,7 +251,7 @@ function descriptionOf(metadata: CronJob['metadata'], containers: readonly z.out
 /** Members that have no place in a jobs file, a note for each object that has some. */
 function notCarried({ spec }: CronJob): readonly PathNote[] {
   const notes: PathNote[] = [];
-  const about = (path: readonly (string | number)[], keys: readonly string[], why: string, remedy: string): void => {
+  const about = (path: MemberPath, keys: readonly string[], why: string, remedy: string): void => {
     if (keys.length > 0) notes.push({ path: [...path, keys[0] ?? ''], what: keys.join(', '), why, remedy });
   };
   const rest = (value: object, carried: ReadonlySet<string>): readonly string[] =>

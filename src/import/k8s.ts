@@ -1,77 +1,180 @@
 import type { Document, Node } from 'yaml';
-import { isNode, LineCounter, parseAllDocuments } from 'yaml';
-import * as z from 'zod';
+import { isCollection, isNode, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../core/metadata';
 import type { Finds, Found, SourceOptions } from './draft';
 import { findsIn, ImportError } from './draft';
-import type { Manifest } from './k8s-job';
+import type { Manifest, MemberPath } from './k8s-job';
 import { addCronJob } from './k8s-job';
+import { at, filledIn, parametersOf } from './k8s-template';
 
-/** An action of Helm's templates. Formats such as `{{.Names}}` in an argument are none. */
+/** A line with an action of Helm's templates. */
 const HELM =
-  /\{\{-?\s*\(?\s*(?:(?:if|else|end|range|with|define|include|template|block|toYaml|tpl|fail|required|default|quote)\b|\$|\.(?:Values|Release|Chart|Capabilities|Files|Template)\b)/;
+  /\{\{-?\s*\(?\s*(?:(?:if|else|end|range|with|define|include|template|block|toYaml|tpl|fail|required|default|quote)\b|\$|\/\*|\.(?:Values|Release|Chart|Capabilities|Files|Template)\b)|^\s*(?:- +)*(?:[\w.-]+: +)?\{\{/;
 
 /**
- * Reads the CronJobs of a manifest: of several documents, and of lists. Objects of other kinds are passed over.
+ * Reads the CronJobs of a manifest: of several documents, of lists and OpenShift templates, and within other objects,
+ * such as the policies of a cluster manager.
+ *
  * @throws ImportError if the file is a template, or no YAML
  */
 export function readK8s(file: string, text: string, options: SourceOptions): Found {
-  const template = text.split('\n').findIndex((line) => HELM.test(line));
-  if (template >= 0) {
-    const message = 'this is a Helm template, not a manifest. Render it first: helm template CHART > FILE';
-    throw new ImportError({ file, line: template + 1 }, message);
-  }
   const lines = new LineCounter();
   const finds = findsIn(file);
   // Kubernetes reads YAML 1.1, where "yes" is true.
   const documents = parseAllDocuments(text, { version: '1.1', lineCounter: lines, prettyErrors: false });
   for (const document of documents) {
     const [error] = document.errors;
-    if (error !== undefined) {
-      const { line } = lines.linePos(error.pos[0]);
-      throw new ImportError({ file, line }, `this is not YAML: ${error.message}`, { cause: error });
-    }
-    readObject(finds, manifestOf(document, lines, []), options);
+    const offset = error?.pos[0] ?? collectionAsKey(document);
+    if (offset !== undefined) throw unreadable({ file, text, line: lines.linePos(offset).line }, error);
+    const value: unknown = document.toJS();
+    const root: Embedded = { value, lineOf: (path) => lineIn(document, lines, path) };
+    if (isPatches(value)) {
+      const why = 'it is a list of patches, which change objects of other files';
+      finds.leaveOut(root.lineOf([]), 'JSON patches', why, KUSTOMIZE);
+    } else readObject(finds, manifestOf(root), options);
   }
   return finds;
 }
 
-function manifestOf(document: Document, lines: LineCounter, root: readonly (string | number)[]): Manifest {
-  const value: unknown = document.toJS();
-  const inner = root.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value);
-  return {
-    value: isObject(inner) ? inner : {},
-    lineOf(path) {
-      for (let length = path.length; length >= 0; length -= 1) {
-        const node: unknown = document.getIn([...root, ...path.slice(0, length)], true);
-        if (isNode(node)) return lineOfNode(node, lines);
-      }
-      return 1;
+interface Unreadable {
+  readonly file: string;
+  readonly text: string;
+  readonly line: number;
+}
+
+/** Braces in a text are no template: only those that leave no YAML are. */
+function unreadable({ file, text, line }: Unreadable, error: Error | undefined): ImportError {
+  const template = text.split('\n').findIndex((one) => HELM.test(one));
+  if (template >= 0) {
+    const message = 'this is a Helm template, not a manifest. Render it first: helm template CHART > FILE';
+    return new ImportError({ file, line: template + 1 }, message, { cause: error });
+  }
+  return new ImportError({ file, line }, `this is not YAML: ${error?.message ?? 'a key is no text'}`, { cause: error });
+}
+
+/** `{{ .Values.x }}` without quotes is a map in a map's key: valid YAML, but nothing of Kubernetes. */
+function collectionAsKey(document: Document): number | undefined {
+  let offset: number | undefined;
+  visit(document, {
+    Pair(_, { key }) {
+      if (!isCollection(key)) return undefined;
+      offset = key.range?.[0] ?? 0;
+      return visit.BREAK;
     },
-  };
+  });
+  return offset;
+}
+
+/** A value, with the lines of its members. */
+interface Embedded extends Pick<Manifest, 'lineOf' | 'parameters' | 'renderer'> {
+  readonly value: unknown;
+}
+
+function manifestOf({ value, ...rest }: Embedded): Manifest {
+  return { ...rest, value: isObject(value) ? value : {} };
+}
+
+function lineIn(document: Document, lines: LineCounter, path: MemberPath): number {
+  for (let length = path.length; length >= 0; length -= 1) {
+    const node: unknown = document.getIn(path.slice(0, length), true);
+    if (isNode(node)) return lineOfNode(node, lines);
+  }
+  return 1;
 }
 
 function lineOfNode({ range }: Node, lines: LineCounter): number {
   return lines.linePos(range?.[0] ?? 0).line;
 }
 
-const kindOf = z.object({ apiVersion: z.string(), kind: z.string() });
+const KUSTOMIZE = 'Render it first: kustomize build FOLDER > FILE';
 
 function readObject(finds: Finds, manifest: Manifest, options: SourceOptions): void {
-  const { data } = kindOf.safeParse(manifest.value);
-  if (data === undefined) return;
-  const { apiVersion, kind } = data;
-  if (kind.endsWith('List') && Array.isArray(manifest.value['items'])) {
-    manifest.value['items'].forEach((item: unknown, index) => {
-      const value = isObject(item) ? item : {};
-      readObject(finds, { value, lineOf: (path) => manifest.lineOf(['items', index, ...path]) }, options);
-    });
-    return;
+  const { value } = manifest;
+  const { apiVersion, kind } = value;
+  const group = typeof apiVersion === 'string' ? apiVersion : '';
+  if (kind === 'CronJob' && group !== '') readCronJob(finds, manifest, group, options);
+  else if (/^(kustomize\.config\.k8s\.io|$)/.test(group) && isKustomization(value)) {
+    const why = 'its resources and patches are other files, and it changes them';
+    finds.leaveOut(manifest.lineOf([]), 'Kustomization', why, KUSTOMIZE);
+  } else if (typeof kind === 'string') {
+    if (typeof at(value, ['spec', 'schedule']) === 'string') {
+      const line = manifest.lineOf(['spec', 'schedule']);
+      finds.leaveOut(line, `${kind} of ${group}`, 'it has a schedule, but is no CronJob', 'Write the job by hand.');
+    }
+    const within = { ...manifest, ...contextOf(kind, manifest) };
+    for (const path of embeddedIn(finds, within)) readObject(finds, memberOf(within, path), options);
   }
-  if (kind !== 'CronJob') return;
-  if (/^batch\/v1(beta1)?$/.test(apiVersion)) addCronJob(finds, manifest, options);
-  else {
+}
+
+function readCronJob(finds: Finds, manifest: Manifest, apiVersion: string, options: SourceOptions): void {
+  if (!/^batch\/v1(beta1)?$/.test(apiVersion)) {
     const line = manifest.lineOf(['apiVersion']);
     finds.leaveOut(line, `CronJob of ${apiVersion}`, 'its version is unknown', 'Write apiVersion: batch/v1.');
+    return;
   }
+  const filled = filledIn(finds, manifest);
+  if (filled !== undefined) addCronJob(finds, filled, options);
+}
+
+function contextOf(kind: string, { value }: Manifest): Partial<Manifest> {
+  if (kind === 'Template' && Array.isArray(value['objects'])) return { parameters: parametersOf(value) };
+  if (!kind.endsWith('Policy')) return {};
+  return { renderer: 'Write the job by hand: the policy controller fills it in on each cluster.' };
+}
+
+function isKustomization(value: Readonly<Record<string, unknown>>): boolean {
+  if (value['kind'] !== undefined) return value['kind'] === 'Kustomization';
+  return ['resources', 'bases', 'patches', 'patchesStrategicMerge', 'patchesJson6902'].some((key) =>
+    Array.isArray(value[key]),
+  );
+}
+
+function isPatches(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.length > 0 && value.every((one) => isObject(one) && 'op' in one && 'path' in one)
+  );
+}
+
+/** Deeper than any object that a cluster takes. An alias may make a value contain itself. */
+const DEEPEST = 50;
+
+/** Where an object has other objects: in a list, a template, a policy or the like. */
+function embeddedIn(finds: Finds, manifest: Manifest): readonly MemberPath[] {
+  const found: MemberPath[] = [];
+  const look = (value: unknown, path: MemberPath): void => {
+    if (path.length > DEEPEST) return;
+    if (typeof value === 'string') {
+      if (/^\s*(?:- )?"?kind"?:\s*["']?CronJob\b/m.test(value)) noteText(finds, manifest, path);
+    } else if (Array.isArray(value)) value.forEach((item: unknown, index) => look(item, [...path, index]));
+    else if (isObject(value)) {
+      if (path.length > 0 && isWhole(value)) found.push(path);
+      else if (isForbidden(value)) {
+        const why = 'the policy demands that the object does not exist';
+        finds.leaveOut(manifest.lineOf(path), 'mustnothave: CronJob', why, 'Nothing is to be done.');
+      } else for (const [key, member] of Object.entries(value)) look(member, [...path, key]);
+    }
+  };
+  look(manifest.value, []);
+  return found;
+}
+
+function noteText(finds: Finds, manifest: Manifest, path: MemberPath): void {
+  const why = 'it holds a CronJob as text, which is not read';
+  finds.leaveOut(manifest.lineOf(path), path.join('.'), why, 'Import that text as a file of its own.');
+}
+
+/** An object, and not a reference to one. */
+function isWhole({ apiVersion, kind, spec, items, objects }: Readonly<Record<string, unknown>>): boolean {
+  const isObjectOfKubernetes = typeof apiVersion === 'string' && typeof kind === 'string';
+  return isObjectOfKubernetes && (isObject(spec) || Array.isArray(items) || Array.isArray(objects));
+}
+
+function isForbidden({ complianceType, objectDefinition }: Readonly<Record<string, unknown>>): boolean {
+  const isAbsent = typeof complianceType === 'string' && /^mustnothave$/i.test(complianceType);
+  return isAbsent && isObject(objectDefinition) && objectDefinition['kind'] === 'CronJob';
+}
+
+function memberOf(manifest: Manifest, path: MemberPath): Manifest {
+  const value = at(manifest.value, path);
+  return manifestOf({ ...manifest, value, lineOf: (inner) => manifest.lineOf([...path, ...inner]) });
 }

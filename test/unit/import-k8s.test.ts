@@ -138,15 +138,180 @@ describe('a manifest', () => {
     expect(notes).toEqual([expect.objectContaining({ line: 1, what: 'CronJob of batch/v2alpha1', leftOut: true })]);
   });
 
-  it('is refused whole if it is a Helm template, and not for braces in an argument', () => {
-    expect(() => read(cronJob('schedule: {{ .Values.schedule }}'))).toThrow('jobs.yaml:6: this is a Helm template');
-    expect(() => read(`{{- if .Values.on }}\n${cronJob('schedule: "0 1 * * *"')}{{- end }}\n`)).toThrow('jobs.yaml:1:');
-    expect(read(cronJob('schedule: "0 1 * * *"').replace('[date]', '["--format", "{{.Names}}"]')).drafts).toHaveLength(
-      1,
-    );
+  it.each([
+    ['an action without quotes', cronJob('schedule: {{ .Values.schedule }}'), 6],
+    ['an action around lines', `{{- if .Values.on }}\n${cronJob('schedule: "0 1 * * *"')}{{- end }}\n`, 1],
+    ['a comment', `{{/* Nightly */}}\n${cronJob('schedule: "0 1 * * *"')}`, 1],
+    ['an action of a library', `${cronJob('schedule: "0 1 * * *"')}---\n{{ template "lib.cronjob" . }}\n`, 18],
+  ])('is refused whole if it is a Helm template: %s', (_, text, line) => {
+    expect(() => read(text)).toThrow(`jobs.yaml:${line}: this is a Helm template`);
+  });
+
+  it('is no Helm template for braces in a text', () => {
+    for (const args of [
+      '["--format", "{{.Names}}"]',
+      '["--set={{ .Values.tag }}"]',
+      "['{{ range $x := .Items }}{{ end }}']",
+    ]) {
+      const { drafts } = read(cronJob('schedule: "0 1 * * *"').replace('[date]', args));
+      expect(drafts, args).toMatchObject([{ name: 'nightly', settings: { schedule: '0 1 * * *' } }]);
+    }
+    expect(
+      read('apiVersion: v1\nkind: ConfigMap\ndata:\n  alert: "{{ $labels.job }} of {{ .Values.x }}"\n').notes,
+    ).toEqual([]);
+  });
+
+  it.each([
+    ['schedule: "{{ .Values.schedule }}"', 'activeDeadlineSeconds: 60', 6, 'schedule'],
+    ['schedule: 0 {{ .Values.hour }} * * *', 'activeDeadlineSeconds: 60', 6, 'schedule'],
+    ['schedule: "0 1 * * *"\nsuspend: "{{ .Values.off }}"', 'activeDeadlineSeconds: 60', 7, 'suspend'],
+    ['schedule: "0 1 * * *"', 'backoffLimit: "{{ .Values.limit }}"', 9, 'backoffLimit'],
+  ])('leaves out a job with a template in a setting: %s, %s', (spec, job, line, what) => {
+    const { drafts, notes } = read(cronJob(spec, job));
+    expect(drafts).toEqual([]);
+    expect(notes).toMatchObject([{ line, leftOut: true, remedy: 'Render it first: helm template CHART > FILE' }]);
+    expect(notes[0]?.what).toContain(`nightly: ${what} "`);
   });
 
   it('is refused whole if it is no YAML', () => {
     expect(() => read('kind: CronJob\nspec: [1, 2\n')).toThrow(/jobs\.yaml:\d: this is not YAML/);
+  });
+});
+
+/** An object with CronJobs in it, each at this indentation. */
+function within(head: string, indent: number, ...jobs: readonly string[]): string {
+  const items = jobs.map((job) => {
+    const lines = job.trimEnd().split('\n');
+    return lines.map((line, index) => ' '.repeat(indent) + (index === 0 ? '- ' : '  ') + line).join('\n');
+  });
+  return `${head}\n${items.join('\n')}\n`;
+}
+
+describe('a template of OpenShift', () => {
+  const template = (parameters: string, ...jobs: readonly string[]): string =>
+    `${within('apiVersion: template.openshift.io/v1\nkind: Template\nmetadata:\n  name: jobs\nobjects:', 0, ...jobs)}parameters:\n${parameters}`;
+
+  it('has its parameters filled in by default, with a note where they are settings', () => {
+    const job = cronJob(
+      'schedule: ${WHEN}\nsuspend: ${{IDLE}}\nconcurrencyPolicy: Forbid',
+      'activeDeadlineSeconds: ${{LIMIT}}',
+    );
+    const text = template(
+      '- name: WHEN\n  value: "0 4 * * *"\n- name: IDLE\n  value: "true"\n- name: LIMIT\n  value: 120\n- name: TAG\n',
+      job.replace('busybox:1.36', 'busybox:${TAG}'),
+    );
+    const { drafts, notes } = read(text);
+    expect(drafts).toMatchObject([
+      {
+        ...{ line: 9, name: 'nightly' },
+        settings: { schedule: '0 4 * * *', enabled: false, timeout: '2m', description: 'busybox:${TAG} date' },
+      },
+    ]);
+    expect(notes.slice(0, 3).map(({ line, what, leftOut }) => [line, what, leftOut])).toEqual([
+      [11, 'nightly: schedule "${WHEN}"', false],
+      [12, 'nightly: suspend "${{IDLE}}"', false],
+      [16, 'nightly: activeDeadlineSeconds "${{LIMIT}}"', false],
+    ]);
+    expect(notes[0]?.why).toContain('WHEN has by default: "0 4 * * *"');
+  });
+
+  it('leaves out a job with a parameter that has no value', () => {
+    const { drafts, notes } = read(
+      template(
+        '- name: WHEN\n  required: true\n',
+        cronJob('schedule: ${WHEN}'),
+        cronJob('schedule: "0 5 * * *"').replace('nightly', 'other'),
+      ),
+    );
+    expect(drafts.map(({ name }) => name)).toEqual(['other']);
+    expect(notes[0]).toMatchObject({
+      ...{ line: 11, leftOut: true, why: 'the parameter WHEN of the template has no value' },
+      remedy: 'Render it first: oc process -f TEMPLATE -p WHEN=VALUE > FILE',
+    });
+  });
+});
+
+describe('objects with other objects in them', () => {
+  const job = cronJob('schedule: "0 6 * * *"\nconcurrencyPolicy: Forbid');
+  /** The job in a policy of configuration, as a value of a list's item. */
+  const policy = (compliance: string): string =>
+    `apiVersion: policy.open-cluster-management.io/v1
+kind: ConfigurationPolicy
+metadata: { name: nightly }
+spec:
+  remediationAction: enforce
+  object-templates:
+    - complianceType: ${compliance}
+      objectDefinition:
+${job.replace(/^(?=.)/gm, '        ')}`;
+
+  it('such as policies of a cluster manager are opened', () => {
+    expect(read(policy('musthave')).drafts).toMatchObject([
+      { line: 12, name: 'nightly', settings: { schedule: '0 6 * * *' } },
+    ]);
+    const outer = `apiVersion: policy.open-cluster-management.io/v1
+kind: Policy
+metadata: { name: jobs }
+spec:
+  disabled: false
+  policy-templates:
+    - objectDefinition:
+${policy('MustOnlyHave').replace(/^(?=.)/gm, '        ')}`;
+    expect(read(outer).drafts).toMatchObject([{ line: 19, name: 'nightly' }]);
+    expect(read(policy('mustnothave'))).toMatchObject({ drafts: [], notes: [{ line: 7, leftOut: true }] });
+  });
+
+  it('name the policy controller for their templates', () => {
+    const { drafts, notes } = read(policy('musthave').replace('"0 6 * * *"', `'{{ fromConfigMap "a" "b" "when" }}'`));
+    expect(drafts).toEqual([]);
+    expect(notes).toMatchObject([
+      { line: 14, leftOut: true, remedy: expect.stringContaining('policy controller') as string },
+    ]);
+  });
+
+  it('such as sets for clusters are opened, in lists too', () => {
+    const set = within('apiVersion: hive.openshift.io/v1\nkind: SelectorSyncSet\nspec:\n  resources:', 2, job);
+    expect(read(set).drafts).toMatchObject([{ line: 8, name: 'nightly' }]);
+    const lists = within(
+      'apiVersion: v1\nkind: List\nitems:',
+      0,
+      within('apiVersion: batch/v1\nkind: CronJobList\nitems:', 0, job),
+    );
+    expect(read(lists).drafts).toMatchObject([{ name: 'nightly' }]);
+  });
+
+  it('are named where a CronJob is only text in them', () => {
+    const { notes } = read(`apiVersion: v1\nkind: ConfigMap\ndata:\n  job.yaml: |\n${job.replace(/^(?=.)/gm, '    ')}`);
+    expect(notes).toMatchObject([{ line: 4, what: 'data.job.yaml', leftOut: true }]);
+  });
+
+  it('are no references to a CronJob', () => {
+    const text =
+      'apiVersion: x/v1\nkind: Scaler\nspec:\n  target: { apiVersion: batch/v1, kind: CronJob, name: nightly }\n';
+    expect(read(text)).toMatchObject({ drafts: [], notes: [] });
+  });
+
+  it('are named if they have a schedule of another kind', () => {
+    const { notes } = read('apiVersion: argoproj.io/v1alpha1\nkind: CronWorkflow\nspec:\n  schedule: "0 1 * * *"\n');
+    expect(notes).toMatchObject([{ line: 4, leftOut: true, what: 'CronWorkflow of argoproj.io/v1alpha1' }]);
+  });
+});
+
+describe('files of kustomize', () => {
+  it.each([
+    ['apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n', 'Kustomization'],
+    ['resources:\n  - ../base\npatches:\n  - path: cronjob.yaml\n', 'Kustomization'],
+    ['- op: replace\n  path: /spec/schedule\n  value: "0 1 * * *"\n', 'JSON patches'],
+    ['apiVersion: batch/v1\nkind: CronJob\nmetadata: { name: nightly }\nspec:\n  suspend: true\n', 'CronJob nightly'],
+    [
+      'apiVersion: batch/v1\nkind: CronJob\nmetadata: { name: nightly }\nspec:\n  schedule: "0 2 * * *"\n',
+      'CronJob nightly',
+    ],
+  ])('are passed over, and the tool is named', (text, what) => {
+    const { drafts, notes } = read(text);
+    expect(drafts).toEqual([]);
+    expect(notes).toMatchObject([
+      { what, leftOut: true, remedy: expect.stringContaining('kustomize build') as string },
+    ]);
   });
 });
