@@ -9,22 +9,9 @@ import type { CronValues, Days } from './cron-text';
 import { inEither, inMonth, inWeek } from './cron-text';
 import type { Finds, SourceOptions } from './draft';
 import { goDuration } from './go-duration';
-import type { Parameters } from './k8s-template';
+import type { Manifest, MemberPath } from './k8s-template';
 import { at } from './k8s-template';
 import { MACROS } from './macros';
-
-export type MemberPath = readonly (string | number)[];
-
-/** An object of a manifest, with the lines of its members. */
-export interface Manifest {
-  readonly value: Readonly<Record<string, unknown>>;
-  /** The line of a member, or of the nearest one around it that exists. */
-  lineOf(path: MemberPath): number;
-  /** Those of the template around it. */
-  readonly parameters?: Parameters;
-  /** The remedy for a template in a setting, if it is none of Helm. */
-  readonly renderer?: string;
-}
 
 const members = z.record(z.string(), z.unknown());
 const count = z.int().min(0).nullish();

@@ -1,6 +1,18 @@
 import { isObject } from '../core/metadata';
 import type { Finds } from './draft';
-import type { Manifest, MemberPath } from './k8s-job';
+
+export type MemberPath = readonly (string | number)[];
+
+/** An object of a manifest, with the lines of its members. */
+export interface Manifest {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** The line of a member, or of the nearest one around it that exists. */
+  lineOf(path: MemberPath): number;
+  /** Those of the template around it. */
+  readonly parameters?: Parameters;
+  /** The remedy for a template in a setting, if it is none of Helm. */
+  readonly renderer?: string;
+}
 
 /** The members of a CronJob that become settings: a template in any other one is text. */
 const JOB_SPEC = ['spec', 'jobTemplate', 'spec'];

@@ -3,8 +3,8 @@ import { isCollection, isNode, LineCounter, parseAllDocuments, visit } from 'yam
 import { isObject } from '../core/metadata';
 import type { Finds, Found, SourceOptions } from './draft';
 import { findsIn, ImportError } from './draft';
-import type { Manifest, MemberPath } from './k8s-job';
 import { addCronJob } from './k8s-job';
+import type { Manifest, MemberPath } from './k8s-template';
 import { at, filledIn, parametersOf } from './k8s-template';
 
 /** A line with an action of Helm's templates. */
