@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StoreDeniedError, type StoreError, StoreUnavailableError } from '../../src/lease/store';
+import { sleep } from '../../src/core/clock';
 import { failure } from '../../src/stores/azure-blob/errors';
 import { RestError } from '@azure/storage-blob';
 import { firstInstance, listedRow } from '../support/by-hand';
@@ -12,8 +13,8 @@ const SECOND = 1_000;
 const HOUR = 3_600_000;
 const A = 'a' as JobName;
 
-/** The calls of a run after the listing, in their order. */
-const CALLS = ['acquire', 'writeRow', 'createRecord', 'release'] as const;
+/** The calls of a run, in their order. A listing also shows the control before the handler. */
+const CALLS = ['list', 'acquire', 'writeRow', 'renew', 'createRecord', 'release'] as const;
 
 /** What an answer means: the table of docs/reliability.md. */
 const ANSWERS = [
@@ -44,9 +45,12 @@ function errorOf(answer: string): StoreError {
   return failure(error, 'a call');
 }
 
-/** A job of each hour, one of whose calls fails for a while. */
+/** A job of each hour, whose run outlasts a renewal, and one of whose calls fails for a while. */
 async function failing(call: (typeof CALLS)[number], error: StoreError, forMs: number) {
-  const sim: RivalTicks = rivalTicks({ jobs: [jobSpec('a', '@hourly', { leaseMs: 60_000 })] });
+  const sim: RivalTicks = rivalTicks({
+    jobs: [jobSpec('a', '@hourly', { leaseMs: 60_000 })],
+    handler: (_, { coordinator }) => sleep(coordinator.clock, 40 * SECOND),
+  });
   const on = firstInstance(sim);
   await sim.clock.advance(HOUR - 30 * SECOND);
   let since: number | undefined;
