@@ -45,8 +45,13 @@ function errorOf(answer: string): StoreError {
   return failure(error, 'a call');
 }
 
-/** A job of each hour, whose run outlasts a renewal, and one of whose calls fails for a while. */
-async function failing(call: (typeof CALLS)[number], error: StoreError, forMs: number) {
+/** A job of each hour, whose run outlasts a renewal, and one of whose calls, or several, fail for a while. */
+async function failing(
+  call: (typeof CALLS)[number],
+  error: StoreError,
+  forMs: number,
+  others: readonly ('renew' | 'replaceRecord')[] = [],
+) {
   const sim: RivalTicks = rivalTicks({
     jobs: [jobSpec('a', '@hourly', { leaseMs: 60_000 })],
     handler: (_, { coordinator }) => sleep(coordinator.clock, 40 * SECOND),
@@ -60,7 +65,7 @@ async function failing(call: (typeof CALLS)[number], error: StoreError, forMs: n
       since ??= sim.clock.now();
       return sim.clock.now() - since < forMs ? Promise.reject(error) : real(...args);
     };
-  interceptStore(on, call, wrap as never);
+  for (const one of [call, ...others]) interceptStore(on, one, wrap as never);
   await sim.clock.advance(5 * 60 * SECOND);
   return { sim, failed: since !== undefined };
 }
@@ -85,5 +90,27 @@ describe.each(CALLS)('a failure of %s in a run', (call) => {
     expect((await listedRow(sim, A)).lease).toBe('available');
     expect(sim.events.filter(({ event }) => ['takenOver', 'superseded', 'failed'].includes(event))).toEqual([]);
     expect(sim.events.filter(({ event }) => event === 'succeeded')).toHaveLength(1);
+  });
+});
+
+describe('a refusal that lasts', () => {
+  const denied = new StoreDeniedError('denied', { why: 'role' });
+
+  it.each(CALLS)('of %s alone for three leases ends in one outcome, and no handler runs twice', async (call) => {
+    const { sim, failed } = await failing(call, denied, 180 * SECOND);
+    expect(failed).toBe(true);
+    expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1]);
+    expect(await sim.records('a')).toMatchObject([{ state: 'final', outcome: 'succeeded' }]);
+  });
+
+  it('of renewals and of the record until trust ends is the end of the attempt, and another one follows', async () => {
+    const { sim } = await failing('createRecord', denied, 80 * SECOND, ['renew', 'replaceRecord']);
+    await sim.clock.advance(60 * SECOND);
+    expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    const events = sim.events.map(({ event }) => event).filter((event) => !/healthy|started/.test(event));
+    expect(events).toEqual(['claimed', 'superseded', 'takenOver', 'succeeded']);
+    expect(await sim.records('a')).toMatchObject([
+      { state: 'final', outcome: 'succeeded', attempts: [{ outcome: 'holderLost' }, { outcome: 'succeeded' }] },
+    ]);
   });
 });
