@@ -7,14 +7,15 @@ import { randomAgreement } from './random-agreement';
 const SCHEMA = 'random';
 
 /**
- * The store names `clock_timestamp()` without a schema. PostgreSQL's own schema comes first unless the search path says
- * otherwise, and here it says so.
+ * The store names `clock_timestamp()` and `transaction_timestamp()` without a schema. PostgreSQL's own schema comes first
+ * unless the search path says otherwise, and here it says so.
  */
 const CLOCK = `
 create schema fake;
 create table fake.clock (now timestamptz not null);
 insert into fake.clock values (to_timestamp(0));
 create function fake.clock_timestamp() returns timestamptz language sql volatile as 'select now from fake.clock';
+create function fake.transaction_timestamp() returns timestamptz language sql volatile as 'select now from fake.clock';
 alter database postgres set search_path = fake, pg_catalog;`;
 
 let server: StorageServer;
