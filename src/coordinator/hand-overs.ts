@@ -60,7 +60,7 @@ export class HandOvers extends Map<JobName, HandOver> {
     return super.delete(name);
   }
 
-  /** @param cancel ends the timer of this hand-over, once it is noted no more or as another one */
+  /** @param cancel ends the timer of this hand-over, once it is removed or replaced by another one */
   timedBy(name: JobName, cancel: () => void): void {
     this.#timers.set(name, cancel);
   }

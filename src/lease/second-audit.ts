@@ -6,9 +6,9 @@ import { StoreError, StoreUnavailableError } from './store';
 export type SecondAudit = Pick<LeaseStore, 'location' | 'writeAudit' | 'listAudits'>;
 
 /**
- * The store, each of whose audit entries is created in a second place before. There, the beginning and the end of a change
- * are entries of their own, since a place with an immutability policy accepts no entry twice. What cannot be written there
- * is not written here either, so that nobody makes a change of which only a place that he can write to knows.
+ * The store, with each audit entry first created in a second place. There, the beginning and the end of a change are
+ * separate entries, because a place with an immutability policy accepts no entry twice. What cannot be written there is not
+ * written here either: otherwise a change could leave its only trace where its author can delete it.
  */
 export function withSecondAudit(store: LeaseStore, second: SecondAudit): LeaseStore {
   return {
