@@ -19,6 +19,10 @@ import type { Label } from './words';
 import { OUTCOME_LABELS, plural, reasonText } from './words';
 import { Fact } from './fact';
 
+/** Due times that a run overlapped have their records when the next run ends, at the latest. */
+const RECORDS_LATEST_MS = 3_600_000;
+const READ_AGAIN_MS = 10_000;
+
 /** One run: how it went, attempt by attempt. */
 export function RunPage({ id }: { readonly id: string }): JSX.Element {
   const { body, failure } = useLive(`runs/${encodeURIComponent(id)}`);
@@ -161,10 +165,11 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
   );
 }
 
-/** The due times that did not run because this run was in progress. Their records come with its end. */
+/** The due times that did not run because this run was in progress. Their records come soon after its end. */
 function OverlappedFact({ run: { job, startedAt, scheduledFor }, until }: OverlappedProps): JSX.Element {
   const query = new URLSearchParams({ job, outcome: 'overlapped', since: startedAt ?? scheduledFor, until });
-  const { body, failure } = useRead<Runs>(`runs?${query.toString()}`, undefined);
+  const version = now.value - Date.parse(until) < RECORDS_LATEST_MS ? Math.floor(now.value / READ_AGAIN_MS) : undefined;
+  const { body, failure } = useRead<Runs>(`runs?${query.toString()}`, version);
   return (
     <Fact name="Overlapped">
       {failure !== undefined ? 'not known now' : body === undefined ? '…' : <Overlapped job={job} found={body} />}

@@ -24,9 +24,10 @@ async function visit(query: string, options: Parameters<typeof openPage>[1] = {}
   return panel;
 }
 
-/** The value of a field for a local time in UTC, so many minutes ago. */
+/** The value of a field for a local time in UTC, so many minutes ago, between two due times. */
 function minutesAgo(count: number): string {
-  return new Date(server.sim.clock.now() - count * MINUTE).toISOString().slice(0, 19);
+  const minute = Math.floor(server.sim.clock.now() / MINUTE) - count;
+  return new Date((minute + 0.5) * MINUTE).toISOString().slice(0, 19);
 }
 
 async function ask(panel: Locator, from: string, to: string): Promise<void> {
