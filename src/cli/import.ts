@@ -111,9 +111,13 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
   switch (format) {
     case 'crontab': {
       const { hasUserColumn, readCrontab } = await import('../import/crontab.js');
-      const userColumn = options.system === true;
+      const { isOfelia, readOfelia } = await import('../import/ofelia.js');
+      const isSystem = (file: string, text: string): boolean =>
+        options.system === true || isOfSystem(file) || hasUserColumn(text);
       return (file, text) =>
-        readCrontab(file, text, { now, timeZone, userColumn: userColumn || isSystem(file) || hasUserColumn(text) });
+        isOfelia(text)
+          ? readOfelia(file, text, { now, timeZone })
+          : readCrontab(file, text, { now, timeZone, userColumn: isSystem(file, text) });
     }
     case 'k8s': {
       const { readK8s } = await import('../import/k8s.js');
@@ -134,7 +138,7 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
 }
 
 /** A file whose place tells that its entries name users. */
-function isSystem(file: string): boolean {
+function isOfSystem(file: string): boolean {
   return /^\/etc\/(crontab$|cron\.d\/)/.test(path.resolve(file));
 }
 

@@ -26,8 +26,10 @@ const FIELD_NAMES = /\bdom\b.*\bdow\b/i;
 /** A line about the whole file, as packages and tools write it. */
 const HEADER =
   /^\/etc\/cron|\bcron(?:tab|\.d)?\s+(?:entries|fragment|file|job file)\b|\bdo not edit\b|\b(?:managed|generated|installed) by\b|\bcopyright\b|\blicen[cs]e|^\$Id|^-\*-|^vim:/i;
+/** Items of a field: values and names of weekdays, such as `MON-FRI`, `5#3`, `2030` or `*\/2`. */
+const VALUE = '(?:[*?]|\\d+|(?:sun|mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?)(?:day)?)(?:#\\d|L)?';
 /** A sixth word that can be no command: the line has seconds, or a year. */
-const FIELD_MORE = /^(?:\S+\s+){5}(?:\*|[\d*][\d*,/-]*)(?:\/\d+)?\s/;
+const FIELD_MORE = new RegExp(String.raw`^(?:\S+\s+){5}(?<sixth>${VALUE}(?:[-,/]${VALUE})*)(?:\s|$)`, 'i');
 /** Users that systems have, and programs of whose name nobody has heard. */
 const USER =
   /^(?:@\w+|(?:\S+\s+){4}\S+)\s+(?:root|daemon|nobody|www-data|apache|nginx|http|postgres|mysql|mail|list|man|backup|git|ubuntu|debian|ec2-user|deploy)\s+\S/;
@@ -131,7 +133,9 @@ const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly re
 
 function readEntry(reading: Reading, line: string, number: number, comment: string): void {
   const { finds, options } = reading;
-  if (FIELD_MORE.test(line) && !line.startsWith('@')) {
+  const { sixth } = FIELD_MORE.exec(line)?.groups ?? {};
+  // Where entries name a user, a plain name is one.
+  if (sixth !== undefined && !line.startsWith('@') && !(options.userColumn && /^[a-z]+$/i.test(sixth))) {
     const why =
       'it has more than five fields before its command: some programs read seconds first (Ofelia), others a year last (supercronic)';
     finds.leaveOut(number, line, why, 'Write the schedule by hand: a job may have 6 fields with seconds first.');

@@ -2,16 +2,11 @@ import * as z from 'zod';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import type { JobInFile } from '../config/schema';
-import { scheduled } from './clock-policy';
-import type { FieldRules } from './cron-field';
-import { MONTHS, readField, WEEKDAYS } from './cron-field';
-import type { CronValues, Days } from './cron-text';
-import { inEither, inMonth, inWeek } from './cron-text';
 import type { Finds, SourceOptions } from './draft';
-import { goDuration } from './go-duration';
+import type { GoTiming } from './go-cron';
+import { goCron } from './go-cron';
 import type { Manifest, MemberPath } from './k8s-template';
 import { at } from './k8s-template';
-import { MACROS } from './macros';
 
 const members = z.record(z.string(), z.unknown());
 const count = z.int().min(0).nullish();
@@ -170,61 +165,13 @@ function deadlineOf(seconds: number | null | undefined): Pick<JobInFile, 'catchU
 
 type AddNote = (path: readonly string[], what: string, why: string, remedy: string) => void;
 
-function timingOf(
-  text: string,
-  zone: string,
-  { now }: SourceOptions,
-  note: AddNote,
-): Pick<JobInFile, 'schedule' | 'timeZone' | 'dst'> {
-  const prefixed = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text.trim());
-  const timeZone = prefixed?.[1] ?? zone;
-  const written = prefixed?.[2] ?? text.trim();
-  const every = /^@every\s+(\S+)$/.exec(written)?.[1];
-  if (every !== undefined) {
+function timingOf(text: string, timeZone: string, { now }: SourceOptions, note: AddNote): GoTiming['timing'] {
+  const { timing, period } = goCron(text, { timeZone, now, fields: 5 });
+  if (period !== undefined) {
     const why = 'Kubernetes counts the period from the last run, the job from 1970, so the first due times shift';
-    note(['spec', 'schedule'], `schedule ${written}`, why, 'Check the first due times: cronlease next.');
-    return { schedule: `@every ${formatDuration(goDuration(every))}` };
+    note(['spec', 'schedule'], `schedule ${period}`, why, 'Check the first due times: cronlease next.');
   }
-  const cron = MACROS.get(written) ?? written;
-  const { differs, ...timing } = scheduled(
-    { values: readFields(cron), written: cron, timeZone, rule: 'eachTime' },
-    now,
-  );
-  if (differs !== undefined) throw new Error(`a schedule that follows the clock differs: ${differs}`);
   return timing;
-}
-
-const COMMON = { all: '*?', openStep: 'toEnd', backwards: 'refuse' } as const;
-const RULES: readonly FieldRules[] = [
-  { ...COMMON, name: 'minute', least: 0, most: 59 },
-  { ...COMMON, name: 'hour', least: 0, most: 23 },
-  { ...COMMON, name: 'day-of-month', least: 1, most: 31 },
-  { ...COMMON, name: 'month', least: 1, most: 12, names: MONTHS },
-  { ...COMMON, name: 'day-of-week', least: 0, most: 6, names: WEEKDAYS },
-];
-
-function readFields(text: string): CronValues {
-  const fields = text.split(/\s+/);
-  if (fields.length !== 5) {
-    throw new ScheduleError(`has ${fields.length} fields`, 'write five fields, or @daily, @hourly and the like');
-  }
-  const [minutes = [], hours = [], month = [], months = [], week = []] = RULES.map((rules, index) =>
-    readField(fields[index] ?? '', rules),
-  );
-  const [, , dayText = '', , weekdayText = ''] = fields;
-  return { seconds: [0], minutes, hours, months, days: daysOf(dayText, month, weekdayText, week) };
-}
-
-function daysOf(dayText: string, month: readonly number[], weekdayText: string, week: readonly number[]): Days {
-  if (/^[*?]$/.test(weekdayText)) return inMonth(month);
-  if (/^[*?]$/.test(dayText)) return inWeek(week);
-  if (/[*?]/.test(dayText + weekdayText)) {
-    throw new ScheduleError(
-      `has a step of all days beside the other day field: versions of Kubernetes disagree whether both must match`,
-      'write the days themselves in one of the two fields, and * in the other',
-    );
-  }
-  return inEither(month, week);
 }
 
 function descriptionOf(metadata: CronJob['metadata'], containers: readonly z.output<typeof container>[]): string {

@@ -2,6 +2,7 @@ import { ScheduleError } from '../core/schedule/schedule-error';
 import { scheduled } from './clock-policy';
 import type { Finds, Found, SourceOptions } from './draft';
 import { findsIn } from './draft';
+import { logicalLines } from './logical-lines';
 import { readQuartz, windowOf } from './quartz-cron';
 import type { QuartzTrigger } from './quartz-xml';
 import { readQuartzXml } from './quartz-xml';
@@ -43,7 +44,7 @@ function addTrigger(finds: Finds, trigger: QuartzTrigger, options: SourceOptions
 const EXPRESSION = /^[\d*/,-]+(\s+[\w*/,?#-]+){5,6}$/;
 
 function readLines(finds: Finds, text: string): readonly QuartzTrigger[] {
-  return logicalLines(text).flatMap(({ line, text: entry }) => {
+  return logicalLines(text, /^[#!]/).flatMap(({ line, text: entry }) => {
     const split = /^(?<name>[^\s=:]+)(?:\s*[=:]\s*|\s+)(?<value>.*)$/.exec(entry)?.groups;
     const [name = '', value = ''] = [split?.['name'], split?.['value']?.trim().replace(/^(["'])(.*)\1$/, '$2')];
     const expression = [value, entry].find((one) => EXPRESSION.test(one));
@@ -60,24 +61,4 @@ function readLines(finds: Finds, text: string): readonly QuartzTrigger[] {
     finds.leaveOut(line, what, 'it holds no expression of Quartz', 'Nothing is to be done if it is another setting.');
     return [];
   });
-}
-
-/** The lines of a properties file: without comments, and joined where a backslash ends one. */
-function logicalLines(text: string): readonly { readonly line: number; readonly text: string }[] {
-  const found: { line: number; text: string }[] = [];
-  let open: { line: number; text: string } | undefined;
-  for (const [index, raw] of text.split(/\r?\n/).entries()) {
-    const part = raw.trim();
-    if (open === undefined && (part === '' || /^[#!]/.test(part))) continue;
-    const line: { line: number; text: string } = open ?? { line: index + 1, text: '' };
-    const continues = /(?<!\\)(?:\\\\)*\\$/.test(part);
-    line.text += continues ? part.slice(0, -1) : part;
-    if (continues) open = line;
-    else {
-      found.push(line);
-      open = undefined;
-    }
-  }
-  if (open !== undefined) found.push(open);
-  return found;
 }

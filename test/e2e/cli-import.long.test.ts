@@ -10,6 +10,10 @@ beforeAll(() => {
   folder = cliFolder();
   folder.write('crontab', '# Backup\n30 2 * * * /opt/backup.sh\n@reboot warm\nMAILTO=ops@example.com\n');
   folder.write('system', '17 4 * * * www-data /opt/rotate.sh\n');
+  folder.write(
+    'ofelia.ini',
+    '[job-exec "flush"]\nschedule = @every 10s\ncommand = a\n[job-run "old"]\nschedule = 0 3 * * *\nimage = b\n',
+  );
   folder.write('only-reboot', '@reboot warm\n');
   folder.write('long.yaml', cronJob('activeDeadlineSeconds: 7200'));
   folder.write('template.yaml', '{{- if .Values.on }}\nkind: CronJob\n{{- end }}\n');
@@ -139,6 +143,16 @@ describe.concurrent('cronlease import', () => {
     const piped = spawnSync(program, [file, 'import', 'crontab', '-'], { input, encoding: 'utf8' });
     expect(JSON.parse(piped.stdout)).toHaveProperty('jobs.tidy');
     expect(piped.stderr).toContain('-:1');
+  });
+
+  it('reads the INI file of Ofelia among crontabs', async () => {
+    const { jobsFile, notes } = await folder.json<{ jobsFile: object; notes: object[] }>(
+      folder.run(['import', 'crontab', 'crontab', 'ofelia.ini', '--json']),
+    );
+    expect(jobsFile).toMatchObject({ jobs: { flush: { schedule: '@every 10s' }, backup: {} } });
+    expect(notes).toContainEqual(
+      expect.objectContaining({ file: 'ofelia.ini', line: 4, what: '[job-run "old"]', leftOut: true }),
+    );
   });
 
   it.each([

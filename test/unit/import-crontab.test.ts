@@ -153,12 +153,36 @@ describe('the entries of a crontab', () => {
     }
   });
 
-  it.each(['0 */5 * * * * /opt/a.sh', '0 30 2 * * 1-5 /opt/a.sh', '0 0 3 * * * * /opt/a.sh', '*/10 * * * * * a'])(
-    '%s is left out: it has more than five fields',
-    (line) => {
-      expect(reasonAgainst(line)).toContain('more than five fields');
+  it.each([
+    '0 */5 * * * * /opt/a.sh',
+    '0 30 2 * * 1-5 /opt/a.sh',
+    '0 0 3 * * * * /opt/a.sh',
+    '*/10 * * * * * a',
+    '0 30 2 * * MON-FRI /opt/a.sh',
+    '0 0 3 * * mon /opt/a.sh',
+    '0 0 3 * * SUN,WED root /opt/a.sh',
+    '0 0 3 ? * MON#2 /opt/a.sh',
+    '0 0 3 * * ? /opt/a.sh',
+    '0 0 3 * * 5L /opt/a.sh',
+    '0 3 1 1 * 2030 /opt/a.sh',
+    '0 0 3 * * Tuesday /opt/a.sh',
+    '0 0 3 * * 1',
+    '0 0 3 * * SAT',
+  ])('%s is left out: it has more than five fields', (line) => {
+    expect(reasonAgainst(line)).toContain('more than five fields');
+  });
+
+  it.each(['mon.sh', '7z a x', 'sun-report', 'satellite --now', 'sunset', '5things'])(
+    'may run %s, which is no field',
+    (command) => {
+      expect(read(`0 3 * * * ${command}\n`).drafts[0]?.settings.schedule).toBe('0 3 * * *');
     },
   );
+
+  it('may run as a user whose name is that of a day', () => {
+    const { drafts } = read('0 3 * * * mon /usr/lib/mon/mon\n', { userColumn: true });
+    expect(drafts).toMatchObject([{ name: 'mon', settings: { schedule: '0 3 * * *' } }]);
+  });
 
   it('have users if the heading, or all entries, name them', () => {
     expect(hasUserColumn('17 * * * * root cd / && run-parts\n@daily www-data /opt/a.sh\n')).toBe(true);

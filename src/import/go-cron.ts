@@ -1,0 +1,83 @@
+import type { EpochMs } from '../core/brand';
+import { formatDuration } from '../core/duration';
+import { ScheduleError } from '../core/schedule/schedule-error';
+import type { Scheduled } from './clock-policy';
+import { scheduled } from './clock-policy';
+import type { FieldRules } from './cron-field';
+import { MONTHS, readField, WEEKDAYS } from './cron-field';
+import type { CronValues, Days } from './cron-text';
+import { inEither, inMonth, inWeek } from './cron-text';
+import { goDuration } from './go-duration';
+import { MACROS } from './macros';
+
+export interface GoCronOptions {
+  /** Where the text names none. */
+  readonly timeZone: string;
+  readonly now: EpochMs;
+  /** Six fields have seconds first. */
+  readonly fields: 5 | 6;
+}
+
+export interface GoTiming {
+  readonly timing: Scheduled;
+  /** As written, if the schedule is a period: its due times shift, since it counts from the last run, a job from 1970. */
+  readonly period?: string;
+}
+
+/**
+ * A schedule of the Go package robfig/cron, by which Kubernetes and Ofelia run.
+ * @throws ScheduleError
+ */
+export function goCron(text: string, { timeZone, now, fields }: GoCronOptions): GoTiming {
+  const prefixed = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text.trim());
+  const written = prefixed?.[2] ?? text.trim();
+  const every = /^@every\s+(\S+)$/.exec(written)?.[1];
+  if (every !== undefined) {
+    return { timing: { schedule: `@every ${formatDuration(goDuration(every))}` }, period: written };
+  }
+  const macro = MACROS.get(written);
+  const values = macro === undefined ? valuesOf(written, fields) : valuesOf(macro, 5);
+  const zone = prefixed?.[1] ?? timeZone;
+  const { differs, ...timing } = scheduled(
+    { values, written: macro ?? written, timeZone: zone, rule: 'eachTime' },
+    now,
+  );
+  if (differs !== undefined) throw new Error(`a schedule that follows the clock differs: ${differs}`);
+  return { timing };
+}
+
+const COMMON = { all: '*?', openStep: 'toEnd', backwards: 'refuse' } as const;
+const RULES: readonly FieldRules[] = [
+  { ...COMMON, name: 'second', least: 0, most: 59 },
+  { ...COMMON, name: 'minute', least: 0, most: 59 },
+  { ...COMMON, name: 'hour', least: 0, most: 23 },
+  { ...COMMON, name: 'day-of-month', least: 1, most: 31 },
+  { ...COMMON, name: 'month', least: 1, most: 12, names: MONTHS },
+  { ...COMMON, name: 'day-of-week', least: 0, most: 6, names: WEEKDAYS },
+];
+
+function valuesOf(text: string, wanted: 5 | 6): CronValues {
+  const fields = text.split(/\s+/);
+  if (fields.length !== wanted) {
+    const remedy = wanted === 5 ? 'write five fields' : 'write six fields with seconds first';
+    throw new ScheduleError(`has ${fields.length} fields`, `${remedy}, or @daily, @hourly and the like`);
+  }
+  const six = wanted === 5 ? ['0', ...fields] : fields;
+  const [seconds = [], minutes = [], hours = [], month = [], months = [], week = []] = RULES.map((rules, index) =>
+    readField(six[index] ?? '', rules),
+  );
+  const [, , , dayText = '', , weekdayText = ''] = six;
+  return { seconds, minutes, hours, months, days: daysOf(dayText, month, weekdayText, week) };
+}
+
+function daysOf(dayText: string, month: readonly number[], weekdayText: string, week: readonly number[]): Days {
+  if (/^[*?]$/.test(weekdayText)) return inMonth(month);
+  if (/^[*?]$/.test(dayText)) return inWeek(week);
+  if (/[*?]/.test(dayText + weekdayText)) {
+    throw new ScheduleError(
+      'has a step of all days beside the other day field: versions of its cron disagree whether both must match',
+      'write the days themselves in one of the two fields, and * in the other',
+    );
+  }
+  return inEither(month, week);
+}
