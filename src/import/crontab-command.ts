@@ -39,7 +39,7 @@ export function nameOfCommand(command: string): string {
       ) ?? [],
   );
   // An interpreter names nothing, where another part has a program.
-  const file = files.find((name) => !INTERPRETERS.test(name.replace(/^.*\//, ''))) ?? files[0] ?? 'job';
+  const file = files.find((name) => !isInterpreter(name)) ?? files[0] ?? 'job';
   return file.replace(/^.*\//, '').replace(/\.[a-z]{1,4}$/i, '');
 }
 
@@ -77,4 +77,14 @@ function programOf(words: readonly string[]): string | undefined {
   if (!INTERPRETERS.test(base)) return first;
   const script = rest.slice(1).find((word) => !word.startsWith('-') && /^[\w./@~-]+$/.test(word));
   return script ?? first;
+}
+
+/** Whether a word is a program that runs the file after it. */
+export function isInterpreter(word: string): boolean {
+  return INTERPRETERS.test(word.replace(/^.*\//, ''));
+}
+
+/** Whether a word stands before programs, or runs their files. */
+export function isWordOfShell(word: string): boolean {
+  return WRAPPERS.has(word) || PREPARES.has(word) || SYNTAX.has(word) || isInterpreter(word);
 }

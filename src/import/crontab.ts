@@ -4,7 +4,7 @@ import { zoneOf } from '../core/schedule/zone';
 import type { ClockRule } from './clock-policy';
 import { scheduled } from './clock-policy';
 import { readCrontabFields } from './crontab-fields';
-import { commandOf, nameOfCommand } from './crontab-command';
+import { commandOf, isInterpreter, isWordOfShell, nameOfCommand } from './crontab-command';
 import type { Finds, Found } from './draft';
 import { findsIn } from './draft';
 import { MACROS } from './macros';
@@ -30,16 +30,26 @@ const HEADER =
 const VALUE = '(?:[*?]|\\d+|(?:sun|mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?)(?:day)?)(?:#\\d|L)?';
 /** A sixth word that can be no command: the line has seconds, or a year. */
 const FIELD_MORE = new RegExp(String.raw`^(?:\S+\s+){5}(?<sixth>${VALUE}(?:[-,/]${VALUE})*)(?:\s|$)`, 'i');
-/** Users that systems have, and programs of whose name nobody has heard. */
-const USER =
-  /^(?:@\w+|(?:\S+\s+){4}\S+)\s+(?:root|daemon|nobody|www-data|apache|nginx|http|postgres|mysql|mail|list|man|backup|git|ubuntu|debian|ec2-user|deploy)\s+\S/;
+/** Users that systems have, and that are no programs. */
+const USER = /^(?:root|daemon|nobody|www-data|apache|nginx|ubuntu|debian|ec2-user)$/;
+/** A word with which a command begins, and which is hardly an argument of another. */
+const PROGRAM = /^(?:\/\S+\/s?bin\/\S+|\/\S+\.(?:sh|bash|py|pl|php|rb|m?js)|\[|cd)$/;
 
 /** Whether the entries of a file name users, as its heading or its entries tell. */
 export function hasUserColumn(text: string): boolean {
   const lines = text.split(/\r?\n/).map((line) => line.trim());
   if (lines.some((line) => line.startsWith('#') && /\bdow\s+user(?:-name)?\b/i.test(line))) return true;
   const entries = lines.filter((line) => /^-?[\d*@]/.test(line) && !line.startsWith('@reboot'));
-  return entries.length > 0 && entries.every((line) => USER.test(line));
+  const begins = entries.map((line) => {
+    const [user = '', program = '-'] = line.split(/\s+/).slice(line.startsWith('@') ? 1 : 5);
+    return { user, program };
+  });
+  const areUsers = begins.every(({ user, program }) => /^[a-z_][\w.-]*$/i.test(user) && !program.startsWith('-'));
+  if (begins.length === 0 || !areUsers) return false;
+  const areNoPrograms = begins.every(
+    ({ user, program }) => !isWordOfShell(user) && (PROGRAM.test(program) || isInterpreter(program)),
+  );
+  return areNoPrograms || begins.some(({ user }) => USER.test(user));
 }
 
 /** The state that passes from line to line. */

@@ -193,6 +193,20 @@ describe('the entries of a crontab', () => {
   });
 
   it.each([
+    ['09,39 * * * * root [ -x /opt/a ] && /opt/a\n5 4 * * 7 jenkins perl /opt/x.pl', true],
+    ['0 1 * * * alice /opt/a.sh\n0 2 * * * svc-report python3 /opt/c.py', true],
+    ['0 1 * * * postgres /usr/bin/vacuumdb --all', true],
+    ['0 1 * * * mail -s Report ops@example.com', false],
+    ['0 1 * * * git pull', false],
+    ['0 1 * * * nginx -s reload', false],
+    ['0 1 * * * python3 /opt/c.py\n0 2 * * * nice /opt/a.sh', false],
+    ['0 1 * * * find /var/log -delete\n0 2 * * * alice /opt/a.sh', false],
+    ['0 1 * * * npm test', false],
+  ])('%j names users: %s', (text, expected) => {
+    expect(hasUserColumn(text)).toBe(expected);
+  });
+
+  it.each([
     ['mysqldump -u app -pS3same shop > x.sql', 'mysqldump -u app -p*** shop > x.sql'],
     ["mysql --password='S3same open' -e x", 'mysql --password=*** -e x'],
     ['PGPASSWORD=S3same pg_dump -p 5433 shop', 'PGPASSWORD=*** pg_dump -p 5433 shop'],
