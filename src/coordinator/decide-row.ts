@@ -114,7 +114,7 @@ export async function decideRow(
   }
   if (decision.kind === 'readRecord') {
     const record = await runRecord(coordinator, job.spec.name, row.run?.key ?? '');
-    known = record === 'unreadable' ? record : (record?.state ?? 'none');
+    known = record === 'unreadable' ? record : stateOf(record, row);
     if (record !== 'unreadable' && record?.state === 'final') learn({ ended: recordedEnd(record) });
     decision = decideWith(known);
   }
@@ -198,6 +198,11 @@ async function runRecord(
     readUnlessForeign(coordinator.store, job, key, signal),
   );
   return found === 'foreign' ? 'unreadable' : found?.record;
+}
+
+function stateOf(record: LedgerRecord | undefined, { execution }: Row): Situation['record'] {
+  if (record?.state !== 'open') return record?.state ?? 'none';
+  return record.execution === execution ? 'marked' : 'open';
 }
 
 /** A broken lease counts as held until it has been seen broken for as long as the old holder may trust it. */

@@ -58,7 +58,7 @@ export interface Row {
   readonly phase: Phase;
   /** Number of the run's current attempt, from 1; grows with every claim of the run. */
   readonly attempt: number;
-  /** How many attempts do not count: those that were drained, and those whose items continued without them. */
+  /** How many attempts do not count: drained ones, those whose items continued without them, and those lost before their mark. */
   readonly uncountedAttempts: number;
   /** When the current attempt planned to call its handler: at the due time, or at once. */
   readonly started: EpochMs | undefined;

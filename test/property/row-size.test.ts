@@ -23,7 +23,7 @@ function written(s: Situation): Row | undefined {
 
 const situations = fc.record({
   phase: fc.constantFrom(...(['idle', 'running', 'retrying'] as const)),
-  record: fc.constantFrom(...(['none', 'open', 'final', 'unreadable'] as const)),
+  record: fc.constantFrom(...(['none', 'open', 'marked', 'final', 'unreadable'] as const)),
   trigger: fc.constantFrom(...(['schedule', 'backfill', 'manual'] as const)),
   owed: fc.nat({ max: OWED_STRETCHES + 1 }),
   /** Ages of requests that wait, in minutes. */

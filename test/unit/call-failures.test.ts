@@ -113,4 +113,18 @@ describe('a refusal that lasts', () => {
       { state: 'final', outcome: 'succeeded', attempts: [{ outcome: 'holderLost' }, { outcome: 'succeeded' }] },
     ]);
   });
+
+  it('of renewals and of the record for three leases uses up no attempt but the one whose handler was called', async () => {
+    const { sim } = await failing('createRecord', denied, 190 * SECOND, ['renew', 'replaceRecord']);
+    await sim.clock.advance(2 * 60 * SECOND);
+    expect(sim.events.filter(({ event }) => event === 'takenOver').length).toBeGreaterThan(2);
+    expect(sim.calls).toHaveLength(2);
+    expect(await sim.records('a')).toMatchObject([
+      {
+        state: 'final',
+        outcome: 'succeeded',
+        attempts: [{ attempt: 1, outcome: 'holderLost' }, { outcome: 'succeeded' }],
+      },
+    ]);
+  });
 });

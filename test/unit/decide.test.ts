@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { NO_CONTROL } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
+import type { Situation } from '../../src/core/decide/situation';
 import { recordKey } from '../../src/core/key';
+import type { Row } from '../../src/core/row';
 import { newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';
@@ -167,6 +169,45 @@ describe('items that nobody came back from by their deadline', () => {
     const job = jobSpec('a', '@hourly', { retry });
     const row = ranRow(job, { phase: 'fanning', uncountedAttempts: 1, notBefore: T0 + MINUTE });
     expect(decide(situation(job, T0 + 2 * MINUTE, { row }))).toMatchObject({ kind: 'claim', claim });
+  });
+});
+
+describe('a lost attempt', () => {
+  const retry = { ...jobSpec('a', '@hourly').retry, attempts: 2 };
+  const job = jobSpec('a', '@hourly', { retry });
+  const takenOver = (record: Situation['record'], changes: Partial<Row>, now = T0 + MINUTE) => {
+    const seen = situation(job, now, { row: ranRow(job, changes), lease: 'expired', record });
+    const decision = decide(seen);
+    if (decision.kind !== 'claim') throw new Error(decision.kind);
+    return decision.claim;
+  };
+
+  it('counts if it is the first, which needs no mark', () => {
+    const { end, row } = takenOver('none', { attempt: 1 });
+    expect({ end, row }).toMatchObject({ end: undefined, row: { attempt: 2, uncountedAttempts: 0 } });
+    expect(row.past).toMatchObject([{ attempt: 1, outcome: 'holderLost' }]);
+  });
+
+  it('counts if its mark was written: its handler may have been called', () => {
+    const { end, row } = takenOver('marked', { attempt: 2 });
+    expect({ end, row }).toMatchObject({
+      end: { fate: 'failed', reason: 'holderLost' },
+      row: { uncountedAttempts: 0 },
+    });
+    expect(row.past).toMatchObject([{ attempt: 2, outcome: 'holderLost' }]);
+  });
+
+  it.each(['none', 'open'] as const)('does not count if it wrote no mark (%s)', (record) => {
+    const { end, row } = takenOver(record, { attempt: 2 });
+    expect({ end, row }).toMatchObject({ end: undefined, row: { attempt: 3, uncountedAttempts: 1, past: [] } });
+  });
+
+  it('counts after the deadline of its items, which ends the run', () => {
+    const fanning = ranRow(job, { phase: 'fanning', attempt: 2, uncountedAttempts: 1, notBefore: T0 + MINUTE });
+    const over = decide(situation(job, T0 + 2 * MINUTE, { row: { ...fanning, attempt: 3 } }));
+    expect(over).toMatchObject({ kind: 'claim', claim: { end: { fate: 'timedOut' } } });
+    const lost = over.kind === 'claim' ? over.claim.row : {};
+    expect(takenOver('open', lost, T0 + 5 * MINUTE).end).toMatchObject({ fate: 'failed' });
   });
 });
 

@@ -27,8 +27,11 @@ export interface Situation {
   readonly now: EpochMs;
   /** The heartbeat of the run's items, if it was read. `none`: the run has no heartbeat. */
   readonly beat?: LastBeat | 'none' | undefined;
-  /** The ledger record of the row's run, if it was read. `unreadable`: it exists, and cronlease cannot read it. */
-  readonly record: 'unread' | 'none' | 'open' | 'final' | 'unreadable';
+  /**
+   * The ledger record of the row's run, if it was read. `marked`: open, and written by the row's last claim; `open`: by an
+   * earlier one. `unreadable`: it exists, and cronlease cannot read it.
+   */
+  readonly record: 'unread' | 'none' | 'open' | 'marked' | 'final' | 'unreadable';
   /** What this process knows of the jobs that this one requires. Undefined: nothing. */
   readonly required?: RequiredJobs | undefined;
   /** What this process has read of the ledger for the back-fill, as far as it holds for this row. */

@@ -116,11 +116,25 @@ function cancelReason(s: Situation): Reason | undefined {
 }
 
 function takeOver(s: Situation): Claim {
+  const row = counts(s)
+    ? { ...s.row, past: [...s.row.past, lostAttempt(s.row)].slice(-PAST_ATTEMPTS) }
+    : { ...s.row, uncountedAttempts: s.row.uncountedAttempts + 1 };
+  const left = { ...s, row };
   // A handler that would be aborted at once is not called.
   const reason = cancelReason(s);
-  if (reason !== undefined) return nextClaim(s, 'takeOver', { fate: 'cancelled', reason });
-  const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;
-  return nextClaim(s, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
+  if (reason !== undefined) return nextClaim(left, 'takeOver', { fate: 'cancelled', reason });
+  const usedUp = row.attempt - row.uncountedAttempts >= s.job.retry.attempts;
+  return nextClaim(left, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
+}
+
+/**
+ * Whether the lost attempt counts: it may have called its handler. Each one but the first writes its mark before, within
+ * its trust, which is over. Without a mark, storage refused it, or the holder died before. Items that missed their
+ * deadline count, whatever became of the claim after them.
+ */
+function counts(s: Situation): boolean {
+  const { row, record } = s;
+  return row.attempt === 1 || record === 'marked' || (row.notBefore ?? Infinity) <= seenBy(s);
 }
 
 /**
@@ -132,7 +146,7 @@ function resume(s: Situation): Claim {
   if (row.phase !== 'fanning') return nextClaim(s, 'resume', undefined);
   const uncountedAttempts = Math.max(0, row.uncountedAttempts - 1);
   if (row.attempt - uncountedAttempts >= job.retry.attempts) {
-    return nextClaim(s, 'resume', { fate: 'timedOut', reason: 'timeout' });
+    return keepingDeadline(nextClaim(s, 'resume', { fate: 'timedOut', reason: 'timeout' }), s);
   }
   return nextClaim({ ...s, row: { ...row, uncountedAttempts } }, 'resume', undefined);
 }
@@ -142,8 +156,12 @@ function resume(s: Situation): Claim {
  * the deadline stays, so that a run whose items kill every host still comes to an end.
  */
 function resumeSilent(s: Situation): Claim {
-  const claim = nextClaim(s, 'resume', undefined);
-  return { ...claim, isSilent: true, row: { ...claim.row, notBefore: s.row.notBefore } };
+  return { ...keepingDeadline(nextClaim(s, 'resume', undefined), s), isSilent: true };
+}
+
+/** The row still shows the deadline of the items. */
+function keepingDeadline(claim: Claim, { row: { notBefore } }: Situation): Claim {
+  return { ...claim, row: { ...claim.row, notBefore } };
 }
 
 /** The next claim of the row's own run. It also adopts the schedule of a higher revision. */
@@ -151,12 +169,11 @@ function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end'])
   const { row, job } = s;
   if (row.run === undefined) throw new Error(`the row of job "${job.name}" has no run to continue`);
   const base = adopts(s) ? adopt(s) : carry(s);
-  const past = what === 'takeOver' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
   return {
     what,
     run: { kind: 'known', key: row.run.key, scheduledFor: row.run.scheduledFor },
     trigger: what === 'takeOver' ? 'takeOver' : row.run.trigger,
     end,
-    row: { ...base, phase: 'running', attempt: row.attempt + 1, past, notBefore: undefined },
+    row: { ...base, phase: 'running', attempt: row.attempt + 1, notBefore: undefined },
   };
 }

@@ -142,9 +142,31 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
   if (row.attempt === 1) checkFirst(facts, before, row, acquisition, report);
   else if (!continues(before, row)) {
     report('attemptOutOfTurn', name, `${what} does not follow the row`);
-  } else checkNotSettled(facts, what, run.key, acquisition, report);
+  } else {
+    checkNotSettled(facts, what, run.key, acquisition, report);
+    checkCounted(facts, before, row, report);
+  }
   facts.claims.set(attempt, claim);
   facts.claimOf.set(row.token, claim);
+}
+
+/**
+ * A lost attempt counts if its handler was called, and does not if it could not even mark its run: the record would show
+ * the mark by now. After a failover, nobody knows.
+ */
+function checkCounted(facts: JobFacts, before: Row, row: Row, report: Report): void {
+  const { run, phase, attempt, execution, notBefore } = before;
+  if (run === undefined || run.key !== row.run?.key || phase !== 'running' || facts.failedOver !== undefined) return;
+  const isUncounted = row.uncountedAttempts > before.uncountedAttempts;
+  const what = `attempt ${String(attempt)} of ${keyText(run.key)}`;
+  if (isUncounted && facts.started.has(`${run.key} ${String(attempt)}`)) {
+    report('startNotCounted', facts.name, `${what} called its handler, and does not count`);
+  }
+  const isMarked = facts.records.get(run.key)?.record.execution === execution;
+  // After the deadline of its items, the claim counts for them.
+  if (!isUncounted && attempt > 1 && !isMarked && notBefore === undefined) {
+    report('unmarkedCounted', facts.name, `${what} could not mark its run, and counts`);
+  }
 }
 
 /** Whether a claim of the next attempt follows the row, or the run that the row has aside. */

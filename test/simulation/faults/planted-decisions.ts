@@ -166,8 +166,32 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'core/decide/unfinished.ts',
         in: 'takeOver',
-        from: 'const usedUp = s.row.attempt - s.row.uncountedAttempts >= s.job.retry.attempts;',
+        from: 'const usedUp = row.attempt - row.uncountedAttempts >= s.job.retry.attempts;',
         to: 'const usedUp = false;',
+      },
+    ],
+  },
+  {
+    name: 'unmarked-counts',
+    what: 'a lost attempt counts although it could not mark its run',
+    edits: [
+      {
+        file: 'core/decide/unfinished.ts',
+        in: 'counts',
+        from: "record === 'marked'",
+        to: "record !== 'final'",
+      },
+    ],
+  },
+  {
+    name: 'first-start-not-counted',
+    what: 'a lost first attempt, which needs no mark, does not count',
+    edits: [
+      {
+        file: 'core/decide/unfinished.ts',
+        in: 'counts',
+        from: 'row.attempt === 1 || ',
+        to: '',
       },
     ],
   },
