@@ -1,8 +1,9 @@
 import { afterAll, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { startEtcd } from '../../src/local/cluster/etcd';
-import { canStart, storeAt as consulAt, testConsul } from '../support/consul';
+import { storeAt as consulAt, testConsul } from '../support/consul';
 import { storeAt as etcdAt, urlAt as etcdUrl } from '../support/etcd';
+import { has } from '../support/needs';
 import { storeAt as postgresAt, testPostgres, urlAt as postgresUrl } from '../support/postgres';
 import { storeAt as redisAt, testRedis, urlAt as redisUrl } from '../support/redis';
 import { storeAt as zooKeeperAt, testZooKeeper } from '../support/zookeeper';
@@ -22,30 +23,35 @@ afterAll(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-const CONSUL = {
-  ...{ name: 'Consul', protocol: consulProtocol, start: () => testConsul({}) },
-  open: (port: number) => consulAt({ url: `consul://127.0.0.1:${String(port)}`, container: 'seen' }),
-};
-
-it.each([
+const CASES = [
   {
+    needs: 'postgres',
     ...{ name: 'PostgreSQL', protocol: postgresProtocol, start: testPostgres },
     open: (port: number) => postgresAt({ url: postgresUrl(port), schema: 'seen' }),
   },
   {
+    needs: 'redis-server',
     ...{ name: 'Redis', protocol: redisProtocol, start: testRedis },
     open: (port: number) => redisAt({ url: redisUrl(port), container: 'seen' }),
   },
   {
+    needs: 'etcd',
     ...{ name: 'etcd', protocol: etcdProtocol, start: startEtcd },
     open: (port: number) => etcdAt({ url: etcdUrl(port), container: 'seen' }),
   },
   {
+    needs: 'java',
     ...{ name: 'ZooKeeper', protocol: zooKeeperProtocol, start: testZooKeeper },
     open: (port: number) => zooKeeperAt({ url: `zk://127.0.0.1:${String(port)}`, container: 'seen' }),
   },
-  ...(canStart('The proxy before Consul') ? [CONSUL] : []),
-])(
+  {
+    needs: 'consul',
+    ...{ name: 'Consul', protocol: consulProtocol, start: () => testConsul({}) },
+    open: (port: number) => consulAt({ url: `consul://127.0.0.1:${String(port)}`, container: 'seen' }),
+  },
+] as const;
+
+it.each(CASES.filter(({ name, needs }) => has(needs, `the proxy before ${name}`)))(
   'the proxy before $name sees each call of the coordinator, and its result',
   async ({ name, protocol, start, open }) => {
     const looksFirst = name === 'ZooKeeper' || name === 'Consul';

@@ -27,7 +27,7 @@ async function isLeader({ url }: StorageServer): Promise<boolean> {
   return self.Stats?.consul?.leader === 'true';
 }
 
-describe.runIf(canStart('A cluster of three servers of Consul'))('a cluster of three servers of Consul', () => {
+describe.runIf(canStart('a cluster of three servers of Consul'))('a cluster of three servers of Consul', () => {
   clusterCases({
     start: startThree,
     isLeader,

@@ -35,7 +35,7 @@ async function age(container: string, kind: string, ms: number): Promise<void> {
   }
 }
 
-describe.runIf(canRun('What Consul is asked, and what it answers,'))('Consul', () => {
+describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', () => {
   beforeAll(async () => {
     server = await testConsul();
     client = clientAt(server.url);
@@ -185,7 +185,7 @@ describe.runIf(canRun('What Consul is asked, and what it answers,'))('Consul', (
     });
   });
 
-  describe.runIf(canStart('The rights of a token of Consul'))('a token of the ACL', () => {
+  describe.runIf(canStart('the rights of a token of Consul'))('a token of the ACL', () => {
     it('needs the rights of docs/choosing-a-store.md', async () => {
       const acl = '-hcl=acl { enabled = true default_policy = "deny" tokens { master = "the-first-token" } }';
       const own = await testConsul({ args: ['-bootstrap-expect=1', acl] });
@@ -217,7 +217,7 @@ describe.runIf(canRun('What Consul is asked, and what it answers,'))('Consul', (
     });
   });
 
-  describe.runIf(canStart('A server of Consul that stops'))('a server of Consul', () => {
+  describe.runIf(canStart('a server of Consul that stops'))('a server of Consul', () => {
     it('that asks for TLS is trusted by the roots that the URL names, and by no others', async () => {
       const files = path.join(__dirname, '../support/certificate');
       const [cert, key] = [path.join(files, 'localhost.pem'), path.join(files, 'localhost-key.pem')];

@@ -44,7 +44,7 @@ async function openHarness(): Promise<BreakingHarness> {
   };
 }
 
-const isThere = canRun('The conformance suite of Consul');
+const isThere = canRun('the conformance suite of Consul');
 beforeAll(async () => {
   if (!isThere) return;
   server = await testConsul();
@@ -59,7 +59,7 @@ describe.runIf(isThere)('Consul', () => {
   brokenLeaseConformance('consul', openHarness);
 });
 
-describe.runIf(canStart('The failures of Consul'))('Consul', () => {
+describe.runIf(canStart('the failures of Consul'))('Consul', () => {
   remoteStoreConformance('consul', HTTP_FAILURES, async () => {
     const { at, close } = fakeServers((port, timeout) =>
       storeAt({ url: `consul://127.0.0.1:${String(port)}`, container: freshName(), ...timeout }),

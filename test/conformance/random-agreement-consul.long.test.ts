@@ -55,7 +55,7 @@ async function breakOutside(job: string, periodMs: number): Promise<void> {
   await endSessions();
 }
 
-describe.runIf(canRun('The random comparison of Consul with memory'))('Consul', () => {
+describe.runIf(canRun('the random comparison of Consul with memory'))('Consul', () => {
   beforeAll(async () => {
     server = await testConsul();
     client = clientAt(server.url);

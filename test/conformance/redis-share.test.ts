@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { StorageServer } from '../../src/local/cluster/server';
+import { describeWith } from '../support/needs';
 import { clientAt, testRedis } from '../support/redis';
 import { redisHarness } from './redis-harness';
 import { brokenLeaseConformance, leaseStoreShare } from './suite';
@@ -21,5 +22,7 @@ const open = () => {
   containers += 1;
   return redisHarness(client, server.url, `share-${String(containers)}`);
 };
-leaseStoreShare('redis', open);
-brokenLeaseConformance('redis', open);
+describeWith('redis-server', 'a share of the conformance suite on Redis')('Redis', () => {
+  leaseStoreShare('redis', open);
+  brokenLeaseConformance('redis', open);
+});

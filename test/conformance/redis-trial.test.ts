@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Redis as Client } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Trial } from '../../src/lease/trial';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
@@ -10,11 +10,14 @@ import { redisTrial } from '../../src/stores/redis/store';
 import { durabilityIn } from '../../src/stores/redis/trial';
 import { systemClock } from '../../src/system-clock';
 import { callsOf } from './cases/calls';
+import { describeWith } from '../support/needs';
 import { clientAt, storeAt, testRedis } from '../support/redis';
 
 /** The rights that the page grants, for the user app and the container cronlease. */
 const PAGE = readFileSync(path.join(__dirname, '../../docs/choosing-a-store.md'), 'utf8');
 const GRANT = /^ACL SETUSER app (.*)$/m.exec(PAGE)?.[1]?.replace('PASSWORD', 'pw') ?? '';
+
+const onRedis = describeWith('redis-server', 'the trial of doctor on Redis');
 
 let server: StorageServer;
 let client: Client;
@@ -41,7 +44,7 @@ async function grant(user: string, ...rules: readonly string[]): Promise<void> {
   await client.acl('SETUSER', user, 'reset', 'on', '>pw', ...rules);
 }
 
-describe('a trial of each call on Redis', () => {
+onRedis('a trial of each call on Redis', () => {
   it('tries every step and leaves no row', async () => {
     const trial = await trialAs('');
     expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });
@@ -89,7 +92,7 @@ describe('a trial of each call on Redis', () => {
   });
 });
 
-describe('a full server', () => {
+onRedis('a full server', () => {
   it('lists, releases and deletes, and takes no other write', async () => {
     const store = storeAt({ url: server.url, container: 'cronlease' });
     await client.config('SET', 'maxmemory-policy', 'noeviction');

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type { Redis as Client } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
 import { startRedis } from '../../src/local/cluster/redis';
@@ -13,12 +13,15 @@ import { openStore } from '../../src/stores/open';
 import { serverOf } from '../../src/stores/redis/settings';
 import { redisStore } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
+import { describeWith } from '../support/needs';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
 import { acquire, createRow, JOB, jobName, readRow } from './cases/support';
 import { lostAnswerConformance } from './lost-answers';
 
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
+
+const onRedis = describeWith('redis-server', 'the calls to Redis, and what it answers');
 
 let server: StorageServer;
 let client: Client;
@@ -37,12 +40,14 @@ function freshName(): string {
   return `wire-${String(containers)}`;
 }
 
-lostAnswerConformance('Redis', {
-  port: () => server.port,
-  open: (port, container) => storeAt({ url: urlAt(port), container }),
+onRedis('Redis', () => {
+  lostAnswerConformance('Redis', {
+    port: () => server.port,
+    open: (port, container) => storeAt({ url: urlAt(port), container }),
+  });
 });
 
-describe('a call to Redis', () => {
+onRedis('a call to Redis', () => {
   it('is one command, won or lost, and is counted with its result', async () => {
     const outcomes: CallOutcome[] = [];
     const container = freshName();
@@ -184,7 +189,7 @@ describe('a call to Redis', () => {
   });
 });
 
-describe('a URL of Redis', () => {
+onRedis('a URL of Redis', () => {
   it.each([
     ['redis://h', { location: 'redis://h:6379/0', host: 'h', port: 6379, db: 0, tls: undefined, wait: undefined }],
     ['rediss://ann:p%40ss@h:7000/3', { location: 'rediss://h:7000/3', user: 'ann', password: 'p@ss', db: 3, tls: {} }],
@@ -258,7 +263,7 @@ describe('a URL of Redis', () => {
   });
 });
 
-describe('a server of Redis', () => {
+onRedis('a server of Redis', () => {
   it.each([
     ['always', 'SIGTERM'],
     ['always', 'SIGKILL'],

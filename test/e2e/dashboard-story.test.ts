@@ -1,5 +1,5 @@
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import {
   layoutShift,
   openBrowser,
@@ -12,11 +12,14 @@ import {
 import type { DashboardServer } from '../support/dashboard';
 import { serveDashboard } from '../support/dashboard';
 import { SHOP, shopHandler } from '../support/dashboard-world';
+import { describeWith } from '../support/needs';
 
 const MINUTE = 60_000;
 /** A quiet machine needs 0.3 s. */
 const USABLE_MS = 5_000;
 const JOBS = SHOP.filter(({ name }) => ['rebuild-search-index', 'recompute-prices', 'import-orders'].includes(name));
+
+const inBrowser = describeWith('chromium', 'the dashboard in a browser');
 
 let browser: Browser;
 let server: DashboardServer;
@@ -57,7 +60,7 @@ afterAll(async () => {
   await server.close();
 });
 
-describe('somebody on call', () => {
+inBrowser('somebody on call', () => {
   it('finds the failing job, reads why it fails, pauses and resumes it: with the mouse', async () => {
     await visit();
     await page.getByRole('link', { name: 'Need attention 1' }).click();
@@ -155,7 +158,7 @@ describe('somebody on call', () => {
   });
 });
 
-describe('every page', () => {
+inBrowser('every page', () => {
   it.each([
     ['all jobs', '', 'a.job'],
     ['the lanes', '?view=lanes', '.lane a.job'],

@@ -13,7 +13,7 @@ const STORES: Readonly<Record<string, () => Promise<StorageServer>>> = {
   Redis: testRedis,
   etcd: startEtcd,
   ZooKeeper: testZooKeeper,
-  ...(canStart('Elections on Consul') && { Consul: startConsul }),
+  ...(canStart('elections on Consul') && { Consul: startConsul }),
 };
 
 interface Note {

@@ -12,7 +12,7 @@ import { buildLocal } from '../support/local-build';
 
 afterAll(endAll);
 
-const SERVERS = ['embedded', 'redis', 'etcd', ...(canStart('Kills in turn on Consul') ? ['consul'] : [])];
+const SERVERS = ['embedded', 'redis', 'etcd', ...(canStart('kills in turn on Consul') ? ['consul'] : [])];
 
 describe('each of three instances killed in turn', () => {
   const title = 'leaves every due time with one fate that why explains, and none run twice';

@@ -1,17 +1,17 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContextOptions, Locator, Page, Request } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import type { AxeResults } from 'axe-core';
-
-const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+import { pathOf } from './needs';
 
 export async function openBrowser(): Promise<Browser> {
-  if (!existsSync(EXECUTABLE)) {
-    throw new Error(`${EXECUTABLE} is missing: run "apt-get install chromium", or set CHROMIUM to the file to run`);
+  const executablePath = pathOf('chromium');
+  if (executablePath === undefined) {
+    throw new Error('chromium is missing: run "apt-get install chromium", or set CHROMIUM to the file to run');
   }
   // A container has no sandbox of its own, and the pages are ours.
-  return chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-gpu'] });
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
 interface Seen {

@@ -2,10 +2,11 @@ import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
 import { type ConsulOptions, startConsul } from '../../src/local/cluster/consul';
-import { findProgram, type StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/cluster/server';
 import { agentsOf } from '../../src/stores/consul/settings';
 import { consulStore } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
+import { has } from './needs';
 
 export interface StoreAt {
   readonly url: string;
@@ -21,20 +22,14 @@ export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): L
 /** Where an agent runs already that the tests may use. */
 const RUNNING = process.env['CONSUL_HTTP_ADDR'];
 
-/** Consul is not in every Debian. Says so if the tests can have no agent. */
+/** Whether the tests can have an agent. */
 export function canRun(what: string): boolean {
-  return RUNNING !== undefined || isInstalled(what, ', and CONSUL_HTTP_ADDR is not set');
+  return RUNNING !== undefined || has('consul', what);
 }
 
-/** Says so if the tests can start no agents of their own. */
+/** Whether the tests can start agents of their own. */
 export function canStart(what: string): boolean {
-  return isInstalled(what, '');
-}
-
-function isInstalled(what: string, andWhat: string): boolean {
-  const is = findProgram('consul') !== undefined;
-  if (!is) console.log(`${what} did not run: there is no consul on the PATH${andWhat}.`);
-  return is;
+  return has('consul', what);
 }
 
 /** The agent that runs, or one of the tests' own. */

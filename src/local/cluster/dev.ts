@@ -296,13 +296,14 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   const reports = reportsTo(printer, processes > 1);
   const watch = watchApp(app, options.main, jobs);
   try {
-    printer.note('Starting…');
+    printer.note('Starting the storage…');
     const port = await choosePort(options, processes, printer);
     let opened: DevStorage | undefined;
     cluster = await startCluster({
       ...clusterOptions(options),
       ...{ app, instances, sameApp, container, data, port },
       async prepare(connection) {
+        printer.note(`Starting ${instances === 1 ? 'the app' : `${String(instances)} deployments of the app`}…`);
         jobs?.write();
         opened = options.openStorage?.(connection, container);
         await opened?.prepare();

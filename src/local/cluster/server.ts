@@ -17,7 +17,9 @@ const POSTGRES = '/usr/lib/postgresql';
 
 /** The path of an installed program; undefined: it is not installed. */
 export function findProgram(name: string): string | undefined {
-  const folders = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', ...postgresFolders()];
+  const given = (process.env['PATH'] ?? '').split(path.delimiter);
+  // Debian puts servers where no user's PATH has them. A PATH without its other programs is to find none of them.
+  const folders = given.includes('/usr/bin') ? [...given, '/usr/sbin', ...postgresFolders()] : given;
   return folders.map((folder) => path.join(folder, name)).find(isExecutable);
 }
 
