@@ -4,7 +4,7 @@ import type { Mentions } from '../core/overdue';
 import { mentionOf } from '../core/overdue';
 import type { LedgerRecord } from '../core/record';
 import { ForeignRecordError, parseRecord } from '../core/record';
-import type { CallOptions, LedgerStore } from '../lease/store';
+import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 
 /** Reads one ledger record. Throws `ForeignRecordError` when cronlease did not write it. */
 export async function readRecord(
@@ -33,6 +33,29 @@ export async function readUnlessForeign(
 }
 
 const SUMMARIES_A_PAGE = 500;
+
+/**
+ * The newest records of a job, back to one that has a token if there is one. Mostly one call.
+ *
+ * @param ask makes one storage call within a time limit of its own
+ */
+export async function newestRecords(
+  store: Pick<LedgerStore, 'listRecords'>,
+  job: JobName,
+  ask: <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<readonly ListedRecord[]> {
+  const records: ListedRecord[] = [];
+  let continuation: string | undefined;
+  for (let pages = 0; pages < PAGES_BACK; pages += 1) {
+    const request = { limit: SUMMARIES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
+    records.push(...page.records);
+    continuation = page.continuation;
+    if (continuation === undefined || page.records.some(({ summary }) => summary['token'] !== undefined)) break;
+  }
+  return records;
+}
+
 /** 10,000 records: the runs of a whole day, one each 9 s. */
 const PAGES_BACK = 20;
 

@@ -255,7 +255,7 @@ function fateOf({ row }: Wreck, spec: JobSpec): readonly [UnrunFate, Reason] {
 }
 
 /** Nobody knows what a back-fill has run, so it ends: a person may start another one. */
-function endedBackfill({ control: { backfill } }: Wreck): Row['backfill'] {
+export function endedBackfill({ control: { backfill } }: Pick<Wreck, 'control'>): Row['backfill'] {
   if (backfill === undefined) return undefined;
   const { id, order, from, through } = backfill;
   return { id, at: order === 'oldest' ? through : from, ran: 0, passedOver: 0, aside: undefined };

@@ -9,6 +9,8 @@ import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1, 0, 0, 5);
 
+const NO_REPORT = { event: () => undefined, log: () => undefined };
+
 const nameOf = (index: number): string => `new-${String(index).padStart(5, '0')}`;
 
 /** @param frequent the schedule of one in a hundred; the others are not due for months */
@@ -101,7 +103,7 @@ describe('the first sight of many new jobs', () => {
     firstSight.lacking({ date: clock.now(), jobs: new Map() });
     for (let turn = 1; turn <= 3; turn += 1) {
       await clock.advance(1_500);
-      const slice = firstSight.createSome(0);
+      const slice = firstSight.createSome(0, NO_REPORT);
       await clock.advance(1_000);
       await slice;
       // Half a second: five calls, 16 side by side. Without a share it would be one.

@@ -1,10 +1,16 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { claimTime } from '../../core/decide/verdict';
 import { nextDue } from '../../core/job';
+import type { Control } from '../../core/control';
+import { controlOf } from '../../core/control';
+import { rowAfterLoss } from '../../core/lost-row';
+import { ForeignMetadataError } from '../../core/metadata';
+import type { Row } from '../../core/row';
 import { encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
-import type { Listing } from '../../lease/store';
-import type { RunnableJob } from '../coordinator';
+import type { ListedControl, Listing } from '../../lease/store';
+import type { Report, RunnableJob } from '../coordinator';
+import { newestRecords } from '../ledger';
 import { runnable } from './decide-on';
 import type { TickState } from './fire';
 import { CLAIMS_AT_ONCE } from './fire';
@@ -36,14 +42,14 @@ export interface FirstSight {
    * @returns whether rows of other instances remain to be seen: a listing shows them
    * @throws StoreError
    */
-  createSome(limitMs: Millis): Promise<boolean>;
+  createSome(limitMs: Millis, report: Report): Promise<boolean>;
 }
 
 interface Absent {
   /** The Date of the first listing that lacked the job. Due times from then on are owed, however late its row comes. */
   readonly since: EpochMs;
-  /** Whether people have asked for something already. */
-  readonly hasControl: boolean;
+  /** What people have asked for already. */
+  readonly control: ListedControl | undefined;
 }
 
 /**
@@ -76,7 +82,7 @@ export function createFirstSight({
       for (const name of coordinator.jobs.keys()) {
         const seen = jobs.get(name);
         if (seen?.row !== undefined) continue;
-        absent.set(name, { since: before.get(name)?.since ?? date, hasControl: seen?.control !== undefined });
+        absent.set(name, { since: before.get(name)?.since ?? date, control: seen?.control });
       }
       if (untried.length === 0) endedAt = clock.monotonic();
       untried = [...absent.keys()];
@@ -85,7 +91,7 @@ export function createFirstSight({
       metInRow = 0;
       leaps = 0;
     },
-    async createSome(limitMs) {
+    async createSome(limitMs, report) {
       const begun = clock.monotonic();
       const atLeastMs = Math.max(SLICE_AT_LEAST_MS, (begun - endedAt) * SHARE);
       const end = begun + Math.min(SLICE_MS, Math.max(atLeastMs, limitMs));
@@ -95,7 +101,7 @@ export function createFirstSight({
           const name = untried.pop();
           if (name === undefined) return;
           try {
-            await gate(() => create(name));
+            await gate(() => create(name, report));
           } catch (error) {
             failed = true;
             untried.push(name);
@@ -111,10 +117,12 @@ export function createFirstSight({
     },
   };
 
-  async function create(name: JobName): Promise<void> {
+  async function create(name: JobName, report: Report): Promise<void> {
     const job = runnable(coordinator, name);
-    const { since, hasControl } = absent.get(name) ?? { since: serviceTime.now(), hasControl: true };
-    const row = newRow(firstCursor(job.spec, since), coordinator.revision, job.spec.scheduleHash);
+    const { since, control } = absent.get(name) ?? { since: serviceTime.now(), control: undefined };
+    const fresh = newRow(firstCursor(job.spec, since), coordinator.revision, job.spec.scheduleHash);
+    const lost = await lostRow(job, fresh, control);
+    const row = lost ?? fresh;
     const metadata = encodeRow(row);
     const answer = await within(clock, CREATE_LIMIT_MS, (signal) =>
       coordinator.store.createRow(name, metadata, { signal }),
@@ -129,8 +137,29 @@ export function createFirstSight({
     metInRow = 0;
     leaps = 0;
     const notes = board.notes(name);
-    notes.next = hasControl ? { kind: 'rest', at: serviceTime.now() } : firstCheck(job, row.cursor);
+    if (lost !== undefined) tellLoss(name, lost, report);
+    notes.next = control !== undefined || lost !== undefined ? { kind: 'rest', at: serviceTime.now() } : firstCheck(job, row.cursor);
     notes.upcoming = upcomingAt(job.spec, dueAfter(job, row.cursor));
+  }
+
+  /**
+   * The row of a job that has records: its row was deleted, and the ledger was not. One call for each new job finds out.
+   */
+  async function lostRow(job: RunnableJob, fresh: Row, listed: ListedControl | undefined): Promise<Row | undefined> {
+    const { spec } = job;
+    const records = await newestRecords(coordinator.store, spec.name, (call) =>
+      within(clock, CREATE_LIMIT_MS, (signal) => call(signal)),
+    );
+    if (records.length === 0) return undefined;
+    return rowAfterLoss({ job: spec, fresh, records, control: readable(listed), now: serviceTime.now() });
+  }
+
+  function tellLoss(name: JobName, row: Row, report: Report): void {
+    const reason =
+      `the row of job "${name}" was deleted, and its records were not: it is created again with token ` +
+      `${String(row.token)}, above every earlier one; what was in progress or waited, requests and back-fills too, ` +
+      `does not run; check the outcome of the last runs with "cronlease runs ${name}"`;
+    report.event({ event: 'warning', at: serviceTime.now(), job: name, token: row.token, reason });
   }
 
   /** Continues at another place of the list. */
@@ -150,5 +179,15 @@ export function createFirstSight({
 
   function dueAfter({ spec }: RunnableJob, cursor: EpochMs): EpochMs | undefined {
     return spec.enabled ? nextDue(spec, cursor, serviceTime.now()) : undefined;
+  }
+}
+
+/** A control that is not ours keeps its job from being claimed, so that nothing of it counts. */
+function readable(listed: ListedControl | undefined): Control {
+  try {
+    return controlOf(listed);
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return controlOf(undefined);
   }
 }

@@ -97,16 +97,16 @@ export function createSurvey(state: TickState): Survey {
     const claims = claimsOf(coordinator);
     if (claims === 'none') return Math.max(0, sweepEveryMs - sinceSweep());
     const creates = claims === 'all' && firstSight.going;
-    if (creates) await createRows(leftMs);
+    if (creates) await createRows(leftMs, fire.report);
     planBursts();
     if (creates && firstSight.going) return 0;
     return Math.max(0, Math.min(board.nextCheckAt() - serviceTime.now(), sweepEveryMs - sinceSweep()));
   }
 
   /** Rows of new jobs come after checks of those that are known, and again between them. */
-  async function createRows(leftMs: Millis): Promise<void> {
+  async function createRows(leftMs: Millis, report: Report): Promise<void> {
     const limitMs = Math.min(leftMs, board.nextCheckAt() - serviceTime.now());
-    if (await firstSight.createSome(limitMs)) lastSweep = undefined;
+    if (await firstSight.createSome(limitMs, report)) lastSweep = undefined;
   }
 
   function sinceSweep(): Millis {
