@@ -219,6 +219,19 @@ describe('doctor', () => {
     ]);
   });
 
+  it('tells a job that is new from one whose row was deleted', async () => {
+    const besides = (store: LeaseStore): Promise<unknown> =>
+      store.createRecord(JOB.name, '8232702800000-s', { body: '{}', summary: { state: 'final', token: '7' } });
+    expect(await found({ rows: {}, besides }, 'unseen')).toMatchObject([
+      {
+        ...{ status: 'problem', subject: 'a' },
+        message: expect.stringMatching(/^has records and no row: somebody has deleted the row/) as unknown,
+        remedy: expect.stringContaining('cronlease runs a') as unknown,
+      },
+    ]);
+    expect(await found({ rows: {} }, 'unseen')).toMatchObject([{ status: 'warning', subject: 'a' }]);
+  });
+
   it('names blobs that are not cronlease’s', async () => {
     const findings = await found({
       rows: { a: { format: '9' } },

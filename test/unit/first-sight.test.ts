@@ -84,12 +84,12 @@ describe('the first sight of many new jobs', () => {
       .map(({ at, scheduledFor }) => at - scheduledFor);
     expect(late.length).toBeGreaterThanOrEqual(7);
     expect(Math.max(...late)).toBeLessThan(2_000);
-    expect(await rows(sim)).toBeGreaterThan(1_000);
+    expect(await rows(sim)).toBeGreaterThan(800);
     expect(await rows(sim)).toBeLessThan(2_501);
     expect(next.ticks()).toBeGreaterThanOrEqual(3);
-    await sim.clock.advance(30_000);
+    await sim.clock.advance(100_000);
     expect(await rows(sim)).toBe(2_501);
-    expect(sim.clock.now() - begun).toBeLessThan(120_000);
+    expect(sim.clock.now() - begun).toBeLessThan(180_000);
   });
 
   it('has its share of the time, though checks of known jobs take all of it', async () => {
@@ -106,9 +106,9 @@ describe('the first sight of many new jobs', () => {
       const slice = firstSight.createSome(0, NO_REPORT);
       await clock.advance(1_000);
       await slice;
-      // Half a second: five calls, 16 side by side. Without a share it would be one.
-      expect(created() / turn).toBeGreaterThanOrEqual(16 * 4);
-      expect(created() / turn).toBeLessThanOrEqual(16 * 6);
+      // Half a second: five calls, two for each row, 16 side by side. Without a share it would be one.
+      expect(created() / turn).toBeGreaterThanOrEqual(16 * 2);
+      expect(created() / turn).toBeLessThanOrEqual(16 * 3);
     }
   });
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
 import { rowAfterLoss } from '../../src/core/lost-row';
 import { newRow } from '../../src/core/row';
@@ -9,7 +8,6 @@ import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1, 0, 0, 5);
 const JOB = jobSpec('billing', '@every 1m');
-const NAME = JOB.name as JobName;
 
 /** Deletes all rows, or everything in `jobs/`, as a person with the portal or `redis-cli` does. */
 function loseRows({ service }: RivalTicks, also: 'controls' | 'nothing else'): void {

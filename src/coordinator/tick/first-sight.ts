@@ -3,12 +3,13 @@ import { claimTime } from '../../core/decide/verdict';
 import { nextDue } from '../../core/job';
 import type { Control } from '../../core/control';
 import { controlOf } from '../../core/control';
+import type { CoordinatorEvent } from '../../core/event';
 import { rowAfterLoss } from '../../core/lost-row';
 import { ForeignMetadataError } from '../../core/metadata';
 import type { Row } from '../../core/row';
 import { encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
-import type { ListedControl, Listing } from '../../lease/store';
+import type { ListedControl, ListedRecord, Listing } from '../../lease/store';
 import type { Report, RunnableJob } from '../coordinator';
 import { newestRecords } from '../ledger';
 import { runnable } from './decide-on';
@@ -50,6 +51,8 @@ interface Absent {
   readonly since: EpochMs;
   /** What people have asked for already. */
   readonly control: ListedControl | undefined;
+  /** The newest records of the job, once they have been read. */
+  readonly records?: readonly ListedRecord[];
 }
 
 /**
@@ -101,7 +104,7 @@ export function createFirstSight({
           const name = untried.pop();
           if (name === undefined) return;
           try {
-            await gate(() => create(name, report));
+            await gate(() => create(name, end, report));
           } catch (error) {
             failed = true;
             untried.push(name);
@@ -117,16 +120,21 @@ export function createFirstSight({
     },
   };
 
-  async function create(name: JobName, report: Report): Promise<void> {
+  async function create(name: JobName, end: Millis, report: Report): Promise<void> {
     const job = runnable(coordinator, name);
-    const { since, control } = absent.get(name) ?? { since: serviceTime.now(), control: undefined };
-    const fresh = newRow(firstCursor(job.spec, since), coordinator.revision, job.spec.scheduleHash);
-    const lost = await lostRow(job, fresh, control);
+    const seen = absent.get(name) ?? { since: serviceTime.now(), control: undefined };
+    const records = seen.records ?? (await newestRecords(coordinator.store, name, limited));
+    if (clock.monotonic() >= end) {
+      // Two calls may be longer than a tick can wait for.
+      absent.set(name, { ...seen, records });
+      untried.push(name);
+      return;
+    }
+    const fresh = newRow(firstCursor(job.spec, seen.since), coordinator.revision, job.spec.scheduleHash);
+    const lost = records.length === 0 ? undefined : lostRow(job, fresh, { ...seen, records }, serviceTime.now());
     const row = lost ?? fresh;
     const metadata = encodeRow(row);
-    const answer = await within(clock, CREATE_LIMIT_MS, (signal) =>
-      coordinator.store.createRow(name, metadata, { signal }),
-    );
+    const answer = await limited((signal) => coordinator.store.createRow(name, metadata, { signal }));
     absent.delete(name);
     if (answer === 'exists') {
       met = true;
@@ -137,29 +145,16 @@ export function createFirstSight({
     metInRow = 0;
     leaps = 0;
     const notes = board.notes(name);
-    if (lost !== undefined) tellLoss(name, lost, report);
-    notes.next = control !== undefined || lost !== undefined ? { kind: 'rest', at: serviceTime.now() } : firstCheck(job, row.cursor);
+    if (lost !== undefined) report.event(lossOf(name, lost, serviceTime.now()));
+    notes.next =
+      seen.control !== undefined || lost !== undefined
+        ? { kind: 'rest', at: serviceTime.now() }
+        : firstCheck(job, row.cursor);
     notes.upcoming = upcomingAt(job.spec, dueAfter(job, row.cursor));
   }
 
-  /**
-   * The row of a job that has records: its row was deleted, and the ledger was not. One call for each new job finds out.
-   */
-  async function lostRow(job: RunnableJob, fresh: Row, listed: ListedControl | undefined): Promise<Row | undefined> {
-    const { spec } = job;
-    const records = await newestRecords(coordinator.store, spec.name, (call) =>
-      within(clock, CREATE_LIMIT_MS, (signal) => call(signal)),
-    );
-    if (records.length === 0) return undefined;
-    return rowAfterLoss({ job: spec, fresh, records, control: readable(listed), now: serviceTime.now() });
-  }
-
-  function tellLoss(name: JobName, row: Row, report: Report): void {
-    const reason =
-      `the row of job "${name}" was deleted, and its records were not: it is created again with token ` +
-      `${String(row.token)}, above every earlier one; what was in progress or waited, requests and back-fills too, ` +
-      `does not run; check the outcome of the last runs with "cronlease runs ${name}"`;
-    report.event({ event: 'warning', at: serviceTime.now(), job: name, token: row.token, reason });
+  function limited<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return within(clock, CREATE_LIMIT_MS, call);
   }
 
   /** Continues at another place of the list. */
@@ -190,4 +185,17 @@ function readable(listed: ListedControl | undefined): Control {
     if (!(error instanceof ForeignMetadataError)) throw error;
     return controlOf(undefined);
   }
+}
+
+/** The row of a job that has records: its row was deleted, and the ledger was not. */
+function lostRow({ spec }: RunnableJob, fresh: Row, { control, records }: Required<Absent>, now: EpochMs): Row {
+  return rowAfterLoss({ job: spec, fresh, records, control: readable(control), now });
+}
+
+function lossOf(job: JobName, { token }: Row, at: EpochMs): CoordinatorEvent {
+  const reason =
+    `the row of job "${job}" was deleted, and its records were not: it is created again with token ${String(token)}, ` +
+    'above every earlier one; what was in progress or waited does not run: check the last runs with ' +
+    `"cronlease runs ${job}"`;
+  return { event: 'warning', at, job, token, reason };
 }

@@ -44,7 +44,7 @@ export async function checkJobs(view: View): Promise<readonly Finding[]> {
   return [
     ...orOk(foreign, 'metadata', `${count(seen.length, 'row')} can be read`),
     ...strayBlobs(list.strays, 'jobs/'),
-    ...(file === undefined ? [] : aboutFile(file, list, live)),
+    ...(file === undefined ? [] : await aboutFile(view, file, live)),
     ...orOk(await checkLeases(view, live), 'leases', 'no lease is held for longer than its job may take'),
     ...orOk(
       live.flatMap((job) => checkWaiting(job, list.now)),
@@ -74,7 +74,7 @@ function foreignBlob(name: JobName, { part, error }: UnreadablePart): Finding {
   return problem('metadata', `jobs/${name}/${part}`, `the job is left alone: ${error.message}`, remedy);
 }
 
-function aboutFile(file: JobsFile, list: JobList, live: readonly Seen[]): readonly Finding[] {
+async function aboutFile({ store, list }: View, file: JobsFile, live: readonly Seen[]): Promise<readonly Finding[]> {
   const orphans = live
     .filter(({ spec }) => spec === undefined)
     .map(({ name }) =>
@@ -85,16 +85,10 @@ function aboutFile(file: JobsFile, list: JobList, live: readonly Seen[]): readon
         `deploy the file that has it, or run "cronlease forget ${name}"`,
       ),
     );
-  const unseen = list.jobs
-    .filter(({ spec, listed, isForgotten }) => spec !== undefined && (listed === undefined || isForgotten))
-    .map(({ name }) =>
-      warning(
-        'unseen',
-        name,
-        'is in the jobs file, and no tick has seen it',
-        'deploy the file, and check that its deployment ticks',
-      ),
-    );
+  const unseen = await inParallel(
+    list.jobs.filter(({ spec, listed, isForgotten }) => spec !== undefined && (listed === undefined || isForgotten)),
+    ({ name, isForgotten }) => withoutRow(store, name, isForgotten),
+  );
   return [
     ...orOk(orphans, 'orphans', 'every row has its job in the jobs file'),
     ...orOk(unseen, 'unseen', 'every job of the jobs file has its row'),
@@ -104,6 +98,20 @@ function aboutFile(file: JobsFile, list: JobList, live: readonly Seen[]): readon
       'the rows follow this jobs file',
     ),
   ];
+}
+
+/** A job of the file that no tick has seen, or whose row was deleted: then its ledger still has records. */
+async function withoutRow(store: LeaseStore, name: JobName, isForgotten: boolean): Promise<Finding> {
+  const remedy = 'deploy the file, and check that its deployment ticks';
+  const { records } = isForgotten ? { records: [] } : await store.listRecords(name, { limit: 1 });
+  if (records.length === 0) return warning('unseen', name, 'is in the jobs file, and no tick has seen it', remedy);
+  return problem(
+    'unseen',
+    name,
+    'has records and no row: somebody has deleted the row, and with it the token, the cursor and the run in progress',
+    'find out who deletes in the store of cronlease; the next tick creates the row again, with a token above every ' +
+      `earlier one: check then with "cronlease runs ${name}" how its last runs ended`,
+  );
 }
 
 function checkRevision({ name, spec, row }: Seen, revision: number): readonly Finding[] {
