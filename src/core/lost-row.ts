@@ -15,6 +15,8 @@ interface ListedRecord {
 
 /** A claim takes longer than this: four storage calls and a hand-over through the task hub. */
 const CLAIM_AT_LEAST_MS: Millis = 10;
+/** A record with a higher one was not written by cronlease, and would use up all numbers. */
+const TOKEN_AT_MOST = 2 ** 52;
 /** How far a record's start may lie after its claim: the look-ahead, and clocks that disagree. */
 const BEFORE_START_MS: Millis = 60_000;
 /** No deployment claims longer before a due time than this, and none longer ahead of its listing. */
@@ -53,7 +55,7 @@ export function rowAfterLoss({ job, fresh, records, control, now }: LostRow): Ro
     const through = Date.parse(summary['through'] ?? '');
     if (parts.request === undefined) newest = Math.max(newest, Number.isNaN(through) ? parts.scheduledFor : through);
     const own = Number(summary['token'] ?? 0);
-    if (!Number.isSafeInteger(own) || own <= token) continue;
+    if (!Number.isSafeInteger(own) || own <= token || own > TOKEN_AT_MOST) continue;
     token = own;
     const started = Date.parse(summary['started'] ?? '');
     claimedAfter = (Number.isNaN(started) ? parts.scheduledFor : started) - BEFORE_START_MS;
