@@ -6,6 +6,7 @@ import { endedBackfill } from './failover';
 import type { JobSpec } from './job';
 import { parseRecordKey } from './key';
 import type { Row } from './row';
+import { AHEAD_AT_MOST_MS } from './row';
 
 /** A record of the ledger as a listing shows it. */
 interface ListedRecord {
@@ -51,9 +52,11 @@ export function rowAfterLoss({ job, fresh, records, control, now }: LostRow): Ro
   let newest: EpochMs = 0;
   for (const { key, summary } of records) {
     const parts = parseRecordKey(key);
-    if (parts === undefined) continue;
+    // A key of years ahead is not cronlease's, and would stop the job until then.
+    if (parts === undefined || parts.scheduledFor > now + AHEAD_AT_MOST_MS) continue;
     const through = Date.parse(summary['through'] ?? '');
-    if (parts.request === undefined) newest = Math.max(newest, Number.isNaN(through) ? parts.scheduledFor : through);
+    const last = through <= now + AHEAD_AT_MOST_MS ? through : parts.scheduledFor;
+    if (parts.request === undefined) newest = Math.max(newest, last);
     const own = Number(summary['token'] ?? 0);
     if (!Number.isSafeInteger(own) || own <= token || own > TOKEN_AT_MOST) continue;
     token = own;

@@ -308,7 +308,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
 }
 
 /** A row's times are in the past, or ahead by at most a back-off or a deadline. */
-const AHEAD_AT_MOST_MS = 366 * 24 * 3_600_000;
+export const AHEAD_AT_MOST_MS = 366 * 24 * 3_600_000;
 
 /**
  * Rejects a row that would keep its job waiting for years.

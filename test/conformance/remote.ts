@@ -106,6 +106,8 @@ export function remoteStoreConformance(
       const store = await missing();
       const others = Object.entries(callsOf(store)).filter(([method]) => method !== 'prepare');
       await failsWith(store, 'StoreUnavailable', 'container does not exist', Object.fromEntries(others));
+      await expect(store.list()).rejects.toMatchObject({ noContainer: true });
+      await expect(store.list()).rejects.toThrow(/The container does not exist: check its name\. If somebody/);
       await CALLS.prepare(store);
       expect((await store.list()).jobs.size).toBe(0);
     });

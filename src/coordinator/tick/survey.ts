@@ -14,6 +14,7 @@ import type { Fire, TickState } from './fire';
 import { createRetention } from './retention';
 import type { Rounds } from './rounds';
 import { listingRounds } from './rounds';
+import { missingContainer } from './missing-container';
 import { tellSlowListing, tellStrays } from './strays';
 
 const LISTING_LIMIT_MS = 10_000;
@@ -64,6 +65,7 @@ export function createSurvey(state: TickState): Survey {
   const planBursts = burstPlanner(state);
   const firstSight = createFirstSight(state);
   const purge = createRetention(coordinator);
+  const missing = missingContainer(coordinator);
   const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
   let prepared = false;
   let lastSweep: Millis | undefined;
@@ -75,11 +77,14 @@ export function createSurvey(state: TickState): Survey {
     get prepared() {
       return prepared;
     },
-    step: (fire, options) => inTurn(() => stepOnce(fire, options)),
+    step: (fire, options) => inTurn(() => missing.watch(() => stepOnce(fire, options))),
   };
 
   async function stepOnce(fire: Fire, { isFirst, mustSweep, leftMs }: StepOptions): Promise<Millis> {
-    if (!prepared) await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
+    if (!prepared || missing.isOld) {
+      await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
+      missing.made(fire.report);
+    }
     prepared = true;
     if (clockWasSet()) {
       // A listing corrects the clock. Instants noted before may be as far ahead as the clock was.

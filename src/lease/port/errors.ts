@@ -11,10 +11,16 @@ export class StoreUnavailableError extends StoreError {
   override readonly name = 'StoreUnavailableError';
   /** The service's `Retry-After`, if it sent one. */
   readonly retryAfterMs: Millis | undefined;
+  /** The service answers, and has no such container: nothing of it is stored. */
+  readonly noContainer: boolean;
 
-  constructor(message: string, options: ErrorOptions & { readonly retryAfterMs?: Millis | undefined } = {}) {
+  constructor(
+    message: string,
+    options: ErrorOptions & { readonly retryAfterMs?: Millis | undefined; readonly noContainer?: true } = {},
+  ) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs;
+    this.noContainer = options.noContainer ?? false;
   }
 }
 

@@ -35,7 +35,12 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
   if (trial.container === 'missing') {
     const message = `${location} answers, but there is no such ${trial.nouns.place}`;
     return [
-      problem('storage', null, message, 'start a deployment, which creates it, or check --container'),
+      problem(
+        'storage',
+        null,
+        message,
+        'check --container; an app creates it when it starts, and 75 s after somebody has deleted it',
+      ),
       clock(trial),
     ];
   }

@@ -1,6 +1,7 @@
 import { isRestError, type RestError } from '@azure/storage-blob';
 import { brief } from '../../core/text';
 import { type Denial, StoreDeniedError, StoreUnavailableError } from '../../lease/store';
+import { noContainer } from '../no-container';
 
 const BLOB_GONE = ['BlobNotFound', 'ResourceNotFound'];
 const CHANGED = ['ConditionNotMet'];
@@ -71,6 +72,7 @@ function refusal(error: RestError, status: number, where: string): StoreDeniedEr
       why: denialOf(status, code),
     });
   }
+  if (code === 'ContainerNotFound') return noContainer(said, causeOf(error));
   return new StoreUnavailableError(`${said}. ${unavailableRemedy(code) ?? firstLine(error.message)}`, {
     cause: causeOf(error),
     retryAfterMs: retryAfter(error),
@@ -120,10 +122,8 @@ function deniedRemedy(code: string | undefined): string {
 
 function unavailableRemedy(code: string | undefined): string | undefined {
   switch (code) {
-    case 'ContainerNotFound':
-      return 'The container does not exist: create it, or check its name.';
     case 'ContainerBeingDeleted':
-      return 'The container is being deleted. Create it again after that, in about 30 s.';
+      return 'The container is being deleted, which takes about 30 s. Then an app that runs makes it again.';
     case 'LeaseIdMissing':
       return 'Somebody holds a lease on this blob. cronlease never does, so break the lease.';
     default:

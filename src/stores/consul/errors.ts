@@ -1,6 +1,7 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
 import { causeOf } from '../client-error';
+import { noContainer } from '../no-container';
 
 /** An agent has answered that it has not done what it was asked. */
 export class ConsulError extends Error {
@@ -31,6 +32,9 @@ export function failure(error: unknown, where: string): StoreError {
   const said = `${where}: ${cause.message}`;
   const why = denialOf(error);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
+  if (error instanceof NoContainerError) {
+    return noContainer(said, cause, ' Check also whether the token may read it.');
+  }
   return new StoreUnavailableError(`${said}. ${remedyOf(error)}`, { cause });
 }
 
@@ -53,9 +57,6 @@ function denialOf(error: unknown): keyof typeof REMEDY | undefined {
 }
 
 function remedyOf(error: unknown): string {
-  if (error instanceof NoContainerError) {
-    return 'The container does not exist: create it, or check its name, and whether the token may read it.';
-  }
   if (!(error instanceof ConsulError)) {
     return 'Check whether this machine can reach the agents, and whether both use TLS or neither does.';
   }

@@ -1,6 +1,7 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
 import { causeOf } from '../client-error';
+import { noContainer } from '../no-container';
 
 /** An answer of etcd that it has not done what it was asked. */
 export class EtcdError extends Error {
@@ -43,6 +44,7 @@ export function failure(error: unknown, where: string): StoreError {
   const said = `${where}: ${cause.message}`;
   const why = denialOf(error);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
+  if (error instanceof NoContainerError) return noContainer(said, cause);
   return new StoreUnavailableError(`${said}. ${remedyOf(error)}`, { cause });
 }
 
@@ -66,7 +68,6 @@ function denialOf(error: unknown): keyof typeof REMEDY | undefined {
 }
 
 function remedyOf(error: unknown): string {
-  if (error instanceof NoContainerError) return 'The container does not exist: create it, or check its name.';
   if (!(error instanceof EtcdError)) {
     return 'Check whether this machine can reach the members, and whether both use TLS or neither does.';
   }

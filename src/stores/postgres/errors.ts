@@ -1,6 +1,7 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
 import { causeOf, isTokenRefused } from '../client-error';
+import { noContainer } from '../no-container';
 
 /** The SQLSTATE of an answer of the server; undefined: this is none. */
 export function stateOf(error: unknown): string | undefined {
@@ -64,6 +65,7 @@ export function failure(error: unknown, where: string): StoreError {
   const said = `${where}: ${state} ${cause.message}`;
   const why = denialOf(state);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
+  if (MISSING.includes(state)) return noContainer(said, cause);
   return new StoreUnavailableError(`${said}. ${unavailableRemedy(state)}`, { cause });
 }
 
@@ -88,9 +90,6 @@ function denialOf(state: string): Denial | undefined {
 }
 
 function unavailableRemedy(state: string): string {
-  if (MISSING.includes(state)) {
-    return 'The schema of the container does not exist, or lacks a table, so the container does not exist: create it, or check its name.';
-  }
   if (state === '3D000') return 'Create the database, or check its name.';
   if (state === READ_ONLY) {
     return 'This server is a replica, or read only for another reason, such as a full disk: connect to the primary.';

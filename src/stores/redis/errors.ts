@@ -2,6 +2,7 @@ import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
 import { NO_CONTAINER } from './scripts';
 import { causeOf, isTokenRefused } from '../client-error';
+import { noContainer } from '../no-container';
 
 /** The first word of an error that the server has answered; undefined: this is none. */
 export function codeOf(error: unknown): string | undefined {
@@ -24,6 +25,7 @@ export function failure(error: unknown, where: string): StoreError {
   const said = `${where}: ${cause.message}`;
   const why = denialOf(code, cause.message);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
+  if (code === NO_CONTAINER) return noContainer(said, cause);
   return new StoreUnavailableError(`${said}. ${REMEDIES[code] ?? 'The call may or may not have taken effect.'}`, {
     cause,
   });
@@ -60,7 +62,6 @@ function denialOf(code: string, message: string): Denial | undefined {
 
 /** Errors that have a remedy of their own. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  [NO_CONTAINER]: 'The container does not exist: create it, or check its name.',
   READONLY: 'This server is a replica, which takes no writes: connect to the primary.',
   MASTERDOWN: 'This server is a replica without its primary: connect to the primary.',
   OOM: 'The server has used its maxmemory: raise it.',

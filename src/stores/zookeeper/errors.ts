@@ -1,6 +1,7 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
 import { causeOf } from '../client-error';
+import { noContainer } from '../no-container';
 
 /** ZooKeeper's codes that an adapter must tell apart. */
 export const CODE = { noNode: -101, noAuth: -102, badVersion: -103, nodeExists: -110, notEmpty: -111 } as const;
@@ -41,7 +42,7 @@ export class ZooKeeperError extends Error {
 export class NoContainerError extends Error {
   override readonly name = 'NoContainerError';
   constructor() {
-    super('The container does not exist: create it, or check its name');
+    super('there is no node for it');
   }
 }
 
@@ -50,7 +51,7 @@ export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);
   const said = `${where}: ${cause.message}`;
-  if (error instanceof NoContainerError) return new StoreUnavailableError(`${said}.`, { cause });
+  if (error instanceof NoContainerError) return noContainer(said, cause);
   if (!(error instanceof ZooKeeperError)) {
     const remedy = 'Check whether this machine can reach the servers, and whether both use TLS or neither does.';
     return new StoreUnavailableError(`${said}. ${remedy}`, { cause });
