@@ -14,7 +14,7 @@ import type { Fire, TickState } from './fire';
 import { createRetention } from './retention';
 import type { Rounds } from './rounds';
 import { listingRounds } from './rounds';
-import { missingContainer } from './missing-container';
+import { createContainerWatch } from './missing-container';
 import { tellSlowListing, tellStrays } from './strays';
 
 const LISTING_LIMIT_MS = 10_000;
@@ -65,9 +65,8 @@ export function createSurvey(state: TickState): Survey {
   const planBursts = burstPlanner(state);
   const firstSight = createFirstSight(state);
   const purge = createRetention(coordinator);
-  const missing = missingContainer(coordinator);
+  const container = createContainerWatch(coordinator);
   const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
-  let prepared = false;
   let lastSweep: Millis | undefined;
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
@@ -75,17 +74,13 @@ export function createSurvey(state: TickState): Survey {
 
   return {
     get prepared() {
-      return prepared;
+      return container.isPrepared;
     },
-    step: (fire, options) => inTurn(() => missing.watch(() => stepOnce(fire, options))),
+    step: (fire, options) => inTurn(() => container.watch(() => stepOnce(fire, options))),
   };
 
   async function stepOnce(fire: Fire, { isFirst, mustSweep, leftMs }: StepOptions): Promise<Millis> {
-    if (!prepared || missing.isOld) {
-      await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.prepare({ signal }));
-      missing.made(fire.report);
-    }
-    prepared = true;
+    await container.prepare(fire.report);
     if (clockWasSet()) {
       // A listing corrects the clock. Instants noted before may be as far ahead as the clock was.
       lastSweep = undefined;
