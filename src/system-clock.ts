@@ -7,6 +7,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  busyMs: () => performance.eventLoopUtilization().active,
   after(delay, run) {
     const due = performance.now() + delay;
     let timer: NodeJS.Timeout;

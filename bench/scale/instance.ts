@@ -50,6 +50,7 @@ export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs 
     jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
     settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
     ...{ health: new Health(), running: new Set(), ticks: new Set(), handOvers: new HandOvers(), ended: new Map() },
+    losses: new Map(),
     stopping: false,
   };
   const report: Report = {

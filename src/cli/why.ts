@@ -131,13 +131,14 @@ function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): rea
 
 /** Nobody knows what became of a lost attempt: a holder that could not settle in time looks the same as a dead one. */
 export function attemptTimes(
-  { startedAt, claimedAt, endedAt, outcome }: ShownAttempt,
+  { startedAt, claimedAt, endedAt, outcome, error }: ShownAttempt,
   at: (iso: string) => string,
 ): string {
   const claimed = claimedAt === undefined ? '' : `claimed ${at(claimedAt)}, `;
   const from = startedAt === null ? claimed : `from ${at(startedAt)} `;
   if (endedAt !== null) return `${from}to ${at(endedAt)}`;
-  return outcome === 'holderLost' ? `${from}its holder died or lost its lease` : from.trimEnd();
+  if (outcome !== 'holderLost') return from.trimEnd();
+  return error === null ? `${from}its holder died or lost its lease` : `${from}it lost its lease`;
 }
 
 function attemptLines(record: ShownAttempt, at: (iso: string) => string, verbose: boolean): string[] {

@@ -1,3 +1,4 @@
+import type { AttemptLoss } from '../core/attempt-loss';
 import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Cordon } from '../core/fleet';
@@ -75,6 +76,8 @@ export interface Coordinator {
   readonly handOvers: HandOvers;
   /** The last run of each job that ended in this process. */
   readonly ended: Map<JobName, RecentRun>;
+  /** Of each job, the last attempt of this process that lost its lease, with the reason: nobody else knows it. */
+  readonly losses: Map<JobName, { readonly token: number; readonly loss: AttemptLoss }>;
   /** Keeps this deployment from new claims, as the last sweep read it. */
   cordon?: Cordon | undefined;
   /** The accounts over which the jobs are dealt, and which of them this one is; undefined: the store is the only one. */

@@ -248,6 +248,7 @@ function renewing(
     ...{ store, clock, random, job: name, leaseId, leaseMs, trust },
     untilDueMs: handlerDue(job.spec, row) - serviceTime.now(),
     ...listener,
+    hasOthers: () => coordinator.running.size > 1,
     onRenewed: () => {
       troubles = 0;
       renewalAnswers(coordinator, name, report);

@@ -6,6 +6,8 @@ export interface Clock {
   now(): EpochMs;
   /** Milliseconds since some fixed instant. It never goes back, and may stand still while the machine sleeps. */
   monotonic(): Millis;
+  /** For how long this process has kept its event loop busy so far. Absent: unknown. */
+  busyMs?(): Millis;
   /** Calls `run` once, not before `delay` has passed on the monotonic clock. The returned function cancels the call. */
   after(delay: Millis, run: () => void): () => void;
 }

@@ -51,6 +51,10 @@ export type Reason =
   | 'instanceStopped'
   /** attempt: The attempt could not keep its lease. */
   | 'leaseLost'
+  /** attempt: Storage refused the app until the lease of the attempt had ended. */
+  | 'storageRefused'
+  /** attempt: A handler blocked the event loop past the lease of the attempt, so that it could not be renewed. */
+  | 'eventLoopBlocked'
   /** cancelled: An operator cancelled the run. */
   | 'cancelRequested'
   /** cancelled: A newer due time or a request came, and `overlap` is `cancel`. */

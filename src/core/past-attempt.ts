@@ -1,3 +1,5 @@
+import type { AttemptLoss } from './attempt-loss';
+import { readLoss, storeLoss } from './attempt-loss';
 import type { EpochMs } from './brand';
 import type { AttemptOutcome } from './fate';
 import { isInstant } from './metadata';
@@ -21,21 +23,27 @@ export interface PastAttempt {
   readonly start: EpochMs;
   readonly end: EpochMs | undefined;
   readonly outcome: AttemptOutcome;
+  /** Why it lost its lease, where its holder lived and a later claim was made in the same process. */
+  readonly loss?: AttemptLoss;
 }
 
-/** The attempts as a row stores them. */
+/** The attempts as a row stores them. It has room for the newest loss alone. */
 export function storePast(past: readonly PastAttempt[]): readonly unknown[] {
-  return past.map(({ attempt: n, token, deployment: by, start, end, outcome }) => ({
-    ...{ n, token, by, start },
-    ...(end === undefined ? {} : { end }),
-    outcome,
+  const newest = past.findLast(({ loss }) => loss !== undefined);
+  return past.map((one) => ({
+    ...{ n: one.attempt, token: one.token, by: one.deployment, start: one.start },
+    ...(one.end === undefined ? {} : { end: one.end }),
+    outcome: one.outcome,
+    ...(one === newest && one.loss !== undefined ? { why: storeLoss(one.loss) } : {}),
   }));
 }
 
 export function readPast(member: Readonly<Record<string, unknown>>): PastAttempt | undefined {
-  const { n, token, by, start, end } = member;
+  const { n, token, by, start, end, why } = member;
+  const loss = readLoss(why);
   const outcome = ATTEMPT_OUTCOMES.find((candidate) => candidate === member['outcome']);
   if (outcome === undefined || typeof n !== 'number' || typeof token !== 'number') return undefined;
   if (typeof by !== 'string' || !isInstant(start)) return undefined;
-  return { attempt: n, token, deployment: by, start, end: isInstant(end) ? end : undefined, outcome };
+  const past = { attempt: n, token, deployment: by, start, end: isInstant(end) ? end : undefined, outcome };
+  return loss === undefined ? past : { ...past, loss };
 }

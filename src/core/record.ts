@@ -1,3 +1,4 @@
+import { lossText } from './attempt-loss';
 import type { EpochMs, JobName } from './brand';
 import type { AttemptOutcome, ClaimedFate, Fate, Reason, Stretch, Trigger } from './fate';
 import { extentOf } from './fate';
@@ -42,7 +43,10 @@ export interface AttemptRecord {
    * items followed).
    */
   readonly outcome: AttemptOutcome;
-  /** The error that the handler threw. Null where it threw none, and for attempts that another instance made. */
+  /**
+   * The error that the handler threw, or a `LeaseLostError` with the reason why the attempt lost its lease, if that is
+   * known. Null where there is none, and for other attempts that another instance made.
+   */
   readonly error: RecordedError | null;
 }
 
@@ -228,12 +232,13 @@ export function attemptHistory(
   known: readonly AttemptRecord[],
 ): readonly AttemptRecord[] {
   const byNumber = new Map<number, AttemptRecord>();
-  for (const { attempt, token, deployment, start, end, outcome } of past) {
+  for (const { attempt, token, deployment, start, end, outcome, loss } of past) {
+    const error = loss === undefined ? null : { name: 'LeaseLostError', message: lossText(loss) };
     const times =
       end === undefined
         ? ({ startedAt: null, claimedAt: iso(start), handlerStarted: 'unknown', endedAt: null } as const)
         : { startedAt: iso(start), endedAt: iso(end) };
-    byNumber.set(attempt, { attempt, token, deployment, ...times, outcome, error: null });
+    byNumber.set(attempt, { attempt, token, deployment, ...times, outcome, error });
   }
   for (const attempt of known) byNumber.set(attempt.attempt, attempt);
   return [...byNumber.values()].sort((a, b) => a.attempt - b.attempt);

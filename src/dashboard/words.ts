@@ -120,6 +120,8 @@ const REASONS: Readonly<Record<Reason, string>> = {
   stallAfter: 'it reported no progress for too long',
   instanceStopped: 'its instance was shut down',
   leaseLost: 'it could not keep its lease',
+  storageRefused: 'storage refused the app until its lease had ended',
+  eventLoopBlocked: 'a handler blocked the event loop past its lease',
   cancelRequested: 'somebody cancelled it',
   overlapCancel: 'a newer due time or a request replaced it',
   overlapSkip: 'the run before it was still in progress',

@@ -67,7 +67,7 @@ type Shared = Omit<Coordinator, 'store' | 'jobs' | 'serviceTime' | 'outlet' | 's
 };
 
 /** What each of them has for itself. */
-type State = Pick<Coordinator, 'health' | 'running' | 'ticks' | 'handOvers' | 'ended' | 'stopping'>;
+type State = Pick<Coordinator, 'health' | 'running' | 'ticks' | 'handOvers' | 'ended' | 'losses' | 'stopping'>;
 
 /** The process in which the coordinators work. */
 export interface Surroundings {
@@ -206,6 +206,7 @@ function newState(): State {
     ticks: new Set(),
     handOvers: new HandOvers(),
     ended: new Map(),
+    losses: new Map(),
     stopping: false,
   };
 }

@@ -47,13 +47,15 @@ export async function untilAnswered<T>(
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const again = backOff(random, ASK_AGAIN_MS, ASK_AGAIN_AT_MOST_MS);
+  let last: StoreError = new StoreUnavailableError('no time is left to ask storage');
   for (;;) {
     const left = remaining();
-    if (left <= 0) throw new StoreUnavailableError('no time is left to ask storage');
+    if (left <= 0) throw last;
     try {
       return await within(clock, Math.min(left, CALL_LIMIT_MS), call);
     } catch (error) {
       if (!(error instanceof StoreError) || remaining() <= ASK_AGAIN_MS) throw error;
+      last = error;
       await sleep(clock, Math.min(again(error), remaining() / 2));
     }
   }

@@ -1,3 +1,5 @@
+import type { AttemptLoss } from '../core/attempt-loss';
+import { lossText } from '../core/attempt-loss';
 import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import { controlOf } from '../core/control';
@@ -7,7 +9,8 @@ import type { Asking } from './back-off';
 import { backOff } from './back-off';
 import { within } from './deadline';
 import type { LeaseStore } from './store';
-import type { Moment, Trust } from './trust';
+import { StoreDeniedError } from './store';
+import type { Moment, Trust, TrustWatch } from './trust';
 import { moment, whenOver } from './trust';
 
 /** The first wait after a renewal without an answer; shorter if little trust is left. */
@@ -26,7 +29,9 @@ export interface KeepAliveOptions extends Asking {
   readonly trust: Trust;
   /** The time until the work starts for which the lease is held. Default: 0. */
   readonly untilDueMs?: Millis;
-  /** Called once, when the lease is lost or the trust is over. */
+  /** Whether other work of this process may have blocked the event loop too. Default: none. */
+  readonly hasOthers?: () => boolean;
+  /** Called once, when the lease is lost or the trust is over. `Trust.lost` has the reason. */
   readonly onLost: (why: string) => void;
   /** Called after each successful renewal. */
   readonly onRenewed?: () => void;
@@ -49,21 +54,27 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   let again = newBackOff();
   let stopped = false;
   let cancelRenewal = (): void => undefined;
-  let cancelWatch = (): void => undefined;
+  let watch: TrustWatch | undefined;
+  /** Of the last renewal, if it failed. */
+  let trouble: unknown;
 
   const stop = (): void => {
     stopped = true;
     cancelRenewal();
-    cancelWatch();
+    watch?.stop();
   };
-  const lose = (why: string): void => {
+  const lose = (why: string, loss: AttemptLoss | undefined): void => {
     if (stopped) return;
     stop();
-    trust.end();
+    trust.end({ why, loss });
     options.onLost(why);
   };
   const loseTrust = (): void => {
-    lose(`the lease of ${whose} could not be renewed in time`);
+    const late = `the lease of ${whose} could not be renewed in time`;
+    const loss = trouble === undefined ? standstillOf(watch?.sinceLook(), options) : undefined;
+    if (loss !== undefined) lose(lossText(loss), loss);
+    else if (trouble instanceof StoreDeniedError) lose(`${late}: ${trouble.message}`, { kind: 'refused' });
+    else lose(late, undefined);
   };
   const renewIn = (delay: Millis): void => {
     cancelRenewal = clock.after(delay, () => void renew());
@@ -80,7 +91,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
       );
       if (stopped) return;
       if (answer === 'lost') {
-        lose(`the lease of ${whose} is held by somebody else, or was broken`);
+        lose(`the lease of ${whose} is held by somebody else, or was broken`, undefined);
         return;
       }
       if (!trust.extend(start, length)) {
@@ -88,10 +99,12 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
         return;
       }
       again = newBackOff();
+      trouble = undefined;
       options.onRenewed?.();
       renewIn(Math.max(0, leaseMs / 3 - (clock.monotonic() - start.monotonic)));
     } catch (problem) {
       if (stopped) return;
+      trouble = problem;
       options.onTrouble(problem);
       renewIn(Math.max(ASK_AGAIN_LEAST_MS, Math.min(again(problem), trust.remaining() / 4)));
       return;
@@ -113,7 +126,18 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
     }
   };
 
-  cancelWatch = whenOver(clock, trust, loseTrust);
+  watch = whenOver(clock, trust, loseTrust);
   renewIn(firstRenewal(leaseMs, trust.remaining(), options.untilDueMs ?? 0));
   return { stop };
+}
+
+/** A standstill of this process in which a renewal was due. */
+function standstillOf(
+  since: ReturnType<TrustWatch['sinceLook']> | undefined,
+  { leaseMs, hasOthers }: KeepAliveOptions,
+): AttemptLoss | undefined {
+  if (since === undefined || since.ms < leaseMs / 3) return undefined;
+  const ms = Math.round(since.ms);
+  if (since.busyMs < ms / 2) return { kind: 'stopped', ms, leaseMs };
+  return { kind: hasOthers?.() === true ? 'blockedBeside' : 'blocked', ms, leaseMs };
 }

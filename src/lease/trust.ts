@@ -1,3 +1,4 @@
+import type { AttemptLoss } from '../core/attempt-loss';
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 
@@ -24,12 +25,19 @@ export function between(start: Moment, end: Moment): Millis {
   return Math.max(end.wall - start.wall, end.monotonic - start.monotonic);
 }
 
+/** Why a lease was lost: for people, and what the ledger keeps of it. */
+export interface Lost {
+  readonly why: string;
+  readonly loss: AttemptLoss | undefined;
+}
+
 /**
  * The holder's belief that it holds the lease, until `proof + length`. Trust that has ended never returns: a renewal
  * that succeeds late proves nothing.
  */
 export class Trust {
   #over = false;
+  #lost: Lost | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -58,29 +66,51 @@ export class Trust {
     return this.holds;
   }
 
+  /** Why it ended, if that is known. */
+  get lost(): Lost | undefined {
+    return this.#lost;
+  }
+
   /** Ends the trust at once, because the lease is known to be lost. */
-  end(): void {
+  end(lost?: Lost): void {
     this.#over = true;
+    this.#lost ??= lost;
   }
 }
 
 /** How often a trust is checked. A machine that wakes from sleep finds out within this time that it no longer leads. */
 const WATCH_EVERY_MS = 150;
 
+export interface TrustWatch {
+  stop(): void;
+  /** The time since the watch last looked, and for how much of it the event loop was busy: more shows a standstill. */
+  sinceLook(): { readonly ms: Millis; readonly busyMs: Millis };
+}
+
 /**
  * Calls `over` once the trust is over, or at once if it already is. A single timer would not be enough: it stands still
  * with the monotonic clock while a machine sleeps.
- *
- * @returns a function that stops the watch
  */
-export function whenOver(clock: Clock, trust: Trust, over: () => void): () => void {
+export function whenOver(clock: Clock, trust: Trust, over: () => void): TrustWatch {
+  const look = () => ({ at: clock.monotonic(), busyMs: clock.busyMs?.() ?? 0 });
+  let looked = look();
   let cancel = (): void => undefined;
   const watch = (): void => {
-    if (trust.holds) cancel = clock.after(Math.min(WATCH_EVERY_MS, trust.remaining()), watch);
-    else over();
+    if (!trust.holds) {
+      over();
+      return;
+    }
+    looked = look();
+    cancel = clock.after(Math.min(WATCH_EVERY_MS, trust.remaining()), watch);
   };
   watch();
-  return () => {
-    cancel();
+  return {
+    stop: () => {
+      cancel();
+    },
+    sinceLook: () => {
+      const now = look();
+      return { ms: now.at - looked.at, busyMs: now.busyMs - looked.busyMs };
+    },
   };
 }

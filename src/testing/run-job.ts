@@ -300,6 +300,7 @@ async function coordinatorOf(
     ticks: new Set(),
     handOvers: new HandOvers(),
     ended: new Map(),
+    losses: new Map(),
     stopping: false,
   };
 }

@@ -134,6 +134,7 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
       ticks: new Set(),
       handOvers: new HandOvers(),
       ended: new Map(),
+      losses: new Map(),
       stopping: false,
     },
     jobs: new Map([[spec.name, { spec, input: undefined, handler }]]),

@@ -106,6 +106,7 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
     ticks: new Set(),
     handOvers: new HandOvers(),
     ended: new Map(),
+    losses: new Map(),
     sends: new Set(),
     stopping: false,
   };

@@ -10,6 +10,8 @@ import { newRow, OWED_STRETCHES, PAST_ATTEMPTS } from '../../src/core/row';
 export const AT = Date.UTC(2026, 11, 31, 23, 59, 59, 999);
 const DEPLOYMENT = 'd'.repeat(100);
 const LARGE = Number.MAX_SAFE_INTEGER;
+/** An attempt that lost its lease has no end. */
+const LOSS = { kind: 'blockedBeside', ms: 999_999_999, leaseMs: 60_000 } as const;
 
 /** A row with every member as large as it may be. */
 export const fullRow: Row = {
@@ -41,8 +43,9 @@ export const fullRow: Row = {
   uncountedAttempts: LARGE,
   started: AT,
   claimedAt: AT,
-  past: Array.from({ length: PAST_ATTEMPTS }, () => ({
+  past: Array.from({ length: PAST_ATTEMPTS }, (_, index) => ({
     ...{ attempt: LARGE, token: LARGE, deployment: DEPLOYMENT, start: AT, end: AT, outcome: 'holderLost' as const },
+    ...(index === PAST_ATTEMPTS - 1 && { end: undefined, loss: LOSS }),
   })),
   notBefore: AT,
   incumbent: DEPLOYMENT,
@@ -63,8 +66,9 @@ export const fullRow: Row = {
     ...{ id: 'requests', at: AT, ran: LARGE, passedOver: LARGE },
     aside: {
       ...{ scheduledFor: AT, since: AT, attempt: LARGE, uncountedAttempts: LARGE, notBefore: AT },
-      past: Array.from({ length: ASIDE_ATTEMPTS }, () => ({
+      past: Array.from({ length: ASIDE_ATTEMPTS }, (_, index) => ({
         ...{ attempt: LARGE, token: LARGE, deployment: DEPLOYMENT, start: AT, end: AT, outcome: 'holderLost' as const },
+        ...(index === ASIDE_ATTEMPTS - 1 && { end: undefined, loss: LOSS }),
       })),
     },
   },

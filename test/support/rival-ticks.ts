@@ -209,6 +209,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       ticks: new Set(),
       handOvers: new HandOvers(),
       ended: new Map(),
+      losses: new Map(),
       stopping: false,
     };
     const report: Report = {

@@ -109,8 +109,18 @@ describe('a refusal that lasts', () => {
     expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1, 2]);
     const events = sim.events.map(({ event }) => event).filter((event) => !/healthy|started/.test(event));
     expect(events).toEqual(['claimed', 'superseded', 'takenOver', 'succeeded']);
+    expect(sim.events.find(({ event }) => event === 'superseded')?.reason).toBe('storageRefused');
+    expect(sim.trouble.join()).toMatch(/the end of its run could not be stored before its lease ended: .*denied/);
+    const message = 'storage refused the renewals of its lease';
     expect(await sim.records('a')).toMatchObject([
-      { state: 'final', outcome: 'succeeded', attempts: [{ outcome: 'holderLost' }, { outcome: 'succeeded' }] },
+      {
+        state: 'final',
+        outcome: 'succeeded',
+        attempts: [
+          { outcome: 'holderLost', error: { message } },
+          { outcome: 'succeeded', error: null },
+        ],
+      },
     ]);
   });
 

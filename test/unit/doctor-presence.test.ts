@@ -34,6 +34,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
       ticks: new Set(),
       handOvers: new HandOvers(),
       ended: new Map(),
+      losses: new Map(),
       stopping: false,
     },
     jobs: new Map([[JOB.name, { spec: JOB, input: undefined, handler: { run: () => 1 } }]]),

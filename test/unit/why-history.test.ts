@@ -175,6 +175,6 @@ describe('why, asked at any time of a history', () => {
 });
 
 it('claims of no lost attempt that its holder died: one that could not settle in time leaves the same record', () => {
-  const lost = { startedAt: null, claimedAt: 'c', endedAt: null, outcome: 'holderLost' } as ShownAttempt;
+  const lost = { startedAt: null, claimedAt: 'c', endedAt: null, error: null, outcome: 'holderLost' } as ShownAttempt;
   expect(attemptTimes(lost, (iso) => iso)).toBe('claimed c, its holder died or lost its lease');
 });

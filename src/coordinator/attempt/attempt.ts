@@ -1,3 +1,5 @@
+import type { AttemptLoss } from '../../core/attempt-loss';
+import { lossReason } from '../../core/attempt-loss';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
 import type { Trigger } from '../../core/fate';
@@ -11,7 +13,7 @@ import { afterAttempt } from '../../core/run';
 import type { JobContext } from '../../handler/handler';
 import { isFanOut } from '../../handler/handlers';
 import { createFence } from '../../lease/fence';
-import { StoreError } from '../../lease/store';
+import { StoreDeniedError, StoreError } from '../../lease/store';
 import { beginBeats } from '../beat';
 import type { Aborter } from '../bounded';
 import { createAborter } from '../bounded';
@@ -104,7 +106,7 @@ async function runClaimed(
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     // Nothing more is written: the lease expires, and the next holder reads from row and record how far the run got.
-    claimed.held.event('superseded', { reason: 'leaseLost' });
+    superseded(claimed.held, error instanceof StoreDeniedError ? { kind: 'refused' } : undefined);
     const { report, job } = claimed.held;
     report.log(
       'error',
@@ -133,7 +135,7 @@ async function underLease(
   const cancels = watchForCancel(held, aborter);
   const stopRenewing = held.keepAlive({
     onLost: (why) => {
-      aborter.abort('leaseLost', 'leaseLost', why);
+      aborter.abort('leaseLost', lossReason(held.trust.lost?.loss), why);
     },
     onControl: cancels.onControl,
   });
@@ -421,13 +423,23 @@ function shorten(attempt: AttemptRecord): AttemptRecord {
   return { ...attempt, error: mapTexts(attempt.error, cut) };
 }
 
-function lost(held: HeldRow, why: string): AttemptResult {
-  held.event('superseded', { reason: 'leaseLost' });
-  held.report.log(
-    'warn',
-    `job "${held.job.spec.name}": attempt ${String(held.row.attempt)} ends without effect: ${why}`,
-  );
+function lost(held: HeldRow, found: string): AttemptResult {
+  const { name } = held.job.spec;
+  const why = held.trust.lost?.why ?? found;
+  superseded(held, undefined);
+  held.report.log('warn', `job "${name}": attempt ${String(held.row.attempt)} ends without effect: ${why}`);
   return { kind: 'lost', why };
+}
+
+/**
+ * Reports that the attempt ends without effect. Nothing may be written without a lease, so the reason reaches the ledger
+ * with the next claim of the run, if this process makes it.
+ */
+function superseded(held: HeldRow, supposed: AttemptLoss | undefined): void {
+  const { coordinator, job, row, trust } = held;
+  const loss = trust.lost?.loss ?? supposed;
+  if (loss !== undefined) coordinator.losses.set(job.spec.name, { token: row.token, loss });
+  held.event('superseded', { reason: lossReason(loss) });
 }
 
 function logFailure({ job, row, report }: HeldRow, { handlerCall }: Stage): void {

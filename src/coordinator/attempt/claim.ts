@@ -222,6 +222,7 @@ function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: Clai
   const row: Row = {
     ...decided,
     recent: ended === undefined ? decided.recent : completed(decided.recent, ended),
+    past: withLoss(decided.past, coordinator.losses.get(spec.name)),
     token: (decided.token + 1) as Token,
     execution,
     started: Math.max(now, due),
@@ -238,4 +239,11 @@ function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: Clai
     notBefore: undefined,
     revision: spec.scheduleHash === row.scheduleHash ? Math.max(row.revision, coordinator.revision) : row.revision,
   };
+}
+
+/** The attempt that this process has lost is among the past ones, with the reason. */
+function withLoss(past: Row['past'], lost: ReturnType<Coordinator['losses']['get']>): Row['past'] {
+  if (lost === undefined) return past;
+  const isIt = ({ token, outcome }: Row['past'][number]): boolean => token === lost.token && outcome === 'holderLost';
+  return past.map((attempt) => (isIt(attempt) ? { ...attempt, loss: lost.loss } : attempt));
 }

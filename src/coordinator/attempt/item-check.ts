@@ -109,13 +109,13 @@ export function keepChecking(item: WantedItem, trust: Trust, aborter: Aborter): 
     cancel = clock.after(CHECK_EVERY_MS, () => void check());
   };
   arm();
-  const unwatch = whenOver(clock, trust, () => {
+  const watch = whenOver(clock, trust, () => {
     aborter.abort('leaseLost', 'leaseLost', 'whether its run still wants it could not be seen in time');
   });
   return () => {
     stopped = true;
     cancel();
-    unwatch();
+    watch.stop();
   };
 }
 

@@ -103,6 +103,7 @@ export function startInstance(options: InstanceOptions): Instance {
     ticks: new Set(),
     handOvers: new HandOvers(),
     ended: new Map(),
+    losses: new Map(),
     stopping: false,
   };
   const report: Report = {

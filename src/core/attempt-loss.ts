@@ -1,0 +1,52 @@
+import type { Millis } from './brand';
+import type { Reason } from './fate';
+import { showSpan } from './show-time';
+
+/**
+ * Why an attempt could not keep its lease, as far as its holder knows. `refused`: storage refused the renewals. `blocked`:
+ * the handler kept the event loop busy, so that nothing was renewed; `blockedBeside`: it, or another one beside it.
+ * `stopped`: the process was not running.
+ */
+export type AttemptLoss =
+  | { readonly kind: 'refused' }
+  | { readonly kind: (typeof STANDSTILLS)[number]; readonly ms: Millis; readonly leaseMs: Millis };
+
+const STANDSTILLS = ['blocked', 'blockedBeside', 'stopped'] as const;
+/** A row has little room. */
+const LETTERS = ['b', 'n', 's'] as const;
+
+const SUBJECTS = {
+  blocked: 'the handler blocked the event loop',
+  blockedBeside: 'a handler of its instance blocked the event loop',
+  stopped: 'its process stood still',
+} as const;
+
+export function lossText(loss: AttemptLoss): string {
+  if (loss.kind === 'refused') return 'storage refused the renewals of its lease';
+  return `${SUBJECTS[loss.kind]} for ${showSpan(loss.ms)}, past its lease of ${showSpan(loss.leaseMs)}`;
+}
+
+export function lossReason(loss: AttemptLoss | undefined): Reason {
+  switch (loss?.kind) {
+    case 'refused':
+      return 'storageRefused';
+    case 'blocked':
+    case 'blockedBeside':
+      return 'eventLoopBlocked';
+    default:
+      return 'leaseLost';
+  }
+}
+
+/** The loss as a row stores it. */
+export function storeLoss(loss: AttemptLoss): string {
+  if (loss.kind === 'refused') return loss.kind;
+  return `${LETTERS[STANDSTILLS.indexOf(loss.kind)] ?? ''} ${String(loss.ms)} ${String(loss.leaseMs)}`;
+}
+
+export function readLoss(text: unknown): AttemptLoss | undefined {
+  if (text === 'refused') return { kind: text };
+  const [, letter, ms, leaseMs] = /^([bns]) (\d{1,9}) (\d{1,9})$/.exec(String(text)) ?? [];
+  const kind = STANDSTILLS.find((_, index) => LETTERS[index] === letter);
+  return kind === undefined ? undefined : { kind, ms: Number(ms), leaseMs: Number(leaseMs) };
+}
