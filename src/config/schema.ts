@@ -155,7 +155,7 @@ export const jobSchema = z
       .enum(['skip', 'queue', 'cancel'])
       .meta({
         description:
-          'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.',
+          'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start. What comes due while a dead run waits for somebody to take it over is missed, and left to `catchUp`.',
       })
       .prefault('skip'),
     requires: z

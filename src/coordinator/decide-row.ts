@@ -6,6 +6,7 @@ import type { Decision, Situation } from '../core/decide/situation';
 import { decide } from '../core/decide/decide';
 import type { LastBeat } from '../core/fan-out';
 import { beatPiece, isSilent, ITEMS_MARGIN_MS, itemsDeadlineMs, silentFrom } from '../core/fan-out';
+import type { JobSpec } from '../core/job';
 import { marginOf } from '../core/job';
 import type { LedgerRecord } from '../core/record';
 import type { RecordedEnd } from '../core/recorded-end';
@@ -167,8 +168,18 @@ function situationOf(
     beat,
     lookAheadMs: facts.lookAheadMs ?? settings.lookAheadMs,
     sweepIntervalMs: settings.sweepIntervalMs,
+    attemptLimitMs: attemptLimitMs(coordinator, spec),
     itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS : 0,
   };
+}
+
+/** How long an attempt may last. One that waits for its turn may last until the host's limit. */
+export function attemptLimitMs(
+  { settings, slots }: Coordinator,
+  { timeoutMs = Infinity, graceMs, group }: JobSpec,
+): Millis {
+  const handlerMs = timeoutMs + graceMs;
+  return slots === undefined && group === undefined ? handlerMs : Math.max(handlerMs, settings.functionTimeoutMs);
 }
 
 /** Undefined once this listing shows the items silent for too long, since a beat may have come after the last read. */

@@ -39,6 +39,12 @@ export interface RunRef extends Asked {
   readonly since: EpochMs;
 }
 
+/** From when to when a run stood still: see `standsFrom`. */
+export interface Standstill {
+  readonly from: EpochMs;
+  readonly until: EpochMs;
+}
+
 /** A job's row: the metadata of `jobs/<job>/lease`, which only the lease holder writes. */
 export interface Row {
   readonly token: Token;
@@ -51,6 +57,8 @@ export interface Row {
   readonly run: RunRef | undefined;
   /** When the last run ended, if due times passed during it. */
   readonly busyUntil: EpochMs | undefined;
+  /** The times in which nobody was at work on that run, long after its holder had died: nothing overlaps with them. */
+  readonly stood: readonly Standstill[];
   /**
    * Id of the execution that made the last claim. An execution whose answer was lost recognises its own write by it.
    */
@@ -137,6 +145,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     telling: [],
     run: undefined,
     busyUntil: undefined,
+    stood: [],
     execution: undefined,
     phase: 'idle',
     attempt: 0,
@@ -229,6 +238,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     since: isoOrUndefined(row.run?.since),
     asked: row.run === undefined ? undefined : askedMember(row.run),
     busyuntil: isoOrUndefined(row.busyUntil),
+    stood: row.stood,
     execution: row.execution,
     phase: row.phase,
     attempt: row.attempt,
@@ -254,9 +264,9 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
   });
 }
 
-/** The attempts of a run that is aside take some of the room. */
-function roomForPast({ backfill }: Row): number {
-  return PAST_ATTEMPTS - (backfill?.aside?.past.length ?? 0);
+/** The attempts of a run that is aside take some of the room, and standstills that of one attempt. */
+function roomForPast({ backfill, stood }: Row): number {
+  return PAST_ATTEMPTS - (backfill?.aside?.past.length ?? 0) - Math.min(1, stood.length);
 }
 
 /** What the run's request has, as a list of one, or of none. */
@@ -278,6 +288,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     telling: readOwedNotices(read.optionalText('notices')),
     run: readRun(read),
     busyUntil: read.optionalInstant('busyuntil'),
+    stood: read.list('stood', readStandstill),
     execution: read.optionalText('execution'),
     phase: read.oneOf('phase', PHASES),
     attempt: read.whole('attempt'),
@@ -337,6 +348,10 @@ function readRun(read: MetadataReader): RunRef | undefined {
     since: read.instant('since'),
     ...read.list('asked', readAsked)[0],
   };
+}
+
+function readStandstill({ from, until }: Readonly<Record<string, unknown>>): Standstill | undefined {
+  return isInstant(from) && isInstant(until) ? { from, until } : undefined;
 }
 
 function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undefined {

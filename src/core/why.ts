@@ -11,6 +11,7 @@ import type { LedgerRecord } from './record';
 import { isUncounted } from './record';
 import type { RequiredJobs } from './requires';
 import type { Row } from './row';
+import { standstillAt } from './standstill';
 import { firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 
 /** The state of one instant: a due time's fate, or its state before it has one. */
@@ -53,7 +54,7 @@ export type StandingReason =
   | 'catchUp'
   /** pending: It came during a run and runs right after it, by `overlap`. */
   | 'queued'
-  /** pending: It is decided when the current run is over, which began after it. */
+  /** pending: It is decided when the current run is over. It came before that run, while nobody was at work on it, or during a back-filled one. */
   | 'waitsForRun'
   /** pending: An older due time runs first. */
   | 'waitsForOlder'
@@ -254,7 +255,8 @@ function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
 
 /** The expected reason of a due time that passes during the row's run. */
 function behindRun({ job, time, now }: Question, row: Row): StandingReason {
-  if ((row.run?.since ?? 0) > actualTime(job, time)) return 'waitsForRun';
+  const at = actualTime(job, time);
+  if ((row.run?.since ?? 0) > at || standstillAt(row, at) !== undefined) return 'waitsForRun';
   const isBackfill = row.run?.trigger === 'backfill';
   if (job.overlap === 'skip' && !isBackfill) return 'overlapSkip';
   const newer = job.timetable.next(time);

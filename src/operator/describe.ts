@@ -243,7 +243,7 @@ function describeTurn(
     case 'overlapNewer':
       return `It came during ${current}, which is still in progress, and so did a newer due time: only the newest one will run.`;
     case 'waitsForRun':
-      return `It is decided when ${current}, which began after it, is over.`;
+      return `It is decided when ${current} is over.`;
     case 'waitsForOlder':
       return 'An older due time runs first. This one is decided after that run.';
   }

@@ -13,6 +13,7 @@ import type { Row } from '../../src/core/row';
 import { decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
 import { runs } from '../support/runs';
+import { attemptLimit } from '../support/situation';
 
 const START = Date.UTC(2026, 0, 1);
 const LOOK_AHEAD = 5_000;
@@ -28,6 +29,11 @@ class Life {
   readonly ledger = new Map<number, string>();
   readonly manual: string[] = [];
   private runEnds: number | undefined;
+  /** The end of a dead holder's lease. */
+  private leaseEnds: number | undefined;
+  /** When nobody can have been at work on the run, which its holder's death left. */
+  private readonly stood: { readonly from: number; readonly until: number }[] = [];
+  private attemptBegan = 0;
   readonly required = new Required();
 
   constructor(readonly job: JobSpec) {
@@ -44,6 +50,7 @@ class Life {
       listedAt: Math.floor(this.now / 1000) * 1000,
       firstSeenAt: Math.floor(this.now / 1000) * 1000,
       itemsLimitMs: 0,
+      attemptLimitMs: attemptLimit(this.job),
       now: this.now,
       record: 'unread',
       required: this.job.requires.length === 0 ? undefined : this.required.known(),
@@ -64,9 +71,21 @@ class Life {
     return decision;
   }
 
-  /** One check; a claim starts a run that takes `duration`. */
+  /** The holder of the run dies. */
+  die(): void {
+    this.settleIfOver();
+    if (this.runEnds === undefined) return;
+    this.runEnds = undefined;
+    this.leaseEnds = this.now + this.job.leaseMs;
+  }
+
+  /** One check; a claim starts a run, or the next attempt of one, that takes `duration`. */
   check(duration: number): void {
     this.settleIfOver();
+    if (this.leaseEnds !== undefined) {
+      if (this.now >= this.leaseEnds) this.takeOver(duration);
+      return;
+    }
     if (this.runEnds !== undefined) {
       expect(['nothing', 'wait']).toContain(decide(this.situation('held')).kind);
       return;
@@ -87,10 +106,44 @@ class Life {
     if (claim.trigger === 'manual') this.manual.push(key);
     else {
       expect(this.isMet(scheduledFor), `${new Date(scheduledFor).toISOString()} ran too early`).toBe(true);
+      this.checkMissed(scheduledFor, claim.trigger);
       this.decided(scheduledFor, 'ran');
     }
     const due = claim.trigger === 'manual' ? this.now : actualTime(this.job, scheduledFor);
-    this.runEnds = Math.max(this.now, due) + duration;
+    this.begin(Math.max(this.now, due), duration);
+  }
+
+  private begin(at: number, duration: number): void {
+    this.attemptBegan = at;
+    this.runEnds = at + Math.min(duration, this.job.timeoutMs ?? Infinity);
+  }
+
+  private takeOver(duration: number): void {
+    const s = this.situation('expired');
+    const decision = decide({ ...s, record: 'none' });
+    if (decision.kind !== 'claim') throw new Error(decision.kind);
+    const { claim } = decision;
+    expect(claim.what).toBe('takeOver');
+    const from = this.attemptBegan + attemptLimit(this.job) + this.job.leaseMs;
+    this.stood.push({ from, until: Math.min(this.now, s.listedAt + 1_000) });
+    this.leaseEnds = undefined;
+    this.write({ ...claim.row, token: (this.row.token + 1) as Token });
+    this.begin(this.now, claim.end === undefined ? duration : 0);
+  }
+
+  private isMissed(due: number): boolean {
+    const at = actualTime(this.job, due);
+    return this.stood.some(({ from, until }) => from <= at && at < until);
+  }
+
+  /** What came due while nobody was at work runs by `catchUp` alone. */
+  private checkMissed(due: number, trigger: string): void {
+    const isOld = this.now - actualTime(this.job, due) > this.job.leaseMs + 20_000;
+    if (!this.isMissed(due) || !isOld || this.job.requires.length > 0) return;
+    expect({ trigger, catchUp: this.job.catchUp }).toEqual({
+      trigger: 'catchUp',
+      catchUp: expect.not.stringMatching('none'),
+    });
   }
 
   private settleIfOver(): void {
@@ -120,6 +173,9 @@ class Life {
     while (at !== undefined && at <= stretch.through) {
       this.decided(at, stretch.fate);
       this.checkWait(at, stretch.reason);
+      if (stretch.fate === 'overlapped') {
+        expect(this.isMissed(at), `${new Date(at).toISOString()} was overlapped by nobody`).toBe(false);
+      }
       count += 1;
       at = this.job.timetable.next(at);
     }
@@ -210,6 +266,7 @@ const settings = fc.record({
   overlap: fc.constantFrom('skip', 'queue', 'cancel'),
   catchUpWindowMs: fc.constantFrom(60_000, 600_000, 3_600_000),
   offsetMs: fc.constantFrom(0, 7_000),
+  timeoutMs: fc.constantFrom(20_000, 600_000),
   ...{ requires: fc.constant([]), requireWithinMs: fc.constant(0) },
 });
 
@@ -249,6 +306,7 @@ const step = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.constant({ kind: 'resume' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'die' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'request' as const }) },
   {
     weight: 1,
@@ -332,6 +390,9 @@ describe('decide', () => {
                   const pause = { by: 'x', note: 'n', since: life.now, until };
                   life.control = { ...life.control, pauses: [...life.control.pauses, pause] };
                 }
+                break;
+              case 'die':
+                life.die();
                 break;
               case 'resume':
                 life.control = {

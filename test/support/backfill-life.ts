@@ -77,7 +77,7 @@ export class BackfillLife {
       ...{ listedAt, firstSeenAt: listedAt, now: this.now },
       record: lease === 'expired' ? 'open' : 'unread',
       backfillLedger: this.known(),
-      ...{ lookAheadMs: LOOK_AHEAD, sweepIntervalMs: 60_000, itemsLimitMs: 0 },
+      ...{ lookAheadMs: LOOK_AHEAD, sweepIntervalMs: 60_000, itemsLimitMs: 0, attemptLimitMs: Infinity },
     };
   }
 

@@ -4,6 +4,7 @@ import { recordKey } from '../../src/core/key';
 import { boundedOrigin } from '../../src/core/origin';
 import { RECENT_OUTCOMES } from '../../src/core/recent';
 import type { Row } from '../../src/core/row';
+import { STANDSTILLS } from '../../src/core/standstill';
 import { newRow, OWED_STRETCHES, PAST_ATTEMPTS } from '../../src/core/row';
 
 /** An instant whose encodings are as long as any. */
@@ -37,6 +38,7 @@ export const fullRow: Row = {
     ...{ rerunOf: AT, hasInput: true },
   },
   busyUntil: AT,
+  stood: Array.from({ length: STANDSTILLS }, () => ({ from: AT, until: AT })),
   execution: '00000000-0000-4000-8000-000000000000',
   phase: 'retrying',
   attempt: LARGE,

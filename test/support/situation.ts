@@ -20,7 +20,14 @@ export function situation(job: JobSpec, now: number, changes: Partial<Situation>
       row: newRow(T0, 0, job.scheduleHash),
       lease: 'available',
     },
-    ...{ control: NO_CONTROL, record: 'unread', lookAheadMs: 5_000, sweepIntervalMs: 60_000, itemsLimitMs: 0 },
+    ...{
+      control: NO_CONTROL,
+      record: 'unread',
+      lookAheadMs: 5_000,
+      sweepIntervalMs: 60_000,
+      itemsLimitMs: 0,
+      attemptLimitMs: attemptLimit(job),
+    },
     ...changes,
   };
 }
@@ -29,4 +36,9 @@ export function situation(job: JobSpec, now: number, changes: Partial<Situation>
 export function ranRow(job: JobSpec, changes: Partial<Row> = {}): Row {
   const run = { key: recordKey(T0), scheduledFor: T0, trigger: 'schedule', since: T0 - 5_000 } as const;
   return { ...newRow(T0, 0, job.scheduleHash), phase: 'running', attempt: 1, run, ...changes };
+}
+
+/** How long an attempt of the job may last, where it waits for no turn. */
+export function attemptLimit({ timeoutMs = Infinity, graceMs }: JobSpec): number {
+  return timeoutMs + graceMs;
 }

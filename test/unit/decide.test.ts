@@ -267,3 +267,75 @@ describe('a clock that is slow', () => {
     expect(decision).toMatchObject({ row: { cursor: T0 + MINUTE, owed: [{ fate: 'overlapped' }] } });
   });
 });
+
+describe('a run whose holder died as an outage began', () => {
+  const [died, back, ends] = [T0, T0 + 50 * MINUTE, T0 + 51 * MINUTE];
+  const settings = { timeoutMs: 3 * MINUTE, graceMs: 5 * SECOND, leaseMs: 30 * SECOND } as const;
+  /** Nobody was at work from T0 + 3 min 35 s on. */
+  const after = (changes: Parameters<typeof jobSpec>[2]) => {
+    const job = jobSpec('a', '*/10 * * * *', { ...settings, catchUpWindowMs: 24 * 60 * MINUTE, ...changes });
+    const row = ranRow(job, { claimedAt: died, started: died });
+    const taken = decide(situation(job, back, { row, lease: 'expired', record: 'none' }));
+    if (taken.kind !== 'claim') throw new Error(taken.kind);
+    return { job, taken: taken.claim };
+  };
+  /** The next decision, after the run which was taken over has ended. */
+  const next = (changes: Parameters<typeof jobSpec>[2], busyUntil = ends) => {
+    const { job, taken } = after(changes);
+    const decision = decide(situation(job, busyUntil, { row: { ...taken.row, busyUntil }, sweepIntervalMs: 0 }));
+    if (decision.kind === 'claim') {
+      const { trigger, run, row } = decision.claim;
+      const due = run.kind === 'known' ? (run.scheduledFor - T0) / MINUTE : undefined;
+      return { trigger, due, owed: row.owed.map(({ reason, count }) => `${reason} ${String(count)}`) };
+    }
+    if (decision.kind !== 'record') throw new Error(decision.kind);
+    return decision.row.owed.map(({ reason, count }) => `${reason} ${String(count)}`);
+  };
+
+  it('notes when nobody can have been at work on it', () => {
+    const { taken } = after({});
+    expect(taken.row.stood).toEqual([{ from: died + 3 * MINUTE + 35 * SECOND, until: back }]);
+  });
+
+  it('notes nothing if it is taken over while its holder could still be at work', () => {
+    const job = jobSpec('a', '*/10 * * * *', settings);
+    const row = ranRow(job, { claimedAt: died, started: died });
+    const early = decide(situation(job, T0 + 3 * MINUTE + 35 * SECOND, { row, lease: 'expired', record: 'none' }));
+    expect(early).toMatchObject({ kind: 'claim', claim: { row: { stood: [] } } });
+  });
+
+  it.each(['skip', 'queue'] as const)('leaves what came due meanwhile to catchUp, with overlap %s', (overlap) => {
+    expect(next({ overlap, catchUp: 'all' })).toEqual({ trigger: 'catchUp', due: 10, owed: [] });
+    const end =
+      overlap === 'skip'
+        ? ['catchUpNone 4', 'overlapSkip 1']
+        : { trigger: 'schedule', due: 50, owed: ['catchUpNone 4'] };
+    expect(next({ overlap, catchUp: 'none' })).toEqual(end);
+  });
+
+  it('runs the newest missed one, although a newer one came during the attempt that followed', () => {
+    const skip = next({ overlap: 'skip', catchUp: 'latest' });
+    expect(skip).toEqual({ trigger: 'catchUp', due: 40, owed: ['catchUpLatest 3'] });
+    const queue = next({ overlap: 'queue', catchUp: 'latest' });
+    expect(queue).toEqual({ trigger: 'schedule', due: 50, owed: ['catchUpLatest 4'] });
+  });
+
+  it('gives way to missed due times with overlap cancel, unless these never run', () => {
+    const cancel = (catchUp: 'all' | 'none') => {
+      const job = jobSpec('a', '5-45/10 * * * *', { ...settings, overlap: 'cancel', catchUp });
+      const row = ranRow(job, { claimedAt: died, started: died });
+      const decision = decide(situation(job, back, { row, lease: 'expired', record: 'none' }));
+      return decision.kind === 'claim' ? decision.claim.end : decision;
+    };
+    expect(cancel('all')).toEqual({ fate: 'cancelled', reason: 'overlapCancel' });
+    expect(cancel('none')).toBeUndefined();
+  });
+
+  it('counts a retry that nobody made in time as a standstill too', () => {
+    const job = jobSpec('a', '*/10 * * * *', settings);
+    const row = ranRow(job, { phase: 'retrying', notBefore: T0 + 2 * MINUTE });
+    const decision = decide(situation(job, back, { row }));
+    const from = T0 + 2 * MINUTE + 40 * SECOND;
+    expect(decision).toMatchObject({ kind: 'claim', claim: { row: { stood: [{ from, until: back }] } } });
+  });
+});

@@ -62,7 +62,13 @@ describe('a job that was forgotten', () => {
         expect(decodeRow(encodeRow(row))).toEqual(row);
         const seen: Situation = {
           ...{ job, revision, row, lease, control: NO_CONTROL, listedAt: T0, now: T0 + fast, record: 'unread' },
-          ...{ firstSeenAt: T0, lookAheadMs: 5_000, sweepIntervalMs: 60_000, itemsLimitMs: 0 },
+          ...{
+            firstSeenAt: T0,
+            lookAheadMs: 5_000,
+            sweepIntervalMs: 60_000,
+            itemsLimitMs: 0,
+            attemptLimitMs: Infinity,
+          },
         };
         const decision = decide(seen);
         const lower = revision < rowRevision;

@@ -240,12 +240,19 @@ describe('due, and not decided', () => {
     expect(answer(time, question)).toEqual(expected);
   });
 
+  const stood = (from: number, until: number): Row => ({
+    ...rowOf(old(70)),
+    cursor: old(75),
+    stood: [{ from, until }],
+  });
+
   it.each<[string, number, Partial<Question>, Answer]>([
     ['skip', old(1), {}, is('pending', 'overlapSkip')],
     ['queue, the newest', NOON, { job: { ...JOB, overlap: 'queue' } }, is('pending', 'queued')],
     ['queue, an older one', old(1), { job: { ...JOB, overlap: 'queue' } }, is('pending', 'overlapNewer')],
     ['too old already', old(61), {}, is('expired', 'catchUpWindow')],
     ['paused', old(1), { control: paused(old(2)) }, is('paused', 'paused')],
+    ['while nobody was at work', old(1), { row: stood(old(2), NOON) }, is('pending', 'waitsForRun')],
     ['due before the run began', old(71), { job: { ...JOB, catchUpWindowMs: 2 * HOUR } }, is('pending', 'waitsForRun')],
   ])('while a run goes on: %s', (_, time, question, expected) => {
     const row = { ...rowOf(old(70)), cursor: old(75) };

@@ -4,11 +4,13 @@ import { actualTime, DATE_BEHIND_MS, marginOf } from '../../core/job';
 import { completed } from '../../core/recent';
 import type { Row } from '../../core/row';
 import { keptForMs } from '../../core/row';
+import { standsFrom, withStandstill } from '../../core/standstill';
 import { untilAnswered } from '../../lease/deadline';
 import { between, moment, type Moment, Trust } from '../../lease/trust';
 import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
+import { attemptLimitMs } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
 import type { HeldRow } from '../held';
 import { holdRow } from '../held';
@@ -74,7 +76,7 @@ export async function claimAttempt(
       report,
       { job, leaseId: id, leaseMs, etag },
       {
-        row: { ...claimedRow(coordinator, job, decided, execution), leaseMs, keepMs: job.spec.keepMs },
+        row: { ...claimedRow(coordinator, job, decided, { execution, acquiredAt }), leaseMs, keepMs: job.spec.keepMs },
         remaining,
         // The lease's age comes from two Dates of the service: the clocks of the two instances may differ. Where those of
         // the service may differ too, the store itself measures what is left. Neither is believed beyond the lease's end
@@ -212,7 +214,12 @@ function momentOf({ clock, serviceTime }: Coordinator, date: EpochMs): Moment {
 }
 
 /** The row that the claim writes: what was decided, and what only this execution knows. */
-function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: ClaimInput, execution: string): Row {
+function claimedRow(
+  coordinator: Coordinator,
+  { spec }: RunnableJob,
+  input: ClaimInput,
+  { execution, acquiredAt }: { readonly execution: string; readonly acquiredAt: EpochMs },
+): Row {
   const decided = unpackRow(input.row);
   const { run } = decided;
   if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);
@@ -230,8 +237,12 @@ function claimedRow(coordinator: Coordinator, { spec }: RunnableJob, input: Clai
   };
   if (input.kind === 'handedOver') return row;
   // The owed records were written when the run was suspended, before the release, so nothing is owed any more.
+  const limits = { attemptLimitMs: attemptLimitMs(coordinator, spec), leaseMs: spec.leaseMs };
+  // Its items may have been at work for any time before it continues.
+  const stoodFrom = decided.phase === 'retrying' ? standsFrom(decided, limits) : undefined;
   return {
-    ...row,
+    // A clock that is fast, and not corrected yet, makes no standstill.
+    ...withStandstill(row, stoodFrom, Math.min(now, acquiredAt + 1_000)),
     owed: [],
     telling: [],
     phase: 'running',

@@ -3,6 +3,7 @@ import { actualTime, nextDue } from '../job';
 import { hasBacklog } from './backfill';
 import { claimTime } from './verdict';
 import { adopts } from './next-row';
+import { standstillAt } from '../standstill';
 import type { Decision, Situation } from './situation';
 import { HELD_WATCH_MS } from './situation';
 
@@ -22,7 +23,8 @@ export function watchHeld(s: Situation): Decision {
   if (oldest === undefined) return { kind: 'nothing', checkAt: undefined };
   const watchFrom = now - HELD_WATCH_MS;
   if (actualTime(job, oldest) < watchFrom) {
-    const behind = row.run === undefined || actualTime(job, oldest) < row.run.since;
+    const at = actualTime(job, oldest);
+    const behind = row.run === undefined || at < row.run.since || standstillAt(row, at) !== undefined;
     if (behind || job.overlap !== 'skip' || row.run?.trigger === 'backfill') return { kind: 'wait', until: 'tickEnds' };
   }
   const upcoming = job.timetable.next(Math.max(row.cursor, watchFrom - job.offsetMs - 1));

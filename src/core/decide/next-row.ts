@@ -81,6 +81,7 @@ export function freshRun(row: Row): Row {
   return {
     ...row,
     busyUntil: undefined,
+    stood: [],
     phase: 'running',
     attempt: 1,
     uncountedAttempts: 0,

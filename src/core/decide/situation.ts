@@ -40,6 +40,8 @@ export interface Situation {
   readonly sweepIntervalMs: Millis;
   /** How long the items of a run may take; 0: the job does not fan out. */
   readonly itemsLimitMs: Millis;
+  /** How long an attempt may last, with its wait for a turn. */
+  readonly attemptLimitMs: Millis;
 }
 
 /** One claim: the row that the attempt writes, except for values that exist only after the acquisition. */

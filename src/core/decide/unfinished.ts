@@ -8,6 +8,7 @@ import { runIdOf } from '../key';
 import { withRecordedEnd } from '../recorded-end';
 import type { Row } from '../row';
 import { isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../row';
+import { RESUME_AFTER_MS, standsFrom, withStandstill } from '../standstill';
 import { givesWay, withAside } from './backfill';
 import { decideFirst } from './due';
 import { watchHeld } from './held';
@@ -15,9 +16,6 @@ import { adopt, adopts, carry } from './next-row';
 import type { Claim, Decision, Situation } from './situation';
 import { boundedWait, earliest, HELD_WATCH_MS, seenBy } from './situation';
 import { outsidePauses } from './verdict';
-
-/** A waiting run's own orchestration has this long to resume it; then a tick does. */
-export const RESUME_AFTER_MS = 10_000;
 
 /** Only a listing younger than this proves that a record is absent. */
 const ABSENT_SINCE_MS = 60_000;
@@ -99,7 +97,12 @@ function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
   if (!mayBeCancelled(s) || !job.enabled || currentPause(control, now) !== undefined) return undefined;
   // A schedule that the row has not adopted yet counts from now.
-  const due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
+  let due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
+  // One that came while nobody was at work is missed. If missed ones never run, the run does not give way to it.
+  const stands = job.catchUp === 'none' ? runStandsFrom(s) : undefined;
+  if (due !== undefined && stands !== undefined && stands <= actualTime(job, due)) {
+    due = job.timetable.next(Math.max(due - 1, seenBy(s) - job.offsetMs));
+  }
   return due !== undefined && actualTime(job, due) <= now ? outsidePauses(job, control, due) : due;
 }
 
@@ -164,11 +167,15 @@ function keepingDeadline(claim: Claim, { row: { notBefore } }: Situation): Claim
   return { ...claim, row: { ...claim.row, notBefore } };
 }
 
+function runStandsFrom({ row, job: { leaseMs }, attemptLimitMs, beat }: Situation): EpochMs | undefined {
+  return standsFrom(row, { attemptLimitMs, leaseMs }, beat);
+}
+
 /** The next claim of the row's own run. It also adopts the schedule of a higher revision. */
 function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end']): Claim {
   const { row, job } = s;
   if (row.run === undefined) throw new Error(`the row of job "${job.name}" has no run to continue`);
-  const base = adopts(s) ? adopt(s) : carry(s);
+  const base = withStandstill(adopts(s) ? adopt(s) : carry(s), runStandsFrom(s), seenBy(s));
   return {
     what,
     run: { kind: 'known', key: row.run.key, scheduledFor: row.run.scheduledFor },

@@ -7,6 +7,7 @@ import { actualTime, nextDue } from '../job';
 import type { RequiredJobs, Requirement } from '../requires';
 import { NOTHING_KNOWN, requirementOf } from '../requires';
 import type { Row } from '../row';
+import { standstillAt } from '../standstill';
 
 /** An older due time counts as missed, and `catchUp` decides. */
 const ON_TIME_MS = 30_000;
@@ -175,7 +176,8 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
   if (isMissed && job.catchUp === 'none') return unrun('expired', 'catchUpNone');
   const own: Verdict = { kind: 'run', trigger: isMissed ? 'catchUp' : 'schedule', queued: false };
   if (job.catchUp !== 'latest' || age <= ON_TIME_MS) return own;
-  const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
+  // One that the last run overlapped does not run, so it takes nobody's place.
+  const newer = outside(job, job.timetable.next(scheduledFor), (at) => pauseAt(control, at) ?? skippedAt(view, at));
   const passed = newer !== undefined && actualTime(job, newer) <= now ? newer : undefined;
   return insteadOfNewer(view, passed, { newer: unrun('collapsed', 'catchUpLatest'), own });
 }
@@ -240,30 +242,50 @@ export function reclaimMs(leaseMs: Millis): Millis {
  */
 function waitsNewer(view: FateView, scheduledFor: EpochMs): EpochMs | undefined {
   const { job, row, control } = view;
-  const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));
+  const newer = outside(job, job.timetable.next(scheduledFor), (at) => pauseAt(control, at) ?? standstillAt(row, at));
   const at = newer === undefined ? Infinity : actualTime(job, newer);
   return at <= decidedAt(view) && duringLastRun(row, at) ? newer : undefined;
 }
 
-/** The first due time from this one on that lies in no pause. Takes one step for each pause, however long. */
+/** The first due time from this one on that lies in no pause. */
 export function outsidePauses(job: JobSpec, control: Control, due: EpochMs | undefined): EpochMs | undefined {
+  return outside(job, due, (at) => pauseAt(control, at));
+}
+
+/** A span of time; without an end, if `until` is undefined. */
+type Span = Pick<Pause, 'until'>;
+
+/** The first due time from this one on that lies in no such span. Takes one step for each span, however long. */
+function outside(
+  job: JobSpec,
+  due: EpochMs | undefined,
+  spanAt: (instant: EpochMs) => Span | undefined,
+): EpochMs | undefined {
   let found = due;
   while (found !== undefined) {
-    const pause = pauseAt(control, actualTime(job, found));
-    if (pause === undefined) return found;
-    if (pause.until === undefined) return undefined;
-    found = job.timetable.next(pause.until - job.offsetMs - 1);
+    const span = spanAt(actualTime(job, found));
+    if (span === undefined) return found;
+    if (span.until === undefined) return undefined;
+    found = job.timetable.next(span.until - job.offsetMs - 1);
   }
   return undefined;
+}
+
+/** The span around an instant whose due times the last run overlaps, and `overlap` skips. */
+function skippedAt({ job, row }: FateView, instant: EpochMs): Span | undefined {
+  if (job.overlap !== 'skip' || row.busyUntil === undefined || !duringLastRun(row, instant)) return undefined;
+  return { until: Math.min(row.busyUntil, ...row.stood.map(({ from }) => from).filter((from) => from > instant)) };
 }
 
 function unrun(fate: UnrunFate, reason: Reason): Verdict {
   return { kind: 'unrun', fate, reason };
 }
 
-/** Whether the last run, which is over, was still running at this instant. */
+/** Whether the last run, which is over, was still running at this instant. While it stood still, it was not. */
 function duringLastRun(row: Row, instant: EpochMs): boolean {
-  return row.run !== undefined && row.busyUntil !== undefined && row.run.since <= instant && instant < row.busyUntil;
+  const { run, busyUntil } = row;
+  if (run === undefined || busyUntil === undefined || instant < run.since || instant >= busyUntil) return false;
+  return standstillAt(row, instant) === undefined;
 }
 
 /** Whether the last run, or the one that waits for its next attempt, is a back-filled one and went on at this instant. */

@@ -1,7 +1,7 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import type { Control } from '../../core/control';
 import { currentPause } from '../../core/control';
-import { RESUME_AFTER_MS } from '../../core/decide/unfinished';
+import { RESUME_AFTER_MS } from '../../core/standstill';
 import { formatDuration } from '../../core/duration';
 import type { JobSpec, JobsFile } from '../../core/job';
 import { actualTime, marginOf } from '../../core/job';

@@ -5,6 +5,8 @@ import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
 import { checkBackfilled } from './backfill';
 import { metAt } from './requires';
+import type { Standstill } from './standstill';
+import { standstillsOf } from './standstill';
 import type { Acquisition, JobFacts, RecordFact, Report } from '../world/facts';
 import { DATE_BEHIND_MS, keyText, short } from '../world/facts';
 
@@ -48,6 +50,7 @@ interface LastRun {
   readonly surely: number;
   readonly perhaps: number;
   readonly isBackfilled: boolean;
+  readonly stood: readonly Standstill[];
 }
 
 /** Checks the decision of a row write. */
@@ -104,7 +107,10 @@ function viewOf(
     lastRun:
       before.run === undefined || wasEndedByRecovery(facts, before.run.key)
         ? undefined
-        : lastRunOf(before, records.get(before.run.key), lastViewAt, heldByRival(facts, before, spec)),
+        : lastRunOf(before, records.get(before.run.key), lastViewAt, {
+            byRival: heldByRival(facts, before, spec),
+            stood: standstillsOf(facts, spec, before.token),
+          }),
   };
 }
 
@@ -133,12 +139,12 @@ function lastRunOf(
   { run, busyUntil = 0, phase }: Row,
   fact: RecordFact | undefined,
   viewAt: number,
-  byRival: boolean,
+  { byRival, stood }: { readonly byRival: boolean; readonly stood: readonly Standstill[] },
 ): LastRun | undefined {
   const isBackfilled = run?.trigger === 'backfill';
   // Due times wait for it between two attempts too, and then go first.
   if (isBackfilled && phase === 'retrying')
-    return { since: run.since, surely: Infinity, perhaps: Infinity, isBackfilled };
+    return { since: run.since, surely: Infinity, perhaps: Infinity, isBackfilled, stood: [] };
   if (run === undefined || fact === undefined) return undefined;
   const { since } = run;
   // A record of an unknown outcome has no end, but the holder may have left one in the row.
@@ -148,6 +154,8 @@ function lastRunOf(
     surely: byRival ? since : Math.min(ended, fact.writtenAt),
     perhaps: Math.min(Math.max(ended, busyUntil), viewAt + OVER_WITHIN_MS),
     isBackfilled,
+    // A due time waits for a back-filled run, whether somebody is at work on it or not.
+    stood: isBackfilled ? [] : stood,
   };
 }
 
@@ -258,6 +266,10 @@ function shouldBe(allowed: ReadonlySet<string>): string {
   return allowed.size === 0 ? 'wait' : `be ${[...allowed].join(' or ')}`;
 }
 
+function stoodAt({ stood }: LastRun, instant: number, how: keyof Standstill): boolean {
+  return stood.some(({ [how]: [from, until] }) => from <= instant && instant < until);
+}
+
 type Truth = 'yes' | 'perhaps' | 'no';
 
 /** Every verdict that the order of fates allows for a due time, by the known facts. */
@@ -277,7 +289,8 @@ function verdicts(view: View, due: number): ReadonlySet<string> {
   };
   const duringRun = (instant: number): Truth => {
     if (lastRun === undefined || instant < lastRun.since || instant >= lastRun.perhaps) return 'no';
-    return instant < lastRun.surely ? 'yes' : 'perhaps';
+    if (stoodAt(lastRun, instant, 'surely')) return 'no';
+    return instant < lastRun.surely && !stoodAt(lastRun, instant, 'perhaps') ? 'yes' : 'perhaps';
   };
 
   if (line(pausedAt(view, actual), 'paused paused')) return allowed;
@@ -307,14 +320,14 @@ function verdicts(view: View, due: number): ReadonlySet<string> {
   if (missed === 'no') return allowed;
   if (spec.catchUp === 'none') return allowed.add('expired catchUpNone');
   if (spec.catchUp === 'all' || newer === undefined) return allowed.add('run');
-  const passed = newerPassed(view, newer);
+  const passed = newerPassed(view, newer, duringRun);
   if (passed !== 'no') allowed.add('collapsed catchUpLatest');
   if (passed !== 'yes') allowed.add('run');
   return allowed;
 }
 
 /** Whether a due time outside of pauses has passed, from this one on. */
-function newerPassed(view: View, newer: number): Truth {
+function newerPassed(view: View, newer: number, duringRun: (instant: number) => Truth): Truth {
   const { spec } = view;
   let known: Truth = 'no';
   let due: number | undefined = newer;
@@ -322,8 +335,10 @@ function newerPassed(view: View, newer: number): Truth {
     // It waits itself, and so do those after it.
     if (view.metAt(due) > view.sentAt) break;
     const paused = pausedAt(view, due + spec.offsetMs);
-    if (paused === 'no' && due + spec.offsetMs <= view.from && isKnownToBeMet(view)) return 'yes';
-    if (paused !== 'yes') known = 'perhaps';
+    // One that the last run overlapped does not run, so nothing collapses into it.
+    const skipped = spec.overlap === 'skip' ? duringRun(due + spec.offsetMs) : 'no';
+    if (paused === 'no' && skipped === 'no' && due + spec.offsetMs <= view.from && isKnownToBeMet(view)) return 'yes';
+    if (paused !== 'yes' && skipped !== 'yes') known = 'perhaps';
     due = spec.timetable.next(due);
   }
   return known;
@@ -336,6 +351,7 @@ function newerWaits(view: View, due: number, duringRun: (instant: number) => Tru
   for (let newer = spec.timetable.next(due); newer !== undefined; newer = spec.timetable.next(newer)) {
     const actual = newer + spec.offsetMs;
     const during = duringRun(actual);
+    if (during === 'no' && view.lastRun !== undefined && stoodAt(view.lastRun, actual, 'surely')) continue;
     if (during === 'no' || actual > view.to || view.metAt(newer) > view.sentAt) break;
     const paused = pausedAt(view, actual);
     if (paused === 'yes') continue;

@@ -82,6 +82,32 @@ export const DECISION_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'standstill-overlaps',
+    what: 'a due time is overlapped by a run that nobody was at work on',
+    mix: 'kills',
+    edits: [
+      {
+        file: 'core/decide/verdict.ts',
+        in: 'duringLastRun',
+        from: 'return standstillAt(row, instant) === undefined;',
+        to: 'return true;',
+      },
+    ],
+  },
+  {
+    name: 'attempt-ends-with-claim',
+    what: "a holder counts as dead from the end of its claim's first lease on",
+    mix: 'kills',
+    edits: [
+      {
+        file: 'core/standstill.ts',
+        in: 'standsFrom',
+        from: ' + limits.attemptLimitMs;',
+        to: ';',
+      },
+    ],
+  },
+  {
     name: 'pause-ignored',
     what: 'a pause is ignored',
     edits: [
@@ -226,8 +252,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
       {
         file: 'core/decide/verdict.ts',
         in: 'verdictOn',
-        from: 'const newer = outsidePauses(job, control, job.timetable.next(scheduledFor));',
-        to: 'const newer = job.timetable.next(scheduledFor);',
+        from: '(at) => pauseAt(control, at) ?? skippedAt(view, at)',
+        to: '(at) => skippedAt(view, at)',
       },
     ],
   },

@@ -24,6 +24,7 @@ export function describeRow({
   attempt,
   owed,
   busyUntil,
+  stood,
   notBefore,
   forgotten,
 }: Row): string {
@@ -36,6 +37,7 @@ export function describeRow({
       ? []
       : [`owes ${owed.map(({ fate, from, count }) => `${fate} ${short(from)} x${String(count)}`).join(' ')}`]),
     ...(busyUntil === undefined ? [] : [`busy until ${short(busyUntil)}`]),
+    ...stood.map(({ from, until }) => `stood still ${short(from)} to ${short(until)}`),
     ...(notBefore === undefined ? [] : [`not before ${short(notBefore)}`]),
     ...(forgotten === undefined ? [] : ['forgotten']),
   ].join(', ');
