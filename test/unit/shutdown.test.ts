@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { StoreUnavailableError } from '../../src/lease/store';
 import { listedRow } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
@@ -155,6 +156,26 @@ describe('a host in drain mode: its timer stops, its hub takes what the last tic
       [5 * MINUTE + 40 * SECOND, 0],
       [6 * MINUTE, 0],
     ]);
+  });
+
+  it.each([
+    ['ends the process for an error of the program', new TypeError('a mistake'), ['TypeError: a mistake']],
+    ['does not for storage that is away', new StoreUnavailableError('away'), []],
+  ])('%s', async (_what, error, expected) => {
+    const { sim, drains } = await drained('@every 20s');
+    interceptStore(drains, 'release', () => () => Promise.reject(error));
+    const others = process.listeners('unhandledRejection');
+    const unhandled: string[] = [];
+    process.removeAllListeners('unhandledRejection');
+    process.on('unhandledRejection', (reason) => unhandled.push(String(reason)));
+    try {
+      await sim.clock.advance(MINUTE);
+      await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      process.removeAllListeners('unhandledRejection');
+      for (const listener of others) process.on('unhandledRejection', listener);
+    }
+    expect(unhandled.slice(0, 1)).toEqual(expected);
   });
 
   it('keeps a job of each second from the others for less than 2 s', async () => {
