@@ -34,7 +34,8 @@ describe('the lines of a run', () => {
     event('started', 0, { latenessMs: 5 }),
     event('takenOver', 22_000, { attempt: 2, token: 8, reason: 'holderLost' }),
     event('started', 22_100, { attempt: 2, token: 8, latenessMs: 22_105 }),
-    event('succeeded', 42_100, { attempt: 2, token: 8, reason: 'completed' }),
+    // The end is told a little after it, when the record is written.
+    event('succeeded', 42_400, { attempt: 2, token: 8, reason: 'completed', durationMs: 20_000 }),
   ];
 
   it('have seconds, and neither claims, tokens nor first attempts', () => {
@@ -67,11 +68,28 @@ describe('the lines of a run', () => {
     const { printer, lines } = printing();
     printer.event(event('fannedOut', 100, { count: 6 }));
     printer.event(event('started', 3_000, { attempt: 2, token: 8, latenessMs: 3_000 }));
-    printer.event(event('succeeded', 3_040, { attempt: 2, token: 8 }));
+    printer.event(event('succeeded', 3_040, { attempt: 2, token: 8, durationMs: 2_950 }));
     expect(lines().map((line) => line.slice(30))).toEqual([
       'fanned out  due 07:00:00Z (6 items)',
       'started     due 07:00:00Z, gathers the results of its items',
-      'succeeded   due 07:00:00Z, took 40 ms',
+      'succeeded   due 07:00:00Z, took 3 s',
+    ]);
+  });
+
+  it('have the duration of the record at the end of the run, and that of the attempt at each other end', () => {
+    const { printer, lines } = printing();
+    printer.event(event('started', 0));
+    printer.event(event('retrying', 2_000, { reason: 'handlerError' }));
+    printer.event(event('started', 12_000, { attempt: 2, token: 8 }));
+    printer.event(event('failed', 13_500, { attempt: 2, token: 8, durationMs: 13_000 }));
+    // The record of a run whose handler was never called has none.
+    printer.event(event('failed', 14_000, { attempt: 3, token: 9, reason: 'holderLost' }));
+    expect(lines().map((line) => line.split(', ').slice(1))).toEqual([
+      [],
+      ['took 2 s', 'handlerError'],
+      ['attempt 2'],
+      ['attempt 2', 'took 13 s'],
+      ['attempt 3', 'holderLost'],
     ]);
   });
 

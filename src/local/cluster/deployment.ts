@@ -20,6 +20,7 @@ export interface ClusterEvent {
   readonly through?: string;
   readonly count?: number;
   readonly latenessMs?: number;
+  readonly durationMs?: number;
   readonly waitedForSlotMs?: number;
   readonly waitedForGroupMs?: number;
   readonly ageMs?: number;

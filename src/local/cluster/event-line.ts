@@ -58,14 +58,15 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
     return verbose ? `attempt ${number}` : counted > 1 ? `attempt ${counted}` : undefined;
   };
 
-  /** From the handler's call to this end of its attempt. */
-  const took = ({ event, at, runId = '', token = 0 }: ClusterEvent): string | undefined => {
+  /** The duration of the run, as its record has it, or, at another end of an attempt, from the handler's call to here. */
+  const took = ({ event, at, runId = '', token = 0, durationMs }: ClusterEvent): string | undefined => {
     const key = `${runId} ${token}`;
     if (event === 'started') started.set(key, Date.parse(at));
+    if (!ATTEMPT_ENDS.includes(event)) return undefined;
     const since = started.get(key);
-    if (since === undefined || !ATTEMPT_ENDS.includes(event)) return undefined;
     started.delete(key);
-    return `took ${showSpan(Date.parse(at) - since)}`;
+    if (RUN_ENDS.includes(event)) return durationMs === undefined ? undefined : `took ${showSpan(durationMs)}`;
+    return since === undefined ? undefined : `took ${showSpan(Date.parse(at) - since)}`;
   };
 
   const lateness = (told: ClusterEvent): string | undefined => {
