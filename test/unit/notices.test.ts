@@ -94,6 +94,24 @@ describe('a run that fails', () => {
     expect(sim.calls).toHaveLength(1);
   });
 
+  it('is not told again days later, by ticks that find the row as its dead holder left it', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler: no });
+    const first = firstInstance(sim);
+    interceptStore(first, 'release', () => () => new Promise(() => undefined));
+    await sim.clock.advance(HOUR + 5_000);
+    first.kill();
+    expect((await sim.row('a')).telling).toMatchObject([{ change: 'failed' }]);
+    expect(ops.received).toHaveLength(1);
+    // The beginning of a trouble is deleted after 30 days, but not while a row names it.
+    await sim.clock.advance(31 * 24 * HOUR);
+    sim.startInstance('d2');
+    await sim.clock.advance(10 * MINUTE);
+    expect(ops.received).toHaveLength(1);
+    expect(await sim.row('a')).toMatchObject({ failures: 2, telling: [] });
+    expect(await ids(sim)).toEqual([]);
+  });
+
   it('is sent by another deployment where its own dies on the way, under the same id', async () => {
     const ops = fakeReceiver();
     const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler: no });

@@ -4,7 +4,7 @@ import type { Delivery } from '../../core/delivery';
 import { decodeDelivery, encodeDelivery, mayTakeOver, SEND_WITHIN_MS } from '../../core/delivery';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
-import { readNotice } from '../../core/notice';
+import { noticeId, readNotice } from '../../core/notice';
 import type { NotifySettings } from '../../core/notify';
 import type { Listed, SweptJob } from '../../core/notice-sweep';
 import { listedNotice, noticesOfSweep, outdated } from '../../core/notice-sweep';
@@ -85,7 +85,8 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
       }
     }
     await takeOver(listed, report);
-    for (const { id } of outdated(listed, serviceTime.now()).slice(0, DELETED_AT_ONCE)) {
+    const old = outdated(listed, serviceTime.now()).filter((one) => !isOwed(listing, one));
+    for (const { id } of old.slice(0, DELETED_AT_ONCE)) {
       await ask((store, signal) => store.deleteNotice(id, { signal }));
     }
   }
@@ -162,6 +163,22 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
       report.log('warn', `notice ${id} cannot be read:`, error);
       return undefined;
     }
+  }
+}
+
+/**
+ * Whether the job's row still names a notice. If its holder died, or a hand-over fails, the next tick creates what the
+ * row names: one that was deleted would be told again.
+ */
+function isOwed({ jobs }: Listing, { id, job }: Listed): boolean {
+  const row = jobs.get(job)?.row;
+  if (row === undefined) return false;
+  try {
+    return decodeRow(row.metadata).telling.some(({ change, of }) => noticeId(job, change, of) === id);
+  } catch (error) {
+    // Once somebody has repaired the row, it may name it again.
+    if (error instanceof ForeignMetadataError) return true;
+    throw error;
   }
 }
 

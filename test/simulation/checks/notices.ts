@@ -13,6 +13,9 @@ export function countedIn(facts: JobFacts, before: Row, row: Row, actor: Actor):
   if (notify === undefined || key === undefined || row.token !== before.token || row.failures === before.failures)
     return;
   if (row.forgotten !== undefined || before.forgotten !== undefined) return;
+  // The holder had died before the record, and the run is about to end otherwise.
+  if (before.lastFailedKey === key && row.lastFailedKey !== key)
+    facts.toTell.delete(noticeId(facts.name, 'failed', key));
   if (row.failures > before.failures) {
     if (row.failures === notify.after) facts.toTell.set(noticeId(facts.name, 'failed', key), key);
   } else if (row.failures === 0 && before.lastFailedKey !== key && before.failures >= notify.after) {
@@ -20,11 +23,25 @@ export function countedIn(facts: JobFacts, before: Row, row: Row, actor: Actor):
   }
 }
 
-/** A notice is created after the record of its run, and tells what the record says. */
-export function noticeCreated(facts: JobFacts, id: string, report: Report): void {
-  facts.told.add(id);
+/** The network may repeat a call so much later. */
+const ECHO_MS = 61_000;
+
+/** A notice is created after the record of its run, tells what the record says, and is created once. */
+export function noticeAsked(
+  facts: JobFacts,
+  id: string,
+  kind: 'created' | 'exists',
+  now: number,
+  report: Report,
+): void {
+  const before = facts.told.get(id);
+  facts.told.set(id, now);
   const change = parseNoticeId(id)?.change ?? '';
-  if (change !== 'failed' && change !== 'recovered' && change !== 'paused') return;
+  if (kind === 'exists' || (change !== 'failed' && change !== 'recovered' && change !== 'paused')) return;
+  // A failover can lose a notice.
+  if (before !== undefined && now - before > ECHO_MS && facts.failedOver === undefined) {
+    report('toldTwice', facts.name, `${id} was created again, after its delivery and deletion`);
+  }
   const key = id.slice(`${facts.name}_${change}_`.length);
   const outcome = outcomeOf(facts, key);
   if (outcome === undefined) {

@@ -54,4 +54,17 @@ export const NOTICE_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'owed-notice-deleted',
+    what: 'a sweep deletes a delivered notice that a row still names, and the next tick creates it again',
+    mix: 'notices+kills+retention',
+    edits: [
+      {
+        file: 'coordinator/tick/notice-watch.ts',
+        in: 'sweep',
+        from: '.filter((one) => !isOwed(listing, one))',
+        to: '',
+      },
+    ],
+  },
 ];

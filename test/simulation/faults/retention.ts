@@ -1,3 +1,4 @@
+import { decodeDelivery, encodeDelivery } from '../../../src/core/delivery';
 import { recordKey } from '../../../src/core/key';
 import type { Disturbance } from './disturbance';
 import { short } from '../world/facts';
@@ -68,9 +69,24 @@ export function leap(world: World, what: Extract<Disturbance, { readonly kind: '
   for (const [position, place] of plan.instances.entries()) {
     if (position < what.restarts * plan.instances.length) kill(world, place, 1_000);
   }
+  void deliverNotices(world, now);
   timeline.leap(ms);
   world.trace?.add('', `${(ms / DAY).toFixed(1)} days pass: it is ${short(now + ms)}`);
   deleteOldRecords(world);
+}
+
+/** Whoever was to be told is told before. A day later a sweep deletes what was delivered. */
+async function deliverNotices({ observer, serviceAt }: World, now: number): Promise<void> {
+  const homes = new Set([...observer.jobs.values()].map(({ home }) => home));
+  for (const home of homes) {
+    const store = serviceAt(home).open();
+    const { notices } = await store.listNotices({ limit: 5_000 });
+    for (const { id, etag, metadata } of notices) {
+      const delivery = decodeDelivery(metadata);
+      const to = delivery.to.map((one) => ({ ...one, end: 'sent' as const }));
+      await store.writeNotice(id, encodeDelivery({ ...delivery, to, doneAt: delivery.doneAt ?? now }), etag);
+    }
+  }
 }
 
 /** The lifecycle rule uses the largest `keep` of all jobs, in every file that is in use. */

@@ -216,8 +216,8 @@ export interface JobFacts {
   failedOver: FailedOver | undefined;
   /** The notices that the changes of its row call for, by id: the run of each. */
   readonly toTell: Map<string, string>;
-  /** The notices that were created. */
-  readonly told: Set<string>;
+  /** The notices that were created, and when each was last asked for. */
+  readonly told: Map<string, number>;
 }
 
 export function newFacts(name: JobName, specs: readonly JobSpec[], others: ReadonlyMap<JobName, JobFacts>): JobFacts {
@@ -257,7 +257,7 @@ export function newFacts(name: JobName, specs: readonly JobSpec[], others: Reado
     saidOverdueAt: -Infinity,
     failedOver: undefined,
     toTell: new Map(),
-    told: new Set(),
+    told: new Map(),
   };
 }
 

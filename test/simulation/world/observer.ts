@@ -15,7 +15,7 @@ import type { Layouts } from '../checks/moves';
 import { createLayouts, isOfMove, rowOfMove } from '../checks/moves';
 import { handlerStarted } from '../checks/handler';
 import { checkItems, pieceCreated } from '../checks/items';
-import { noticeCreated } from '../checks/notices';
+import { noticeAsked } from '../checks/notices';
 import { recordWritten } from '../checks/record';
 import { saidOverdue } from '../checks/overdue';
 import { released, rowWritten } from '../checks/row';
@@ -473,7 +473,7 @@ function watchRecords(
       const answer = await store.createNotice(id, notice, options);
       trace?.add('store', `notice ${id} ${answer.kind}`);
       const job = parseNoticeId(id)?.job;
-      if (answer.kind === 'created' && job !== undefined) noticeCreated(factsOf(job), id, report);
+      if (job !== undefined) noticeAsked(factsOf(job), id, answer.kind, now(), report);
       return answer;
     },
     async createPiece(job, key, name, piece, options) {
