@@ -124,8 +124,8 @@ export function createFirstSight({
     const job = runnable(coordinator, name);
     const seen = absent.get(name) ?? { since: serviceTime.now(), control: undefined };
     const records = seen.records ?? (await newestRecords(coordinator.store, name, limited));
-    if (clock.monotonic() >= end) {
-      // Two calls may be longer than a tick can wait for.
+    if (clock.monotonic() >= end && untried.length > 0) {
+      // Two calls each may be longer than a tick can wait for. The last rows are not put off.
       absent.set(name, { ...seen, records });
       untried.push(name);
       return;
