@@ -91,7 +91,8 @@ describe.concurrent('a handler that blocks the event loop past its lease', () =>
     await dev.event(of('blocker', 'succeeded'));
     await notes(app, 'blocker', 'refused', 1);
     expect(app.notes().filter(({ what }) => what === 'trusted')).toEqual([]);
-    await dev.event((event) => of('blocker', 'superseded')(event) && event['pid'] === first?.pid);
+    const lost = await dev.event((event) => of('blocker', 'superseded')(event) && event['pid'] === first?.pid);
+    expect(lost['reason']).toBe('eventLoopBlocked');
     await stop(dev);
   });
 });
