@@ -1,11 +1,10 @@
+import { leftJob } from '../config/left-job';
 import { formatDuration } from '../core/duration';
 import { backfilledRuns } from '../operator/backfilled';
 import { describe, firstWaits } from '../operator/describe';
 import { explainTime } from '../operator/explain';
+import { explainLeft } from '../operator/explain-left';
 import { subjectOf } from '../operator/subject';
-import { loadJobs } from '../config/load';
-import type { JobName } from '../core/brand';
-import type { LeaseStore } from '../lease/store';
 import type { Explanation } from '../operator/explain';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
 import { errorTrace } from '../core/recorded-error';
@@ -35,7 +34,12 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
   const spec = loaded.jobsFile.jobs.find(({ name }) => name === job);
   const explanation =
     spec === undefined
-      ? await explainLeft(store, (await subjectOf(store, job, atHand(loaded, options))).name, moment)
+      ? await explainLeft(
+          store,
+          leftJob((await subjectOf(store, job, atHand(loaded, options))).name),
+          timeIn(moment, 'UTC'),
+          'this jobs file',
+        )
       : await explainTime(store, spec, loaded.jobsFile.revision, timeIn(moment, spec.timeZone));
   const backfills = await backfilledRuns(store, explanation);
   for (const warning of explanation.warnings) warn(warning);
@@ -49,26 +53,6 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
     print([text(explanation, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));
   }
   return OK;
-}
-
-/** Explains by row and ledger alone, because nobody knows the schedule of a job that the file no longer has. */
-async function explainLeft(
-  store: LeaseStore,
-  job: JobName,
-  moment: ReturnType<typeof parseTime>,
-): Promise<Explanation> {
-  const { jobsFile } = loadJobs({ jobs: { [job]: { schedule: '@manual' } } }, { now: Date.now() });
-  const [spec] = jobsFile.jobs;
-  if (spec === undefined) throw new Error(`job "${job}" has no settings`);
-  // Of any revision: the schedule of the row is certainly another one.
-  const found = await explainTime(store, spec, Infinity, timeIn(moment, spec.timeZone));
-  const goesOn = found.fate === 'retrying' || found.reason === 'requested';
-  const warning = `job "${job}" is not in this jobs file: no deployment with this file runs it, or continues its run`;
-  const remedy = goesOn
-    ? `. End it with "cronlease cancel ${job}", or remove the job with "cronlease forget ${job}"`
-    : '';
-  const reason = found.fate === 'notDue' ? 'notInFile' : found.reason;
-  return { ...found, reason, warnings: [...found.warnings, warning + remedy] };
 }
 
 function text(explanation: Explanation, show: ShowTime, verbose: boolean): string {

@@ -1,3 +1,4 @@
+import { leftJob } from '../config/left-job';
 import * as z from 'zod';
 import { currentPause } from '../core/control';
 import type { JobSpec } from '../core/job';
@@ -8,6 +9,7 @@ import { backfilledRuns } from '../operator/backfilled';
 import { outcomesByDay } from '../operator/calendar';
 import { describe } from '../operator/describe';
 import { explainTime } from '../operator/explain';
+import { explainLeft } from '../operator/explain-left';
 import type { JobEntry } from '../operator/list-jobs';
 import { listJobs } from '../operator/list-jobs';
 import { JOB_STATES } from '../operator/job-status';
@@ -138,11 +140,14 @@ export const jobsRoutes = [
     answer: Why,
     async run(office, { params, query: { time }, signal }) {
       const { entries } = await entriesOf(office);
-      const spec = specOf(entryOf(entries, params.job));
-      const found = await explainTime(office.store, spec, office.revision, time, { signal });
+      const { spec, name } = entryOf(entries, params.job);
+      const found =
+        spec === undefined
+          ? await explainLeft(office.store, leftJob(name), time, "this app's jobs file", { signal })
+          : await explainTime(office.store, spec, office.revision, time, { signal });
       const backfills = await backfilledRuns(office.store, found, { signal });
       return {
-        ...{ now: iso(found.state.now), job: spec.name, time: iso(time), due: found.due },
+        ...{ now: iso(found.state.now), job: name, time: iso(time), due: found.due },
         ...{ outcome: found.fate, reason: found.reason, warnings: found.warnings },
         text: describe(found, (at) => showTime(at, 'UTC')),
         runId: found.record?.runId ?? null,

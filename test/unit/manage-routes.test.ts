@@ -376,3 +376,20 @@ describe('a change', () => {
     expect((await send({ path: 'runs?job=b', as: 'viewer' })).json).toMatchObject({ runs: [{ runId }], cursor: null });
   });
 });
+
+describe('a job that the jobs file no longer has', () => {
+  it('is explained by its row and the ledger', async () => {
+    const { sim, send } = await bench({ jobs: [jobSpec('b', '@manual')] });
+    const ran = await send({ path: `jobs/a/why?time=${DUE}`, as: 'viewer' });
+    expect(ran).toMatchObject({
+      status: 200,
+      json: { job: 'a', due: true, outcome: 'succeeded', reason: 'completed', runId: 'a-20260101T000100Z' },
+    });
+    expect(ran.json).toMatchObject({ warnings: [expect.stringContaining(`job "a" is not in this app's jobs file`)] });
+    const later = await send({ path: 'jobs/a/why?time=2026-01-01T00:09:00Z', as: 'viewer' });
+    expect(later.json).toMatchObject({ due: false, outcome: 'notDue', reason: 'notInFile', runId: null });
+    const unknown = await send({ path: `jobs/c/why?time=${DUE}`, as: 'viewer' });
+    expect(unknown.status).toBe(404);
+    expect(await sim.records('a')).not.toEqual([]);
+  });
+});
