@@ -366,76 +366,80 @@ describe('a job that requires another one', () => {
 });
 
 describe('decide', () => {
-  it('gives every due time exactly one fate, whatever happens, and never moves the cursor back', () => {
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...schedules),
-        fc.oneof({ weight: 2, arbitrary: settings }, { weight: 1, arbitrary: requiring }),
-        fc.array(step, { maxLength: 60 }),
-        (schedule, chosen, steps) => {
-          const life = new Life(jobSpec('a', schedule, chosen));
-          let requests = 0;
-          for (const taken of steps) {
-            switch (taken.kind) {
-              case 'check':
-                life.now += taken.after;
-                life.check(taken.duration);
-                break;
-              case 'away':
-                life.now += taken.after;
-                break;
-              case 'pause':
-                if (currentPause(life.control, life.now) === undefined) {
-                  const until = taken.lasts === undefined ? undefined : life.now + taken.lasts;
-                  const pause = { by: 'x', note: 'n', since: life.now, until };
-                  life.control = { ...life.control, pauses: [...life.control.pauses, pause] };
-                }
-                break;
-              case 'die':
-                life.die();
-                break;
-              case 'resume':
-                life.control = {
-                  ...life.control,
-                  pauses: resumed(life.control.pauses, life.now),
-                };
-                break;
-              case 'succeed':
-                life.required.succeed(life.now - taken.late, life.now);
-                break;
-              case 'hide':
-                life.required.isHidden = true;
-                break;
-              case 'request':
-                requests += 1;
-                life.control = {
-                  ...life.control,
-                  requests: [
-                    ...life.control.requests,
-                    { number: requests, id: `r${String(requests)}`, time: life.now },
-                  ],
-                };
+  it(
+    'gives every due time exactly one fate, whatever happens, and never moves the cursor back',
+    { timeout: 600_000 },
+    () => {
+      fc.assert(
+        fc.property(
+          fc.constantFrom(...schedules),
+          fc.oneof({ weight: 2, arbitrary: settings }, { weight: 1, arbitrary: requiring }),
+          fc.array(step, { maxLength: 60 }),
+          (schedule, chosen, steps) => {
+            const life = new Life(jobSpec('a', schedule, chosen));
+            let requests = 0;
+            for (const taken of steps) {
+              switch (taken.kind) {
+                case 'check':
+                  life.now += taken.after;
+                  life.check(taken.duration);
+                  break;
+                case 'away':
+                  life.now += taken.after;
+                  break;
+                case 'pause':
+                  if (currentPause(life.control, life.now) === undefined) {
+                    const until = taken.lasts === undefined ? undefined : life.now + taken.lasts;
+                    const pause = { by: 'x', note: 'n', since: life.now, until };
+                    life.control = { ...life.control, pauses: [...life.control.pauses, pause] };
+                  }
+                  break;
+                case 'die':
+                  life.die();
+                  break;
+                case 'resume':
+                  life.control = {
+                    ...life.control,
+                    pauses: resumed(life.control.pauses, life.now),
+                  };
+                  break;
+                case 'succeed':
+                  life.required.succeed(life.now - taken.late, life.now);
+                  break;
+                case 'hide':
+                  life.required.isHidden = true;
+                  break;
+                case 'request':
+                  requests += 1;
+                  life.control = {
+                    ...life.control,
+                    requests: [
+                      ...life.control.requests,
+                      { number: requests, id: `r${String(requests)}`, time: life.now },
+                    ],
+                  };
+              }
             }
-          }
-          life.control = {
-            ...life.control,
-            pauses: resumed(life.control.pauses, life.now),
-          };
-          const before = life.now;
-          life.rest();
-          expect(life.manual).toHaveLength(requests);
-          for (
-            let due = life.job.timetable.next(START);
-            due !== undefined && actualTime(life.job, due) <= before;
-            due = life.job.timetable.next(due)
-          ) {
-            expect(life.ledger.has(due), `${new Date(due).toISOString()} has no fate`).toBe(true);
-          }
-        },
-      ),
-      { numRuns: runs(100) },
-    );
-  });
+            life.control = {
+              ...life.control,
+              pauses: resumed(life.control.pauses, life.now),
+            };
+            const before = life.now;
+            life.rest();
+            expect(life.manual).toHaveLength(requests);
+            for (
+              let due = life.job.timetable.next(START);
+              due !== undefined && actualTime(life.job, due) <= before;
+              due = life.job.timetable.next(due)
+            ) {
+              expect(life.ledger.has(due), `${new Date(due).toISOString()} has no fate`).toBe(true);
+            }
+          },
+        ),
+        { numRuns: runs(100) },
+      );
+    },
+  );
 
   it('never decides past what the listing allows, however fast the local clock is', () => {
     fc.assert(
