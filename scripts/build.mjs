@@ -102,6 +102,9 @@ await build({
   logLevel: 'warning',
 });
 
+// Its types, for ES modules: those of CommonJS beside it.
+if (!isQuick) writeFileSync(path.join(fresh, 'lib/client/index.d.mts'), "export * from './index.js';\n");
+
 // The maps were written one folder deeper than their final place, so stack traces would name files that do not exist.
 for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
   if (!file.endsWith('.map')) continue;

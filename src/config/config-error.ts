@@ -46,7 +46,7 @@ export class ConfigError extends Error {
     readonly errors: readonly ConfigIssue[],
     readonly warnings: readonly ConfigIssue[],
     readonly source = 'the jobs',
-    { count = errors.length, ...options }: ErrorOptions & { readonly count?: number } = {},
+    { count = errors.length, ...options }: { readonly cause?: unknown; readonly count?: number } = {},
   ) {
     const head = count === 1 ? 'an error' : `${count} errors`;
     const lines = errors.map((error) => `error: ${formatIssue(error)}`);

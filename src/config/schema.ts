@@ -328,9 +328,6 @@ export const topSchema = z.strictObject({ ...topShape, jobs: z.record(z.string()
 /** A job without its wrong members. */
 export const jobRemainder = jobSchema.partial({ schedule: true });
 
-/** A job as the file has it. */
-export type JobInFile = z.input<typeof jobSchema>;
-
 /** The `notify` of the whole file. */
 export type FileNotify = z.output<typeof notify>;
 

@@ -14,7 +14,7 @@ export class LeadershipEndedError extends Error {
   constructor(
     readonly code: Exclude<TermEnd, 'completed' | 'failed'>,
     message: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
   }

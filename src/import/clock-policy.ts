@@ -4,7 +4,7 @@ import { changesIn } from '../core/schedule/clock-changes';
 import type { CronFields } from '../core/schedule/wall';
 import { nextWall } from '../core/schedule/wall';
 import type { Segment } from '../core/schedule/zone';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import type { CronValues } from './cron-text';
 import { cronText, followsElapsedTime } from './cron-text';
 

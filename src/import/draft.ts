@@ -1,5 +1,5 @@
 import type { EpochMs } from '../core/brand';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import { maskSecrets } from './mask-secrets';
 
 /** A place in a file that is imported. Lines count from 1. */

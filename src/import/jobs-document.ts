@@ -1,7 +1,7 @@
 import type { Millis } from '../core/brand';
 import { ConfigError } from '../config/config-error';
 import { loadJobs } from '../config/load';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import type { Draft, Found, Note } from './draft';
 import { withNames } from './names';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import type { Finds, SourceOptions } from './draft';
 import type { GoTiming } from './go-cron';
 import { goCron } from './go-cron';

@@ -1,5 +1,5 @@
 import { ScheduleError } from '../core/schedule/schedule-error';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import type { FieldRules } from './cron-field';
 import { MONTHS, readField, WEEKDAYS } from './cron-field';
 import type { CronValues, Days } from './cron-text';

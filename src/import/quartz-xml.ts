@@ -4,7 +4,7 @@ import { isoOf } from '../core/iso';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { instantOfWall, zoneOf } from '../core/schedule/zone';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import type { Finds, SourceOptions } from './draft';
 import { ImportError } from './draft';
 import { isSecretName } from './mask-secrets';

@@ -4,7 +4,7 @@ import type { EpochMs, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { isRecord } from '../config/readers';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import type { Finds, Found } from './draft';
 import { findsIn, ImportError } from './draft';
 import { ncrontab, timeSpan } from './ncrontab';

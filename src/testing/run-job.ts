@@ -25,7 +25,7 @@ import type { HeldRow } from '../coordinator/held';
 import { holdRow } from '../coordinator/held';
 import { HandOvers } from '../coordinator/hand-overs';
 import { loadJobs } from '../config/load';
-import type { JobInFile } from '../config/schema';
+import type { JobInFile } from '../config/job-in-file';
 import type { ClosableFence } from '../lease/fence';
 import { StaleLeaderError } from '../lease/fence';
 import { serviceTime } from '../lease/service-time';

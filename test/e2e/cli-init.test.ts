@@ -33,7 +33,7 @@ describe.concurrent('cronlease init', () => {
     expect(inApp('My Jobs', 'README.md')).toMatch(/^# my-jobs\n/);
     expect(inApp('My Jobs', 'host.json')).toBe(fs.readFileSync(path.join(root, 'host.json'), 'utf8'));
     const [, pack, enter, install, ...rest] = stdout.trimEnd().split('\n');
-    expect(pack).toBe(`  (cd ${root} && npm pack)`);
+    expect(pack).toBe(`  (cd ${root} && npm run pack)`);
     expect(enter).toBe("  cd 'My Jobs'");
     expect(install).toMatch(/^ {2}npm install \S+cronlease-\d+\.\d+\.\d+\.tgz$/);
     expect(rest).toEqual(['  npm test', '  npm start']);

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { packInto } from '../support/packed';
 
 const root = path.join(__dirname, '../..');
 const env = {
@@ -20,9 +21,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
 beforeAll(() => {
   const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-init-'));
   // dist/ is there: the test command builds first.
-  const [packed] = JSON.parse(
-    run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], root),
-  ) as { filename: string }[];
+  const tarball = path.basename(packInto(folder));
   const next = run(process.execPath, [path.join(root, 'bin/cronlease.cjs'), 'init', 'app', '--json'], folder);
   app = path.join(folder, 'app');
   const steps = (JSON.parse(next) as { readonly next: readonly string[] }).next;
@@ -33,9 +32,8 @@ beforeAll(() => {
     'npm test',
     'npm start',
   ]);
-  const tarball = path.join('..', packed?.filename ?? '');
-  expect(steps[2]).toContain(packed?.filename);
-  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball], app);
+  expect(steps[2]).toContain(tarball);
+  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', path.join('..', tarball)], app);
 }, 600_000);
 
 describe('a new app, installed from the tarball', () => {
@@ -73,7 +71,7 @@ describe('a new app, installed from the tarball', () => {
   it('has a package of the library with everything that init needs', () => {
     const own = path.join(app, 'node_modules/cronlease');
     const next = run(process.execPath, [path.join(own, 'bin/cronlease.cjs'), 'init', 'second', '--json'], app);
-    expect((JSON.parse(next) as { readonly next: readonly string[] }).next[0]).toContain('npm pack');
+    expect((JSON.parse(next) as { readonly next: readonly string[] }).next[0]).toContain('npm run pack');
     expect(readFileSync(path.join(app, 'second/src/greet.ts'), 'utf8')).toContain("from 'cronlease'");
   });
 });

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Azurite } from '../support/azurite';
 import { startAzurite } from '../support/azurite';
+import { packInto } from '../support/packed';
 
 const root = path.join(__dirname, '../..');
 const children: ChildProcess[] = [];
@@ -16,15 +17,9 @@ let app: string;
 beforeAll(async () => {
   azurite = await startAzurite();
   app = mkdtempSync(path.join(tmpdir(), 'cronlease-user-'));
-  // dist/ is there: the test command builds first.
-  const [packed] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', app], {
-      cwd: root,
-      encoding: 'utf8',
-    }),
-  ) as { filename: string }[];
   writeFileSync(path.join(app, 'package.json'), JSON.stringify({ name: 'user-app', private: true, main: 'index.js' }));
-  const tarball = path.join(app, packed?.filename ?? '');
+  // dist/ is there: the test command builds first.
+  const tarball = packInto(app);
   execFileSync('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=dev', tarball], { cwd: app });
 }, 240_000);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobInFile } from '../../src/config/schema';
+import type { JobInFile } from '../../src/config/job-in-file';
 import { readK8s } from '../../src/import/k8s';
 
 const OPTIONS = { now: Date.UTC(2026, 0, 1), timeZone: 'UTC' };

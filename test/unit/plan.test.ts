@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { calendarText } from '../../src/cli/plan-ics';
 import { changesText, leftOut, planText } from '../../src/cli/plan-text';
 import { utc } from '../../src/cli/time';
-import type { JobInFile } from '../../src/config/schema';
+import type { JobInFile } from '../../src/config/job-in-file';
 import { loadJobs } from '../../src/config/load';
 import type { JobsFile, JobSpec } from '../../src/core/job';
 import { clockChanges, clockNote } from '../../src/core/schedule/clock-changes';

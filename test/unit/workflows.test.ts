@@ -223,7 +223,7 @@ describe('release.yml', () => {
 
   it('checks tag and changelog, then tests, then packs', () => {
     const steps = scriptsOf(pack);
-    const order = ['node scripts/release.mjs --tag "$GITHUB_REF_NAME"', 'npm ci', 'npm run test:all', 'npm pack '];
+    const order = ['node scripts/release.mjs --tag "$GITHUB_REF_NAME"', 'npm ci', 'npm run test:all', 'npm run pack '];
     const places = order.map((step) => steps.indexOf(step));
     expect(places).not.toContain(-1);
     expect(places).toEqual(places.toSorted((a, b) => a - b));

@@ -16,7 +16,7 @@ export class StoreUnavailableError extends StoreError {
 
   constructor(
     message: string,
-    options: ErrorOptions & { readonly retryAfterMs?: Millis | undefined; readonly noContainer?: true } = {},
+    options: { readonly cause?: unknown; readonly retryAfterMs?: Millis | undefined; readonly noContainer?: true } = {},
   ) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs;
@@ -37,7 +37,7 @@ export class StoreDeniedError extends StoreError {
   override readonly name = 'StoreDeniedError';
   readonly why: Denial | undefined;
 
-  constructor(message: string, options: ErrorOptions & { readonly why?: Denial | undefined } = {}) {
+  constructor(message: string, options: { readonly cause?: unknown; readonly why?: Denial | undefined } = {}) {
     super(message, options);
     this.why = options.why;
   }

@@ -1,0 +1,130 @@
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { publint } from 'publint';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { packInto } from '../support/packed';
+import { root } from '../support/program';
+
+const APP = `
+import { defineJob, LeaderElection, NonRetryableError, registerCoordinator } from 'cronlease';
+import { createClient } from 'cronlease/client';
+import { createRunner } from 'cronlease/runner';
+import { runJob } from 'cronlease/testing';
+
+const hello = defineJob({ run: async ({ scheduledFor }) => ({ due: scheduledFor.toISOString() }) });
+registerCoordinator({ jobs: 'jobs.json', handlers: { hello } });
+export async function all(): Promise<string | undefined> {
+  const { runs } = await createClient({ baseUrl: 'http://127.0.0.1/api/manage/', key: 'k' }).listRuns();
+  const error: Error = new NonRetryableError('no');
+  console.log(error, LeaderElection, createRunner, runJob);
+  return runs[0]?.outcome;
+}
+// Without types, these would be any.
+// @ts-expect-error: jobs are a file or an object
+registerCoordinator({ jobs: 1, handlers: {} });
+// @ts-expect-error: the client has no such call
+createClient({ baseUrl: '' }).nothing();
+`;
+
+/** The compilers by their major version: that of the stock template, and the one that the linter of packages brings. */
+const compilers: Record<string, string> = {};
+let app: string;
+let tarball: Buffer;
+
+/** An app with the tarball, and with the packages of this clone in place of those that npm would install. */
+beforeAll(() => {
+  app = mkdtempSync(path.join(tmpdir(), 'cronlease-types-'));
+  const file = packInto(app);
+  tarball = readFileSync(file);
+  const modules = path.join(app, 'node_modules');
+  mkdirSync(path.join(modules, '@types'), { recursive: true });
+  execFileSync('tar', ['-xzf', file, '-C', modules]);
+  renameSync(path.join(modules, 'package'), path.join(modules, 'cronlease'));
+  const ours = path.join(root, 'node_modules');
+  for (const name of readdirSync(ours)) {
+    if (!name.startsWith('.') && !['@types', 'cronlease'].includes(name)) link(ours, modules, name);
+  }
+  link(ours, modules, '@types/node');
+  const old = path.join(app, '4');
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--prefix', old, 'typescript@4.9.5'];
+  execFileSync('npm', install, { cwd: app, shell: process.platform === 'win32' });
+  compilers['4'] = path.join(old, 'node_modules/typescript/bin/tsc');
+  const linter = createRequire(createRequire(__filename).resolve('@arethetypeswrong/core'));
+  compilers['5'] = linter.resolve('typescript/bin/tsc');
+}, 240_000);
+
+function link(from: string, to: string, name: string): void {
+  symlinkSync(path.join(from, name), path.join(to, name), 'junction');
+}
+
+/** What a compiler says of a source with these options. */
+function compile(typescript: '4' | '5', name: string, options: object): string {
+  writeFileSync(path.join(app, name), APP);
+  const config = { compilerOptions: { types: ['node'], noEmit: true, ...options }, files: [name] };
+  writeFileSync(path.join(app, 'tsconfig.json'), JSON.stringify(config));
+  return spawnSync(process.execPath, [compilers[typescript] ?? '', '-p', app], { encoding: 'utf8' }).stdout;
+}
+
+describe('the types of the tarball', () => {
+  it('are found by every resolution, and the package has no fault that its linters know', async () => {
+    const { problems } = { problems: [], ...(await checkPackage(createPackageFromTarballData(tarball))) };
+    expect(problems).toEqual([]);
+    const { messages } = await publint({ pack: { tarball: new Uint8Array(tarball).buffer } });
+    expect(messages).toEqual([]);
+  });
+
+  // The options of the TypeScript template of Azure Functions. It says "strict": false.
+  it.each([
+    ['4', true],
+    ['4', false],
+    ['5', true],
+    ['5', false],
+  ] as const)('compile in the stock template, by TypeScript %s, strict: %s', (typescript, strict) => {
+    const isOld = typescript === '4';
+    const options = { module: 'commonjs', target: 'es6', outDir: 'dist', rootDir: '.', sourceMap: true, strict };
+    // Those of Node do not compile with this TypeScript.
+    expect(compile(typescript, 'app.ts', { ...options, ...(isOld && { skipLibCheck: true }) })).toBe('');
+  });
+
+  // Types of a package that @azure/identity brings do not compile as those of an ES module.
+  it.each([
+    ['an ES module', 'app.mts', { module: 'nodenext', target: 'es2022', skipLibCheck: true }],
+    ['a bundler', 'bundled.ts', { module: 'esnext', moduleResolution: 'bundler', target: 'es2022' }],
+  ])('compile for %s', (_, name, options) => {
+    expect(compile('5', name, { ...options, strict: true })).toBe('');
+  });
+
+  it('have no maps beside them, and the package names the library as its main file', () => {
+    const folder = path.join(app, 'node_modules/cronlease');
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    expect(files.filter((file) => file.endsWith('.map'))).toEqual([]);
+    expect(JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))).toMatchObject({
+      main: './dist/lib/index.js',
+      types: 'dist/lib/index.d.ts',
+    });
+  });
+
+  it('belong to code that a bundler takes', async () => {
+    cpSync(path.join(root, 'jobs.json'), path.join(app, 'jobs.json'));
+    writeFileSync(path.join(app, 'entry.ts'), APP);
+    const { errors, warnings } = await build({
+      ...{ absWorkingDir: app, entryPoints: ['entry.ts'], bundle: true, platform: 'node', format: 'cjs', write: false },
+      external: ['@azure/functions-core', 'apache-arrow', 'pg-native', 'pg-cloudflare', 'azurite'],
+    });
+    expect([errors, warnings]).toEqual([[], []]);
+  });
+});
