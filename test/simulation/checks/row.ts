@@ -144,8 +144,8 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
     report('attemptOutOfTurn', name, `${what} does not follow the row`);
   } else {
     checkNotSettled(facts, what, run.key, acquisition, report);
-    // A person's claim ends the run, whatever counts.
-    if (acquisition?.actor.id !== 'operator') checkCounted(facts, before, row, report);
+    // A person's claim, which is no acquisition of an instance, ends the run, whatever counts.
+    if (acquisition !== undefined) checkCounted(facts, before, row, report);
   }
   facts.claims.set(attempt, claim);
   facts.claimOf.set(row.token, claim);
