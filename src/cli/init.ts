@@ -95,7 +95,9 @@ function nextSteps(folder: string): readonly string[] {
   const tarball = `cronlease-${VERSION}.tgz`;
   const isClone = existsSync(path.join(OWN, 'src'));
   const place = isClone ? shorter(path.join(OWN, tarball), folder) : `../cronlease/${tarball}`;
-  const pack = isClone ? `(cd ${quoted(OWN)} && npm run pack)` : 'npm run pack   # in a clone of cronlease, after npm ci';
+  const pack = isClone
+    ? `(cd ${quoted(OWN)} && npm run pack)`
+    : 'npm run pack   # in a clone of cronlease, after npm ci';
   return [pack, `cd ${quoted(folder)}`, `npm install ${quoted(place)}`, 'npm test', 'npm start'];
 }
 
