@@ -75,17 +75,4 @@ export const TIME_FAULTS: readonly Planted[] = [
       },
     ],
   },
-  {
-    name: 'first-page-date',
-    what: "a row is as old as its listing's first page",
-    mix: 'loss',
-    edits: [
-      {
-        file: 'coordinator/tick/decide-on.ts',
-        in: 'changed',
-        from: 'const { row, control, date: listedAt } = seen;',
-        to: 'const { row, control } = seen; const listedAt = listing.date;',
-      },
-    ],
-  },
 ];
