@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { StorageServer } from '../../src/local/cluster/server';
+import { describeWith } from '../support/needs';
 import { testPostgres } from '../support/postgres';
 import { postgresHarness, serializableDatabase } from './postgres-harness';
 import { brokenLeaseConformance, leaseStoreShare } from './suite';
@@ -17,15 +18,17 @@ const opening = (url: () => string) => () => {
   schemas += 1;
   return postgresHarness(url(), `share-${String(schemas)}`);
 };
-leaseStoreShare(
-  'postgres',
-  opening(() => server.url),
-);
-brokenLeaseConformance(
-  'postgres',
-  opening(() => server.url),
-);
-leaseStoreShare(
-  'postgres with serializable transactions',
-  opening(() => serializable),
-);
+describeWith('postgres', 'a share of the conformance suite on PostgreSQL')('PostgreSQL', () => {
+  leaseStoreShare(
+    'postgres',
+    opening(() => server.url),
+  );
+  brokenLeaseConformance(
+    'postgres',
+    opening(() => server.url),
+  );
+  leaseStoreShare(
+    'postgres with serializable transactions',
+    opening(() => serializable),
+  );
+});

@@ -1,12 +1,15 @@
 import { Client } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Trial } from '../../src/lease/trial';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { postgresTrial } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';
+import { describeWith } from '../support/needs';
 import { storeAt, testPostgres } from '../support/postgres';
+
+const onPostgres = describeWith('postgres', 'the trial of doctor on PostgreSQL');
 
 let server: StorageServer;
 let schemas = 0;
@@ -39,7 +42,7 @@ async function rowsLeft(): Promise<readonly unknown[]> {
   return rows.map(({ name }) => name);
 }
 
-describe('a trial of each call on PostgreSQL', () => {
+onPostgres('a trial of each call on PostgreSQL', () => {
   it('tries every step and leaves no row', async () => {
     const trial = await trialAs('postgres');
     expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });

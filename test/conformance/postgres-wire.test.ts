@@ -2,19 +2,22 @@ import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
 import { startPostgres } from '../../src/local/cluster/postgres';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
+import { describeWith } from '../support/needs';
 import { storeAt, testPostgres, urlAt } from '../support/postgres';
 import { acquire, createRow, JOB, jobName, readRow } from './cases/support';
 import { lostAnswerConformance } from './lost-answers';
 
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
+
+const onPostgres = describeWith('postgres', 'the calls to PostgreSQL, and what it answers');
 
 let server: StorageServer;
 let schemas = 0;
@@ -28,12 +31,14 @@ function freshName(): string {
   return `wire-${String(schemas)}`;
 }
 
-lostAnswerConformance('PostgreSQL', {
-  port: () => server.port,
-  open: (port, schema) => storeAt({ url: urlAt(port), schema }),
+onPostgres('PostgreSQL', () => {
+  lostAnswerConformance('PostgreSQL', {
+    port: () => server.port,
+    open: (port, schema) => storeAt({ url: urlAt(port), schema }),
+  });
 });
 
-describe('a call to PostgreSQL', () => {
+onPostgres('a call to PostgreSQL', () => {
   it('is one statement, won or lost, and is counted with its result', async () => {
     const outcomes: CallOutcome[] = [];
     const store = storeAt({ url: server.url, schema: freshName(), onOutcome: (outcome) => outcomes.push(outcome) });
@@ -180,7 +185,7 @@ describe('a call to PostgreSQL', () => {
   });
 });
 
-describe('a connection to PostgreSQL', () => {
+onPostgres('a connection to PostgreSQL', () => {
   it('lives for five minutes, as the name may lead to another server by then', async () => {
     const schema = freshName();
     const owner = new Client(server.url);
@@ -213,7 +218,7 @@ describe('a connection to PostgreSQL', () => {
   });
 });
 
-describe('a server of PostgreSQL', () => {
+onPostgres('a server of PostgreSQL', () => {
   it.each(['SIGINT', 'SIGKILL'] as const)(
     'ended by %s and started on its files keeps rows and leases',
     async (signal) => {

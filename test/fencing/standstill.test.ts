@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { Token } from '../../src/core/brand';
 import { createFence } from '../../src/lease/fence';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { runJob } from '../../src/testing/run-job';
+import { describeWith } from '../support/needs';
 import { testPostgres } from '../support/postgres';
 import { load, loadUnderFence, snippet } from './page';
 
@@ -12,7 +13,7 @@ import { load, loadUnderFence, snippet } from './page';
 const SHORTER = { "lock_timeout = '15s'": "lock_timeout = '1500ms'", "timeout = '10s'": "timeout = '500ms'" };
 const fenceOf = (token: number) => createFence('a', token as Token, { holds: true }, []);
 
-describe('on a PostgreSQL server, underFence', () => {
+describeWith('postgres', 'the fencing recipe on PostgreSQL')('on a PostgreSQL server, underFence', () => {
   const underFence = loadUnderFence(SHORTER);
   let server: StorageServer;
   let pool: Pool;
