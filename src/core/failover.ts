@@ -54,7 +54,7 @@ export interface RecoverChoices {
 
 /** What happens to the row's run. */
 export type RunRecovery =
-  /** Its final record exists. */
+  /** It is over: by its final record, by the row, or since retention has deleted its record. */
   | { readonly kind: 'settled' }
   /** The next tick claims the next attempt. */
   | { readonly kind: 'goesOn' }
@@ -91,7 +91,7 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const requests = spec === undefined ? { taken: row.manualTaken, stretches: [] } : lostRequests(wreck, choices.until);
   return {
     row: {
-      ...runAfter(isOver(run) ? row : beforeEnd(row), run, choices),
+      ...runAfter(isOver(run) ? row : beforeEnd(row), run, wreck, choices),
       telling: tellingAfter(row, run),
       token,
       cursor: due.cursor,
@@ -160,13 +160,14 @@ function tellingAfter({ run: own, telling }: Row, run: RunRecovery | undefined):
 }
 
 /** The row with its run recovered. A run that continues waits for any tick, so that the lease can be released. */
-function runAfter(row: Row, run: RunRecovery | undefined, { runs }: RecoverChoices): Row {
+function runAfter(row: Row, run: RunRecovery | undefined, { runRecord }: Wreck, { runs }: RecoverChoices): Row {
   switch (run?.kind) {
     case undefined:
     case 'waits':
       return row;
     case 'settled':
-      return { ...row, phase: 'running', notBefore: undefined };
+      // Where no record shows that it is over, the row says so itself.
+      return { ...row, phase: runRecord === 'final' ? 'running' : 'settled', notBefore: undefined };
     case 'ends':
       return row.phase === 'idle' ? row : { ...row, phase: 'running', notBefore: undefined, past: pastOf(row) };
     case 'goesOn':

@@ -254,7 +254,9 @@ describe('a run that was interrupted', () => {
       ...{ run: { kind: 'settled' }, row: { phase: 'running', notBefore: undefined } },
     });
     const old = wreck({ runRecord: 'none', now: START + JOB.keepMs + MINUTE });
-    expect(afterFailover(old, CHOICES).run).toEqual({ kind: 'settled' });
+    const untold = { run: { kind: 'settled' }, row: { phase: 'settled' } };
+    expect(afterFailover(old, CHOICES)).toMatchObject(untold);
+    expect(afterFailover(wreck({ runRecord: 'none', row: row({ phase: 'settled' }) }), CHOICES)).toMatchObject(untold);
     expect(afterFailover(wreck({ row: newRow(START, 1, 'h'), runRecord: 'none' }), CHOICES).run).toBeUndefined();
   });
 

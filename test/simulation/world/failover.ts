@@ -169,6 +169,10 @@ async function goBackRecords({ name, records }: JobFacts, store: LeaseStore, ins
     const { at } = instantOf(`runs/${name}/${key}`);
     records.set(key, { record, span, writtenAt: Math.min(before.get(key)?.writtenAt ?? at, at) });
   }
+  for (const [key, fact] of before) {
+    const { at } = instantOf(`runs/${name}/${key}`);
+    if (!records.has(key) && (fact.deletedAt ?? Infinity) <= at) records.set(key, fact);
+  }
 }
 
 /** Ends the faults, and starts every instance that ran before. */
