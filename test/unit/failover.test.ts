@@ -245,6 +245,23 @@ describe('a record that is lost, although its row is newer', () => {
   });
 });
 
+describe('a back-fill', () => {
+  const asked = { id: 'b', from: START, through: START + 9 * MINUTE, includeSucceeded: false, stopped: undefined } as const;
+  const origin = { actor: 'anna', channel: 'shell' } as const;
+
+  it.each([
+    ['oldest', asked.through],
+    ['newest', asked.from],
+  ] as const)('is over, whatever it has run, since nobody knows that: %s first', (order, at) => {
+    const backfill = { ...asked, order, origin, scheduleHash: JOB.scheduleHash, at: START };
+    const halfway = { id: 'b', at: START + 4 * MINUTE, ran: 4, passedOver: 0, aside: undefined };
+    const lost = wreck({ row: row({ backfill: halfway }), control: { ...NO_CONTROL, backfill } });
+    expect(afterFailover(lost, CHOICES).row.backfill).toEqual({ ...halfway, at, ran: 0 });
+    // The row may be older than the back-fill.
+    expect(afterFailover({ ...lost, row: row() }, CHOICES).row.backfill).toEqual({ ...halfway, at, ran: 0 });
+  });
+});
+
 describe('a run that was interrupted', () => {
   const lost = { attempt: 1, token: 7, deployment: 'east', start: START, end: undefined, outcome: 'holderLost' };
 
