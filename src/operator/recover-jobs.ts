@@ -209,8 +209,8 @@ async function wreckOf(
 }
 
 /**
- * Writes the row before the records, the records before the notices, and these before the release. The cursor stays until the row's run and all
- * abandoned runs have ended, so that a repeat after a crash finds all of them again.
+ * Writes the row before the records, the records before the notices, and these before the release. The cursor stays
+ * until the row's run and all abandoned runs have ended, so that a repeat after a crash finds all of them again.
  */
 async function carryOut(
   desk: Desk,

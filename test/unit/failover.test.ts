@@ -246,7 +246,13 @@ describe('a record that is lost, although its row is newer', () => {
 });
 
 describe('a back-fill', () => {
-  const asked = { id: 'b', from: START, through: START + 9 * MINUTE, includeSucceeded: false, stopped: undefined } as const;
+  const asked = {
+    id: 'b',
+    from: START,
+    through: START + 9 * MINUTE,
+    includeSucceeded: false,
+    stopped: undefined,
+  } as const;
   const origin = { actor: 'anna', channel: 'shell' } as const;
 
   it.each([
