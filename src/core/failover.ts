@@ -137,7 +137,7 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   if (runRecord === 'final') return { kind: 'settled' };
   if (row.phase === 'settled') return { kind: 'settled' };
   // The record existed once, and retention has deleted it.
-  if (row.phase === 'running' && run.since < keptSince(wreck)) return { kind: 'settled' };
+  if (row.phase === 'running' && runRecord === 'none' && run.since < keptSince(wreck)) return { kind: 'settled' };
   // Nobody claims before the last run is over. A later claim has a record, so this run was over and its record is lost.
   const wasOver = records.some((record) => record.key !== run.key && (record.token ?? 0) > row.token);
   if (wasOver || runs === 'fail') return { kind: 'ends', fate: 'failed', reason: 'failedOver' };

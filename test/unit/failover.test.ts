@@ -280,6 +280,7 @@ describe('a run that was interrupted', () => {
     const untold = { run: { kind: 'settled' }, row: { phase: 'settled' } };
     expect(afterFailover(old, CHOICES)).toMatchObject(untold);
     expect(afterFailover(wreck({ runRecord: 'none', row: row({ phase: 'settled' }) }), CHOICES)).toMatchObject(untold);
+    expect(afterFailover({ ...old, runRecord: 'open' }, CHOICES).run).toEqual({ kind: 'goesOn' });
     expect(afterFailover(wreck({ row: newRow(START, 1, 'h'), runRecord: 'none' }), CHOICES).run).toBeUndefined();
   });
 
