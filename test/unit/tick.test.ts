@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
 import { marginOf } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { decodeRow, encodeRow } from '../../src/core/row';
@@ -10,6 +11,7 @@ import { readAndDecide } from '../../src/coordinator/tick/read-and-decide';
 import { backfillWatch } from '../../src/coordinator/backfills';
 import { requiredWatch } from '../../src/coordinator/required';
 import { createTicker } from '../../src/coordinator/tick/tick';
+import type { LeaseStore } from '../../src/lease/store';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -215,6 +217,34 @@ describe('a task hub that is in doubt', () => {
     await tick;
     await sim.clock.advance(1_000);
     expect((await sim.store.listPresences()).presences.size).toBe(1);
+  });
+});
+
+describe('a listing of several pages', () => {
+  it('shows each row as of its own page, however old the first one is', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
+    const { coordinator, report } = await withoutTicks(sim);
+    const { store } = coordinator;
+    const calls: string[] = [];
+    const list: LeaseStore['list'] = async (options) => {
+      calls.push(options?.job ?? 'all');
+      const { date } = await store.list(options);
+      // The row is on a page that is read 9 s later.
+      if (options?.job === undefined) await sleep(sim.clock, 9_000);
+      return { ...(await store.list(options)), date };
+    };
+    const acquire: LeaseStore['acquire'] = async (...given) => {
+      calls.push('acquire');
+      return store.acquire(...given);
+    };
+    const due = Date.UTC(2026, 0, 1, 1);
+    await sim.clock.advance(due - 10_000 - sim.clock.now());
+    const ticker = createTicker({ ...coordinator, store: { ...store, list, acquire } });
+    const tick = ticker.tick(quietHub, (after) => after + 10_000, report);
+    await sim.clock.advance(9_500);
+    expect(calls.slice(0, 2)).toEqual(['all', 'acquire']);
+    await sim.clock.advance(30_000);
+    await tick;
   });
 });
 
