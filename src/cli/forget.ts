@@ -70,7 +70,7 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
 async function warnOfOthers(store: LeaseStore, { jobsFile }: LoadedJobs, job: string): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences());
   const hash = jobsHash(jobsFile.jobs);
-  const others = deployments.filter(({ live, jobs }) => live && jobs !== hash).map(({ name }) => name);
+  const others = deployments.filter(({ lately, jobs }) => lately && jobs !== hash).map(({ name }) => name);
   if (others.length === 0) return;
   warn(
     `${others.join(' and ')} ticked lately with another jobs file: if that has "${job}", it counts as a new job there`,

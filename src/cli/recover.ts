@@ -51,7 +51,7 @@ export async function recover(options: RecoverOptions): Promise<number> {
 /** Warns of deployments that ticked lately. After a failover, this may be out of date like everything else. */
 async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences());
-  const live = deployments.filter((deployment) => deployment.live);
+  const live = deployments.filter(({ lately }) => lately);
   if (live.length === 0) return;
   const when = live.map(({ name, tickedAt }) => `${name} at ${show(tickedAt)}`).join(', ');
   warn(

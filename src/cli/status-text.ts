@@ -312,8 +312,8 @@ function deploymentLines({ deployments }: Overview, view: StatusView): readonly 
   return ['', ...lines];
 }
 
-function deploymentState({ live, cordon, hubProven }: DeploymentStatus): Span {
-  if (!live) return { text: 'silent', format: 'red' };
+function deploymentState({ state, cordon, hubProven }: DeploymentStatus): Span {
+  if (state !== 'live') return { text: state, format: state === 'late' ? 'yellow' : 'red' };
   if (cordon !== null) return { text: 'cordoned', format: 'yellow' };
   if (hubProven === false) return { text: 'hub unproven', format: 'yellow' };
   return { text: 'live', format: 'green' };

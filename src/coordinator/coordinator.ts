@@ -117,6 +117,8 @@ export interface PresenceFacts {
   readonly version: string;
   /** The storage account of the task hub, without secrets. */
   readonly hubAccount: string | undefined;
+  /** The longest time between two fires of its timer. */
+  readonly tickEveryMs: Millis;
 }
 
 /** The part of Durable that the tick uses: one task hub. */

@@ -97,9 +97,12 @@ export function renewalEnded({ health, clock }: Coordinator, job: JobName): void
  * out of date and do not count.
  */
 export function isWell(coordinator: Coordinator): boolean {
-  const { health, tickedAt, clock } = coordinator;
-  const ticks = tickedAt !== undefined && clock.monotonic() - tickedAt < TICKS_WITHIN_MS;
-  return ticks ? health.healthy : !renewingTroubled(coordinator);
+  return ticksHere(coordinator) ? coordinator.health.healthy : !renewingTroubled(coordinator);
+}
+
+/** Whether the timer fires on this instance. */
+export function ticksHere({ tickedAt, clock }: Pick<Coordinator, 'tickedAt' | 'clock'>): boolean {
+  return tickedAt !== undefined && clock.monotonic() - tickedAt < TICKS_WITHIN_MS;
 }
 
 function renewingTroubled({ health }: Coordinator): boolean {

@@ -3,9 +3,6 @@ import type { EpochMs, Millis } from './brand';
 import type { JobSpec } from './job';
 import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 
-/** The shortest time between two presence writes of a deployment. */
-export const PRESENCE_EVERY_MS = 5 * 60_000;
-
 /**
  * A deployment's own report: the metadata of `deployments/<deployment>`. `doctor` reads it; no decision depends on it.
  */
@@ -22,6 +19,8 @@ export interface Presence {
   readonly jobs: string;
   /** When the tick wrote this, by the service's time. */
   readonly tickedAt: EpochMs;
+  /** The longest time between two fires of its timer. */
+  readonly tickEveryMs: Millis;
   /** Whether its task hub has shown that it runs orchestrations. Undefined: an older version wrote this. */
   readonly hubProven: boolean | undefined;
   /** Over how many storage accounts it deals its jobs. Left out: it has one. */
@@ -54,6 +53,7 @@ export function encodePresence(presence: Presence): Readonly<Record<string, stri
     revision: presence.revision,
     jobs: presence.jobs,
     ticked: isoOrUndefined(presence.tickedAt),
+    every: presence.tickEveryMs,
     skew: presence.skewMs,
     proven: presence.hubProven === undefined ? undefined : String(presence.hubProven),
     abilities: presence.abilities.length === 0 ? undefined : presence.abilities.join(' '),
@@ -78,6 +78,7 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
     revision: read.whole('revision'),
     jobs: read.text('jobs'),
     tickedAt: read.instant('ticked'),
+    tickEveryMs: read.whole('every'),
     skewMs: Number(skew),
     hubProven: provenOf(read.optionalText('proven')),
     abilities: read.optionalText('abilities')?.split(' ') ?? [],

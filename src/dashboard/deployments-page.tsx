@@ -33,7 +33,7 @@ export function DeploymentsPage(): JSX.Element {
 }
 
 function countsOf(deployments: readonly Deployment[]): string {
-  const claiming = deployments.filter(({ live, cordon }) => live && cordon === null).length;
+  const claiming = deployments.filter(({ state, cordon }) => state !== 'silent' && cordon === null).length;
   if (deployments.length === 0) return '';
   return claiming === 0
     ? 'None of them claims anything new'
@@ -83,13 +83,13 @@ function List({ deployments }: { readonly deployments: readonly Deployment[] }):
 }
 
 function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }): JSX.Element {
-  const { name, live, tickedAt, version, revision, skewMs, hubProven, cordon } = deployment;
+  const { name, state, tickedAt, version, revision, skewMs, hubProven, cordon } = deployment;
   const isHere = session.value?.version.deployment === name;
   return (
     <li class="panel">
       <div class="title">
         <h2>{name}</h2>
-        <HelpLink topic={live ? undefined : 'silent'}>
+        <HelpLink topic={state === 'live' ? undefined : 'silent'}>
           <Badge label={deploymentLabel(deployment)} />
         </HelpLink>
         {isHere && <span class="muted">serves this page</span>}
@@ -100,7 +100,7 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
           Cordoned by {cordon.by}, <Ago at={cordon.since} zone={null} />: {cordon.note}. It claims nothing new.
         </p>
       )}
-      {!live && !isHere && <p class="muted">Its own dashboard has a button that starts a tick.</p>}
+      {state === 'silent' && !isHere && <p class="muted">Its own dashboard has a button that starts a tick.</p>}
       <dl class="facts">
         <Fact name="Last tick reported">
           <Ago at={tickedAt} zone={null} />
@@ -153,10 +153,10 @@ function Judged({ bad, topic, text, trouble }: JudgedProps): JSX.Element {
 }
 
 function Buttons({ deployment, isHere }: { readonly deployment: Deployment; readonly isHere: boolean }): JSX.Element {
-  const { name, live, cordon } = deployment;
+  const { name, state, cordon } = deployment;
   return (
     <div class="buttons aside">
-      {!live && isHere && (
+      {state !== 'live' && isHere && (
         <button type="button" onClick={() => confirm(poke(name))}>
           Poke
         </button>

@@ -6,11 +6,13 @@ import { duration } from './time';
 import type { Label } from './words';
 
 const LIVE: Label = { word: 'Live', icon: 'check', tone: 'good' };
+const LATE: Label = { word: 'Late', icon: 'clock', tone: 'warn' };
 const SILENT: Label = { word: 'Silent', icon: 'alert', tone: 'bad' };
 const CORDONED: Label = { word: 'Cordoned', icon: 'pause', tone: 'warn' };
 
-export function deploymentLabel({ live, cordon }: Deployment): Label {
-  return !live ? SILENT : cordon === null ? LIVE : CORDONED;
+export function deploymentLabel({ state, cordon }: Deployment): Label {
+  if (state !== 'live') return state === 'late' ? LATE : SILENT;
+  return cordon === null ? LIVE : CORDONED;
 }
 
 /** Whether another deployment has a newer jobs file. */
@@ -26,8 +28,8 @@ export function skewText(skewMs: number): string {
 const SHOWN = 5;
 
 function isWell(deployment: Deployment, all: readonly Deployment[]): boolean {
-  const { live, cordon, skewMs, hubProven } = deployment;
-  return live && cordon === null && skewMs === 0 && hubProven !== false && !hasOldFile(deployment, all);
+  const { state, cordon, skewMs, hubProven } = deployment;
+  return state === 'live' && cordon === null && skewMs === 0 && hubProven !== false && !hasOldFile(deployment, all);
 }
 
 function restOf(all: readonly Deployment[], shown: readonly Deployment[]): string {

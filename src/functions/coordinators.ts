@@ -28,8 +28,10 @@ import {
   containerName,
   deploymentName,
   durationSetting,
+  longestGap,
   SettingError,
   shardNames,
+  tickSchedule,
   unresolvedSettings,
 } from './settings';
 
@@ -195,7 +197,10 @@ function sharedBy(
     },
     ...(maxConcurrentRuns === undefined ? {} : { slots: createSlots(systemClock, maxConcurrentRuns) }),
     ...(redact === undefined ? {} : { redact }),
-    presence: { instance: randomUUID(), version: VERSION, hubAccount: host.hubAccount },
+    presence: {
+      ...{ instance: randomUUID(), version: VERSION, hubAccount: host.hubAccount },
+      tickEveryMs: longestGap(tickSchedule(env).nextFire, systemClock.now()),
+    },
   };
 }
 

@@ -2,7 +2,10 @@ import type { HttpHandler } from '@azure/functions';
 import type { Clock } from '../core/clock';
 import type { Millis } from '../core/brand';
 import type { Coordinator } from '../coordinator/coordinator';
-import { isWell } from '../coordinator/reachability';
+import { isWell, ticksHere } from '../coordinator/reachability';
+import { decodePresence } from '../core/presence';
+import { presenceState } from '../core/presence-state';
+import { ForeignMetadataError } from '../core/metadata';
 import { within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import type { Environment } from './app-settings';
@@ -12,20 +15,29 @@ import { hasWebhooks } from './host-advice';
 const FRESH_MS = 30_000;
 const ANSWER_WITHIN_MS = 5_000;
 const LINE_EACH_MS = 60_000;
+/** A deployment that has just been started, or moved to this instance, has this long for its first tick. */
+const FIRST_TICK_WITHIN_MS = 120_000;
 
 /**
  * Whether this instance can do its work, in each storage account. An instance on which no tick runs has no news of
- * storage, so this asks storage, at most once in 30 s. Callers in between get the same answer. Without an address for
- * Durable no tick of this app can run.
+ * storage, so this asks storage, at most once in 30 s: whether it answers, and whether another instance of the app has
+ * reported a tick. Callers in between get the same answer. Without an address for Durable no tick of this app can run.
  */
 export function readiness(coordinators: () => readonly Coordinator[], env: Environment): () => Promise<boolean> {
-  const asked = new Map<Coordinator, { readonly at: number; readonly answer: Promise<boolean> }>();
+  interface Asked {
+    readonly at: Millis;
+    /** When it was asked first. */
+    readonly since: Millis;
+    readonly answer: Promise<boolean>;
+  }
+  const asked = new Map<Coordinator, Asked>();
   const storageAnswers = (current: Coordinator): Promise<boolean> => {
     const now = current.clock.monotonic();
     const last = asked.get(current);
     if (last !== undefined && now - last.at <= FRESH_MS) return last.answer;
-    const answer = askStorage(current);
-    asked.set(current, { at: now, answer });
+    const since = last?.since ?? now;
+    const answer = askStorage(current, now - since >= FIRST_TICK_WITHIN_MS);
+    asked.set(current, { at: now, since, answer });
     return answer;
   };
   return async () => {
@@ -61,16 +73,31 @@ export function healthCheck(isReady: () => Promise<boolean>, clock: Pick<Clock, 
   };
 }
 
-async function askStorage({ clock, store, jobs }: Coordinator): Promise<boolean> {
+async function askStorage(coordinator: Coordinator, mustTick: boolean): Promise<boolean> {
+  const { clock, store, jobs } = coordinator;
   const [job] = jobs.keys();
   try {
     await within(clock, ANSWER_WITHIN_MS, async (signal) => {
       // Before the first tick the container may not exist yet.
       await store.list(job === undefined ? { signal } : { job, signal }).catch(() => store.prepare({ signal }));
     });
-    return true;
+    return !mustTick || ticksHere(coordinator) || !(await isSilent(coordinator));
   } catch (error) {
     if (error instanceof StoreError) return false;
+    throw error;
+  }
+}
+
+/** Whether no instance of this app has reported a tick of late. */
+async function isSilent({ clock, store, deployment, presence }: Coordinator): Promise<boolean> {
+  if (presence === undefined) return false;
+  const listed = await within(clock, ANSWER_WITHIN_MS, (signal) => store.listPresences({ signal }));
+  const found = listed.presences.get(deployment);
+  try {
+    return found === undefined || presenceState(decodePresence(found.metadata), listed.date) === 'silent';
+  } catch (error) {
+    // Something else wrote it, and the next report overwrites it.
+    if (error instanceof ForeignMetadataError) return false;
     throw error;
   }
 }

@@ -53,8 +53,15 @@ export function unresolvedSettings(env: Environment): ReadonlyMap<string, string
   );
 }
 
-/** The tick's schedule as written, and its next fire after an instant. Throws {@link SettingError}. */
-export function tickSchedule(env: Environment): { text: string; nextFire: (after: EpochMs) => EpochMs } {
+export interface TickSchedule {
+  /** As it was written. */
+  readonly text: string;
+  /** The next fire after an instant. */
+  readonly nextFire: (after: EpochMs) => EpochMs;
+}
+
+/** Reads the tick's schedule. Throws {@link SettingError}. */
+export function tickSchedule(env: Environment): TickSchedule {
   const text = env['CRONLEASE_TICK'] ?? DEFAULT_TICK;
   const invalid = (why: string): SettingError =>
     new SettingError('CRONLEASE_TICK', text, `${why}. Use six fields, seconds first, such as "${DEFAULT_TICK}"`);
@@ -75,6 +82,18 @@ export function tickSchedule(env: Environment): { text: string; nextFire: (after
       return next;
     },
   };
+}
+
+/** The longest time between two fires of a tick. A pattern of seconds repeats within these. */
+export function longestGap(nextFire: TickSchedule['nextFire'], from: EpochMs): Millis {
+  let longest = 0;
+  let fire = nextFire(from);
+  for (let count = 0; count < 60; count += 1) {
+    const next = nextFire(fire);
+    longest = Math.max(longest, next - fire);
+    fire = next;
+  }
+  return longest;
 }
 
 /** Reads a setting that is a duration. Throws {@link SettingError}. */

@@ -14,7 +14,7 @@ export async function assertAble(
   options: CallOptions | undefined,
 ): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences(options));
-  const unable = deployments.filter(({ live, abilities }) => live && !abilities.includes(ability));
+  const unable = deployments.filter(({ lately, abilities }) => lately && !abilities.includes(ability));
   if (unable.length === 0) return;
   const names = unable.map(({ name, version }) => `"${name}" (cronlease ${version})`).join(', ');
   throw new OperatorError('OlderVersion', `deployment ${names} is too old for ${what}: finish the rollout first`);

@@ -1,17 +1,20 @@
 import { ForeignMetadataError } from '../core/metadata';
 import type { Presence } from '../core/presence';
-import { decodePresence, PRESENCE_EVERY_MS } from '../core/presence';
+import { decodePresence } from '../core/presence';
+import { presenceState } from '../core/presence-state';
+import type { PresenceState } from '../core/presence-state';
 import type { Presences } from '../lease/store';
 
-/** A deployment that ticks writes its presence twice in this time. */
-const LIVE_MS = 2 * PRESENCE_EVERY_MS + 60_000;
+/** A deployment that ticked within this time may be back at any moment, with the version that it had. */
+const LATELY_MS = 11 * 60_000;
 /** A deployment that has not ticked for this long is gone, and is ignored. */
 const GONE_MS = 7 * 24 * 3_600_000;
 
 export interface Deployment extends Presence {
   readonly name: string;
-  /** Whether it has written its presence as often as it should. */
-  readonly live: boolean;
+  readonly state: PresenceState;
+  /** Whether it may be back at any moment: what it cannot do must not be asked of all. */
+  readonly lately: boolean;
 }
 
 /** The deployments that have ticked in the last week, by name. `foreign` has the unreadable ones. */
@@ -25,7 +28,9 @@ export function deploymentsOf({ date, presences }: Presences): {
     try {
       const presence = decodePresence(metadata);
       const age = date - presence.tickedAt;
-      if (age <= GONE_MS) deployments.push({ ...presence, name, live: age <= LIVE_MS });
+      if (age <= GONE_MS) {
+        deployments.push({ ...presence, name, state: presenceState(presence, date), lately: age <= LATELY_MS });
+      }
     } catch (error) {
       if (!(error instanceof ForeignMetadataError)) throw error;
       foreign.push({ name, error });

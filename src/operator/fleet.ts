@@ -66,7 +66,7 @@ export async function claimingDeployments(store: LeaseStore, options?: CallOptio
   const [{ control }, presences] = await Promise.all([store.readControl(FLEET, options), store.listPresences(options)]);
   const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
   return deploymentsOf(presences)
-    .deployments.filter(({ name, live }) => live && cordonOf(fleet, name) === undefined)
+    .deployments.filter(({ name, state }) => state !== 'silent' && cordonOf(fleet, name) === undefined)
     .map(({ name }) => name)
     .sort();
 }

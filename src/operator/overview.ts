@@ -3,6 +3,7 @@ import type { Fleet } from '../core/fleet';
 import { cordonOf, decodeFleet, maintenanceAt, NO_FLEET } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
+import type { PresenceState } from '../core/presence-state';
 import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../lease/store';
 import type { Deployment } from './deployments';
 import { deploymentsOf } from './deployments';
@@ -15,8 +16,8 @@ import { listJobs } from './list-jobs';
 /** A deployment as lists show it. Times are ISO 8601 in UTC. */
 export interface DeploymentStatus {
   readonly name: string;
-  /** Whether it has reported its ticks as often as it should: once in five minutes. */
-  readonly live: boolean;
+  /** Whether it has reported its ticks as often as it should: once a minute. */
+  readonly state: PresenceState;
   /** The last tick that it reported. */
   readonly tickedAt: string;
   readonly version: string;
@@ -96,10 +97,10 @@ function fleetOf(listed: ListedControl | undefined): { readonly fleet: Fleet; re
 }
 
 function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatus {
-  const { name, live, tickedAt, version, revision, skewMs, hubProven } = deployment;
+  const { name, state, tickedAt, version, revision, skewMs, hubProven } = deployment;
   const cordon = cordonOf(fleet, name);
   return {
-    ...{ name, live, tickedAt: iso(tickedAt), version, revision, skewMs, hubProven: hubProven ?? null },
+    ...{ name, state, tickedAt: iso(tickedAt), version, revision, skewMs, hubProven: hubProven ?? null },
     cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: iso(cordon.since) },
   };
 }

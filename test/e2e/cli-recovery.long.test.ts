@@ -209,6 +209,7 @@ describe('recover', () => {
       ...{ instance: 'one', hub: undefined, version: '0.1.0', revision: 4, jobs: jobsHash(file.jobs) },
       ...{
         tickedAt: Math.floor(Date.now() / 1000) * 1000,
+        tickEveryMs: 15_000,
         skewMs: 0,
         rival: undefined,
         hubProven: true,
@@ -343,6 +344,7 @@ describe('doctor', () => {
       ...{ instance: 'one', hub: 'east in account', version: '0.1.0', revision: 4, jobs: jobsHash(file.jobs) },
       ...{
         tickedAt: Math.floor(Date.now() / 1000) * 1000,
+        tickEveryMs: 15_000,
         skewMs: 0,
         rival: undefined,
         hubProven: true,

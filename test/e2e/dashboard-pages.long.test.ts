@@ -356,6 +356,7 @@ describe('the page of the deployments', () => {
         tickedAt: now,
         hubProven: false,
         abilities: ABILITIES,
+        tickEveryMs: 15_000,
         skewMs: -4_000,
         rival: undefined,
       }),

@@ -49,9 +49,9 @@ describe('the HTTP API of a cluster', () => {
     await vi.waitFor(async () => {
       const { jobs, deployments, problems } = await client.listJobs();
       expect(jobs.map(({ name }) => name).toSorted()).toEqual(['minutely', 'slow', 'talker']);
-      expect(deployments.map(({ name, live }) => [name, live])).toEqual([
-        ['local-1', true],
-        ['local-2', true],
+      expect(deployments.map(({ name, state }) => [name, state])).toEqual([
+        ['local-1', 'live'],
+        ['local-2', 'live'],
       ]);
       expect(problems).toEqual([]);
     }, PATIENCE);
@@ -153,6 +153,6 @@ describe('a cluster whose timers are dead', () => {
     const { runId } = await only.runJob('talker');
     await vi.waitFor(async () => expect(await only.poke()).toMatchObject({ due: 1, handedOver: 1 }), PATIENCE);
     await vi.waitFor(async () => expect((await only.getRun(runId)).outcome).toBe('succeeded'), PATIENCE);
-    expect((await only.listDeployments()).deployments).toMatchObject([{ name: 'local-1', live: true }]);
+    expect((await only.listDeployments()).deployments).toMatchObject([{ name: 'local-1', state: 'live' }]);
   });
 });

@@ -72,6 +72,7 @@ function tick(revision: string, instance: string): Tick {
     rival: undefined,
     jobs: '',
     version: '0.1.0',
+    tickEveryMs: 15_000,
     skewMs: 0,
     hubProven: true,
     abilities: [],

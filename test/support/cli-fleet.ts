@@ -67,7 +67,7 @@ export async function cliFleet(): Promise<CliFleet> {
   for (const name of ['blue', 'green']) {
     const presence = {
       ...{ instance: name, hub: undefined, rival: undefined, abilities: [], version: '0.1.0', revision: 1, jobs: 'x' },
-      ...{ tickedAt: Date.now(), skewMs: 0, hubProven: true },
+      ...{ tickedAt: Date.now(), tickEveryMs: 15_000, skewMs: 0, hubProven: true },
     };
     await store.writePresence(name, encodePresence(presence), undefined);
   }

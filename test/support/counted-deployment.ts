@@ -90,7 +90,7 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
     newId: randomUUID,
     deployment: name,
     ...(options.isPresent === true && {
-      presence: { instance: randomUUID(), version: '0.0.0', hubAccount: undefined },
+      presence: { instance: randomUUID(), version: '0.0.0', hubAccount: undefined, tickEveryMs: 15_000 },
     }),
     revision: 0,
     jobs: new Map(

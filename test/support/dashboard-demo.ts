@@ -92,7 +92,14 @@ async function presence(
     jobs: '0'.repeat(16),
     rival: undefined,
   };
-  const rest = { tickedAt: sim.clock.now(), hubProven: true, abilities: ABILITIES, skewMs: 0, ...changes };
+  const rest = {
+    tickedAt: sim.clock.now(),
+    hubProven: true,
+    abilities: ABILITIES,
+    tickEveryMs: 15_000,
+    skewMs: 0,
+    ...changes,
+  };
   await sim.store.writePresence(
     deployment,
     encodePresence({ ...facts, ...rest, revision: Math.max(0, rest.revision ?? 0) }),

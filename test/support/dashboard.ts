@@ -110,7 +110,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
 function presence({ clock }: RivalTicks, revision: number): Readonly<Record<string, string>> {
   return encodePresence({
     ...{ instance: 'a', hub: 'hub@account', version: '0.1.0', revision, jobs: '0'.repeat(16), tickedAt: clock.now() },
-    ...{ hubProven: true, abilities: ABILITIES, skewMs: 0, rival: undefined },
+    ...{ hubProven: true, abilities: ABILITIES, tickEveryMs: 15_000, skewMs: 0, rival: undefined },
   });
 }
 

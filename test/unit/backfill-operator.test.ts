@@ -135,7 +135,16 @@ describe('a back-fill that a person starts', () => {
 
   it('is refused while a live deployment is too old for it', async () => {
     const { sim, spec } = await seen();
-    const facts = { instance: 'i', hub: 'h', version: '0.1', revision: 0, jobs: 'x', skewMs: 0, rival: undefined };
+    const facts = {
+      instance: 'i',
+      hub: 'h',
+      version: '0.1',
+      revision: 0,
+      jobs: 'x',
+      tickEveryMs: 15_000,
+      skewMs: 0,
+      rival: undefined,
+    };
     const old = { ...facts, tickedAt: sim.clock.now(), hubProven: true, abilities: ['requests'] };
     await sim.store.writePresence('old', encodePresence(old), undefined);
     await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin })).rejects.toMatchObject({

@@ -43,7 +43,7 @@ function job(name: string, changes: Partial<JobStatus> = {}): JobStatus {
 }
 
 const deployment = (name: string, changes: Partial<DeploymentStatus> = {}): DeploymentStatus => ({
-  ...{ name, live: true, tickedAt: at(-2), version: '0.1.0', revision: 7, skewMs: 0, hubProven: true, cordon: null },
+  ...{ name, state: 'live', tickedAt: at(-2), version: '0.1.0', revision: 7, skewMs: 0, hubProven: true, cordon: null },
   ...changes,
 });
 
@@ -97,7 +97,7 @@ const OVERVIEW: Overview = {
       skewMs: -3_200,
       cordon: { by: 'ann', note: 'a new build is tried on it', since: at(-10) },
     }),
-    deployment('cronlease-old', { live: false, revision: 6, tickedAt: at(-400) }),
+    deployment('cronlease-old', { state: 'silent', revision: 6, tickedAt: at(-400) }),
   ],
   maintenance: [],
   problems: [],

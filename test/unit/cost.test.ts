@@ -132,7 +132,7 @@ describe('the estimate', () => {
   });
 
   it('looks once for a due time and once for its end, in place of the sweep of that minute', () => {
-    const presences = 8_640;
+    const presences = 43_200;
     const quantity = (jobs: readonly JobSpec[]): number => lineOf(jobs, 'checks, sweeps and presences').quantity;
     expect(quantity([])).toBe(43_200 + presences);
     expect(quantity([minutely])).toBe(86_400 + presences);

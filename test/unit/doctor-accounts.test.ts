@@ -20,7 +20,16 @@ function layoutOf(changes: Partial<Layout> = {}): ListedControl {
 }
 
 function presences(accounts: number): Presences {
-  const facts = { instance: 'i', hub: 'h', version: '1', revision: 1, jobs: 'x', skewMs: 0, rival: undefined };
+  const facts = {
+    instance: 'i',
+    hub: 'h',
+    version: '1',
+    revision: 1,
+    jobs: 'x',
+    tickEveryMs: 15_000,
+    skewMs: 0,
+    rival: undefined,
+  };
   const presence = { ...facts, tickedAt: NOW, hubProven: true, abilities: [], ...(accounts > 0 && { accounts }) };
   const listed = { etag: '"1"' as ListedControl['etag'], metadata: encodePresence(presence) };
   return { date: NOW, presences: new Map([['eu', listed]]) };

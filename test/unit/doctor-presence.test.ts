@@ -8,7 +8,8 @@ import { HandOvers } from '../../src/coordinator/hand-overs';
 import { ABILITIES, decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
 import type { Presence } from '../../src/core/presence';
 import type { CoordinatorEvent } from '../../src/core/event';
-import { hubAccount } from '../../src/functions/settings';
+import { presenceState } from '../../src/core/presence-state';
+import { hubAccount, longestGap, tickSchedule } from '../../src/functions/settings';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';
 import { moment } from '../../src/lease/trust';
@@ -39,7 +40,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
     },
     jobs: new Map([[JOB.name, { spec: JOB, input: undefined, handler: { run: () => 1 } }]]),
     settings: { lookAheadMs: 0, sweepIntervalMs: 0, functionTimeoutMs: 0 },
-    presence: { instance, version: '0.1.0', hubAccount: 'account' },
+    presence: { instance, version: '0.1.0', hubAccount: 'account', tickEveryMs: TICK },
   };
   const announce = announcer(coordinator);
   const report: Report = { event: (event) => events.push(event), log: () => undefined };
@@ -81,7 +82,7 @@ async function tickFor(ms: number, ...processes: readonly { tick: () => void }[]
 }
 
 describe('a deployment that ticks', () => {
-  it('says so at once, and then every five minutes', async () => {
+  it('says so at once, and then once a minute', async () => {
     const store = memoryService(clock).open();
     const calls: string[] = [];
     const one = process('one', counting(store, calls));
@@ -89,15 +90,16 @@ describe('a deployment that ticks', () => {
     await tickFor(TICK, one);
     expect(await said(store)).toEqual({
       ...{ instance: 'one', hub: 'hub in account', version: '0.1.0', revision: 3, jobs: jobsHash([JOB]) },
-      ...{ tickedAt: started, skewMs: 0, rival: undefined, hubProven: true, abilities: ABILITIES },
+      ...{ tickedAt: started, tickEveryMs: 15_000, skewMs: 0, rival: undefined, hubProven: true, abilities: ABILITIES },
     });
-    await tickFor(11 * 60_000, one);
-    expect(calls).toEqual(['writePresence', 'writePresence', 'writePresence']);
+    await tickFor(10 * 60_000, one);
+    // Each a little after the minute, and a tick is only every 15 s.
+    expect(calls).toEqual(Array.from({ length: 11 }, () => 'writePresence'));
     expect((await said(store)).tickedAt).toBe(started + 600_000);
     expect(one.events).toEqual([]);
   });
 
-  it('says in the log, as often, that its clock is wrong, and by how much', async () => {
+  it('says in the log, every five minutes, that its clock is wrong, and by how much', async () => {
     const one = process('one', memoryService(clock).open());
     const at = clock.now() - 5_000;
     // The Date of an answer is cut off to whole seconds: half of one is allowed for.
@@ -116,7 +118,7 @@ describe('a deployment that ticks', () => {
     const two = process('two', store, 'Other');
     await tickFor(6 * 60_000, one, two);
     expect((await said(store)).rival).toEqual({ instance: 'one', hub: 'hub in account' });
-    await tickFor(5 * 60_000, one);
+    await tickFor(60_000, one);
     expect(await said(store)).toMatchObject({ instance: 'one', rival: { instance: 'two', hub: 'other in account' } });
     // Alone again, it says so.
     await tickFor(6 * 60_000, one);
@@ -133,7 +135,7 @@ describe('a deployment that ticks', () => {
     expect(await said(store)).toMatchObject({ instance: 'one', rival: undefined });
   });
 
-  it('is not disturbed by storage that fails, warns once, and tries again after a minute', async () => {
+  it('is not disturbed by storage that fails, warns once, and tries again after 15 s and then once a minute', async () => {
     const store = memoryService(clock).open();
     let down = true;
     const calls: string[] = [];
@@ -147,7 +149,7 @@ describe('a deployment that ticks', () => {
     };
     const one = process('one', failing);
     await tickFor(3 * 60_000, one);
-    expect(calls.length).toBe(3);
+    expect(calls.length).toBe(4);
     expect(one.events).toMatchObject([{ event: 'warning', reason: expect.stringContaining('down') as unknown }]);
     down = false;
     await tickFor(2 * 60_000, one);
@@ -172,11 +174,53 @@ describe('a deployment that ticks', () => {
   });
 });
 
+describe('the state of a deployment', () => {
+  const seen = (ageMs: number, tickEveryMs = TICK) => presenceState({ tickedAt: T0 - ageMs, tickEveryMs }, T0);
+
+  it('is late once it has missed three ticks, and silent after two minutes', () => {
+    expect([0, 75, 104.999, 105, 119.999, 120].map((seconds) => seen(seconds * 1000))).toEqual([
+      ...['live', 'live', 'live', 'late', 'late', 'silent'],
+    ]);
+  });
+
+  it('goes by the ticks of its own timer where that is slow', () => {
+    expect([119, 194, 195, 239, 240].map((seconds) => seen(seconds * 1000, 45_000))).toEqual([
+      ...['live', 'live', 'late', 'late', 'silent'],
+    ]);
+  });
+
+  it('knows the longest time between two fires of the timer', () => {
+    const every = (text: string | undefined) =>
+      longestGap(tickSchedule(text === undefined ? {} : { CRONLEASE_TICK: text }).nextFire, T0);
+    expect([every(undefined), every('10,55 * * * * *'), every('0 */10 * * * *')]).toEqual([15_000, 45_000, 600_000]);
+  });
+
+  it('never looks late while it ticks, however its writes fall between the ticks', async () => {
+    const store = memoryService(clock).open();
+    const one = process('one', store);
+    await tickFor(TICK, one);
+    const states: string[] = [];
+    for (let second = 0; second < 600; second += 1) {
+      if (second % 15 === Math.floor(second / 15) % 4) one.tick();
+      await clock.advance(1_000);
+      states.push(presenceState(await said(store), clock.now()));
+    }
+    expect(new Set(states)).toEqual(new Set(['live']));
+  });
+});
+
 describe('a presence', () => {
   it('is read as it was written', () => {
     const presence: Presence = {
       ...{ instance: 'one', hub: undefined, version: '1.2.3-rc.1', revision: 0, jobs: 'x' },
-      ...{ tickedAt: T0, skewMs: -300_000, rival: { instance: 'two', hub: undefined }, hubProven: true, abilities: [] },
+      ...{
+        tickedAt: T0,
+        tickEveryMs: 45_000,
+        skewMs: -300_000,
+        rival: { instance: 'two', hub: undefined },
+        hubProven: true,
+        abilities: [],
+      },
     };
     expect(decodePresence(encodePresence(presence))).toEqual(presence);
     expect(() => decodePresence({ ...encodePresence(presence), skew: 'x' })).toThrow('milliseconds');

@@ -37,7 +37,7 @@ function fileOf(jobs = [JOB], revision = 3): FileSeen {
 function presence(changes: Partial<Presence> = {}): Presence {
   return {
     ...{ instance: 'one', hub: 'east in account', version: '0.1.0', revision: 3, jobs: jobsHash([JOB]) },
-    ...{ tickedAt: T0 - MINUTE, skewMs: 0, rival: undefined, hubProven: true, abilities: [] },
+    ...{ tickedAt: T0 - MINUTE, tickEveryMs: 15_000, skewMs: 0, rival: undefined, hubProven: true, abilities: [] },
     ...changes,
   };
 }
@@ -350,6 +350,15 @@ describe('doctor, of deployments', () => {
       ['hubs', 'problem', 'east, west'],
     ]);
     expect(findings[1]?.message).toContain('one and two, one of them with task hub west in account');
+  });
+
+  it('names one that is late, and one that is silent', async () => {
+    const at = (seconds: number) => presence({ tickedAt: T0 - seconds * 1000, hub: String(seconds) });
+    const findings = await found({ presences: { live: at(100), late: at(110), silent: at(125) } });
+    expect(findings.map(({ subject, message }) => [subject, message.slice(0, 59)])).toEqual([
+      ['late', 'is late, because it has not reported a tick for 1m50s: cron'],
+      ['silent', 'is silent, because it has not reported a tick for 2m5s: cro'],
+    ]);
   });
 
   it('passes over one that has been gone for a week, and one whose hub is not known', async () => {

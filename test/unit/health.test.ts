@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Coordinator, Health } from '../../src/coordinator/coordinator';
 import { healthCheck, readiness } from '../../src/functions/health';
 import { hubAdvice } from '../../src/functions/host-advice';
+import { encodePresence } from '../../src/core/presence';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -88,5 +89,37 @@ describe('the health that anybody may ask for', () => {
     coordinator.stopping = true;
     expect(await status()).toBe(503);
     expect(state.asked).toBe(1);
+  });
+
+  it('is not well once no instance of the app has ticked for two minutes, which another instance reports', async () => {
+    const { sim, coordinator, status } = instance();
+    const facts = { instance: 'x', version: '1.0.0', hubAccount: undefined, tickEveryMs: 15_000 };
+    Object.assign(coordinator, { presence: facts });
+    const ticked = async (): Promise<void> => {
+      const { instance: name, version, tickEveryMs } = facts;
+      const rest = {
+        hub: undefined,
+        revision: 0,
+        jobs: 'h',
+        skewMs: 0,
+        rival: undefined,
+        hubProven: true,
+        abilities: [],
+      };
+      const presence = encodePresence({ instance: name, version, tickEveryMs, ...rest, tickedAt: sim.clock.now() });
+      await sim.store.writePresence(coordinator.deployment, presence, undefined);
+    };
+    // It has just been started, and its first tick is still to come.
+    expect(await status()).toBe(200);
+    await sim.clock.advance(121 * SECOND);
+    expect(await status()).toBe(503);
+    await ticked();
+    await sim.clock.advance(31 * SECOND);
+    expect(await status()).toBe(200);
+    await sim.clock.advance(121 * SECOND);
+    expect(await status()).toBe(503);
+    coordinator.tickedAt = coordinator.clock.monotonic();
+    await sim.clock.advance(31 * SECOND);
+    expect(await status()).toBe(200);
   });
 });

@@ -10,7 +10,16 @@ import { accessWithKeys, manageBench, type ManageBench, type Sent } from '../sup
 const DUE = '2026-01-01T00:01:00.000Z';
 
 const EAST: Presence = {
-  ...{ instance: 'i', hub: 'hub', version: '1.2.3', revision: 0, jobs: 'hash', skewMs: 0, rival: undefined },
+  ...{
+    instance: 'i',
+    hub: 'hub',
+    version: '1.2.3',
+    revision: 0,
+    jobs: 'hash',
+    tickEveryMs: 15_000,
+    skewMs: 0,
+    rival: undefined,
+  },
   ...{ tickedAt: Date.UTC(2026, 0, 1, 0, 2), abilities: ['requests'], hubProven: true },
 };
 

@@ -181,7 +181,15 @@ describe('the overview', () => {
 
 describe('a cordon', () => {
   async function report(sim: RivalTicks, name: string): Promise<void> {
-    const facts = { instance: 'x', hub: undefined, version: '1.0.0', revision: 0, jobs: 'h', skewMs: 0 };
+    const facts = {
+      instance: 'x',
+      hub: undefined,
+      version: '1.0.0',
+      revision: 0,
+      jobs: 'h',
+      skewMs: 0,
+      tickEveryMs: 15_000,
+    };
     const presence = { ...facts, tickedAt: sim.clock.now(), rival: undefined, hubProven: true, abilities: [] };
     await sim.store.writePresence(name, encodePresence(presence), undefined);
   }

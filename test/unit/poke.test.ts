@@ -141,7 +141,17 @@ describe('a poke', () => {
 });
 
 const presence = (instance: string, tickedAt: number): Presence => ({
-  ...{ instance, hub: 'hub', version: '1', revision: 0, jobs: 'x', skewMs: 0, rival: undefined, abilities: [] },
+  ...{
+    instance,
+    hub: 'hub',
+    version: '1',
+    revision: 0,
+    jobs: 'x',
+    tickEveryMs: 15_000,
+    skewMs: 0,
+    rival: undefined,
+    abilities: [],
+  },
   ...{ tickedAt, hubProven: true },
 });
 
@@ -149,7 +159,7 @@ describe('the presence of a deployment that is poked', () => {
   async function pokedWith(stored: Presence | undefined, timerFirst = false): Promise<Presence | undefined> {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@daily')], timersDead: true, start: T0 });
     const on = await withoutTicks(sim);
-    const facts = { instance: 'poked', version: '2', hubAccount: undefined };
+    const facts = { instance: 'poked', version: '2', hubAccount: undefined, tickEveryMs: 15_000 };
     const ticker = createTicker({ ...on.coordinator, presence: facts });
     if (timerFirst) {
       const tick = ticker.tick(quietHub, (after) => after + 15_000, on.report);
@@ -171,7 +181,7 @@ describe('the presence of a deployment that is poked', () => {
   });
 
   it("is left to the timer's process where that ticks: it would take the poke for a second app", async () => {
-    expect(await pokedWith(presence('timer', T0 - 5 * MINUTE))).toMatchObject({ instance: 'timer' });
+    expect(await pokedWith(presence('timer', T0 - MINUTE))).toMatchObject({ instance: 'timer' });
     expect(await pokedWith(presence('timer', T0 - 60 * MINUTE), true)).toMatchObject({ instance: 'timer' });
   });
 });

@@ -14,7 +14,7 @@ import { LOCATIONS, makeRow, NAMES, world } from '../support/accounts';
 
 const PRESENCE: Omit<Presence, 'tickedAt'> = {
   ...{ instance: 'i', hub: 'h', version: '1.0.0', revision: 1, jobs: 'j', hubProven: true, abilities: ['shards'] },
-  ...{ skewMs: 0, rival: undefined },
+  ...{ tickEveryMs: 15_000, skewMs: 0, rival: undefined },
 };
 const FOREIGN = { cronleasejob: 'word-index', cronleasetoken: '1' };
 

@@ -191,7 +191,15 @@ describe('a rerun', () => {
   it('is refused while a deployment is too old for it', async () => {
     const { sim } = billing();
     await sim.clock.advance(90 * MINUTE);
-    const old = { instance: 'x', hub: undefined, version: '0.0.1', revision: 0, jobs: 'h', skewMs: 0 };
+    const old = {
+      instance: 'x',
+      hub: undefined,
+      version: '0.0.1',
+      revision: 0,
+      jobs: 'h',
+      tickEveryMs: 15_000,
+      skewMs: 0,
+    };
     const presence = { ...old, tickedAt: sim.clock.now(), rival: undefined, hubProven: undefined, abilities: [] };
     await sim.store.writePresence('west', encodePresence(presence), undefined);
     const wanted = { id: 'r1', time: T0 + 60 * MINUTE };

@@ -145,7 +145,16 @@ describe('a change of the list of accounts', () => {
 
   it('is refused while a live deployment would not obey a layout', async () => {
     const all = world();
-    const facts = { instance: 'i', hub: 'h', version: '0.9', revision: 1, jobs: 'x', skewMs: 0, rival: undefined };
+    const facts = {
+      instance: 'i',
+      hub: 'h',
+      version: '0.9',
+      revision: 1,
+      jobs: 'x',
+      tickEveryMs: 15_000,
+      skewMs: 0,
+      rival: undefined,
+    };
     const presence = encodePresence({ ...facts, tickedAt: T0, hubProven: true, abilities: ['requests'] });
     await all.stores[0]?.writePresence('eu', presence, undefined);
     await expect(all.apply([0, 1])).rejects.toMatchObject({ code: 'OlderVersion' });

@@ -209,7 +209,7 @@ describe('a task hub that is in doubt', () => {
   it('does not keep a deployment from saying that it is there', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '* * * * *')] });
     const { coordinator, report } = await withoutTicks(sim);
-    const facts = { instance: 'one', version: '1.0.0', hubAccount: undefined };
+    const facts = { instance: 'one', version: '1.0.0', hubAccount: undefined, tickEveryMs: 15_000 };
     const deadHub = { ...quietHub, status: async () => 'pending' as const };
     const ticker = createTicker({ ...coordinator, presence: facts });
     const tick = ticker.tick(deadHub, (after) => after + 15_000, report);

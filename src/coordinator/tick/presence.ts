@@ -1,12 +1,16 @@
 import type { ETag, Millis } from '../../core/brand';
-import { ABILITIES, decodePresence, encodePresence, jobsHash, PRESENCE_EVERY_MS } from '../../core/presence';
+import { ABILITIES, decodePresence, encodePresence, jobsHash } from '../../core/presence';
+import { PRESENCE_EVERY_MS } from '../../core/presence-state';
 import type { Presence, Rival } from '../../core/presence';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
 import { storageAnswers } from '../reachability';
 
-/** The wait after a write that failed. */
-const AGAIN_MS = 60_000;
+/** The wait after a write that failed. One failure must not make the deployment look silent. */
+const AGAIN_FIRST_MS = 15_000;
+const AGAIN_MS = PRESENCE_EVERY_MS;
+/** A wrong clock is logged this often. */
+const SKEW_EVERY_MS = 5 * 60_000;
 /** After this long without a tick, another process may rightly have written for the deployment. */
 const STANDS_STILL_MS = 60_000;
 
@@ -21,9 +25,9 @@ interface Announced {
 }
 
 /**
- * Writes this deployment's presence for `cronlease doctor`: once with the first tick and then every five minutes, with
+ * Writes this deployment's presence for `cronlease doctor`: once with the first tick and then every minute, with
  * two more calls if another process has written it meanwhile. No tick waits for it, and a failure causes one warning. A
- * wrong clock is logged as often.
+ * wrong clock is logged every five minutes.
  *
  * A poke may come to another process of the app than the timer's fires do. It writes only where the deployment has been
  * silent, since the timer's process would otherwise take it for a second app of the same name.
@@ -39,6 +43,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, 
   /** The ETag of this process's own last write, if it has ticked ever since. */
   let etag: ETag | undefined;
   let warned = false;
+  let skewAt = 0;
 
   return (hub, report, { hubProven, isPoke }) => {
     const now = clock.monotonic();
@@ -50,7 +55,8 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, 
     if (isPoke) pokedAgainAt = now + PRESENCE_EVERY_MS;
     else writeAt = now + PRESENCE_EVERY_MS;
     const { serviceTime } = coordinator;
-    if (serviceTime.skewMs !== 0) {
+    if (serviceTime.skewMs !== 0 && now >= skewAt) {
+      skewAt = now + SKEW_EVERY_MS;
       report.event({ event: 'clockSkew', at: serviceTime.now(), skewMs: serviceTime.skewMs });
     }
     const presence: Presence = { ...presenceOf(coordinator, facts, hub), jobs, hubProven };
@@ -64,8 +70,9 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, 
       },
       (error: unknown) => {
         etag = undefined;
-        if (isPoke) pokedAgainAt = clock.monotonic() + AGAIN_MS;
-        else writeAt = clock.monotonic() + AGAIN_MS;
+        const againAt = clock.monotonic() + (warned ? AGAIN_MS : AGAIN_FIRST_MS);
+        if (isPoke) pokedAgainAt = againAt;
+        else writeAt = againAt;
         if (warned) return;
         warned = true;
         const reason = `this deployment could not write its presence: ${String(error)}`;
@@ -77,7 +84,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, 
 
 function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): Omit<Presence, 'jobs' | 'hubProven'> {
   const { serviceTime, revision } = coordinator;
-  const { instance, version, hubAccount } = facts;
+  const { instance, version, hubAccount, tickEveryMs } = facts;
   return {
     instance,
     // Names of task hubs are not case-sensitive.
@@ -86,7 +93,7 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
     revision,
     abilities: ABILITIES,
     ...(coordinator.place !== undefined && { accounts: coordinator.place.accounts.length }),
-    tickedAt: serviceTime.now(),
+    ...{ tickedAt: serviceTime.now(), tickEveryMs },
     skewMs: serviceTime.skewMs,
     rival: undefined,
   };

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { PRESENCE_STATES } from '../../core/presence-state';
 import { change, Instant, list, Milliseconds, named, note } from './common';
 
 const Cordon = z.object({ by: z.string(), note: z.string(), since: Instant });
@@ -8,7 +9,9 @@ export const Deployment = named(
   'A deployment that has ticked in the last week.',
   z.object({
     name: z.string(),
-    live: z.boolean().describe('Whether it has reported its ticks as often as it should: once in five minutes.'),
+    state: z
+      .enum(PRESENCE_STATES)
+      .describe('`live`; `late`: it has missed three ticks; `silent`: it has not reported a tick for two minutes.'),
     tickedAt: Instant.describe('The last tick that it reported.'),
     version: z.string(),
     revision: z.int().describe('The revision of its jobs file.'),

@@ -19,7 +19,7 @@ const BILLED_MS: Millis = 1_000;
 const AN_HOUR = {
   ticks: 240,
   sweeps: 60,
-  presences: 12,
+  presences: 60,
   durableCalls: 4_452,
   hostCalls: 792,
   /** The writes among Durable's calls: the partition table and the app lease. */

@@ -21,7 +21,7 @@ export function checkCordons(listed: ListedControl | undefined, presences: Prese
 
 function checkFleet(fleet: Fleet, deployments: readonly Deployment[]): readonly Finding[] {
   if (fleet.cordons.length === 0) return [ok('cordons', 'no deployment is cordoned')];
-  const live = deployments.filter((deployment) => deployment.live);
+  const live = deployments.filter(({ state }) => state !== 'silent');
   const isStill = live.length > 0 && live.every(({ name }) => cordonOf(fleet, name) !== undefined);
   const all = isStill
     ? [warning('cordons', null, 'every live deployment is cordoned: nothing runs', 'uncordon one, or start another')]

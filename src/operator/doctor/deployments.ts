@@ -13,7 +13,7 @@ import { SKEW_MS } from './storage';
 /** Checks the presences of the deployments, and whether they fit together. */
 export function checkDeployments(listed: Presences, file: JobsFile | undefined): readonly Finding[] {
   const { deployments, foreign } = deploymentsOf(listed);
-  const live = deployments.filter((deployment) => deployment.live);
+  const live = deployments.filter(({ state }) => state !== 'silent');
   return [
     ...foreign.map(({ name, error }) =>
       problem('metadata', `deployments/${name}`, error.message, 'delete it: the deployment writes it again'),
@@ -39,14 +39,14 @@ function checkTicks(deployments: readonly Deployment[], now: EpochMs): readonly 
     ];
   }
   return deployments.map((deployment) => {
-    const { name, tickedAt, version, revision, hub, live } = deployment;
+    const { name, tickedAt, version, revision, hub, state } = deployment;
     const ago = formatDuration(Math.max(0, Math.floor((now - tickedAt) / 1000) * 1000));
     const facts = `cronlease ${version}, revision ${revision}${hub === undefined ? '' : `, task hub ${hub}`}`;
-    if (live) return okAbout('deployments', name, `reported a tick ${ago} ago: ${facts}`);
+    if (state === 'live') return okAbout('deployments', name, `reported a tick ${ago} ago: ${facts}`);
     return warning(
       'deployments',
       name,
-      `has not reported a tick for ${ago}: ${facts}`,
+      `is ${state}, because it has not reported a tick for ${ago}: ${facts}`,
       `start it; if it is gone for good, this warning disappears a week after its last tick`,
     );
   });

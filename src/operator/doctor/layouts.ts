@@ -12,7 +12,7 @@ export function checkLayouts(
   presences: Presences,
 ): readonly Finding[] {
   const here = layouts.accounts?.length ?? 1;
-  const other = deploymentsOf(presences).deployments.filter(({ live, accounts = 1 }) => live && accounts !== here);
+  const other = deploymentsOf(presences).deployments.filter(({ lately, accounts = 1 }) => lately && accounts !== here);
   const found = [
     ...missing.map((account) => problem('accounts', account.location, account.reason, 'its jobs do not run: check it')),
     ...layoutTroubles(location, layouts).map(({ reason, isForeign }) =>

@@ -156,6 +156,6 @@ function fits({ layout, isForeign, isListed }: AccountSeen, list: string, locati
 async function tooOldIn({ store }: Desk): Promise<readonly string[]> {
   const { deployments } = deploymentsOf(await store.listPresences());
   return deployments
-    .filter(({ live, abilities }) => live && !abilities.includes('shards'))
+    .filter(({ lately, abilities }) => lately && !abilities.includes('shards'))
     .map(({ name, version }) => `"${name}" (cronlease ${version})`);
 }
