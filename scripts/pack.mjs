@@ -1,8 +1,9 @@
 // Makes the tarball of the library: see USAGE.
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { bundleLibrary, TAKEN_IN } from './bundle-library.mjs';
 import { flatTypes } from './flat-types.mjs';
 import { removeWithThisProcess } from './remove-with-process.mjs';
 
@@ -17,6 +18,8 @@ names the app as "main"; the package.json of the tarball names the library.
 
 const root = path.join(import.meta.dirname, '..');
 
+const LIBRARY = 'dist/lib';
+
 /** What package.json says of the app, and of work on it. */
 const OF_THE_APP = ['private', 'scripts', 'allowScripts'];
 
@@ -28,30 +31,41 @@ function manifestOf(own, repository) {
     homepage: `${page}#readme`,
     bugs: { url: `${page}/issues` },
   };
-  return { ...rest, main: own.exports['.'].default, ...(repository === undefined ? {} : links) };
+  const dependencies = Object.fromEntries(
+    Object.entries(own.dependencies).filter(([name]) => !TAKEN_IN.includes(name)),
+  );
+  return { ...rest, dependencies, main: own.exports['.'].default, ...(repository === undefined ? {} : links) };
 }
 
 /** The sources whose types are those of schemas. */
 const OF_SCHEMAS = ['client/types.ts', 'config/job-in-file.ts'];
 
-/** Copies what a user needs: without maps, and without the lines that name them. */
-function stage(folder, files) {
-  for (const file of [...files, 'README.md', 'LICENSE']) {
-    const filter = (from) => !from.endsWith('.map');
-    cpSync(path.join(root, file), path.join(folder, file), { recursive: true, filter });
-  }
-  for (const file of globSync('dist/**/*.{js,mjs}', { cwd: folder })) {
-    const text = readFileSync(path.join(folder, file), 'utf8');
-    writeFileSync(path.join(folder, file), text.replace(/\n\/\/# sourceMappingURL=\S+\n*$/, '\n'));
-  }
-  // TypeScript 4 does not know it.
-  for (const file of globSync('dist/lib/**/*.d.ts', { cwd: folder })) {
-    const text = readFileSync(path.join(folder, file), 'utf8');
-    if (text.includes('export type *'))
-      writeFileSync(path.join(folder, file), text.replaceAll('export type *', 'export *'));
-  }
-  for (const [index, types] of flatTypes(OF_SCHEMAS).entries()) {
-    writeFileSync(path.join(folder, 'dist/lib', OF_SCHEMAS[index].replace(/ts$/, 'd.ts')), types);
+/** The modules that an app requires, whose types it sees. */
+const ENTRIES = ['index', 'client/index', 'runner/index', 'testing/index'];
+
+/** Stages what a user needs: the library as few files, and the types that its entries name. */
+async function stage(folder, files) {
+  for (const file of [...files.filter((file) => file !== LIBRARY), 'README.md', 'LICENSE'])
+    cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
+  const library = path.join(folder, LIBRARY);
+  await bundleLibrary(library);
+  for (const file of ['client/index.mjs', 'client/index.d.mts'])
+    cpSync(path.join(root, LIBRARY, file), path.join(library, file));
+  const flat = flatTypes(OF_SCHEMAS);
+  const types = new Map();
+  const add = (file) => {
+    if (types.has(file)) return;
+    const index = OF_SCHEMAS.indexOf(file.replace(/d\.ts$/, 'ts'));
+    const text = flat[index] ?? readFileSync(path.join(root, LIBRARY, file), 'utf8');
+    // TypeScript 4 does not know it.
+    types.set(file, text.replaceAll('export type *', 'export *'));
+    for (const [, name] of text.matchAll(/(?:from|import\() ?['"](\.{1,2}\/[^'"]+)['"]/g))
+      add(path.posix.join(path.posix.dirname(file), `${name.replace(/\.js$/, '')}.d.ts`));
+  };
+  for (const entry of ENTRIES) add(`${entry}.d.ts`);
+  for (const [file, text] of types) {
+    mkdirSync(path.dirname(path.join(library, file)), { recursive: true });
+    writeFileSync(path.join(library, file), text);
   }
 }
 
@@ -71,7 +85,7 @@ else {
   const folder = mkdtempSync(path.join(root, '.tmp/pack-'));
   removeWithThisProcess(folder);
   const own = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-  stage(folder, own.files);
+  await stage(folder, own.files);
   const manifest = manifestOf(own, values.repository);
   writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   const to = path.resolve(values.to);

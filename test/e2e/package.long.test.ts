@@ -66,6 +66,16 @@ function collect(child: ChildProcess): { out: () => string; code: Promise<number
   return { out: () => out, code: new Promise((resolve) => child.on('close', resolve)) };
 }
 
+/** What a fresh process spends on requiring a package of the app. */
+function load(name: string): { readonly cpuMs: number; readonly files: readonly string[] } {
+  const program = `const before = process.cpuUsage();
+    require('${name}');
+    const { user, system } = process.cpuUsage(before);
+    console.log(JSON.stringify({ cpuMs: (user + system) / 1_000, files: Object.keys(require.cache) }));`;
+  const out = execFileSync(process.execPath, ['-e', program], { cwd: app, encoding: 'utf8' });
+  return JSON.parse(out) as ReturnType<typeof load>;
+}
+
 describe('the library, packed and installed', () => {
   it('turns an app into a coordinator that runs its jobs', { timeout: 90_000 }, async () => {
     write('host.json', readFileSync(path.join(root, 'host.json'), 'utf8'));
@@ -167,6 +177,29 @@ describe('the library, packed and installed', () => {
     );
     const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
     execFileSync(process.execPath, [tsc, '-p', path.join(app, 'typed')], { encoding: 'utf8' });
+  });
+
+  it('costs an app that requires it no more than twice what @azure/functions does, and loads no other package', () => {
+    const loads = Array.from({ length: 9 }, () => [load('@azure/functions'), load('cronlease')] as const);
+    for (const [, { files }] of loads) {
+      const own = path.join(app, 'node_modules/cronlease/');
+      expect(files.filter((file) => !file.startsWith(own))).toEqual([]);
+      expect(files.length).toBeLessThan(40);
+    }
+    const ratios = loads.map(([host, library]) => library.cpuMs / host.cpuMs).toSorted((a, b) => a - b);
+    expect(ratios[4], String(ratios)).toBeLessThan(2);
+  });
+
+  it('takes in the packages that only its commands need, with their licenses', () => {
+    const { dependencies } = JSON.parse(
+      readFileSync(path.join(app, 'node_modules/cronlease/package.json'), 'utf8'),
+    ) as { readonly dependencies: object };
+    const licenses = readFileSync(path.join(app, 'node_modules/cronlease/dist/lib/LICENSES.txt'), 'utf8');
+    for (const name of ['acorn', 'commander', 'json5', 'saxes', 'yaml', 'zod']) {
+      expect(dependencies).not.toHaveProperty([name]);
+      expect(licenses).toMatch(new RegExp(`^${name}$`, 'm'));
+    }
+    expect(licenses).toMatch(/^luxon$/m);
   });
 
   it('leaves the packages of the host outside, so that an app has one copy', () => {
