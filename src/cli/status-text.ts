@@ -1,10 +1,11 @@
 import type { EpochMs } from '../core/brand';
 import { shortSpan, showAge, showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
-import type { JobStateName, JobStatus } from '../operator/job-status';
-import { JOB_STATES } from '../operator/job-status';
+import type { ShownState } from '../core/shown-state';
+import { isFailing, SHOWN_STATES, shownState } from '../core/shown-state';
+import type { JobStatus } from '../operator/job-status';
 import type { DeploymentStatus, Overview } from '../operator/overview';
-import { isAcknowledged, isFailing, needsAttention } from '../operator/overview';
+import { needsAttention } from '../operator/overview';
 import type { Column, Concession, Span } from './fit';
 import { fitLine, fittedTable, paint, wordLines, wrapped } from './fit';
 import type { Style } from './output';
@@ -26,9 +27,11 @@ export interface StatusView {
   readonly none: string;
 }
 
-const STATE_FORMATS: Readonly<Record<JobStateName, Style | undefined>> = {
+const STATE_FORMATS: Readonly<Record<ShownState, Style | undefined>> = {
   quarantined: ['red', 'bold'],
   overdue: ['red', 'bold'],
+  failing: 'red',
+  acknowledged: 'yellow',
   retrying: 'yellow',
   running: 'cyan',
   waiting: 'blue',
@@ -112,23 +115,11 @@ export function statusLines(overview: Overview, view: StatusView): readonly stri
 /** How many jobs there are of each kind, the worst first. */
 function summary({ jobs }: Overview, { none }: StatusView): readonly (readonly Span[])[] {
   if (jobs.length === 0) return [[{ text: none, format: 'bold' }]];
-  const groups = JOB_STATES.flatMap((state): readonly (readonly Span[])[] => {
-    const count = jobs.filter((job) => job.state === state).length;
-    const own = count === 0 ? [] : [[{ text: `${count} ${state}`, format: STATE_FORMATS[state] }]];
-    return state === 'overdue' ? [...own, ...failingGroup(jobs), ...acknowledgedGroup(jobs)] : own;
+  const groups = SHOWN_STATES.flatMap((state): readonly (readonly Span[])[] => {
+    const count = jobs.filter((job) => shownState(job) === state).length;
+    return count === 0 ? [] : [[{ text: `${count} ${state}`, format: STATE_FORMATS[state] }]];
   });
   return [[{ text: jobs.length === 1 ? '1 job' : `${jobs.length} jobs`, format: 'bold' }], ...groups];
-}
-
-/** Jobs whose state does not show that they fail. */
-function failingGroup(jobs: readonly JobStatus[]): readonly (readonly Span[])[] {
-  const count = jobs.filter((job) => job.state !== 'overdue' && needsAttention(job) && isFailing(job)).length;
-  return count === 0 ? [] : [[{ text: `${count} failing`, format: 'red' }]];
-}
-
-function acknowledgedGroup(jobs: readonly JobStatus[]): readonly (readonly Span[])[] {
-  const count = jobs.filter(isAcknowledged).length;
-  return count === 0 ? [] : [[{ text: `${count} acknowledged`, format: 'yellow' }]];
 }
 
 function timeGroup({ now, show, note = '' }: StatusView): readonly Span[] {
@@ -161,7 +152,7 @@ function jobLines(jobs: readonly JobStatus[], view: StatusView): readonly JobLin
   const [heading = '', ...lines] = fittedTable(
     [
       column('JOB', ({ name }) => [{ text: name }], { cut: 'middle' }),
-      column('STATE', (job) => [{ text: stateText(job, view), format: STATE_FORMATS[job.state] }]),
+      column('STATE', (job) => [{ text: stateText(job, view), format: STATE_FORMATS[shownState(job)] }]),
       column('OUTCOMES', marksOf, { cut: 'newest' }),
       column('LAST RUN', (job) => lastRunCell(job, view)),
       column('TOOK', ({ lastRun }) => [{ text: lastRun === null ? '' : spanText(lastRun.durationMs) }], RIGHT),
@@ -188,7 +179,13 @@ function spanText(ms: number | null): string {
   return ms === null ? '-' : shortSpan(Math.max(0, ms));
 }
 
-function stateText({ state, currentRun, dueSince }: JobStatus, { now }: StatusView): string {
+function stateText(job: JobStatus, view: StatusView): string {
+  const shown = shownState(job);
+  return shown === job.state ? progressText(job, view) : shown;
+}
+
+/** The state that a job has beside its failures, and for how long. */
+function progressText({ state, currentRun, dueSince }: JobStatus, { now }: StatusView): string {
   if (state === 'waiting' && dueSince !== null) return `${state} ${showAge(now - Date.parse(dueSince))}`;
   const startedAt = currentRun?.startedAt ?? null;
   if (state !== 'running' || startedAt === null) return state;
@@ -238,6 +235,7 @@ function stateDetail(job: JobStatus, view: StatusView): string {
   // Without a file, nobody knows which jobs it has.
   const detail = view.hasFile ? job.detail : (job.detail?.replace(/(?:; )?not in this jobs file$/, '') ?? '') || null;
   const row = failures > 1 ? [`${failures} failures in a row`] : [];
+  const progress = shownState(job) === state ? [] : [progressText(job, view)];
   switch (state) {
     case 'quarantined':
       return oneLine(detail ?? '');
@@ -256,15 +254,16 @@ function stateDetail(job: JobStatus, view: StatusView): string {
       return detail === null ? [...attempt, ...next, ...row].join(', ') : [detail, ...row].join(', ');
     }
     case 'waiting':
-      return job.requests > 0 && detail !== null ? detail : '';
+      return [...progress, ...(job.requests > 0 && detail !== null ? [detail] : []), ...row].join(', ');
     case 'running':
       return currentRun !== null && currentRun.attempt > 1
         ? [
+            ...progress,
             `attempt ${currentRun.attempt}`,
             ...(currentRun.holder === null ? [] : [`on ${currentRun.holder}`]),
             ...row,
           ].join(', ')
-        : [...(detail === null ? [] : [detail]), ...row].join(', ');
+        : [...progress, ...(detail === null ? [] : [detail]), ...row].join(', ');
     case 'idle':
       return [...(detail !== null ? [detail] : []), ...row].join(', ');
     case 'disabled':

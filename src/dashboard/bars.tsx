@@ -1,8 +1,9 @@
 import type { JSX, TargetedMouseEvent } from 'preact';
+import { isBad } from '../core/shown-state';
 import { go, pageOf } from './address';
 import type { Job, RecentOutcome } from './model';
 import { duration, fullTime, zoneOf } from './time';
-import { isBad, outcomeLabel, plural, reasonText } from './words';
+import { outcomeLabel, plural, reasonText } from './words';
 
 const SLOTS = 20;
 const STEP = 8;

@@ -1,5 +1,5 @@
 import type { Outcome } from './model';
-import type { ShownState } from './words';
+import type { ShownState } from '../core/shown-state';
 
 /** A topic is a heading of docs/on-call.md. */
 export function topicOfState(state: ShownState): string {

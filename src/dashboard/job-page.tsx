@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { shownState } from '../core/shown-state';
 import { confirm } from './action';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from './actions';
 import { pageOf } from './address';
@@ -19,7 +20,7 @@ import { runHref, Timeline } from './timeline';
 import { Trend } from './trend';
 import { useLive } from './use-live';
 import { useRead } from './use-read';
-import { outcomeLabel, plural, shownState, STATE_LABELS } from './words';
+import { outcomeLabel, plural, STATE_LABELS } from './words';
 import { WhyPanel } from './why-panel';
 import { EpisodeFact } from './episode-fact';
 import { Fact } from './fact';

@@ -1,4 +1,5 @@
 import type { JSX, TargetedKeyboardEvent } from 'preact';
+import { ATTENTION, badState, shownState } from '../core/shown-state';
 import { changed, pageOf } from './address';
 import { Bars } from './bars';
 import { now } from './clock';
@@ -8,7 +9,7 @@ import { Ago, Badge, InHowLong, Link, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
 import { duration, span } from './time';
-import { ATTENTION, badState, outcomeLabel, plural, shownState, STATE_LABELS } from './words';
+import { outcomeLabel, plural, STATE_LABELS } from './words';
 
 interface TableProps {
   readonly all: readonly Job[];

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { isBad } from '../core/shown-state';
 import { pageOf } from './address';
 import type { Lane, Past, PlannedMark } from './lane-marks';
 import { atOnce, marksOf } from './lane-marks';
@@ -6,7 +7,7 @@ import { SvgLink } from './parts';
 import type { Scale } from './scale';
 import { instantAt, positionOf } from './scale';
 import { duration, shortTime, zoneOf } from './time';
-import { isBad, outcomeLabel, plural, reasonText } from './words';
+import { outcomeLabel, plural, reasonText } from './words';
 
 const HEIGHT = 44;
 const TOP = 10;

@@ -1,5 +1,6 @@
 import type { JSX, TargetedEvent, TargetedKeyboardEvent } from 'preact';
 import { useState } from 'preact/hooks';
+import { shownState } from '../core/shown-state';
 import { changed, go, pageOf, param } from './address';
 import { coarseNow } from './clock';
 import { useHeldOrder } from './held-order';
@@ -15,7 +16,7 @@ import { SearchBox } from './search-box';
 import { zoneOf } from './time';
 import { useLive } from './use-live';
 import { useWidth } from './use-width';
-import { plural, shownState, STATE_LABELS } from './words';
+import { plural, STATE_LABELS } from './words';
 
 const PAGE = 50;
 const HOUR = 3_600_000;

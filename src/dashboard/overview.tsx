@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { ATTENTION, SHOWN_STATES, shownState } from '../core/shown-state';
 import { changed, go, param } from './address';
 import { Deployments } from './deployments';
 import { JobsTable } from './jobs-table';
@@ -9,8 +10,8 @@ import { Icon, Link, Notice, Skeleton } from './parts';
 import { FailureNotice } from './failure-notice';
 import { ProblemsNotice } from './problems-notice';
 import { SearchBox } from './search-box';
-import type { ShownState } from './words';
-import { ATTENTION, plural, SHOWN_STATES, shownState, STATE_LABELS } from './words';
+import type { ShownState } from '../core/shown-state';
+import { plural, STATE_LABELS } from './words';
 import { useLive } from './use-live';
 
 const PAGE = 100;

@@ -1,4 +1,5 @@
 import type { JSX, TargetedMouseEvent } from 'preact';
+import { isBad } from '../core/shown-state';
 import { changed, go, pageOf, param } from './address';
 import { now } from './clock';
 import type { DueTimes, RunSummary } from './model';
@@ -6,7 +7,7 @@ import type { Scale } from './scale';
 import { instantAt, positionOf, ticksOf } from './scale';
 import { duration, exactTime, fullTime, zoneOf } from './time';
 import { useWidth } from './use-width';
-import { isBad, OUTCOME_LABELS, plural, reasonText } from './words';
+import { OUTCOME_LABELS, plural, reasonText } from './words';
 
 const HEIGHT = 96;
 const BASE = 64;

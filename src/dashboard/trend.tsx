@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { isBad } from '../core/shown-state';
 import type { RunSummary } from './model';
 import { theme } from './theme';
 import { duration, shortTime, zoneOf } from './time';
 import { useWidth } from './use-width';
-import { isBad } from './words';
 
 const HEIGHT = 160;
 /** The steps of durations that people count in. */

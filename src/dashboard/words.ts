@@ -1,5 +1,6 @@
 import type { Reason } from '../core/fate';
-import type { Job, Outcome, RunSummary } from './model';
+import type { ShownState } from '../core/shown-state';
+import type { Outcome, RunSummary } from './model';
 
 /** A colour's meaning. It never stands alone: an icon and a word go with it. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
@@ -25,27 +26,6 @@ export interface Label {
   readonly tone: Tone;
 }
 
-/**
- * The states of a job as people look for them, worst first. `failing` is a job whose last run failed; `acknowledged`
- * one that is overdue or failing, which somebody looks after.
- */
-export const SHOWN_STATES = [
-  'quarantined',
-  'overdue',
-  'failing',
-  'acknowledged',
-  'retrying',
-  'running',
-  'waiting',
-  'idle',
-  'paused',
-  'disabled',
-] as const;
-export type ShownState = (typeof SHOWN_STATES)[number];
-
-/** The states that want a person. */
-export const ATTENTION: readonly ShownState[] = ['quarantined', 'overdue', 'failing'];
-
 export const STATE_LABELS: Readonly<Record<ShownState, Label>> = {
   quarantined: { word: 'Quarantined', icon: 'lock', tone: 'bad' },
   overdue: { word: 'Overdue', icon: 'alert', tone: 'bad' },
@@ -58,29 +38,6 @@ export const STATE_LABELS: Readonly<Record<ShownState, Label>> = {
   paused: { word: 'Paused', icon: 'pause', tone: 'off' },
   disabled: { word: 'Disabled', icon: 'slash', tone: 'off' },
 };
-
-export function shownState(job: Pick<Job, 'state' | 'failures' | 'lastRun' | 'episode'>): ShownState {
-  const bad = badState(job);
-  if (bad === undefined) return job.state;
-  return job.episode?.acknowledgement == null ? bad : 'acknowledged';
-}
-
-/** Overdue, or failing, whether or not its next run is in progress. */
-export function badState(job: Pick<Job, 'state' | 'failures' | 'lastRun'>): 'overdue' | 'failing' | undefined {
-  const { state } = job;
-  if (state === 'overdue') return state;
-  const stands = state === 'quarantined' || state === 'paused' || state === 'disabled';
-  return !stands && isFailing(job) ? 'failing' : undefined;
-}
-
-function isFailing({ failures, lastRun }: Pick<Job, 'failures' | 'lastRun'>): boolean {
-  const outcome = lastRun?.outcome ?? undefined;
-  return failures > 0 || (outcome !== undefined && isBad(outcome));
-}
-
-export function isBad(outcome: Outcome): boolean {
-  return OUTCOME_LABELS[outcome].tone === 'bad';
-}
 
 export const OUTCOME_LABELS: Readonly<Record<Outcome, Label>> = {
   succeeded: { word: 'Succeeded', icon: 'check', tone: 'good' },

@@ -4,6 +4,7 @@ import { cordonOf, decodeFleet, maintenanceAt, NO_FLEET } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { PresenceState } from '../core/presence-state';
+import { ATTENTION, isFailing, shownState } from '../core/shown-state';
 import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../lease/store';
 import type { Deployment } from './deployments';
 import { deploymentsOf } from './deployments';
@@ -110,11 +111,6 @@ export function worstFirst(a: JobStatus, b: JobStatus): number {
   return rankOf(a) - rankOf(b) || compare(nextOf(a), nextOf(b)) || compare(a.name, b.name);
 }
 
-/** Whether its last run, or the current one, has not succeeded. */
-export function isFailing({ failures, lastRun }: JobStatus): boolean {
-  return failures > 0 || (lastRun !== null && lastRun.outcome !== null && lastRun.outcome !== 'succeeded');
-}
-
 /**
  * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one whose
  * episode somebody has acknowledged.
@@ -122,7 +118,7 @@ export function isFailing({ failures, lastRun }: JobStatus): boolean {
  * @param hasFile false: nobody knows which jobs the file has
  */
 export function needsAttention(job: JobStatus, hasFile = true): boolean {
-  return rankOf(job) <= FAILING || (hasFile && isLeftWaiting(job));
+  return ATTENTION.includes(shownState(job)) || (hasFile && isLeftWaiting(job));
 }
 
 /** Whether something waits that nobody will do, because the jobs file no longer has the job. */
@@ -130,22 +126,24 @@ function isLeftWaiting({ schedule, state, requests }: JobStatus): boolean {
   return schedule === null && (state === 'retrying' || (state === 'waiting' && requests > 0));
 }
 
-const FAILING = 3;
-
 function rankOf(job: JobStatus): number {
   const { state } = job;
-  if (state === 'quarantined') return 0;
+  // Among those that were stopped on purpose, one that failed before comes first.
   if (state === 'paused' || state === 'disabled') return isFailing(job) && state === 'paused' ? 7 : 8;
-  if (isAcknowledged(job)) return 4;
-  if (state === 'overdue') return 1;
-  if (isFailing(job)) return state === 'retrying' ? 2 : FAILING;
-  if (state === 'retrying') return 5;
-  return 6;
-}
-
-/** Whether somebody looks after the failures of the job. */
-export function isAcknowledged({ episode }: JobStatus): boolean {
-  return episode !== null && episode.acknowledgement !== null;
+  switch (shownState(job)) {
+    case 'quarantined':
+      return 0;
+    case 'overdue':
+      return 1;
+    case 'failing':
+      return state === 'retrying' ? 2 : 3;
+    case 'acknowledged':
+      return 4;
+    case 'retrying':
+      return 5;
+    default:
+      return 6;
+  }
 }
 
 /** Jobs without a next due time come last. */

@@ -18,8 +18,8 @@ describe.concurrent('status', () => {
   it('shows jobs, the worst first, and deployments', async () => {
     const { code, stdout, stderr } = await fleet.run('status');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^3 jobs {2}1 failing {2}2 idle {2}1 paused {2}\S+Z\n\nJOB +STATE +OUTCOMES +LAST RUN/);
-    expect(stdout).toMatch(/\nfailing +idle +✗✗ +failed \w+ ago +2\.5s +12ms +in \w+ +billing\n/);
+    expect(stdout).toMatch(/^3 jobs {2}1 failing {2}1 idle {2}1 paused {2}\S+Z\n\nJOB +STATE +OUTCOMES +LAST RUN/);
+    expect(stdout).toMatch(/\nfailing +failing +✗✗ +failed \w+ ago +2\.5s +12ms +in \w+ +billing\n/);
     expect(stdout).toMatch(/\nstopped +paused [^\n]*\n {2}since \S+Z, by ann: moving\n/);
     expect(stdout).toMatch(/\nDEPLOYMENT +STATE +TICKED[^\n]*\nblue +live [^\n]*\ngreen +live /);
     expect(stdout).toMatch(/\nWhy: cronlease why failing \S+Z\n$/);

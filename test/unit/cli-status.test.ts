@@ -10,6 +10,7 @@ import type { Sight, Watched } from '../../src/cli/watch';
 import { watch } from '../../src/cli/watch';
 import { StoreUnavailableError } from '../../src/lease/store';
 import type { JobStatus, ListedGap, ListedRun } from '../../src/operator/job-status';
+import { needsAttention, worstFirst } from '../../src/operator/overview';
 import type { DeploymentStatus, Overview } from '../../src/operator/overview';
 import type { SettableClock } from '../support/clock';
 import { settableClock } from '../support/clock';
@@ -119,8 +120,8 @@ describe('the table of status', () => {
   });
 
   it('shows each job with its state, last outcomes, last run and next due time', () => {
-    expect(lines()[0]).toBe('10 jobs  1 quarantined  1 overdue  2 failing  1 retrying  1 running  1 waiting');
-    expect(lines()[1]).toBe('3 idle  1 paused  1 disabled  2026-11-22T03:00:00Z');
+    expect(lines()[0]).toBe('10 jobs  1 quarantined  1 overdue  2 failing  1 running  1 waiting  2 idle');
+    expect(lines()[1]).toBe('1 paused  1 disabled  2026-11-22T03:00:00Z');
     const wide = { width: 120 };
     expect(lineOf('JOB', OVERVIEW, wide)).toMatch(/^JOB +STATE +OUTCOMES +LAST RUN +TOOK +LATE +NEXT +TAGS$/);
     expect(lineOf('invoice', OVERVIEW, wide)).toMatch(
@@ -134,6 +135,29 @@ describe('the table of status', () => {
     expect(row).toMatch(/overdue .* in 4m$/);
     expect(detail).toBe('  overdue for 1 h, due for 1 h 30 min and not claimed');
     expect(lineOf('monthly')).toMatch(/idle +- +in 9d$/);
+  });
+
+  it('calls a job failing as the dashboard does, and counts each job once', () => {
+    const ann = { by: 'ann', note: '', at: at(-5), until: null };
+    const none = { isWhole: true, firstRunId: null, lastRunId: null, lastReason: null };
+    const episode = { ...none, since: at(-60), failures: 1, acknowledgement: ann };
+    const failed = [run(30), run(20, 'failed')];
+    const jobs = [
+      job('again', { state: 'running', failures: 3, recent: failed, currentRun: current(2.1, 2) }),
+      job('once', { failures: 1, recent: failed }),
+      job('seen-too', { state: 'running', failures: 1, recent: failed, episode, currentRun: current(2.1) }),
+      job('seen', { state: 'overdue', overdueSince: at(-60), failures: 1, recent: failed, episode }),
+      job('stopped-by-ann', { recent: [run(30), run(20, 'cancelled')] }),
+    ];
+    const all = lines({ ...OVERVIEW, jobs });
+    expect(all[0]).toBe('5 jobs  2 failing  2 acknowledged  1 idle  2026-11-22T03:00:00Z');
+    const rows = all
+      .filter((line) => /^\S+ +(?:failing|acknowledged|idle)/.test(line))
+      .map((line) => line.split(/ +/)[1]);
+    expect(rows).toEqual(['failing', 'failing', 'acknowledged', 'acknowledged', 'idle']);
+    expect(all).toContain('  running 2m, attempt 2, on neu, 3 failures in a row');
+    expect(jobs.filter((one) => needsAttention(one)).map(({ name }) => name)).toEqual(['again', 'once']);
+    expect(jobs.toSorted(worstFirst).map(({ name }) => name)).toEqual(jobs.map(({ name }) => name));
   });
 
   it('gives each outcome a shape of its own, and explains those that it shows', () => {

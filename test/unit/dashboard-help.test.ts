@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { helpBlocks } from '../../scripts/help.mjs';
 import { topicOf, topicOfError, topicOfState } from '../../src/dashboard/help-topics';
-import { SHOWN_STATES } from '../../src/dashboard/words';
+import { SHOWN_STATES } from '../../src/core/shown-state';
 import { OUTCOMES } from '../../src/manage/schema';
 
 const ANCHORS = new Set(helpBlocks().flatMap((block) => (block.kind === 'heading' ? [block.anchor] : [])));

@@ -1,0 +1,58 @@
+/**
+ * The states of a job as lists show it, worst first. `failing` is a job whose last run failed, whether or not its next
+ * run is in progress; `acknowledged` one that is overdue or failing, which somebody looks after.
+ */
+export const SHOWN_STATES = [
+  'quarantined',
+  'overdue',
+  'failing',
+  'acknowledged',
+  'retrying',
+  'running',
+  'waiting',
+  'idle',
+  'paused',
+  'disabled',
+] as const;
+export type ShownState = (typeof SHOWN_STATES)[number];
+
+/** The states that want a person. */
+export const ATTENTION: readonly ShownState[] = ['quarantined', 'overdue', 'failing'];
+
+/** What a list has of a job. */
+interface ListedJob {
+  readonly state: Exclude<ShownState, 'failing' | 'acknowledged'>;
+  /** How many runs in a row have failed. */
+  readonly failures: number;
+  readonly lastRun: { readonly outcome: string | null } | null;
+  readonly episode: { readonly acknowledgement: object | null } | null;
+}
+
+export function shownState(job: ListedJob): ShownState {
+  const bad = badState(job);
+  if (bad === undefined) return job.state;
+  return isAcknowledged(job) ? 'acknowledged' : bad;
+}
+
+/** Whether somebody looks after the failures of the job. */
+export function isAcknowledged({ episode }: Pick<ListedJob, 'episode'>): boolean {
+  return episode !== null && episode.acknowledgement !== null;
+}
+
+/** Whether the job is overdue or failing. One that was paused or disabled on purpose is neither. */
+export function badState(job: Pick<ListedJob, 'state' | 'failures' | 'lastRun'>): 'overdue' | 'failing' | undefined {
+  const { state } = job;
+  if (state === 'overdue') return state;
+  const stands = state === 'quarantined' || state === 'paused' || state === 'disabled';
+  return !stands && isFailing(job) ? 'failing' : undefined;
+}
+
+/** Whether its last run failed. A run that somebody cancelled is no failure. */
+export function isFailing({ failures, lastRun }: Pick<ListedJob, 'failures' | 'lastRun'>): boolean {
+  const outcome = lastRun?.outcome ?? undefined;
+  return failures > 0 || (outcome !== undefined && isBad(outcome));
+}
+
+export function isBad(outcome: string): boolean {
+  return outcome === 'failed' || outcome === 'timedOut' || outcome === 'stalled';
+}
