@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Backfill } from '../../src/core/backfill';
+import { stepOf } from '../../src/core/backfill';
 import type { Token } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
@@ -325,5 +327,25 @@ describe('a run that was interrupted', () => {
     expect(afterFailover(wreck({ runRecord: 'none' }), { ...CHOICES, runs: 'fail' }).run).toEqual(ends);
     const later = wreck({ runRecord: 'none', records: [view(START + MINUTE, undefined, { token: 8 })] });
     expect(afterFailover(later, { ...CHOICES, runs: 'rerun' }).run).toEqual(ends);
+  });
+});
+
+describe('a back-fill after a failover', () => {
+  // The row may have lost how far the back-fill got, and the ledger may have lost its records.
+  it.each([
+    { order: 'oldest', known: undefined },
+    { order: 'oldest', known: START + 5 * MINUTE },
+    { order: 'newest', known: undefined },
+    { order: 'newest', known: START + 5 * MINUTE },
+  ] as const)('runs nothing more (the $order first, known to be at $known)', ({ order, known }) => {
+    const backfill: Backfill = {
+      ...{ id: 'fill', from: START, through: START + 10 * MINUTE, order, includeSucceeded: true },
+      ...{ scheduleHash: JOB.scheduleHash, origin: { actor: 'ann', channel: 'shell' }, at: START, stopped: undefined },
+    };
+    const progress =
+      known === undefined ? undefined : { id: 'fill', at: known, ran: 1, passedOver: 0, aside: undefined };
+    const control = { ...NO_CONTROL, backfill };
+    const recovered = afterFailover(wreck({ control, row: row({ backfill: progress }) }), CHOICES);
+    expect(stepOf(JOB, backfill, recovered.row.backfill, undefined)).toEqual({ kind: 'over' });
   });
 });

@@ -100,6 +100,24 @@ describe('an owed notice, after a failover', () => {
     }
   });
 
+  it('is told once by a deployment that starts after the command was cut off at any call', async () => {
+    let calls = 0;
+    for (let isCut = true; isCut; calls += 1) {
+      const { sim, ops } = await diedBeforeNotice();
+      isCut = await recover(sim, { store: cutOffAfter(sim.store, calls) }).then(
+        (answer) => answer?.kind !== 'recovered',
+        () => true,
+      );
+      sim.startInstance('d2');
+      await sim.clock.advance(10 * MINUTE);
+      expect(
+        ops.received.map(({ type }) => type),
+        `cut off at call ${String(calls)}`,
+      ).toEqual(['cronlease.job.failed']);
+    }
+    expect(calls).toBeGreaterThan(8);
+  });
+
   it('is left to the next attempt where its run goes on, with the failures that it ended', () => {
     const row = ranRow(JOB, { phase: 'running', failures: 0, lastFailedKey: undefined });
     const owed = { change: 'recovered', of: row.run?.key ?? '', at: T0, failures: 3, since: T0, skipped: 0 } as const;

@@ -6,6 +6,7 @@ import { pendingRequests } from '../../src/core/control';
 import { recordKey, runIdOf } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { encodeRow } from '../../src/core/row';
+import type { JobContext } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
 import type { LeaseStore } from '../../src/lease/store';
 import { readState } from '../../src/operator/job-state';
@@ -418,6 +419,35 @@ describe('recover that is interrupted', () => {
     await sim.clock.advance(10 * MINUTE);
     expect(await answer).toMatchObject([{ kind: 'recovered' }]);
   });
+
+  it.each(['resume', 'fail'] as const)(
+    'leaves each due time one outcome if it dies at any call and deployments start (runs: %s)',
+    async (runs) => {
+      // What comes due after the timeout was missed, so that ticks run whatever the command has not decided.
+      const job = jobSpec('a', '* * * * *', { catchUp: 'all', timeoutMs: 20_000 });
+      const hangs = new Promise(() => undefined);
+      const handler = ({ scheduledFor, attempt }: JobContext): unknown =>
+        scheduledFor.getTime() === T0 + 3 * MINUTE && attempt === 1 ? hangs : 1;
+      let calls = 0;
+      for (let isCut = true; isCut; calls += 1) {
+        const sim = rivalTicks({ jobs: [job], handler });
+        await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
+        stopAll(sim);
+        await sim.clock.advanceTo(T0 + 10 * MINUTE + 10_000);
+        const store = cutOffAfter(sim.store, calls);
+        const [answer] = await recover(sim, { runs, jobs: [job], store }).catch(() => []);
+        isCut = answer?.kind !== 'recovered';
+        const records = await sim.records('a');
+        const token = Math.max((await sim.row('a')).token, ...records.map((record) => record.token ?? 0));
+        const before = sim.calls.length;
+        sim.startInstance('d2');
+        await sim.clock.advanceTo(T0 + 15 * MINUTE + 10_000);
+        await expectOneFateEach(sim, T0 + MINUTE, T0 + 15 * MINUTE);
+        for (const call of sim.calls.slice(before)) expect(call.token).toBeGreaterThan(token);
+      }
+      expect(calls).toBeGreaterThan(8);
+    },
+  );
 
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     const whole = await wrecked();

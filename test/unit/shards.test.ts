@@ -130,6 +130,39 @@ describe('a change of the list of accounts', () => {
     expect(await rowsOf(all)).toStrictEqual(dealt([0, 1]));
   });
 
+  it('moves a job too that a deployment creates in its former account before it has seen the change', async () => {
+    const all = world();
+    const [a] = all.stores as [LeaseStore];
+    const job = movers([0, 1]);
+    const answer = applyShards(all.changeTo([0, 1]));
+    await all.clock.advance(WAIT_MS - 1_000);
+    await makeRow(a, job);
+    await all.clock.advance(WAIT_MS);
+    expect(await answer).toMatchObject({ settled: true, moved: [job] });
+    expect(await rowsOf(all)).toStrictEqual({ [job]: [1, 7] });
+  });
+
+  it('stays unsettled if a job is created in its former account while others move, and moves it when repeated', async () => {
+    const all = world();
+    const [a, b] = all.stores as [LeaseStore, LeaseStore];
+    const [mover, late] = NAMES.filter((name) => dealt([0, 1])[name]?.[0] === 1) as [JobName, JobName];
+    await makeRow(a, mover);
+    const createRow = b.createRow.bind(b);
+    Object.assign(b, {
+      createRow: async (...parameters: Parameters<typeof createRow>) => {
+        await makeRow(a, late);
+        return createRow(...parameters);
+      },
+    });
+    await expect(all.apply([0, 1])).rejects.toMatchObject({
+      code: 'Contended',
+      message: expect.stringContaining(`"${late}"`),
+    });
+    for (const store of [a, b]) expect(await layoutIn(store)).toMatchObject({ state: 'changing' });
+    expect(await all.apply([0, 1])).toMatchObject({ settled: true, moved: [late], version: 1 });
+    expect(await rowsOf(all)).toStrictEqual({ [mover]: [1, 7], [late]: [1, 7] });
+  });
+
   it('moves no run that is not over, unless it is to be ended', async () => {
     const all = world();
     const [a, b] = all.stores as [LeaseStore, LeaseStore];
