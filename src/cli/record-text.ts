@@ -1,4 +1,5 @@
 import { errorText, mapTexts } from '../core/recorded-error';
+import { tookMs } from '../core/record';
 import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
 import type { ShownRecord } from '../operator/list-runs';
@@ -31,9 +32,16 @@ export function lateness({ latenessMs }: ShownRecord): string {
   return latenessMs === null ? '' : showSpan(latenessMs);
 }
 
-/** From the first attempt's start to the run's end. */
-export function took({ startedAt, endedAt }: ShownRecord): string {
-  return startedAt === null || endedAt === null ? '' : showSpan(Date.parse(endedAt) - Date.parse(startedAt));
+/** The handler's time, without the waits between its attempts. */
+export function took(record: ShownRecord): string {
+  const ms = tookMs(record);
+  return ms === undefined ? '' : showSpan(ms);
+}
+
+/** The same with the waits: `took 4 s, waited 30 s between attempts`. */
+export function tookAndWaited(record: ShownRecord): string {
+  const { waitedMs = 0 } = record;
+  return `took ${took(record) || '0 ms'}${waitedMs === 0 ? '' : `, waited ${showSpan(waitedMs)} between attempts`}`;
 }
 
 /** For a record of several due times: their number, and the last one. */

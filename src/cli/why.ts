@@ -15,7 +15,16 @@ import type { FileOptions } from './jobs-file';
 import { folded } from './fold';
 import { atHand, loadFile } from './jobs-file';
 import { OK, OWN, print, printJson, style, warn } from './output';
-import { askedBy, attemptsMade, deployment, lastError, lateness, paintOutcome, stretch, took } from './record-text';
+import {
+  askedBy,
+  attemptsMade,
+  deployment,
+  lastError,
+  lateness,
+  paintOutcome,
+  stretch,
+  tookAndWaited,
+} from './record-text';
 import type { StorageOptions } from './storage';
 import { openStore } from './storage';
 import type { ShowTime, TimeOptions } from './time';
@@ -76,7 +85,7 @@ export function backfillText(backfills: readonly ShownRecord[], show: ShowTime):
       ['run', runId],
       ['asked', askedBy(record) ?? ''],
       ['started', startedAt === null ? '' : show(Date.parse(startedAt))],
-      ['ended', endedAt === null ? '' : `${show(Date.parse(endedAt))}, took ${took(record) || '0 ms'}`],
+      ['ended', endedAt === null ? '' : `${show(Date.parse(endedAt))}, ${tookAndWaited(record)}`],
       ['attempts', `${String(attemptsMade(record))}, the last on ${deployment(record)}`],
       ['error', lastError(record) ?? ''],
     ];
@@ -105,7 +114,7 @@ function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): rea
     ['trigger', record.trigger ?? ''],
     ['asked', askedBy(record) ?? ''],
     ['started', late === '' ? started : `${started}, ${late} late${waits}`],
-    ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, took ${took(record) || '0 ms'}`],
+    ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, ${tookAndWaited(record)}`],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
     ['changed', record.resultChanges?.join('; ') ?? ''],
   ];

@@ -1,4 +1,4 @@
-import type { EpochMs, ETag } from '../core/brand';
+import type { EpochMs, ETag, Millis } from '../core/brand';
 import type { Pause } from '../core/control';
 import { controlOf, encodeControl, openPause } from '../core/control';
 import type { AttemptOutcome, NotRunFate, Reason, Stretch } from '../core/fate';
@@ -10,7 +10,7 @@ import { sameOwed } from '../core/owed-notice';
 import { withGaps, withRun } from '../core/recent';
 import { runEntry } from '../core/recent-run';
 import type { AttemptRecord, LedgerRecord, RecordedEnd } from '../core/record';
-import { finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord } from '../core/record';
+import { finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord, waitedBetween } from '../core/record';
 import type { Row } from '../core/row';
 import { isOutcomeUnknown, PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
@@ -27,6 +27,8 @@ interface RowEnd extends Pick<RunEnd, 'fate' | 'at'> {
   readonly reason?: Reason;
   /** The first call of its handler. */
   readonly startedAt?: EpochMs | undefined;
+  /** How long it waited between its attempts. */
+  readonly waitedMs?: Millis | undefined;
 }
 
 export type MarkAnswer =
@@ -77,9 +79,9 @@ export async function settle(
   end: RunEnd,
   beforeRelease: () => Promise<void>,
 ): Promise<LedgerRecord | undefined> {
-  const startedAt = firstCall(attempts);
+  const times = { startedAt: firstCall(attempts), waitedMs: waitedBetween(attempts, end) };
   await tellCarried(writer);
-  const rowIsOurs = await writeNews(writer, { ...end, startedAt });
+  const rowIsOurs = await writeNews(writer, { ...end, ...times });
   const record = finalRecord(writer.job.spec, writer.row, attempts, end);
   const own = await writeFinal(writer, record);
   if (own === undefined) return undefined;
@@ -89,7 +91,7 @@ export async function settle(
   }
   await beforeRelease();
   if (rowIsOurs) await letGo(writer);
-  rememberEnd(writer, { ...end, startedAt });
+  rememberEnd(writer, { ...end, ...times });
   return own;
 }
 
@@ -107,7 +109,8 @@ export async function settleFound(writer: RowWriter, record: LedgerRecord): Prom
   const fate = record.outcome;
   const at = Date.parse(record.endedAt ?? '');
   await tellCarried(writer);
-  if (isRunFate(fate) && !Number.isNaN(at) && !(await writeNews(writer, { fate, at }))) return;
+  if (isRunFate(fate) && !Number.isNaN(at) && !(await writeNews(writer, { fate, at, waitedMs: record.waitedMs })))
+    return;
   await writeOwed(writer);
   await tellOwed(writer, ownNotices(writer.row), record);
   await letGo(writer);
@@ -183,9 +186,9 @@ async function letGo(writer: RowWriter): Promise<void> {
 }
 
 /** The next claim of the job by this process notes the run's duration in the row, without a call. */
-function rememberEnd({ coordinator, job, row }: RowWriter, { fate, at, startedAt }: RowEnd): void {
+function rememberEnd({ coordinator, job, row }: RowWriter, { fate, at, ...times }: RowEnd): void {
   if (!isRunFate(fate)) return;
-  const entry = runEntry(job.spec, row, { outcome: fate, at, startedAt });
+  const entry = runEntry(job.spec, row, { outcome: fate, at, ...times });
   if (entry !== undefined) coordinator.ended.set(job.spec.name, entry);
 }
 
@@ -204,7 +207,7 @@ async function writeNews(writer: RowWriter, end: RowEnd): Promise<boolean> {
 }
 
 /** The row with the due times that passed during the run, and the count of failures; undefined when nothing changes. */
-function newsOf({ row, job }: RowWriter, { fate, at, reason, startedAt }: RowEnd): Row | undefined {
+function newsOf({ row, job }: RowWriter, { fate, at, reason, ...times }: RowEnd): Row | undefined {
   const { spec } = job;
   const count = failuresAfter(beforeEnd(row), fate);
   const telling = noticesOfEnd(spec, row, { fate, at });
@@ -225,7 +228,7 @@ function newsOf({ row, job }: RowWriter, { fate, at, reason, startedAt }: RowEnd
     telling,
     ...(passed || waits ? { busyUntil: at } : {}),
     ...(fate === 'succeeded' ? { lastGoodAt: at } : {}),
-    recent: withRun(row.recent, runEntry(spec, row, { outcome: fate, at, startedAt })),
+    recent: withRun(row.recent, runEntry(spec, row, { outcome: fate, at, ...times })),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { EpochMs } from './brand';
+import type { EpochMs, Millis } from './brand';
 import type { RunFate } from './fate';
 import { RUN_FATES } from './fate';
 import type { JobSpec } from './job';
@@ -6,6 +6,7 @@ import { actualTime } from './job';
 import { parseRecordKey, runIdOf } from './key';
 import type { RecentRun } from './recent';
 import { runWith } from './recent';
+import { tookMs } from './record';
 import type { LedgerRecord } from './record';
 import type { Row } from './row';
 
@@ -15,13 +16,15 @@ interface KnownEnd {
   readonly at?: EpochMs;
   /** The first call of its handler, which may have waited for a free slot. */
   readonly startedAt?: EpochMs | undefined;
+  /** How long it waited between its attempts. */
+  readonly waitedMs?: Millis | undefined;
 }
 
 /** The entry for a row's run; undefined if the row has none, or a back-filled one: lists show what was due lately. */
 export function runEntry(
   job: Pick<JobSpec, 'offsetMs'>,
   row: Row,
-  { outcome, at, startedAt }: KnownEnd,
+  { outcome, at, startedAt, waitedMs = 0 }: KnownEnd,
 ): RecentRun | undefined {
   const { run, past, started } = row;
   if (run === undefined || run.trigger === 'backfill') return undefined;
@@ -34,7 +37,8 @@ export function runEntry(
     request,
     outcome,
     latenessMs: from === undefined ? undefined : Math.max(0, from - due),
-    durationMs: from === undefined || at === undefined ? undefined : Math.max(0, at - from),
+    durationMs: from === undefined || at === undefined ? undefined : Math.max(0, at - from - waitedMs),
+    waitedMs,
     attempts: Math.max(1, row.attempt - row.uncountedAttempts),
   };
 }
@@ -65,15 +69,15 @@ export function settledRun(
 
 /** The entry of a run, from its final record; undefined where the record cannot be one of a run. */
 export function recordedRun(entry: RecentRun, record: LedgerRecord): RecentRun | undefined {
-  const { outcome, startedAt, endedAt, latenessMs, attempts } = record;
+  const { outcome, latenessMs, attempts, waitedMs = 0 } = record;
   const fate = RUN_FATES.find((candidate) => candidate === outcome);
   if (fate === undefined) return undefined;
-  const lasted = startedAt === null || endedAt === null ? undefined : Date.parse(endedAt) - Date.parse(startedAt);
   return {
     ...entry,
     outcome: fate,
     latenessMs: latenessMs === null ? entry.latenessMs : Math.max(0, latenessMs),
-    durationMs: lasted === undefined ? undefined : Math.max(0, lasted),
+    durationMs: tookMs(record),
+    waitedMs,
     attempts: Math.max(1, attempts.length),
   };
 }

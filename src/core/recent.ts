@@ -20,8 +20,10 @@ export interface RecentRun {
   readonly outcome: RunFate | undefined;
   /** From its actual due time to the first call of its handler, in milliseconds. */
   readonly latenessMs: Millis | undefined;
-  /** From the first call of its handler to its end. Undefined: only its record has it. */
+  /** The handler's time in all attempts. Undefined: only its record has it. */
   readonly durationMs: Millis | undefined;
+  /** How long it waited between its attempts. */
+  readonly waitedMs: Millis;
   readonly attempts: number;
 }
 
@@ -78,7 +80,7 @@ function fieldsOf(entry: Recent): readonly string[] | undefined {
     const code = GAP_CODES.find(([, outcome, reason]) => outcome === entry.outcome && reason === entry.reason)?.[0];
     return code === undefined ? undefined : [code, at, entry.count === 1 ? '' : entry.count.toString(36)];
   }
-  const { outcome, latenessMs, durationMs, attempts, request } = entry;
+  const { outcome, latenessMs, durationMs, waitedMs, attempts, request } = entry;
   return [
     outcome === undefined ? UNKNOWN_END : RUN_CODES[outcome],
     at,
@@ -86,6 +88,7 @@ function fieldsOf(entry: Recent): readonly string[] | undefined {
     durationMs?.toString(36) ?? '',
     attempts === 1 ? '' : attempts.toString(36),
     request ?? '',
+    waitedMs === 0 ? '' : waitedMs.toString(36),
   ];
 }
 
@@ -107,7 +110,7 @@ function readEntry([code = '', at = '', ...rest]: readonly string[]): Recent | u
     if (gap === undefined) return undefined;
     return { kind: 'gap', scheduledFor, outcome: gap[1], reason: gap[2], count: whole(rest[0]) ?? 1 };
   }
-  const [latenessMs, durationMs, attempts, request] = rest;
+  const [latenessMs, durationMs, attempts, request, waitedMs] = rest;
   return {
     kind: 'run',
     scheduledFor,
@@ -115,6 +118,7 @@ function readEntry([code = '', at = '', ...rest]: readonly string[]): Recent | u
     outcome,
     latenessMs: whole(latenessMs),
     durationMs: whole(durationMs),
+    waitedMs: whole(waitedMs) ?? 0,
     attempts: whole(attempts) ?? 1,
   };
 }

@@ -1,5 +1,5 @@
 import { lossText } from './attempt-loss';
-import type { EpochMs, JobName } from './brand';
+import type { EpochMs, JobName, Millis } from './brand';
 import type { AttemptOutcome, ClaimedFate, Fate, Reason, Stretch, Trigger } from './fate';
 import { extentOf } from './fate';
 import type { JobSpec } from './job';
@@ -84,6 +84,11 @@ export interface LedgerRecord {
   readonly endedAt: string | null;
   /** How long after the actual due time that call was; for a back-filled run: after its first claim. */
   readonly latenessMs: number | null;
+  /**
+   * How long the run waited between its attempts, in milliseconds. The rest of the time from `startedAt` to `endedAt` is
+   * the handler's. Absent where it did not wait.
+   */
+  readonly waitedMs?: number;
   /** The attempts, in order. */
   readonly attempts: readonly AttemptRecord[];
   /** The value that the handler returned, where it returned one. */
@@ -169,13 +174,46 @@ export function finalRecord(
     reason: end.reason,
     endedAt: iso(end.at),
   });
+  const waitedMs = waitedBetween(attempts, end);
   return {
     ...record,
+    ...(waitedMs === 0 ? {} : { waitedMs }),
     ...(end.result === undefined ? {} : { result: end.result }),
     ...(end.resultChanges === undefined ? {} : { resultChanges: end.resultChanges }),
     ...(end.progress === undefined ? {} : { progress: end.progress }),
     ...(end.log === undefined ? {} : { log: end.log }),
   };
+}
+
+/**
+ * The time in which no attempt ran between the first call of the handler and the end of the run. Items follow an attempt
+ * that planned them, and nobody knows when one ended whose holder died.
+ */
+export function waitedBetween(
+  attempts: readonly AttemptRecord[],
+  { fate, at }: Pick<RecordedEnd, 'fate' | 'at'>,
+): Millis {
+  let waited = 0;
+  for (const [index, { endedAt, outcome }] of attempts.entries()) {
+    if (endedAt === null || outcome === 'planned') continue;
+    const next = attempts[index + 1];
+    // The last attempt ends with its run, unless the run ended in the wait that followed.
+    if (next === undefined && outcome === fate) continue;
+    const start = next?.startedAt ?? next?.claimedAt;
+    const end = next === undefined ? at : start === undefined ? undefined : Date.parse(start);
+    if (end !== undefined) waited += Math.max(0, end - Date.parse(endedAt));
+  }
+  return waited;
+}
+
+/** The handler's time of a run that is over: from its first call to the end, without the waits between its attempts. */
+export function tookMs({
+  startedAt,
+  endedAt,
+  waitedMs = 0,
+}: Pick<LedgerRecord, 'startedAt' | 'endedAt' | 'waitedMs'>): Millis | undefined {
+  if (startedAt === null || endedAt === null) return undefined;
+  return Math.max(0, Date.parse(endedAt) - Date.parse(startedAt) - waitedMs);
 }
 
 /**
@@ -250,7 +288,7 @@ export function storeRecord(record: LedgerRecord): { readonly body: string; read
   const summary: Record<string, string> = { state };
   const said = { log: record.log?.kept, progress: record.progress && asciiJson(record.progress) };
   const asked = { origin: record.origin && asciiJson(record.origin), rerunof: record.rerunOf };
-  const times = { started: startedAt, ended: endedAt, through };
+  const times = { started: startedAt, ended: endedAt, waited: record.waitedMs, through };
   const fields = { outcome, reason, trigger, token, ...times, count, ...said, ...asked };
   for (const [key, value] of Object.entries(fields)) {
     if (value !== null && value !== undefined) summary[key] = String(value);
@@ -314,6 +352,7 @@ function isLedgerRecord(value: unknown): value is LedgerRecord {
     ['outcome', 'reason', 'trigger'].every((key) => isNullOr(value[key], isText)) &&
     ['startedAt', 'endedAt'].every((key) => isNullOr(value[key], isTime)) &&
     isNullOr(latenessMs, isNumber) &&
+    isNullOr(value['waitedMs'], isNumber) &&
     isNullOr(through, isTime) &&
     isNullOr(count, isNumber) &&
     isNullOr(resultChanges, (texts) => Array.isArray(texts) && texts.every(isText)) &&

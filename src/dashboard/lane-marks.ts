@@ -67,7 +67,7 @@ function pastMark(item: Past, offsetMs: number): PastMark {
   // A request is due at once.
   const dueAt = scheduledFor + (item.runId.includes('Z-m-') ? 0 : offsetMs);
   const from = dueAt + (item.latenessMs ?? 0);
-  return { item, dueAt, from, until: from + (item.durationMs ?? 0) };
+  return { item, dueAt, from, until: from + (item.durationMs ?? 0) + item.waitedMs };
 }
 
 function grouped(due: readonly number[], usual: number, apartMs: number): readonly PlannedMark[] {

@@ -147,6 +147,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
       {spent !== null && (
         <Fact name={isOpen ? 'Running for' : 'Took'}>{isOpen ? span(Math.max(0, spent)) : duration(spent)}</Fact>
       )}
+      {run.waitedMs > 0 && <Fact name="Waited between attempts">{duration(run.waitedMs)}</Fact>}
       {trigger !== null && <Fact name="Started by">{triggerWord(trigger)}</Fact>}
       {run.origin !== null && <OriginFact origin={run.origin} />}
       {run.rerunOf !== null && (

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { JobName } from '../core/brand';
 import { TRIGGERS } from '../core/fate';
 import { CHANNELS } from '../core/origin';
+import { tookMs } from '../core/record';
 import type { ShownRecord } from '../operator/list-runs';
 import { readLog } from '../operator/read-log';
 import type { ListedRun, PageStart } from '../operator/run-pages';
@@ -117,7 +118,9 @@ function showListedRun(run: ListedRun): z.input<typeof RunSummary> {
     ...{ count: run.count ?? null, outcome: run.outcome, reason: run.reason ?? null, token: run.token ?? null },
     trigger: triggerOf(run.trigger),
     ...{ startedAt: isoOrNull(startedAt), endedAt: isoOrNull(endedAt), latenessMs: run.latenessMs ?? null },
-    durationMs: startedAt === undefined || endedAt === undefined ? null : endedAt - startedAt,
+    durationMs:
+      startedAt === undefined || endedAt === undefined ? null : Math.max(0, endedAt - startedAt - run.waitedMs),
+    waitedMs: run.waitedMs,
     ...{ origin: run.origin ?? null, rerunOf: isoOrNull(run.rerunOf) },
   };
 }
@@ -134,7 +137,7 @@ function showRecord(record: ShownRecord, hasPayloads: boolean): Omit<z.input<typ
     count: count ?? (through === undefined ? 1 : null),
     ...{ outcome: record.outcome, reason: record.reason, trigger: record.trigger, token: record.token },
     ...{ startedAt, endedAt, latenessMs: record.latenessMs },
-    durationMs: startedAt === null || endedAt === null ? null : Date.parse(endedAt) - Date.parse(startedAt),
+    ...{ durationMs: tookMs(record) ?? null, waitedMs: record.waitedMs ?? 0 },
     claimedAt: record.claimedAt ?? null,
     ...{ origin: record.origin ?? null, rerunOf: record.rerunOf ?? null },
     attempts: record.attempts.map(

@@ -50,7 +50,8 @@ export function overdueFrom(
   if (spec.alertAfterMs === undefined) return undefined;
   const last = recent.findLast((item) => item.kind === 'run');
   const isOver = row.run !== undefined && last !== undefined && keyOf(last) === row.run.key && lease === 'available';
-  const succeeded = isOver && last.outcome === 'succeeded' ? (row.started ?? 0) + (last.durationMs ?? 0) : 0;
+  const succeeded =
+    isOver && last.outcome === 'succeeded' ? (row.started ?? 0) + (last.durationMs ?? 0) + last.waitedMs : 0;
   const from = Math.max(row.lastGoodAt ?? row.cursor, succeeded);
   const age = overdueBy(spec, control, from, now);
   return age === undefined ? undefined : now - age + spec.alertAfterMs;

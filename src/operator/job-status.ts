@@ -287,6 +287,7 @@ function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
     outcome: run.outcome ?? null,
     latenessMs: run.latenessMs ?? null,
     durationMs: run.durationMs ?? null,
+    waitedMs: run.waitedMs,
     attempts: run.attempts,
   };
 }

@@ -80,7 +80,7 @@ function isInWindow({ currentRun, recent, nextDueAt, dueSince }: JobStatus, from
 }
 
 function endOf(item: JobStatus['recent'][number]): EpochMs {
-  const lasted = item.kind === 'run' ? (item.latenessMs ?? 0) + (item.durationMs ?? 0) : 0;
+  const lasted = item.kind === 'run' ? (item.latenessMs ?? 0) + (item.durationMs ?? 0) + item.waitedMs : 0;
   return Date.parse(item.scheduledFor) + lasted;
 }
 

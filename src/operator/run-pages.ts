@@ -29,6 +29,8 @@ export interface ListedRun {
   readonly startedAt: EpochMs | undefined;
   readonly endedAt: EpochMs | undefined;
   readonly latenessMs: Millis | undefined;
+  /** How long it waited between its attempts. */
+  readonly waitedMs: Millis;
   readonly origin: Origin | undefined;
   readonly rerunOf: EpochMs | undefined;
 }
@@ -266,7 +268,7 @@ function rowRun(job: PagedJob): ListedRun | undefined {
   return {
     ...{ job: name, key, runId: runIdOf(name, key), scheduledFor, through: undefined, count: 1 },
     ...{ outcome: current, reason: undefined, trigger, token: row.token },
-    ...{ startedAt: row.started, endedAt: undefined, latenessMs: undefined, origin, rerunOf },
+    ...{ startedAt: row.started, endedAt: undefined, latenessMs: undefined, waitedMs: 0, origin, rerunOf },
   };
 }
 
@@ -292,6 +294,7 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
     startedAt,
     endedAt: instantOf(summary['ended']),
     latenessMs: startedAt === undefined || (spec === undefined && !isManual) ? undefined : startedAt - due,
+    waitedMs: wholeOf(summary['waited']) ?? 0,
     origin: originOf(summary['origin']),
     rerunOf: instantOf(summary['rerunof']),
   };

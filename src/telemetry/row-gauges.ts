@@ -76,9 +76,9 @@ function together(instrument: InstrumentName, one: number | undefined, other: nu
 function lastSuccess(spec: JobSpec | undefined, row: Row, runs: readonly RecentRun[]): EpochMs | undefined {
   const ends = runs
     .filter(({ outcome }) => outcome === 'succeeded')
-    .map(({ scheduledFor, request, latenessMs = 0, durationMs = 0 }) => {
+    .map(({ scheduledFor, request, latenessMs = 0, durationMs = 0, waitedMs }) => {
       const due = spec === undefined || request !== undefined ? scheduledFor : actualTime(spec, scheduledFor);
-      return due + latenessMs + durationMs;
+      return due + latenessMs + durationMs + waitedMs;
     });
   return row.lastGoodAt === undefined && ends.length === 0 ? undefined : Math.max(row.lastGoodAt ?? 0, ...ends);
 }

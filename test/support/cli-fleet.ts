@@ -41,7 +41,7 @@ export async function addRow(store: LeaseStore, job: string, changes: Partial<Ro
 export const ran = (outcome: 'succeeded' | 'failed'): Pick<Row, 'recent'> => ({
   recent: [60, 30].map((minutes) => ({
     ...{ kind: 'run', scheduledFor: MARK - minutes * MINUTE, request: undefined, attempts: 1 },
-    ...{ outcome, latenessMs: 12, durationMs: 2_500 },
+    ...{ outcome, latenessMs: 12, durationMs: 2_500, waitedMs: 0 },
   })),
 });
 

@@ -60,7 +60,7 @@ export const fullRow: Row = {
   lastGoodAt: AT,
   recent: Array.from({ length: RECENT_OUTCOMES }, () => ({
     ...{ kind: 'run' as const, scheduledFor: AT, request: 'requests', outcome: 'succeeded' as const },
-    ...{ latenessMs: 10 ** 10, durationMs: 10 ** 10, attempts: 100 },
+    ...{ latenessMs: 10 ** 10, durationMs: 10 ** 10, waitedMs: 0, attempts: 100 },
   })),
   scheduleSince: AT,
   manualTaken: LARGE,

@@ -20,7 +20,16 @@ const MINUTE = 60_000;
 const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
 
 const run = (minutesAgo: number, outcome: ListedRun['outcome'] = 'succeeded', durationMs = 1_200): ListedRun => ({
-  ...{ kind: 'run', runId: 'r', scheduledFor: at(-minutesAgo), outcome, latenessMs: 40, durationMs, attempts: 1 },
+  ...{
+    kind: 'run',
+    runId: 'r',
+    scheduledFor: at(-minutesAgo),
+    outcome,
+    latenessMs: 40,
+    durationMs,
+    waitedMs: 0,
+    attempts: 1,
+  },
 });
 
 const gap = (minutesAgo: number, outcome: ListedGap['outcome']): ListedGap => ({

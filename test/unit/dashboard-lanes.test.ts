@@ -30,7 +30,7 @@ function lane(changes: Partial<Lane> = {}): Lane {
 function run(minutes: number, changes: Partial<Lane['recent'][number] & { kind: 'run' }> = {}): Lane['recent'][number] {
   return {
     ...{ kind: 'run', runId: 'a-20260101T000000Z', scheduledFor: at(minutes), outcome: 'succeeded' },
-    ...{ latenessMs: 0, durationMs: MINUTE, attempts: 1 },
+    ...{ latenessMs: 0, durationMs: MINUTE, waitedMs: 0, attempts: 1 },
     ...changes,
   };
 }

@@ -23,7 +23,7 @@ const ANN = { by: 'ann', note: 'a new key is on its way', until: undefined };
 
 const run = (minute: number, outcome: RunFate | undefined): Recent => ({
   ...{ kind: 'run', scheduledFor: T0 + minute * MINUTE, request: undefined, outcome, latenessMs: 0 },
-  ...{ durationMs: 1_000, attempts: 1 },
+  ...{ durationMs: 1_000, waitedMs: 0, attempts: 1 },
 });
 const key = (minute: number): string => recordKey(T0 + minute * MINUTE);
 

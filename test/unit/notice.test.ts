@@ -47,7 +47,7 @@ function play(spec: ReturnType<typeof job>, fates: readonly RunFate[]): string[]
     row = { ...freshRun(row), telling: [], run: { key, scheduledFor, trigger: 'schedule', since: scheduledFor } };
     const owed = noticesOfEnd(spec, row, { fate, at: scheduledFor + 1 });
     const entry = { kind: 'run', scheduledFor, request: undefined, outcome: fate } as const;
-    const recent = withRun(row.recent, { ...entry, latenessMs: 0, durationMs: 1, attempts: 1 });
+    const recent = withRun(row.recent, { ...entry, latenessMs: 0, durationMs: 1, waitedMs: 0, attempts: 1 });
     row = { ...row, ...failuresAfter(row, fate), recent };
     return owed.map(({ change }) => change);
   });
@@ -129,7 +129,7 @@ describe('the end of a run', () => {
 
   it('says how many due times did not run in the episode', () => {
     const spec = job();
-    const run = { kind: 'run', request: undefined, latenessMs: 0, durationMs: 1, attempts: 1 } as const;
+    const run = { kind: 'run', request: undefined, latenessMs: 0, durationMs: 1, waitedMs: 0, attempts: 1 } as const;
     const gap = { kind: 'gap', outcome: 'overlapped', reason: 'overlapSkip' } as const;
     const row = ranRow(spec, {
       failures: 2,

@@ -18,6 +18,7 @@ const run: fc.Arbitrary<RecentRun> = fc.record({
   outcome: fc.option(fc.constantFrom('succeeded', 'failed', 'timedOut', 'stalled', 'cancelled'), { nil: undefined }),
   latenessMs: fc.option(millis, { nil: undefined }),
   durationMs: fc.option(millis, { nil: undefined }),
+  waitedMs: millis,
   attempts: fc.integer({ min: 1, max: 100 }),
 });
 const gap: fc.Arbitrary<Recent> = fc.record({
@@ -30,7 +31,7 @@ const gap: fc.Arbitrary<Recent> = fc.record({
 
 function ran(changes: Partial<RecentRun> = {}): RecentRun {
   const common = { kind: 'run', scheduledFor: AT, request: undefined, attempts: 1 } as const;
-  return { ...common, outcome: 'succeeded', latenessMs: 5, durationMs: undefined, ...changes };
+  return { ...common, outcome: 'succeeded', latenessMs: 5, durationMs: undefined, waitedMs: 0, ...changes };
 }
 
 describe('the last outcomes of a row', () => {

@@ -274,7 +274,7 @@ describe('an overview of 1,000 jobs with 20 outcomes each', () => {
     const now = made.sim.clock.now();
     const recent = Array.from({ length: 20 }, (_, index): RecentRun => ({
       ...{ kind: 'run', scheduledFor: now - (20 - index) * 300_000, request: undefined, outcome: 'succeeded' },
-      ...{ latenessMs: 12, durationMs: 3_456, attempts: 1 },
+      ...{ latenessMs: 12, durationMs: 3_456, waitedMs: 0, attempts: 1 },
     }));
     for (const { name, scheduleHash } of jobs) {
       await made.sim.store.createRow(name, encodeRow({ ...newRow(now, 0, scheduleHash), recent }));

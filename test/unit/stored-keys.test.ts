@@ -52,6 +52,7 @@ const row: Row = {
       outcome: 'timedOut',
       latenessMs: 36,
       durationMs: 72,
+      waitedMs: 0,
       attempts: 2,
     },
     { kind: 'gap', scheduledFor: at(18), outcome: 'expired', reason: 'catchUpWindow', count: 3 },

@@ -5,7 +5,7 @@ import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
 import type { Trigger } from '../../core/fate';
 import { isRunFate } from '../../core/fate';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
-import { attemptHistory } from '../../core/record';
+import { attemptHistory, tookMs } from '../../core/record';
 import type { AttemptRecord, LedgerRecord } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
 import type { RunStep } from '../../core/run';
@@ -309,15 +309,16 @@ async function endRun(
 /** Reports the end of the run, which is recorded. */
 function tellEnd(
   held: HeldRow,
-  { startedAt }: LedgerRecord,
+  record: LedgerRecord,
   { fate, reason, at }: Pick<RunEnd, 'fate' | 'reason' | 'at'>,
 ): void {
   const { coordinator, job, key, row } = held;
   const trigger = row.run?.trigger ?? 'schedule';
+  const took = tookMs(record);
   held.event(fate, {
     reason,
     trigger,
-    ...(startedAt !== null && { durationMs: Math.max(0, at - Date.parse(startedAt)) }),
+    ...(took !== undefined && { durationMs: took }),
   });
   const since = row.run?.since ?? at;
   const end = { fate: isRunFate(fate) ? fate : null, reason, trigger, since, attempts: row.attempt };

@@ -49,7 +49,8 @@ const ListedRun = named(
     scheduledFor: Instant,
     outcome: z.enum(RUN_FATES).nullable().describe('Null: its record alone has it.'),
     latenessMs: Milliseconds.nullable(),
-    durationMs: Milliseconds.nullable().describe('Null: its record alone has it.'),
+    durationMs: Milliseconds.nullable().describe("The handler's time in all attempts. Null: its record alone has it."),
+    waitedMs: Milliseconds.describe('How long it waited between its attempts.'),
     attempts: z.int(),
   }),
 );

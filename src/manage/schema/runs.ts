@@ -58,7 +58,8 @@ const runSummary = {
     .describe('Who asked for the run, from where and why. Null: the schedule started it, or nobody noted it.'),
   rerunOf: Instant.nullable().describe('The due time of the run that this one repeats: its handler sees that time.'),
   latenessMs: Milliseconds.nullable().describe('From the actual due time to the first call of the handler.'),
-  durationMs: Milliseconds.nullable().describe('From the first call of the handler to the end of the run.'),
+  durationMs: Milliseconds.nullable().describe("The handler's time in all attempts, without the waits between them."),
+  waitedMs: Milliseconds.describe('How long it waited between its attempts.'),
 };
 
 export const RunSummary = named('RunSummary', 'A run, or due times that did not run.', z.object(runSummary));

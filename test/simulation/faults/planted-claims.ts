@@ -157,11 +157,11 @@ export const CLAIM_FAULTS: readonly Planted[] = [
       {
         file: 'coordinator/settle.ts',
         in: 'settle',
-        from: 'const rowIsOurs = await writeNews(writer, { ...end, startedAt });',
+        from: 'const rowIsOurs = await writeNews(writer, { ...end, ...times });',
         to:
           'const early = await writeFinal(writer, finalRecord(writer.job.spec, writer.row, attempts, end));\n' +
           '  if (early === undefined) return undefined;\n' +
-          '  const rowIsOurs = await writeNews(writer, { ...end, startedAt });',
+          '  const rowIsOurs = await writeNews(writer, { ...end, ...times });',
       },
       {
         file: 'coordinator/settle.ts',
