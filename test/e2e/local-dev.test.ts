@@ -324,6 +324,45 @@ describe('the embedded host', () => {
     expect(await dev.exited()).toBe(0);
   });
 
+  it('passes requests and answers on as streams to an app that has turned them on', async () => {
+    const code = `const { app } = require('@azure/functions');
+      const { Readable } = require('node:stream');
+      app.setup({ enableHttpStream: true });
+      const route = 'at/{name}';
+      app.http('at', { methods: ['GET', 'POST', 'PUT', 'DELETE'], route, handler: async (request, context) => {
+        if (request.method === 'DELETE') return undefined;
+        if (request.method === 'PUT') throw new Error('handler broke');
+        if (request.method === 'GET') return { jsonBody: { name: request.params.name, q: request.query.get('q'), host: request.headers.get('host') } };
+        const upper = async function* () { for await (const part of request.body) yield Buffer.from(part).toString().toUpperCase(); };
+        return { status: 201, headers: { 'x-a': 'b' }, cookies: [{ name: 'c', value: 'd' }], body: Readable.from(upper()) };
+      } });`;
+    const dev = start({ app: appOf('basic', { 'index.js': code }), instances: 1, ...NO_STORAGE }, QUIET);
+    const ready = await dev.ready();
+    const got = await fetchFrom(ready, '/api/at/a%20b?q=1');
+    const host = `127.0.0.1:${ready.instances[0]?.port}`;
+    expect([got.status, await got.json()]).toEqual([200, { name: 'a b', q: '1', host }]);
+
+    // What the app writes arrives before it has read everything.
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = writable.getWriter();
+    const posted = fetchFrom(ready, '/api/at/x', { method: 'POST', body: readable, duplex: 'half' } as RequestInit);
+    void writer.write(Buffer.from('first '));
+    const answer = await posted;
+    expect([answer.status, answer.headers.get('x-a'), answer.headers.get('set-cookie')]).toEqual([201, 'b', 'c=d']);
+    const reader = answer.body?.getReader();
+    expect(String(Buffer.from((await reader?.read())?.value ?? []))).toBe('FIRST ');
+    await writer.write(Buffer.from('second'));
+    await writer.close();
+    expect(String(Buffer.from((await reader?.read())?.value ?? []))).toBe('SECOND');
+    expect((await reader?.read())?.done).toBe(true);
+
+    expect((await fetchFrom(ready, '/api/at/x', { method: 'DELETE' })).status).toBe(204);
+    expect((await fetchFrom(ready, '/api/at/x', { method: 'PUT', body: 'x' })).status).toBe(500);
+    await expect.poll(() => dev.stderr()).toContain('error at: Error: handler broke');
+    process.kill(dev.pid, 'SIGTERM');
+    expect(await dev.exited()).toBe(0);
+  });
+
   it.each([
     ['cjs', {}],
     ['esm', { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }],

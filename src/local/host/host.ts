@@ -83,13 +83,19 @@ function explain(error: unknown): string {
   return forPeople ? error.message : (error.stack ?? error.message);
 }
 
+interface LoadedApp {
+  readonly functions: readonly HostedFunction[];
+  /** Where the app takes HTTP requests as streams; undefined: it takes them as messages. */
+  readonly streamsTo: string | undefined;
+}
+
 /** Loads the app's code, runs its `appStart` hooks, and checks what it has registered. */
 async function loadApp(
   options: HostOptions,
   app: AppPackage,
   registry: AppRegistry,
   routePrefix: string,
-): Promise<readonly HostedFunction[]> {
+): Promise<LoadedApp> {
   for (const file of app.entryPoints) {
     try {
       await loadEntryPoint(file, app);
@@ -109,17 +115,12 @@ async function loadApp(
   }
   registry.locked = true;
   const capabilities = await registry.programmingModel?.getCapabilities?.({});
-  if (capabilities?.['HttpUri'] !== undefined) {
-    throw new AppLoadError(
-      'app.setup({ enableHttpStream: true }) is not supported by the embedded host: leave it out.',
-    );
-  }
   const { strict } = options;
   const { hosted, skipped } = checkFunctions(registry.functions.values(), { routePrefix, strict });
   for (const message of skipped) {
     options.log({ level: 'warning', message: `${message} "func start" runs it; --strict refuses it.` });
   }
-  return hosted;
+  return { functions: hosted, streamsTo: capabilities?.['HttpUri'] };
 }
 
 /** Resolves when `work` is done or `ms` have passed. */
@@ -189,7 +190,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
 
   const registry = createRegistry();
   installCoreApi(registry, log);
-  const functions = await loadApp(options, app, registry, settings.routePrefix);
+  const { functions, streamsTo } = await loadApp(options, app, registry, settings.routePrefix);
 
   const clientInput = durableClientInput(`http://127.0.0.1:${port}`, settings.hubName);
   const { invoke, idle } = countInvocations(
@@ -218,7 +219,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   handlers.push(
     vouch(process.env['CRONLEASE_DEV_SECRET']),
     serveHub(hub, settings.hubName),
-    serveFunctions(httpFunctions, invoke, (fn, error) => reportError(fn.name, error)),
+    serveFunctions(httpFunctions, { invoke, streamsTo, onError: (fn, error) => reportError(fn.name, error) }),
     openDashboard(httpFunctions, settings.routePrefix),
   );
   const timers = functions

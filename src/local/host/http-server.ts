@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HttpFunction } from './functions';
+import { passOn } from './http-stream';
 import type { Invoke } from './invoke';
 import type { HttpCookie, HttpData, TypedData } from './rpc';
 
@@ -98,15 +99,21 @@ async function answer(
   }
 }
 
+export interface ServeOptions {
+  readonly invoke: Invoke;
+  /** Where the app takes requests as streams; undefined: it takes them as messages. */
+  readonly streamsTo: string | undefined;
+  /** Receives the error of a function. The caller gets 500 without a body, as on Azure. */
+  readonly onError: (fn: HttpFunction, error: unknown) => void;
+}
+
 /**
  * Serves an app's HTTP functions, without keys (`authLevel`), as under Core Tools. If several routes match, the most
  * specific one answers.
- * @param onError - receives the error of a function; the caller gets 500 without a body, as on Azure
  */
 export function serveFunctions(
   functions: readonly HttpFunction[],
-  invoke: Invoke,
-  onError: (fn: HttpFunction, error: unknown) => void,
+  { invoke, streamsTo, onError }: ServeOptions,
 ): RequestHandler {
   const ordered = functions.toSorted((a, b) =>
     a.route.rank < b.route.rank ? -1 : a.route.rank > b.route.rank ? 1 : 0,
@@ -116,17 +123,20 @@ export function serveFunctions(
     for (const fn of ordered) {
       const params = fn.methods.includes(method) ? fn.route.match(url.pathname) : undefined;
       if (params === undefined) continue;
-      const trigger = { http: await toHttpData(request, url, method, params) };
-      let returned: HttpData | undefined;
       try {
-        returned = (await invoke(fn, { trigger })).returnValue?.http ?? undefined;
+        if (streamsTo !== undefined) await passOn({ request, response }, streamsTo, { fn, params, invoke });
+        else {
+          const trigger = { http: await toHttpData(request, url, method, params) };
+          const returned = (await invoke(fn, { trigger })).returnValue?.http ?? undefined;
+          if (returned === undefined) response.writeHead(204).end();
+          else sendHttpData(response, returned, method);
+        }
       } catch (error) {
+        if (error instanceof BodyTooLargeError) throw error;
         onError(fn, error);
-        response.writeHead(500).end();
-        return true;
+        if (!response.headersSent) response.writeHead(500);
+        response.end();
       }
-      if (returned === undefined) response.writeHead(204).end();
-      else sendHttpData(response, returned, method);
       return true;
     }
     return false;

@@ -7,6 +7,8 @@ import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc
 interface InvocationInput {
   readonly trigger: TypedData;
   readonly triggerMetadata?: Readonly<Record<string, TypedData>>;
+  /** Default: a new one. */
+  readonly invocationId?: string;
 }
 
 /** Calls a function of the app as the real worker does. Rejects with the error of the function or of a hook. */
@@ -29,7 +31,7 @@ function timeSpan(ms: number): string {
 
 export function createInvoke(options: InvokeOptions): Invoke {
   return async (fn, input) => {
-    const invocationId = randomUUID();
+    const { invocationId = randomUUID() } = input;
     const { timeoutMs } = options;
     const overdue =
       timeoutMs === undefined
