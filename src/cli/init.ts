@@ -76,7 +76,7 @@ function packageJson(name: string): string {
     main: 'dist/app.js',
     scripts: {
       build: 'tsc',
-      start: 'tsc && cronlease dev',
+      start: 'tsc && cronlease dev --rebuild tsc',
       test: 'tsc && node --test "dist/**/*.test.js"',
     },
     engines: member('engines'),

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -61,6 +61,27 @@ describe('a new app, installed from the tarball', () => {
           ...{ timeout: 150_000, interval: 200 },
         },
       );
+      // A second job, in the order of the README: its handler, the registry, the jobs file.
+      const edit = (file: string, from: string, to: string): void =>
+        writeFileSync(path.join(app, file), readFileSync(path.join(app, file), 'utf8').replace(from, to));
+      writeFileSync(
+        path.join(app, 'src/hello.ts'),
+        `import { defineJob } from 'cronlease';\nexport const hello = defineJob({ run: async () => 'hi' });\n`,
+      );
+      await vi.waitFor(() => expect(out).toContain('hello.ts changed'), { timeout: 60_000, interval: 100 });
+      edit('src/app.ts', 'import { greet', "import { hello } from './hello';\nimport { greet");
+      edit('src/app.ts', 'handlers: { greet }', 'handlers: { greet, hello }');
+      edit('jobs.json', '"greet"', '"hello": { "schedule": "@every 2s" },\n    "greet"');
+      edit('jobs.json', '"revision": 1', '"revision": 2');
+      await vi.waitFor(
+        () =>
+          expect(out).toMatch(/"event":"succeeded","at":[^\n]*"job":"hello"|"job":"hello"[^\n]*"event":"succeeded"/),
+        {
+          timeout: 60_000,
+          interval: 100,
+        },
+      );
+      expect(out).not.toMatch(/not in the registry|InvalidJobs|could not start|unable to load/);
     } finally {
       // The group: npm, the command and its instances.
       process.kill(-(child.pid ?? 0), 'SIGTERM');

@@ -1,9 +1,11 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { buildSync } from 'esbuild';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { allGone, type DevRun, type Ready, startDev } from '../support/dev-run';
 import { fetchFrom, localClusters, NO_STORAGE, QUIET, run } from '../support/local-dev';
@@ -172,6 +174,45 @@ describe('cronlease dev', () => {
     await expect.poll(echo).toBe(200);
     expect(dev.events.filter(({ event }) => event === 'instanceExited')).toEqual([]);
 
+    process.kill(dev.pid, 'SIGINT');
+    expect(await dev.exited()).toBe(0);
+  });
+
+  it('builds changed sources before it restarts, and continues with the old build while they do not compile', async () => {
+    const build = `const fs = require('node:fs');
+      const text = fs.readFileSync('src/index.js', 'utf8');
+      fs.mkdirSync('dist', { recursive: true });
+      fs.writeFileSync('dist/time.js', String(process.hrtime.bigint()));
+      if (text.includes('BROKEN')) throw new Error('does not compile');
+      fs.writeFileSync('dist/index.js', text);`;
+    const app = appOf('basic', { 'build.js': build, 'package.json': '{"main":"dist/index.js"}' });
+    fs.mkdirSync(path.join(app, 'src'));
+    const source = path.join(app, 'src/index.js');
+    fs.renameSync(path.join(app, 'index.js'), source);
+    execFileSync(process.execPath, ['build.js'], { cwd: app });
+    const good = fs.readFileSync(source, 'utf8');
+    const dev = start({ app, instances: 1, rebuild: `"${process.execPath}" build.js`, ...NO_STORAGE }, QUIET);
+    const first = await dev.ready();
+    const answer = async (): Promise<unknown> => (await fetchFrom(first, '/api/echo/x')).json();
+    const starts = (): number => dev.events.filter(({ event }) => event === 'instanceStarted').length;
+
+    fs.writeFileSync(source, `${good} BROKEN`);
+    await expect.poll(() => dev.stderr()).toContain('does not compile');
+    expect(dev.stderr()).toContain('failed. The instances continue with the old build.');
+    expect(await answer()).toMatchObject({ name: 'x' });
+    expect(starts()).toBe(0);
+    // Three polls: what the failed build has written is no change.
+    await sleep(1_500);
+    expect(dev.stderr().match(/Building:/g)).toHaveLength(1);
+
+    fs.writeFileSync(source, good.replace('jsonBody: { name:', 'jsonBody: { isNew: true, name:'));
+    await expect.poll(starts).toBe(1);
+    expect(await answer()).toMatchObject({ isNew: true });
+    expect(dev.stderr()).toContain(`${path.join('src', 'index.js')} changed\nRestarting…`);
+    // The built files are no second change.
+    fs.appendFileSync(path.join(app, 'host.json'), '\n');
+    await expect.poll(starts).toBe(2);
+    expect(dev.stderr().match(/Restarting…/g)).toHaveLength(2);
     process.kill(dev.pid, 'SIGINT');
     expect(await dev.exited()).toBe(0);
   });
@@ -345,7 +386,7 @@ describe('the embedded host', () => {
     // What the app writes arrives before it has read everything.
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const writer = writable.getWriter();
-    const posted = fetchFrom(ready, '/api/at/x', { method: 'POST', body: readable, duplex: 'half' } as RequestInit);
+    const posted = fetchFrom(ready, '/api/at/x', { method: 'POST', body: readable, duplex: 'half' });
     void writer.write(Buffer.from('first '));
     const answer = await posted;
     expect([answer.status, answer.headers.get('x-a'), answer.headers.get('set-cookie')]).toEqual([201, 'b', 'c=d']);

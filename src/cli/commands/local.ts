@@ -14,10 +14,14 @@ export function addDev(program: Command, done: Done): void {
     .usage('[options]')
     .summary('run the jobs of an app on this machine')
     .description(
-      'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
+      'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change, and builds changed sources first if --rebuild names a command.',
     )
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
     .option('--main <FILE>', 'load this file of the app instead of the "main" of its package.json')
+    .option(
+      '--rebuild <COMMAND>',
+      'run this in the folder of the app when a source below src has changed, such as "tsc"',
+    )
     .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
     .option('--more-jobs <PATH>', 'run the jobs of this file too')
     .option('--instances <N>', 'number of deployments, 1 to 20 (default: 3, or 1 with --same-app)', wholeNumber(1, 20))

@@ -41,6 +41,8 @@ export interface DevOptions {
   readonly data?: string;
   /** How long to run, in milliseconds, once everything answers. Default: until a signal. */
   readonly durationMs?: number;
+  /** The command that builds the app, run when a source has changed. Default: sources are not watched. */
+  readonly rebuild?: string;
   /** Whether an instance that has ended is restarted after 5 s. Default: true. */
   readonly restart?: boolean;
   /** Whether instances listen for a debugger. Default: false. */
@@ -275,7 +277,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   // An app that is missing or not built is refused before anything starts.
   readPackage(app, options.main);
   refuseSecondCluster(app);
-  const { durationMs, jobs } = options;
+  const { durationMs, jobs, main, rebuild } = options;
   const { container, data, sweepInterval } = placeOf(options, app);
   let cluster: Cluster | undefined;
   let removeDevFile = (): void => undefined;
@@ -294,7 +296,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   const instances = deploymentsIn(options);
   const processes = processesIn(options);
   const reports = reportsTo(printer, processes > 1);
-  const watch = watchApp(app, options.main, jobs);
+  const watch = watchApp({ app, main, rebuild, jobs });
   try {
     printer.note('Starting the storage…');
     const port = await choosePort(options, processes, printer);
@@ -316,7 +318,8 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     removeDevFile = writeDevFile(app, devFile(cluster, container, sweepInterval, jobs));
     printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
     reports.release();
-    reloadOnChange(watch, { app, cluster, jobs, printer, isEnding: () => ending.signal.aborted });
+    const isEnding = (): boolean => ending.signal.aborted;
+    reloadOnChange(watch, { app, main, rebuild, cluster, jobs, printer, isEnding });
     await untilEnd(cluster, ending, durationMs);
     watch.stop();
     printer.note('Stopping…');

@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Cluster } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { DevJobs } from './dev-jobs';
 import type { Printer } from './print';
+import { runBuild, sourceFiles } from './rebuild';
 import { codeFiles, type FileWatch, watchFiles } from './watch-files';
 
 /** Files of an app beside its code that an instance reads when it starts. */
@@ -12,24 +14,45 @@ const NAMES = 3;
 
 export interface ReloadOptions {
   readonly app: string;
+  readonly main: string | undefined;
+  /** Builds the app; undefined: its sources are not watched. */
+  readonly rebuild: string | undefined;
   readonly cluster: Cluster;
   readonly jobs: DevJobs | undefined;
   readonly printer: Printer;
   readonly isEnding: () => boolean;
 }
 
-/** Watches the jobs, the code and the settings of an app, from before its instances have read them. */
-export function watchApp(app: string, main: string | undefined, jobs: DevJobs | undefined): FileWatch {
+/** Watches the jobs, the code, its sources and the settings of an app, from before its instances have read them. */
+export function watchApp({
+  app,
+  main,
+  rebuild,
+  jobs,
+}: Omit<ReloadOptions, 'cluster' | 'printer' | 'isEnding'>): FileWatch {
   const settings = SETTINGS.map((file) => path.join(app, file));
   return watchFiles(() => {
-    const code = codeFiles(app, main);
-    return code && [...(jobs?.watched ?? []), ...settings, ...code];
+    const code = codeFiles(app, main) ?? (rebuild === undefined ? undefined : []);
+    const sources = rebuild === undefined ? [] : sourceFiles(app);
+    return code && [...new Set([...(jobs?.watched ?? []), ...settings, ...code, ...sources])];
   });
 }
 
-/** Drains the instances and restarts them when the app has changed. Invalid jobs restart nothing. */
-export function reloadOnChange(watch: FileWatch, { app, cluster, jobs, printer, isEnding }: ReloadOptions): void {
-  watch.start(async (files) => {
+/**
+ * Drains the instances and restarts them when the app has changed. Changed sources are built first, so that jobs which
+ * were declared after their handlers find them. Invalid jobs restart nothing, and nor does a build that fails.
+ */
+export function reloadOnChange(watch: FileWatch, options: ReloadOptions): void {
+  const { app, main, cluster, jobs, printer, isEnding } = options;
+  let held: readonly string[] = [];
+  watch.start(async (changed) => {
+    const files = [...new Set([...held, ...changed])];
+    held = files;
+    const built = await isBuilt(files, options);
+    // Also of a build that failed: it would be tried for ever.
+    if (options.rebuild !== undefined) watch.accept(codeFiles(app, main) ?? []);
+    if (!built) return;
+    held = [];
     const news = whatChanged(app, files, jobs);
     if (news.kind === 'invalid') {
       printer.error(`${news.message}\nThe instances continue with the old jobs.`);
@@ -41,9 +64,24 @@ export function reloadOnChange(watch: FileWatch, { app, cluster, jobs, printer, 
       await cluster.restart();
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
-      if (!isEnding()) printer.error(`${error.message}\nThe instances restart when a file changes.`);
+      // Instances that read the next change already, such as a job before its handler was built, start again with it.
+      if (!isEnding() && !watch.isStale()) printer.error(`${error.message}\nThe instances restart when a file changes.`);
     }
   });
+}
+
+/** Builds the app if one of these files is a source that is not built code itself. */
+async function isBuilt(files: readonly string[], { app, main, rebuild, printer }: ReloadOptions): Promise<boolean> {
+  if (rebuild === undefined) return true;
+  const built = new Set(codeFiles(app, main));
+  const sources = new Set(sourceFiles(app));
+  const isSource = (file: string): boolean => !built.has(file) && (sources.has(file) || !existsSync(file));
+  if (!files.some(isSource)) return true;
+  printer.note(`Building: ${rebuild}`);
+  const failure = await runBuild(rebuild, app);
+  if (failure === undefined) return true;
+  printer.error(`${failure}\n"${rebuild}" failed. The instances continue with the old build.`);
+  return false;
 }
 
 type News =

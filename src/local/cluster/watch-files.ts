@@ -24,20 +24,22 @@ export function codeFiles(app: string, main?: string): readonly string[] | undef
   const files: string[] = [];
   for (const top of tops) {
     const start = path.join(app, top);
-    if (fs.statSync(start, { throwIfNoEntry: false })?.isDirectory()) collect(start, files);
-    else collect(app, files);
+    const isFolder = fs.statSync(start, { throwIfNoEntry: false })?.isDirectory();
+    collectFiles(isFolder ? start : app, CODE, files);
   }
   return files;
 }
 
-function collect(folder: string, files: string[]): void {
+/** Adds the files of a folder with such names, without those of packages. */
+export function collectFiles(folder: string, name: RegExp, files: string[] = []): readonly string[] {
   for (const entry of entriesOf(folder)) {
-    if (files.length >= FILES_AT_MOST) return;
+    if (files.length >= FILES_AT_MOST) break;
     if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
     const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) collect(file, files);
-    else if (CODE.test(entry.name)) files.push(file);
+    if (entry.isDirectory()) collectFiles(file, name, files);
+    else if (name.test(entry.name)) files.push(file);
   }
+  return files;
 }
 
 function entriesOf(folder: string): readonly fs.Dirent[] {
@@ -67,6 +69,10 @@ function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<str
 export interface FileWatch {
   /** @param onChange polling waits until it is done */
   start(onChange: (files: readonly string[]) => Promise<void>): void;
+  /** Whether files have changed since the last report. */
+  isStale(): boolean;
+  /** Takes these files as they are now, and those that are gone as gone. */
+  accept(files: readonly string[]): void;
   stop(): void;
 }
 
@@ -104,6 +110,12 @@ export function watchFiles(list: () => readonly string[] | undefined): FileWatch
         if (!stopped) timer = setTimeout(() => void step().finally(arm), POLL_EVERY_MS);
       };
       arm();
+    },
+    isStale: () => differences(known, versions() ?? known).length > 0,
+    accept(files) {
+      const listed = new Set(list());
+      known = new Map([...[...known].filter(([file]) => listed.has(file)), ...versionsOf(files)]);
+      last = known;
     },
     stop() {
       stopped = true;
