@@ -76,7 +76,11 @@ function hostFindings({ file = DEFAULT_FILE }: FileOptions): readonly Finding[] 
     ...errors.map((issue) => problem('host', null, said(issue), issue.remedy)),
     ...warnings.map((issue) => warning('host', null, said(issue), issue.remedy)),
   ];
-  return orOk(found, 'host', 'by host.json, messages of a killed host stay hidden for a minute at most');
+  return orOk(
+    found,
+    'host',
+    'by host.json, Durable looks for work every 5 s or less, and what a killed host had taken stays hidden for a minute at most',
+  );
 }
 
 function line({ check, status, subject, message, remedy }: Finding): string {

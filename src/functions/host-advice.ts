@@ -4,13 +4,15 @@ import type { Environment } from './app-settings';
 import { hostMember } from './settings';
 
 const MINUTE_MS = 60_000;
-/** Durable's default, for either queue. */
-const PRESET = '00:05:00';
+const HUB = ['extensions', 'durableTask', 'hubName'] as const;
 const PROVIDER = ['extensions', 'durableTask', 'storageProvider'] as const;
 
 interface Rule {
   readonly member: string;
-  readonly hidden: string;
+  /** Durable's default. */
+  readonly preset: string;
+  /** What a longer value does. */
+  readonly effect: (span: string) => string;
   readonly best: string;
   /** Warn of longer values. */
   readonly mostMs: number;
@@ -18,17 +20,32 @@ interface Rule {
   readonly range: readonly [number, number] | undefined;
 }
 
+const hides =
+  (what: string) =>
+  (span: string): string =>
+    `${what} that a killed host had taken stay hidden for ${span}, and a fan-out waits for them`;
+
 const RULES: readonly Rule[] = [
   {
+    member: 'maxQueuePollingInterval',
+    preset: '00:00:30',
+    effect: (span) => `an idle host looks for work every ${span}, and an attempt starts late by up to that long`,
+    best: '00:00:02',
+    mostMs: 5_000,
+    range: undefined,
+  },
+  {
     member: 'workItemQueueVisibilityTimeout',
-    hidden: 'the items and attempts',
+    preset: '00:05:00',
+    effect: hides('the items and attempts'),
     best: '00:00:30',
     mostMs: MINUTE_MS,
     range: undefined,
   },
   {
     member: 'controlQueueVisibilityTimeout',
-    hidden: 'the results and timers',
+    preset: '00:05:00',
+    effect: hides('the results and timers'),
     best: '00:01:00',
     mostMs: MINUTE_MS,
     range: [MINUTE_MS, 60 * MINUTE_MS],
@@ -43,20 +60,19 @@ export interface HostAdvice {
 }
 
 /**
- * Checks how long Durable hides messages that a killed host had taken. Returns nothing if host.json does not set up
- * Durable, or its queues are not in Azure Storage.
+ * Checks how often Durable looks for messages, and how long it hides those that a killed host had taken. A member that is
+ * missing has Durable's default. Returns nothing if there is no host.json, or the queues are not in Azure Storage.
  */
 export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
-  const durable = hostMember(appFolder, 'extensions', 'durableTask');
-  const type = settingOf(env, appFolder, 'type');
-  if (durable === undefined || (type !== undefined && type.toLowerCase() !== 'azurestorage')) {
+  const type = settingOf(env, appFolder, [...PROVIDER, 'type']);
+  if (hostMember(appFolder) === undefined || (type !== undefined && type.toLowerCase() !== 'azurestorage')) {
     return { errors: [], warnings: [] };
   }
   const errors: ConfigIssue[] = [];
   const warnings: ConfigIssue[] = [];
-  for (const { member, hidden, best, mostMs, range } of RULES) {
-    const value = settingOf(env, appFolder, member);
-    const ms = parseTimeSpan(value ?? PRESET);
+  for (const { member, preset, effect, best, mostMs, range } of RULES) {
+    const value = settingOf(env, appFolder, [...PROVIDER, member]);
+    const ms = parseTimeSpan(value ?? preset);
     const issue = { path: `host.json: ${[...PROVIDER, member].join('.')}`, value: value ?? null };
     const remedy = `set it to "${best}"`;
     if (ms === undefined) errors.push({ ...issue, message: 'this is not a time span', remedy });
@@ -64,11 +80,20 @@ export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
       const limits = `${formatDuration(range[0])} to ${formatDuration(range[1])}`;
       errors.push({ ...issue, message: `the host accepts ${limits}, and does not start with another value`, remedy });
     } else if (ms > mostMs) {
-      const message = `${hidden} that a killed host had taken stay hidden for ${formatDuration(ms)}, and a fan-out waits for them`;
+      const message = `${value === undefined ? 'is not set, and ' : ''}${effect(formatDuration(ms))}`;
       warnings.push({ ...issue, message, remedy });
     }
   }
-  return { errors, warnings };
+  return { errors, warnings: [...warnings, ...unreadHub(env, appFolder)] };
+}
+
+/** Warns of a task hub that is named for nothing: the host would take the name of the app, as its slots do. */
+function unreadHub(env: Environment, appFolder: string): readonly ConfigIssue[] {
+  const name = env['TASKHUB_NAME'] ?? '';
+  const hub = settingOf(env, appFolder, HUB);
+  if (name === '' || hub === name || hub?.includes('%TASKHUB_NAME%') === true) return [];
+  const message = `has no effect: host.json has ${hub === undefined ? 'no' : 'another'} ${HUB.join('.')}`;
+  return [{ path: 'TASKHUB_NAME', value: name, message, remedy: 'write "%TASKHUB_NAME%" there' }];
 }
 
 /** Warns of a host that cannot hand its task hub to a function. Each tick then fails before cronlease is called. */
@@ -106,8 +131,7 @@ export function limitAdvice(limit: number | undefined, atOnce: number): readonly
   ];
 }
 
-function settingOf(env: Environment, appFolder: string, member: string): string | undefined {
-  const value =
-    env[['AzureFunctionsJobHost', ...PROVIDER, member].join('__')] ?? hostMember(appFolder, ...PROVIDER, member);
+function settingOf(env: Environment, appFolder: string, member: readonly string[]): string | undefined {
+  const value = env[['AzureFunctionsJobHost', ...member].join('__')] ?? hostMember(appFolder, ...member);
   return typeof value === 'string' ? value : undefined;
 }

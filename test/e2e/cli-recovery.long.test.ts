@@ -396,7 +396,7 @@ describe('doctor', () => {
         1,
       );
       const host = findings.filter(({ check }) => check === 'host');
-      expect(host.map(({ status }) => status)).toEqual(['problem', 'warning']);
+      expect(host.map(({ status }) => status)).toEqual(['problem', 'warning', 'warning']);
     } finally {
       rmSync(path.join(folder.path, 'host.json'));
     }

@@ -164,7 +164,10 @@ describe.concurrent('validate', () => {
     expect(report).toMatchObject({
       ok: false,
       errors: [{ path: member('controlQueueVisibilityTimeout'), value: '00:00:30' }],
-      warnings: [{ path: member('workItemQueueVisibilityTimeout'), value: null }],
+      warnings: [
+        { path: member('maxQueuePollingInterval'), value: null },
+        { path: member('workItemQueueVisibilityTimeout'), value: null },
+      ],
     });
   });
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { formatIssue } from '../../src/config/config-error';
 import { hostAdvice, limitAdvice } from '../../src/functions/host-advice';
+import { functionsHost } from '../../src/functions/host-facts';
 import { ATTEMPT, ITEMS, RUN } from '../../src/functions/orchestrator';
 
 const ROOT = path.join(__dirname, '../..');
@@ -12,15 +13,31 @@ interface Host {
   readonly logging: { readonly logLevel: Readonly<Record<string, string>> };
 }
 
+/** What `func init` writes for Node. */
+const STOCK = {
+  version: '2.0',
+  logging: { applicationInsights: { samplingSettings: { isEnabled: true, excludedTypes: 'Request' } } },
+  extensionBundle: { id: 'Microsoft.Azure.Functions.ExtensionBundle', version: '[4.*, 5.0.0)' },
+};
+
+function folderWith(host: object): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-host-'));
+  writeFileSync(path.join(folder, 'host.json'), JSON.stringify(host));
+  return folder;
+}
+
 /** What is said about a host.json with these members of `storageProvider`. */
 function adviceOn(storageProvider: object, env: Record<string, string> = {}) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-host-'));
-  writeFileSync(path.join(folder, 'host.json'), JSON.stringify({ extensions: { durableTask: { storageProvider } } }));
+  const folder = folderWith({ extensions: { durableTask: { storageProvider } } });
   const { errors, warnings } = hostAdvice(env, folder);
   return { errors: errors.map(formatIssue), warnings: warnings.map(formatIssue) };
 }
 
-const GOOD = { workItemQueueVisibilityTimeout: '00:00:30', controlQueueVisibilityTimeout: '00:01:00' };
+const GOOD = {
+  maxQueuePollingInterval: '00:00:02',
+  workItemQueueVisibilityTimeout: '00:00:30',
+  controlQueueVisibilityTimeout: '00:01:00',
+};
 const WELL = { errors: [], warnings: [] };
 
 describe('the advice on host.json', () => {
@@ -35,13 +52,41 @@ describe('the advice on host.json', () => {
     expect(adviceOn(extensions.durableTask.storageProvider)).toEqual(WELL);
   });
 
-  it('warns of what is hidden for long, by the preset too', () => {
-    expect(adviceOn({}).warnings).toEqual([
-      'host.json: extensions.durableTask.storageProvider.workItemQueueVisibilityTimeout: the items and attempts that a ' +
-        'killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:00:30"',
-      'host.json: extensions.durableTask.storageProvider.controlQueueVisibilityTimeout: the results and timers that a ' +
-        'killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:01:00"',
+  it('warns of the defaults of Durable, which the host.json of "func init" leaves as they are', () => {
+    const defaults = [
+      'host.json: extensions.durableTask.storageProvider.maxQueuePollingInterval: is not set, and an idle host looks ' +
+        'for work every 30s, and an attempt starts late by up to that long; set it to "00:00:02"',
+      'host.json: extensions.durableTask.storageProvider.workItemQueueVisibilityTimeout: is not set, and the items and ' +
+        'attempts that a killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:00:30"',
+      'host.json: extensions.durableTask.storageProvider.controlQueueVisibilityTimeout: is not set, and the results and ' +
+        'timers that a killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:01:00"',
+    ];
+    expect(adviceOn({}).warnings).toEqual(defaults);
+    const folder = folderWith(STOCK);
+    expect(hostAdvice({}, folder).warnings.map(formatIssue)).toEqual(defaults);
+    // registerCoordinator prints what the host of its process has.
+    const { warnings } = functionsHost({ WEBSITE_HOSTNAME: 'localhost:7071' }, folder);
+    expect(warnings.map(formatIssue)).toEqual(defaults);
+    expect(adviceOn({ ...GOOD, maxQueuePollingInterval: '00:00:10' }).warnings).toEqual([
+      expect.stringContaining('= "00:00:10": an idle host looks for work every 10s'),
     ]);
+  });
+
+  it('warns of a task hub that host.json does not read', () => {
+    const env = { TASKHUB_NAME: 'blue' };
+    const unread =
+      /^TASKHUB_NAME = "blue": has no effect: host.json has (no|another) extensions.durableTask.hubName; write "%TASKHUB_NAME%" there$/;
+    const about = (hub: object): readonly string[] =>
+      hostAdvice(env, folderWith({ extensions: { durableTask: { ...hub, storageProvider: GOOD } } })).warnings.map(
+        formatIssue,
+      );
+    expect(about({})).toEqual([expect.stringMatching(unread)]);
+    expect(about({ hubName: 'green' })).toEqual([expect.stringMatching(unread)]);
+    expect(about({ hubName: '%TASKHUB_NAME%' })).toEqual([]);
+    expect(about({ hubName: 'blue' })).toEqual([]);
+  });
+
+  it('warns of what is hidden for long', () => {
     expect(adviceOn({ ...GOOD, workItemQueueVisibilityTimeout: '00:02:00' }).warnings).toEqual([
       expect.stringContaining('= "00:02:00": the items'),
     ]);
@@ -61,9 +106,9 @@ describe('the advice on host.json', () => {
     expect(adviceOn(GOOD, { [setting]: '00:10:00' }).warnings).toEqual([expect.stringContaining('hidden for 10m')]);
   });
 
-  it('has nothing to say of another storage provider, nor where Durable is not set up', () => {
+  it('has nothing to say of another storage provider, nor where there is no host.json', () => {
     expect(adviceOn({ type: 'azureManaged' })).toEqual(WELL);
-    expect(adviceOn({ type: 'AzureStorage' }).warnings).toHaveLength(2);
+    expect(adviceOn({ type: 'AzureStorage' }).warnings).toHaveLength(3);
     expect(hostAdvice({}, mkdtempSync(path.join(tmpdir(), 'cronlease-host-')))).toEqual(WELL);
   });
 });

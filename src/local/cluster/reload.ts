@@ -65,7 +65,8 @@ export function reloadOnChange(watch: FileWatch, options: ReloadOptions): void {
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       // Instances that read the next change already, such as a job before its handler was built, start again with it.
-      if (!isEnding() && !watch.isStale()) printer.error(`${error.message}\nThe instances restart when a file changes.`);
+      if (!isEnding() && !watch.isStale())
+        printer.error(`${error.message}\nThe instances restart when a file changes.`);
     }
   });
 }

@@ -74,7 +74,8 @@ function checkHubs(live: readonly Deployment[]): readonly Finding[] {
         'hubs',
         sharers.map(({ name }) => name).join(', '),
         `share task hub ${hub}: an attempt may run in the other app, with its code`,
-        'give each deployment a TASKHUB_NAME of its own, or a host storage account of its own',
+        'give each deployment a TASKHUB_NAME of its own, and "extensions.durableTask.hubName": "%TASKHUB_NAME%" in ' +
+          'host.json; or give each a host storage account of its own',
       ),
     );
 }
