@@ -22,6 +22,9 @@ const DRAIN_GRACE_MS = 1_000;
 
 export type Aborted = Extract<AttemptEnd, { kind: 'aborted' }>;
 
+/** An abort, with the grace that the handler has outlived, if it did. */
+export type Ended = Aborted & { readonly outlivedMs?: Millis };
+
 /** Aborts an attempt; the first reason counts. */
 export interface Aborter {
   readonly signal: AbortSignal;
@@ -82,7 +85,7 @@ export async function callBounded(
   aborter: Aborter,
   bounds: Bounds,
   call: (progress: (note?: string) => void) => Promise<Handled>,
-): Promise<Handled | Aborted> {
+): Promise<Handled | Ended> {
   const stall = stallTimer(clock, bounds, aborter);
   const { ends } = bounds;
   const cancelEnd =
@@ -98,13 +101,14 @@ export async function callBounded(
   if (first.kind !== 'aborted' || first.code === 'leaseLost') return first;
 
   const waiting = new AbortController();
+  const graceMs = first.reason === 'instanceStopped' ? DRAIN_GRACE_MS : bounds.graceMs;
   await Promise.race([
     handled.then(() => {
       waiting.abort();
     }),
-    sleep(clock, first.reason === 'instanceStopped' ? DRAIN_GRACE_MS : bounds.graceMs, waiting.signal),
+    sleep(clock, graceMs, waiting.signal),
   ]);
-  return first;
+  return waiting.signal.aborted ? first : { ...first, outlivedMs: graceMs };
 }
 
 function stallTimer(

@@ -11,7 +11,7 @@ import type { Row } from './row';
  * it.
  */
 export interface Episode {
-  /** The due time of its first failed run that is known, or when the job became overdue, if that was sooner. */
+  /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
   readonly since: EpochMs;
   /** Whether `since` is its beginning. False: it began earlier, since a row remembers 20 outcomes at most. */
   readonly isWhole: boolean;
@@ -59,10 +59,9 @@ export function episodeOf(outcomes: Outcomes, overdueSince: EpochMs | undefined)
   const keys = known.map(keyOf);
   const [first = lastFailedKey] = keys;
   const last = keys.at(-1) ?? lastFailedKey;
-  const starts = [first === undefined ? undefined : parseRecordKey(first)?.scheduledFor, overdueSince];
-  const start = Math.min(...starts.filter((instant) => instant !== undefined));
+  const firstDue = count === 0 || first === undefined ? undefined : parseRecordKey(first)?.scheduledFor;
   return {
-    since: Number.isFinite(start) ? start : (lastGoodAt ?? 0),
+    since: firstDue ?? overdueSince ?? lastGoodAt ?? 0,
     isWhole: known.length === count,
     ...{ failures: count, first: count === 0 ? undefined : first, last: count === 0 ? undefined : last },
     lastReason: reasonOf(known.at(-1)?.outcome),

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { Fact } from './fact';
 import type { Job } from './model';
-import { Ago, Link, Time } from './parts';
+import { Ago, Link, Since, Time } from './parts';
 import { runHref } from './timeline';
 import { plural } from './words';
 
@@ -16,13 +16,15 @@ export function EpisodeFact({ episode, zone }: EpisodeFactProps): JSX.Element {
   return (
     <>
       <Fact name={failures === 0 ? 'Without success' : 'Failing'}>
-        since {isWhole ? '' : 'before '}
         {firstRunId === null ? (
-          <Ago at={since} zone={zone} />
+          <Since at={since} zone={zone} />
         ) : (
-          <Link href={runHref(firstRunId)}>
-            <Time at={since} zone={zone} />
-          </Link>
+          <>
+            since {isWhole ? '' : 'before '}
+            <Link href={runHref(firstRunId)}>
+              <Time at={since} zone={zone} />
+            </Link>
+          </>
         )}
         <span class="second">{failures === 0 ? 'no run has failed' : plural(failures, 'failed run')}</span>
       </Fact>

@@ -8,7 +8,7 @@ import { BackfillPanel } from './backfill-panel';
 import { DueTimes } from './due-times';
 import type { DueTimes as Due, OneJob, Runs } from './model';
 import { HeatMap } from './heat-map';
-import { Ago, Badge, InHowLong, Link, Notice, Skeleton, Time } from './parts';
+import { Badge, InHowLong, Link, Notice, Since, Skeleton, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
 import { FailureNotice } from './failure-notice';
@@ -182,7 +182,7 @@ function Facts({ job }: { readonly job: OneJob }): JSX.Element {
       {episode !== null && <EpisodeFact episode={episode} zone={timeZone} />}
       {overdueSince !== null && (
         <Fact name="Overdue">
-          since <Ago at={overdueSince} zone={timeZone} />
+          <Since at={overdueSince} zone={timeZone} />
         </Fact>
       )}
       {waiting.length > 0 && <Fact name="Requests">{plural(waiting.length, 'request waits', 'requests wait')}</Fact>}

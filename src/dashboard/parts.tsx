@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
 import { go } from './address';
 import { now } from './clock';
-import { fullTime, relative, shortTime, zoneOf } from './time';
+import { fullTime, relative, shortTime, span, zoneOf } from './time';
 import type { IconName, Label } from './words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
@@ -100,6 +100,18 @@ export function Ago({ at, zone }: TimeProps): JSX.Element {
     <time dateTime={at} title={inBothZones(instant, zone)}>
       {relative(instant, now.value)}
     </time>
+  );
+}
+
+/** For how long something has lasted, and since when. */
+export function Since({ at, zone }: TimeProps): JSX.Element {
+  return (
+    <>
+      for {span(Math.max(0, now.value - Date.parse(at)))}
+      <span class="second">
+        since <Time at={at} zone={zone} />
+      </span>
+    </>
   );
 }
 

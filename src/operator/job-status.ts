@@ -77,7 +77,7 @@ export interface ListedGap extends Omit<RecentGap, 'scheduledFor'> {
 
 /** The failures of a job until its next success, in a list. */
 export interface ListedEpisode {
-  /** The due time of its first failed run that is known, or when the job became overdue, if that was sooner. */
+  /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
   readonly since: string;
   /** False: it began before `since`, and the job's row no longer has its first failed run. */
   readonly isWhole: boolean;

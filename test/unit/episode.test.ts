@@ -66,7 +66,7 @@ describe('the episode of a job', () => {
     const overdue = episodeOf(outcomes([run(1, 'succeeded')], 0), T0 + 9 * MINUTE);
     expect(overdue).toMatchObject({ since: T0 + 9 * MINUTE, isWhole: true, failures: 0, first: undefined });
     const both = outcomes([run(1, 'succeeded'), run(3, 'stalled')], 1);
-    expect(episodeOf(both, T0 + 2 * MINUTE)).toMatchObject({ since: T0 + 2 * MINUTE, lastReason: 'stallAfter' });
+    expect(episodeOf(both, T0 + 2 * MINUTE)).toMatchObject({ since: T0 + 3 * MINUTE, lastReason: 'stallAfter' });
   });
 });
 

@@ -102,6 +102,10 @@ describe('a limit of handlers', () => {
     const [record] = await sim.records('waiter');
     // Its timeout and its grace.
     expect(record?.latenessMs).toBe(35 * SECOND + TOGETHER_MS);
+    const [given] = await sim.records('blocker');
+    expect(given?.attempts[0]?.error?.message).toBe(
+      'job "blocker" took longer than its timeout of 30s; its handler had not ended 5s after its signal (grace), and was given up',
+    );
   });
 
   it('does not count leader jobs, which would keep their slots', async () => {

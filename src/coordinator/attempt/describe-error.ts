@@ -2,7 +2,9 @@ import type { RecordedError } from '../../core/recorded-error';
 import { MOST_CAUSES } from '../../core/recorded-error';
 import type { Redact } from '../../core/redact';
 import { MASK, OVERLAP, redactNothing } from '../../core/redact';
+import { formatDuration } from '../../core/duration';
 import { AttemptAbortedError } from '../../handler/handler';
+import type { Aborter, Ended } from '../bounded';
 
 /** A stack or message in the ledger is cut to this many characters, and that of a cause to so many. */
 const TEXT_LIMIT = 8 * 1024;
@@ -46,6 +48,14 @@ export function describeError(thrown: unknown, redact: Redact = redactNothing): 
       ? []
       : [describe(value, CAUSE_LIMIT)];
   return describe(thrown, TEXT_LIMIT);
+}
+
+/** The error of an attempt that was aborted, which says so if its handler did not end within its grace. */
+export function describeAbort({ signal }: Aborter, { outlivedMs }: Ended, redact?: Redact): RecordedError {
+  const error = describeError(signal.reason, redact);
+  if (outlivedMs === undefined) return error;
+  const rest = `its handler had not ended ${formatDuration(outlivedMs)} after its signal (grace), and was given up`;
+  return { ...error, message: `${error.message}; ${rest}` };
 }
 
 function innerErrors(error: Error): readonly unknown[] {

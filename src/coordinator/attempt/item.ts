@@ -17,7 +17,7 @@ import { createFence } from '../../lease/fence';
 import type { PieceStore } from '../../lease/store';
 import { StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
-import type { Aborted, Aborter, Bounds, Handled } from '../bounded';
+import type { Aborter, Bounds, Ended, Handled } from '../bounded';
 import { callBounded, createAborter, timeoutAfter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
 import { keptFromHandlers } from '../coordinator';
@@ -26,7 +26,7 @@ import { NO_TELEMETRY } from '../telemetry';
 import type { AttemptLog } from './attempt-log';
 import { createAttemptLog, NO_LOG } from './attempt-log';
 import { callHandler } from './call-handler';
-import { describeError } from './describe-error';
+import { describeAbort } from './describe-error';
 import { jobLog, reportProgress } from './run-handler';
 import { whileRunning } from '../drain';
 import type { Slot } from '../slots';
@@ -140,7 +140,7 @@ function logOf({ coordinator, report, trust, job: { spec }, input }: Item): Atte
   return createAttemptLog({ ...place, speaker: { attempt, item: index }, limits: ITEM_LOG });
 }
 
-async function afterCall(item: Item, end: Handled | Aborted | 'notCalled', aborter: Aborter): Promise<ItemResult> {
+async function afterCall(item: Item, end: Handled | Ended | 'notCalled', aborter: Aborter): Promise<ItemResult> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
@@ -155,7 +155,7 @@ async function afterCall(item: Item, end: Handled | Aborted | 'notCalled', abort
   }
   // As after a lost lease, the call counts as an attempt. The next call checks whether the item is still wanted.
   if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1);
-  const error = end.kind === 'threw' ? end.error : describeError(aborter.signal.reason, coordinator.redact);
+  const error = end.kind === 'threw' ? end.error : describeAbort(aborter, end, coordinator.redact);
   report.log(
     'warn',
     `job "${job.spec.name}", item ${String(input.index)}, attempt ${String(attempt)}: ${error.message}`,
@@ -171,7 +171,7 @@ async function callItem(
   item: Item,
   { runInput, log }: { readonly runInput: unknown; readonly log: AttemptLog },
   aborter: Aborter,
-): Promise<Handled | Aborted | 'notCalled'> {
+): Promise<Handled | Ended | 'notCalled'> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { clock, settings, slots } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
@@ -218,7 +218,7 @@ function warnOfChanges({ report, job, input, coordinator }: Item, changes: reado
 /** The item's span in the trace of its run. */
 function traceItem({ coordinator, report, job: { spec }, input }: Item): {
   readonly traceparent: string | undefined;
-  readonly traced: <End extends Handled | Aborted>(work: () => Promise<End>) => Promise<End>;
+  readonly traced: <End extends Handled | Ended>(work: () => Promise<End>) => Promise<End>;
 } {
   const { telemetry = NO_TELEMETRY } = coordinator;
   const { invocation } = report;
@@ -235,7 +235,7 @@ function traceItem({ coordinator, report, job: { spec }, input }: Item): {
 }
 
 /** Only an item that is no longer wanted is over: any other one is sent again. */
-async function abortedBeforeCall(aborter: Aborter): Promise<Aborted | 'notCalled'> {
+async function abortedBeforeCall(aborter: Aborter): Promise<Ended | 'notCalled'> {
   const aborted = await aborter.aborted;
   return aborted.code === 'leaseLost' ? 'notCalled' : aborted;
 }

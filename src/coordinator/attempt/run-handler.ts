@@ -17,7 +17,7 @@ import type { AttemptEnd } from '../../core/run';
 import type { JobContext, JobLog } from '../../handler/handler';
 import { checkProgress } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
-import type { Aborted, Aborter, Bounds } from '../bounded';
+import type { Aborter, Bounds, Ended } from '../bounded';
 import { callBounded, timeoutAfter } from '../bounded';
 import type { Handled } from '../bounded';
 import type { Report, Speaker } from '../coordinator';
@@ -28,7 +28,7 @@ import type { AttemptLog } from './attempt-log';
 import { textOf } from './attempt-log';
 import { ping } from '../tell';
 import { callHandler } from './call-handler';
-import { describeError } from './describe-error';
+import { describeAbort } from './describe-error';
 import { previousRun } from './previous';
 import { waitForDue, waitUntil } from './wait-for-due';
 import type { Membership } from './membership';
@@ -133,7 +133,7 @@ async function callNow(
 }
 
 function endOf(
-  first: Handled | Aborted,
+  first: Handled | Ended,
   aborter: Aborter,
   redact: Redact = redactNothing,
 ): Pick<HandlerCall, 'end' | 'error' | 'result' | 'resultChanges'> {
@@ -142,8 +142,10 @@ function endOf(
       return { end: { kind: 'returned' }, ...storedResult(first, redact), error: null };
     case 'threw':
       return { end: { kind: 'threw', retryable: first.retryable, reason: first.reason }, error: first.error };
-    case 'aborted':
-      return { end: first, error: describeError(aborter.signal.reason, redact) };
+    case 'aborted': {
+      const { kind, code, reason } = first;
+      return { end: { kind, code, reason }, error: describeAbort(aborter, first, redact) };
+    }
   }
 }
 

@@ -83,7 +83,7 @@ const Episode = named(
   'The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end it.',
   z.object({
     since: Instant.describe(
-      'The due time of its first failed run that is known, or when the job became overdue, if that was sooner.',
+      'The due time of its first failed run that is known; if no run has failed, when the job became overdue.',
     ),
     isWhole: z
       .boolean()
