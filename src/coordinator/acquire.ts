@@ -1,9 +1,21 @@
-import type { EpochMs, Millis } from '../core/brand';
+import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
 import { untilAnswered } from '../lease/deadline';
 import type { Moment } from '../lease/trust';
 import { moment } from '../lease/trust';
-import type { Coordinator } from './coordinator';
-import type { Guard } from './held';
+import type { Coordinator, RunnableJob } from './coordinator';
+
+/** The lease under which a row is written, and the ETag that the write must find. */
+export interface Guard {
+  readonly job: RunnableJob;
+  readonly leaseId: LeaseId;
+  /**
+   * The length with which the lease was acquired, perhaps by an instance with another jobs file. The service renews it
+   * for this long.
+   */
+  readonly leaseMs: Millis;
+  /** Of the row that was decided on. */
+  readonly etag: ETag;
+}
 
 /** A lease that was acquired, perhaps at a repeated call. */
 export interface Acquired {

@@ -1,4 +1,4 @@
-import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
+import type { EpochMs, ETag, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
 import type { JobSpec } from '../core/job';
@@ -24,24 +24,13 @@ import { timeWithin } from '../lease/service-time';
 import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
+import type { Guard } from './acquire';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
+import { lookAfterLost } from './lost-run';
 import type { Ask, RowWriter } from './row-writer';
 import type { MarkAnswer, RunEnd, StartedAttempt } from './settle';
 import { finishDecided, runKey, settle, settleFound, suspend, writeMark } from './settle';
-
-/** The lease under which a row is written, and the ETag that the write must find. */
-export interface Guard {
-  readonly job: RunnableJob;
-  readonly leaseId: LeaseId;
-  /**
-   * The length with which the lease was acquired, perhaps by an instance with another jobs file. The service renews it
-   * for this long.
-   */
-  readonly leaseMs: Millis;
-  /** Of the row that was decided on. */
-  readonly etag: ETag;
-}
 
 /**
  * The storage calls that the holder of a row may make at any time. Writes of rows and records, and calls for leases, are
@@ -94,6 +83,8 @@ export interface HeldRow {
   suspend(attempt: StartedAttempt | undefined, next: Parameters<typeof suspend>[2]): Promise<boolean>;
   /** Ends a decision that runs nothing: {@link finishDecided}. */
   finishDecided(): Promise<void>;
+  /** Looks after the run of an attempt that has lost this row: {@link lookAfterLost}. */
+  lookAfterLost(): Promise<void>;
 }
 
 /** The service's time while a row is held. This machine's clock may have been set since storage last answered. */
@@ -215,6 +206,7 @@ function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
     settleFound: async (record) => settleFound(end(), record),
     suspend: async (attempt, next) => suspend(end(), attempt, next),
     finishDecided: async () => finishDecided(end()),
+    lookAfterLost: () => lookAfterLost(writer),
   };
 }
 

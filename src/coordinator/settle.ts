@@ -280,7 +280,7 @@ async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerReco
  * Creates the record of a run whose outcome nobody can know. A final record that was created meanwhile stands. So does
  * one that cannot be read: then the event is the only trace of how the run ended.
  */
-async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
+export async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
   const { row, job } = writer;
   const { spec } = job;
   const key = runKey(row);

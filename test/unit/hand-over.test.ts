@@ -29,6 +29,8 @@ function claimOf(decision: ReturnType<typeof decide>): Claim {
 }
 
 const releases = (): void => undefined;
+/** Nothing has run before. */
+const before = { run: undefined, phase: 'idle' } as const;
 
 describe('a hand-over through the task hub', () => {
   // `validate` reckons with 20 s, and a queue that was quiet is polled every 30 s by default: as long as this lease is.
@@ -49,6 +51,7 @@ describe('a hand-over through the task hub', () => {
         claim,
         etag,
         lease: 'available',
+        before,
         leaseId,
         leaseMs: spec.leaseMs,
         releases,
@@ -78,7 +81,7 @@ describe('a hand-over through the task hub', () => {
       return answer;
     });
     const leaseId = on.coordinator.newId() as LeaseId;
-    const race = { claim, etag, lease, leaseId, leaseMs: spec.leaseMs, releases };
+    const race = { claim, etag, lease, before, leaseId, leaseMs: spec.leaseMs, releases };
     expect(await handOver(on.coordinator, quietHub, runnableJob(on, A), race)).toBe(false);
     expect((await listedRow(sim, A)).lease).toBe(expected);
   });
@@ -116,7 +119,7 @@ describe('a release that takes 75 s to the service', () => {
     const leaseId = on.coordinator.newId() as LeaseId;
     let released = 0;
     const race = {
-      ...({ claim, etag, lease: 'available', leaseId, leaseMs: spec.leaseMs } as const),
+      ...({ claim, etag, lease: 'available', before, leaseId, leaseMs: spec.leaseMs } as const),
       releases: () => {
         released += 1;
       },
@@ -225,7 +228,7 @@ describe('a claim whose store answers absurd times', () => {
     });
     interceptStore(on, 'renew', () => () => Promise.reject(new StoreUnavailableError('no answer')));
     const leaseId = on.coordinator.newId() as LeaseId;
-    const race = { claim, etag, lease: 'available', leaseId, leaseMs: LEASE_MS, releases } as const;
+    const race = { claim, etag, lease: 'available', before, leaseId, leaseMs: LEASE_MS, releases } as const;
     await handOver(on.coordinator, hub, runnableJob(on, A), race);
     await sim.clock.advance(late);
     const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
@@ -278,7 +281,7 @@ describe('a hand-over that is given back', () => {
     const started: AttemptInput[] = [];
     const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
     const leaseId = on.coordinator.newId() as LeaseId;
-    const race = { claim, etag, lease, leaseId, leaseMs: spec.leaseMs, releases };
+    const race = { claim, etag, lease, before, leaseId, leaseMs: spec.leaseMs, releases };
     await handOver(on.coordinator, hub, runnableJob(on, A), race);
     const attempt = (): Promise<unknown> =>
       Promise.all(started.map((input) => runAttempt(on.coordinator, input, on.report)));

@@ -106,7 +106,7 @@ async function runClaimed(
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     // Nothing more is written: the lease expires, and the next holder reads from row and record how far the run got.
-    superseded(claimed.held, error instanceof StoreDeniedError ? { kind: 'refused' } : undefined);
+    await superseded(claimed.held, error instanceof StoreDeniedError ? { kind: 'refused' } : undefined);
     const { report, job } = claimed.held;
     report.log(
       'error',
@@ -149,7 +149,7 @@ async function underLease(
     const known = input.kind === 'again' ? unpackAttempts(input.known) : [];
     const history = attemptHistory(held.row.past, known);
     const mark = mayNotBeFirst ? await held.mark(history) : undefined;
-    if (mark?.kind === 'superseded') return lost(held, 'a higher token has the run');
+    if (mark?.kind === 'superseded') return await lost(held, 'a higher token has the run');
     if (mark?.kind === 'final') {
       await held.settleFound(mark.record);
       traceFound(held, mark.record);
@@ -169,7 +169,7 @@ async function underLease(
     fence.close();
     keepsPlace = stage.items.length > 0;
     if (!keepsPlace) void membership.leave();
-    if (!held.trust.holds) return lost(held, 'the lease was lost');
+    if (!held.trust.holds) return await lost(held, 'the lease was lost');
 
     return await conclude(held, { step: stepOf(held, end, stage), stage, history, log, span });
   } finally {
@@ -262,7 +262,7 @@ async function takeStep(held: HeldRow, conclusion: Conclusion): Promise<AttemptR
   const { step, stage } = conclusion;
   switch (step.kind) {
     case 'lost':
-      return lost(held, 'the lease was lost');
+      return await lost(held, 'the lease was lost');
     case 'ended':
       return endRun(held, conclusion, step);
     case 'retry':
@@ -296,7 +296,7 @@ async function endRun(
   const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
   const attempts = isRunFate(fate) ? withAttempt(held, history, handlerCall, fate) : history;
   const record = await held.settle(attempts, end, leftovers?.list);
-  if (record === undefined) return lost(held, "a successor's record stands");
+  if (record === undefined) return await lost(held, "a successor's record stands");
   await leftovers?.remove();
   tellEnd(held, record, { fate, reason, at });
   if (isRunFate(fate)) ping(held.coordinator, held.job.spec, fate === 'succeeded' ? 'success' : 'fail', held.report);
@@ -372,7 +372,7 @@ async function putOff(
     log.finish(),
   ]);
   if (!isSuspended) {
-    return lost(held, 'the lease has passed on');
+    return await lost(held, 'the lease has passed on');
   }
   const known = packAttempts(attempts.slice(-KNOWN_ATTEMPTS).map(shorten));
   return then({ kind: 'again', job: held.job.spec.name, etag: held.etag, row: packRow(held.row), known });
@@ -424,10 +424,10 @@ function shorten(attempt: AttemptRecord): AttemptRecord {
   return { ...attempt, error: mapTexts(attempt.error, cut) };
 }
 
-function lost(held: HeldRow, found: string): AttemptResult {
+async function lost(held: HeldRow, found: string): Promise<AttemptResult> {
   const { name } = held.job.spec;
   const why = held.trust.lost?.why ?? found;
-  superseded(held, undefined);
+  await superseded(held, undefined);
   held.report.log('warn', `job "${name}": attempt ${String(held.row.attempt)} ends without effect: ${why}`);
   return { kind: 'lost', why };
 }
@@ -436,11 +436,12 @@ function lost(held: HeldRow, found: string): AttemptResult {
  * Reports that the attempt ends without effect. Nothing may be written without a lease, so the reason reaches the ledger
  * with the next claim of the run, if this process makes it.
  */
-function superseded(held: HeldRow, supposed: AttemptLoss | undefined): void {
+async function superseded(held: HeldRow, supposed: AttemptLoss | undefined): Promise<void> {
   const { coordinator, job, row, trust } = held;
   const loss = trust.lost?.loss ?? supposed;
   if (loss !== undefined) coordinator.losses.set(job.spec.name, { token: row.token, loss });
   held.event('superseded', { reason: lossReason(loss) });
+  if (!coordinator.stopping) await held.lookAfterLost();
 }
 
 function logFailure({ job, row, report }: HeldRow, { handlerCall }: Stage): void {

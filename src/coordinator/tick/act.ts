@@ -134,7 +134,7 @@ async function write(
   { coordinator, board, overdue, hubWatch }: TickState,
   { hub, report, untilNext }: Fire,
   job: RunnableJob,
-  { decision, etag, lease }: Due,
+  { decision, etag, lease, row: before }: Due,
 ): Promise<boolean> {
   const { name } = job.spec;
   const notes = board.notes(name);
@@ -148,7 +148,7 @@ async function write(
     // Once the record of the run is deleted, the row alone knows how it ended.
     const isLast = decision.row.phase === 'settled';
     const row = isLast
-      ? await withLastRun(coordinator, name, decision.row, coordinator.serviceTime.now())
+      ? await withLastRun(coordinator, name, { row: decision.row, before }, coordinator.serviceTime.now())
       : decision.row;
     return writeDecided(coordinator, job, { row, etag, leaseId }, report);
   }
@@ -158,7 +158,8 @@ async function write(
     notes.unanswered = undefined;
   };
   const { invocation } = report;
-  const won = await handOver(coordinator, hub, job, { claim, etag, lease, leaseId, leaseMs, releases, invocation });
+  const terms = { etag, lease, before, leaseId, leaseMs, releases, invocation };
+  const won = await handOver(coordinator, hub, job, { claim, ...terms });
   if (won) hubWatch.handedOver(name, untilNext());
   return won;
 }

@@ -1,6 +1,7 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
 import type { Claim } from '../../core/decide/situation';
 import { orchestrationId } from '../../core/key';
+import type { Row } from '../../core/row';
 import { untilAnswered } from '../../lease/deadline';
 import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
@@ -29,6 +30,8 @@ export interface Race {
   readonly claim: Claim;
   readonly etag: ETag;
   readonly lease: 'available' | 'expired';
+  /** That row. */
+  readonly before: Pick<Row, 'run' | 'phase'>;
   /** A new id, or that of an unanswered acquisition of the same row version. */
   readonly leaseId: LeaseId;
   /** The same as before if the acquisition is repeated: calls may overtake each other. */
@@ -70,23 +73,29 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
     }
     return false;
   }
-  await start(coordinator, hub, job, { ...race, trace }, acquired.date);
-  return true;
+  return start(coordinator, hub, job, { ...race, trace }, acquired.date);
 }
 
 /**
  * Starts the orchestration. If that fails, the lease is left to expire: the occurrence is not claimed, and still due.
+ *
+ * @returns false if the row's last run comes first: it is taken over once the lease has expired
  */
 async function start(
   coordinator: Coordinator,
   hub: Hub,
   { spec: { name } }: RunnableJob,
-  { claim, etag, lease, leaseId, leaseMs, trace }: Race & { readonly trace: RaceTrace },
+  { claim, etag, lease, before, leaseId, leaseMs, trace }: Race & { readonly trace: RaceTrace },
   acquiredAt: EpochMs,
-): Promise<void> {
+): Promise<boolean> {
   const { clock, handOvers } = coordinator;
   const complete = completeRow(claim, acquiredAt, coordinator.deployment);
-  const row = claim.what === 'first' ? await withLastRun(coordinator, name, complete, acquiredAt) : complete;
+  const noted = { row: complete, before: lease === 'available' ? before : undefined };
+  const row = claim.what === 'first' ? await withLastRun(coordinator, name, noted, acquiredAt) : complete;
+  if (row === undefined) {
+    trace.lost();
+    return false;
+  }
   const handOverTrace = trace.won(row.run?.key ?? '');
   const sent = handOverTrace.sent();
   const input: AttemptInput = {
@@ -117,4 +126,5 @@ async function start(
     throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
   }
   if (handOvers.get(name) === pending) handOvers.set(name, { ...handedOver, at: clock.monotonic() });
+  return true;
 }

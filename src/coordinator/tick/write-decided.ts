@@ -7,7 +7,8 @@ import { holdRow } from '../held';
 
 /** A decision that gives due times their fates and runs nothing. */
 export interface Decided {
-  readonly row: Row;
+  /** Undefined: the lease is acquired and left to expire, so that a run that seemed over continues. */
+  readonly row: Row | undefined;
   /** The ETag of the row that the decision was made on. */
   readonly etag: ETag;
   readonly leaseId: LeaseId;
@@ -31,6 +32,7 @@ export async function writeDecided(
   const remaining = (): number => trust.remaining();
   const guard = { job, leaseId, leaseMs, etag };
   if ((await acquire(coordinator, guard, remaining)) === undefined) return false;
+  if (row === undefined) return false;
   const written = await holdRow(coordinator, report, guard, { row, remaining, trustFrom: () => trust });
   if (written === undefined) return false;
   await written.held.finishDecided();
