@@ -20,6 +20,12 @@ type appDeployment = {
 
   @description('Its Azure region, such as northeurope.')
   region: string
+
+  @description('A subnet that exists, for the app. It is delegated to Microsoft.App/environments. Without it, privateNetwork creates a network.')
+  subnetId: string?
+
+  @description('With privateNetwork and subnetId: the subnet for private endpoints of storage. Their names are yours to resolve.')
+  endpointSubnetId: string?
 }
 
 @description('Part of every name. Lowercase letters and digits, beginning with a letter.')
@@ -108,12 +114,27 @@ param telemetry string = 'auto'
 @description('Regular expressions for secrets in what the jobs log. What they match is not stored in the logs of runs.')
 param redact string[] = []
 
-@description('The most logs a day, in GB. After that, no log arrives until the next day, and the alert on silent apps fires.')
+@description('The name of the environment, such as production, which the dashboard shows.')
+param environmentName string = ''
+
+@description('Further app settings of each app, for the jobs: names and values, or references to a key vault. They win over those of the template. Settings that are set by hand are lost with the next deployment.')
+param appSettings { *: string } = {}
+
+@description('A Log Analytics workspace that exists, for the logs of the apps. Empty: one is created.')
+param logWorkspaceId string = ''
+
+@description('The most logs a day, in GB, of the workspace that is created. After that, no log arrives until the next day, and the alert on silent apps fires.')
 @minValue(1)
 param dailyQuotaGB int = 5
 
+@description('Logs each write to the host accounts with its identity, about 15 KB a run. Writes to the coordination account are always logged.')
+param logHostWrites bool = false
+
 @description('The addresses to which alerts are mailed.')
 param alertEmails string[] = []
+
+@description('Ids of action groups that exist. Alerts notify them too.')
+param actionGroupIds string[] = []
 
 @description('Storage is reached through private endpoints only; its public access is off.')
 param privateNetwork bool = false
@@ -162,14 +183,16 @@ var problems = filter(
 // This file makes the names, and not the modules, so that a what-if can predict the deployment.
 var deploymentNames = empty(problems) ? givenNames : fail(join(problems, ' '))
 var deploymentRegions = concat(regions, map(deployments, app => app.region))
+var ownSubnets = concat(
+  map(regions, _ => { app: '', endpoints: '' }),
+  map(deployments, app => { app: app.?subnetId ?? '', endpoints: app.?endpointSubnetId ?? '' })
+)
 var coordinationAccountName = 'st${name}${uniqueString(subscription().id, name)}'
 var furtherAccountNames = [
   for i in range(2, coordinationAccounts - 1): 'st${name}${uniqueString(subscription().id, name, 'coordination-${i}')}'
 ]
 var auditAccountNames = auditDays == 0 ? [] : ['st${name}${uniqueString(subscription().id, name, 'audit')}']
-var apps = [
-  for id in deploymentNames: 'func-${name}-${id}-${take(uniqueString(subscription().id, name, id), 6)}'
-]
+var apps = [for id in deploymentNames: 'func-${name}-${id}-${take(uniqueString(subscription().id, name, id), 6)}']
 
 var containerName = 'cronlease'
 var jobs = loadJsonContent('../jobs.json').jobs
@@ -195,6 +218,7 @@ module monitoring 'modules/monitoring.bicep' = {
   params: {
     name: name
     location: location
+    workspaceId: logWorkspaceId
     dailyQuotaGB: dailyQuotaGB
     tags: tags
   }
@@ -285,11 +309,16 @@ module deployed 'modules/deployment.bicep' = [
       authTenantId: authTenantId
       apiKeys: apiKeys
       apiReadOnly: apiReadOnly
+      environmentName: environmentName
+      ownSettings: appSettings
       privateNetwork: privateNetwork
+      subnetId: ownSubnets[i].app
+      endpointSubnetId: ownSubnets[i].endpoints
       addressPrefix: cidrSubnet(addressSpace, 24, i)
       operatorRanges: operatorRanges
       workspaceId: monitoring.outputs.workspaceId
       evidenceWorkspaceId: monitoring.outputs.evidenceWorkspaceId
+      logHostWrites: logHostWrites
       tags: tags
     }
   }
@@ -431,6 +460,7 @@ module alerts 'modules/alerts.bicep' = {
     ]
     overdueJobs: overdueJobs
     emails: alertEmails
+    actionGroupIds: actionGroupIds
     tags: tags
   }
 }

@@ -42,8 +42,10 @@ function compile() {
       .filter((file) => file.endsWith('.bicepparam'))
       .map((file) => `infra/${file}`);
     const calls = [
-      ['build', 'infra/main.bicep', '--stdout'],
-      ['lint', 'infra/main.bicep'],
+      ...['infra/main.bicep', 'infra/coordination.bicep', 'infra/modules/alerts.bicep'].flatMap((file) => [
+        ['build', file, '--stdout'],
+        ['lint', file],
+      ]),
       ...parameterFiles.flatMap((file) => [
         ['build-params', file, '--stdout'],
         ['lint', file],

@@ -12,6 +12,7 @@ import { ROLES } from '../src/manage/roles';
 import { ROUTES } from '../src/manage/routes';
 import { Problem } from '../src/manage/schema';
 import { ATTRIBUTES, INSTRUMENTS } from '../src/telemetry/instruments';
+import { costRows } from './cost-table';
 import { COUNTED_CALLS } from '../src/operator/cost/counted-calls';
 import type { CountedSituation } from '../src/operator/cost/situation';
 
@@ -27,8 +28,9 @@ export const REFERENCE_PAGES = [
     'http-api',
     'storage-calls',
     'metrics',
-  ],
-].map((name) => `docs/reference/${name}.md`);
+  ].map((name) => `docs/reference/${name}.md`),
+  'README.md',
+];
 
 const COMMON: ReadonlySet<string> = new Set(['--file', '--storage', '--container']);
 
@@ -47,7 +49,7 @@ interface Property {
 
 /** The page with fresh tables between its markers, generated from the sources below `root`. */
 export async function withTables(root: string, file: string, text: string): Promise<string> {
-  const tables = tablesOf(readSources(root));
+  const tables = tablesOf(root);
   const filled = text.replaceAll(
     /(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)/gs,
     (_all, start: string, name: string, end: string) => {
@@ -84,9 +86,12 @@ export function readSources(root: string, below = 'src'): string {
     .join('\n');
 }
 
-function tablesOf(sources: string): Readonly<Record<string, string>> {
+function tablesOf(root: string): Readonly<Record<string, string>> {
+  const sources = readSources(root);
+  const cost = costRows(root);
   const members = (type: string): string => named(documented(sources, type), 'member', 'meaning');
   return {
+    cost: table(cost.heads, cost.rows),
     file: settingsTable('file'),
     jobs: settingsTable('jobs'),
     'app-settings': table(

@@ -1,4 +1,4 @@
-// The alert rules, and the people that they notify.
+// The alert rules, and the people that they notify. Can be deployed alone, for apps that log to a workspace that exists.
 
 @description('An app and its monitoring.')
 type watchedApp = {
@@ -6,10 +6,10 @@ type watchedApp = {
   name: string
 
   @description('Its Application Insights.')
-  componentId: string
+  componentId: string?
 
-  @description('Its availability test.')
-  webTestId: string
+  @description('Its availability test. Without it and componentId, no alert watches the health of the app.')
+  webTestId: string?
 }
 
 @description('Part of every name.')
@@ -18,7 +18,7 @@ type watchedApp = {
 param name string
 
 @description('The region of the rules.')
-param location string
+param location string = resourceGroup().location
 
 @description('The workspace that all apps log to.')
 param workspaceId string
@@ -27,13 +27,16 @@ param workspaceId string
 param apps watchedApp[]
 
 @description('The jobs that have alertAfter.')
-param overdueJobs string[]
+param overdueJobs string[] = []
 
 @description('The addresses to which alerts are mailed.')
-param emails string[]
+param emails string[] = []
+
+@description('Ids of action groups that exist. They are notified too.')
+param actionGroupIds string[] = []
 
 @description('Tags for every resource.')
-param tags { *: string }
+param tags { *: string } = {}
 
 // The app's own events: docs/reference/events.md.
 var events = '''
@@ -82,7 +85,11 @@ var eventRules = [
   }
 ]
 
-resource people 'Microsoft.Insights/actionGroups@2023-01-01' = {
+// One group of its own, unless others are named and nobody is mailed.
+var hasPeople = !empty(emails) || empty(actionGroupIds)
+var groups = concat(hasPeople ? [people.id] : [], actionGroupIds)
+
+resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (hasPeople) {
   name: 'ag-${name}'
   location: 'global'
   tags: tags
@@ -138,7 +145,7 @@ resource overdue 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = if (!empt
     // A new workspace has no such table until the first app logs.
     skipQueryValidation: true
     actions: {
-      actionGroups: [people.id]
+      actionGroups: groups
     }
   }
 }
@@ -181,7 +188,7 @@ resource eventAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       autoMitigate: true
       skipQueryValidation: true
       actions: {
-        actionGroups: [people.id]
+        actionGroups: groups
       }
     }
   }
@@ -222,14 +229,14 @@ resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       autoMitigate: true
       skipQueryValidation: true
       actions: {
-        actionGroups: [people.id]
+        actionGroups: groups
       }
     }
   }
 ]
 
 resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
-  for app in apps: {
+  for app in filter(apps, app => !empty(app.?webTestId)): {
     name: 'alert-${app.name}-unhealthy'
     location: 'global'
     tags: tags
@@ -237,22 +244,18 @@ resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
       description: 'manage/health does not answer 200 to three of five places. An unhealthy line in the log gives the reason.'
       severity: 1
       enabled: true
-      scopes: [app.webTestId, app.componentId]
+      scopes: [app.?webTestId ?? '', app.?componentId ?? '']
       evaluationFrequency: 'PT5M'
       // Each place asks every 15 minutes.
       windowSize: 'PT30M'
       criteria: {
         'odata.type': 'Microsoft.Azure.Monitor.WebtestLocationAvailabilityCriteria'
-        webTestId: app.webTestId
-        componentId: app.componentId
+        webTestId: app.?webTestId ?? ''
+        componentId: app.?componentId ?? ''
         failedLocationCount: 3
       }
       autoMitigate: true
-      actions: [
-        {
-          actionGroupId: people.id
-        }
-      ]
+      actions: map(groups, id => { actionGroupId: id })
     }
   }
 ]

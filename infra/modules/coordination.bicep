@@ -27,7 +27,7 @@ param keepDays int
 @description('Turns public access off.')
 param privateNetwork bool
 
-@description('The workspace for the logs of writes.')
+@description('The workspace for the logs of writes. Empty: they are not logged.')
 param workspaceId string
 
 @description('Tags for every resource.')
@@ -129,7 +129,7 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
 }
 
 // A log of all writes with their identity and address. Reads are left out: each sweep is one.
-resource writes 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+resource writes 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (!empty(workspaceId)) {
   scope: blobs
   name: 'writes'
   properties: {

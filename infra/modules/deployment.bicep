@@ -80,8 +80,20 @@ param apiKeys string[]
 @description('Whether the API refuses every change.')
 param apiReadOnly bool
 
+@description('The name of the environment, which the dashboard shows.')
+param environmentName string
+
+@description('Further app settings, which win over those below.')
+param ownSettings { *: string }
+
 @description('Storage is reached through private endpoints only.')
 param privateNetwork bool
+
+@description('A subnet that exists, for the app. Empty: privateNetwork creates a network.')
+param subnetId string
+
+@description('A subnet that exists, for the private endpoints. Used only with privateNetwork and subnetId.')
+param endpointSubnetId string
 
 @description('The range of the deployment\'s network.')
 param addressPrefix string
@@ -95,8 +107,18 @@ param workspaceId string
 @description('The workspace for the log of writes to storage.')
 param evidenceWorkspaceId string
 
+@description('Whether writes to the host account are logged.')
+param logHostWrites bool
+
 @description('Tags for every resource.')
 param tags { *: string }
+
+// Settings under the same name are the app's own.
+func merged(settings object[], own object) object[] =>
+  map(
+    items(union(toObject(settings, setting => setting.name, setting => setting.value), own)),
+    setting => { name: setting.key, value: setting.value }
+  )
 
 var healthPath = '/api/manage/health'
 // Below this path the app accepts keys, and no login.
@@ -167,9 +189,9 @@ resource hostTables 'Microsoft.Storage/storageAccounts/tableServices@2025-06-01'
   name: 'default'
 }
 
-// Write access to the package, the queues or the tables is the right to run code in the app, so each write is logged
-// with its identity.
-resource blobWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+// Write access to the package, the queues or the tables is the right to run code in the app, so each write can be
+// logged with its identity. Durable writes about 15 times for a run.
+resource blobWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (logHostWrites) {
   scope: hostBlobs
   name: 'writes'
   properties: {
@@ -178,7 +200,7 @@ resource blobWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' =
   }
 }
 
-resource queueWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+resource queueWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (logHostWrites) {
   scope: hostQueues
   name: 'writes'
   properties: {
@@ -187,7 +209,7 @@ resource queueWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' 
   }
 }
 
-resource tableWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+resource tableWrites 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (logHostWrites) {
   scope: hostTables
   name: 'writes'
   properties: {
@@ -297,6 +319,8 @@ module network 'network.bicep' = if (privateNetwork) {
     location: location
     addressPrefix: addressPrefix
     operatorRanges: operatorRanges
+    subnetId: subnetId
+    endpointSubnetId: endpointSubnetId
     hostAccountId: hostAccount.id
     coordinationAccountId: coordinationAccount.id
     furtherAccountIds: [for (_, i) in furtherAccountNames: furtherAccounts[i].id]
@@ -337,7 +361,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     httpsOnly: true
     // Without it, Azure reads references with the system-assigned identity, which this app does not have.
     keyVaultReferenceIdentity: identity.id
-    virtualNetworkSubnetId: network.?outputs.appSubnetId
+    virtualNetworkSubnetId: empty(subnetId) ? network.?outputs.appSubnetId : subnetId
     // The host's /admin is closed to everybody. The published types lack the property; it is documented at
     // https://learn.microsoft.com/azure/azure-functions/functions-app-settings#functionsruntimeadminisolationenabled
     #disable-next-line BCP037
@@ -373,42 +397,46 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       minTlsVersion: '1.2'
       scmMinTlsVersion: '1.2'
       http20Enabled: true
-      appSettings: concat(
-        [
-          { name: 'AzureWebJobsStorage__blobServiceUri', value: hostAccount.properties.primaryEndpoints.blob }
-          { name: 'AzureWebJobsStorage__queueServiceUri', value: hostAccount.properties.primaryEndpoints.queue }
-          { name: 'AzureWebJobsStorage__tableServiceUri', value: hostAccount.properties.primaryEndpoints.table }
-          { name: 'AzureWebJobsStorage__credential', value: 'managedidentity' }
-          { name: 'AzureWebJobsStorage__clientId', value: identity.properties.clientId }
-          { name: 'APPLICATIONINSIGHTS_CONNECTION_STRING', value: component.properties.ConnectionString }
-          {
-            name: 'APPLICATIONINSIGHTS_AUTHENTICATION_STRING'
-            value: 'ClientId=${identity.properties.clientId};Authorization=AAD'
-          }
-          { name: 'CRONLEASE_STORAGE__blobServiceUri', value: coordinationUri }
-          { name: 'CRONLEASE_STORAGE__credential', value: 'managedidentity' }
-          { name: 'CRONLEASE_STORAGE__clientId', value: identity.properties.clientId }
-          { name: 'CRONLEASE_CONTAINER', value: containerName }
-          { name: 'CRONLEASE_DEPLOYMENT', value: appName }
-          { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
-          { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
-          { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
-          { name: 'CRONLEASE_TELEMETRY', value: telemetry }
-          { name: 'CRONLEASE_REDACT', value: string(redact) }
-          {
-            name: 'CRONLEASE_RECEIVERS'
-            value: empty(receiversUri) ? '' : '@Microsoft.KeyVault(SecretUri=${receiversUri})'
-          }
-          { name: 'CRONLEASE_PINGS', value: empty(pingsUri) ? '' : '@Microsoft.KeyVault(SecretUri=${pingsUri})' }
-          { name: 'CRONLEASE_NOTIFY_HOSTS', value: join(notifyHosts, ',') }
-          { name: 'CRONLEASE_PUBLIC_URL', value: publicUrl }
-          { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
-          { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }
-          { name: 'HANDLERS_CLIENT_ID', value: jobsIdentity.properties.clientId }
-          { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
-        ],
-        shardSettings,
-        auditSettings
+      appSettings: merged(
+        concat(
+          [
+            { name: 'AzureWebJobsStorage__blobServiceUri', value: hostAccount.properties.primaryEndpoints.blob }
+            { name: 'AzureWebJobsStorage__queueServiceUri', value: hostAccount.properties.primaryEndpoints.queue }
+            { name: 'AzureWebJobsStorage__tableServiceUri', value: hostAccount.properties.primaryEndpoints.table }
+            { name: 'AzureWebJobsStorage__credential', value: 'managedidentity' }
+            { name: 'AzureWebJobsStorage__clientId', value: identity.properties.clientId }
+            { name: 'APPLICATIONINSIGHTS_CONNECTION_STRING', value: component.properties.ConnectionString }
+            {
+              name: 'APPLICATIONINSIGHTS_AUTHENTICATION_STRING'
+              value: 'ClientId=${identity.properties.clientId};Authorization=AAD'
+            }
+            { name: 'CRONLEASE_STORAGE__blobServiceUri', value: coordinationUri }
+            { name: 'CRONLEASE_STORAGE__credential', value: 'managedidentity' }
+            { name: 'CRONLEASE_STORAGE__clientId', value: identity.properties.clientId }
+            { name: 'CRONLEASE_CONTAINER', value: containerName }
+            { name: 'CRONLEASE_DEPLOYMENT', value: appName }
+            { name: 'CRONLEASE_TICK', value: '10,25,40,55 * * * * *' }
+            { name: 'CRONLEASE_LOOK_AHEAD', value: '5s' }
+            { name: 'CRONLEASE_SWEEP_INTERVAL', value: '60s' }
+            { name: 'CRONLEASE_TELEMETRY', value: telemetry }
+            { name: 'CRONLEASE_REDACT', value: string(redact) }
+            {
+              name: 'CRONLEASE_RECEIVERS'
+              value: empty(receiversUri) ? '' : '@Microsoft.KeyVault(SecretUri=${receiversUri})'
+            }
+            { name: 'CRONLEASE_PINGS', value: empty(pingsUri) ? '' : '@Microsoft.KeyVault(SecretUri=${pingsUri})' }
+            { name: 'CRONLEASE_NOTIFY_HOSTS', value: join(notifyHosts, ',') }
+            { name: 'CRONLEASE_PUBLIC_URL', value: publicUrl }
+            { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
+            { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }
+            { name: 'CRONLEASE_ENVIRONMENT', value: environmentName }
+            { name: 'HANDLERS_CLIENT_ID', value: jobsIdentity.properties.clientId }
+            { name: 'TASKHUB_NAME', value: '${name}${deploymentName}' }
+          ],
+          shardSettings,
+          auditSettings
+        ),
+        ownSettings
       )
     }
   }

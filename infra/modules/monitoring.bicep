@@ -6,13 +6,16 @@ param name string
 @description('The region of the workspace.')
 param location string
 
+@description('A workspace that exists, for the logs of the apps. Empty: one is created.')
+param workspaceId string
+
 @description('The most logs a day, in GB.')
 param dailyQuotaGB int
 
 @description('Tags for every resource.')
 param tags { *: string }
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
+resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = if (empty(workspaceId)) {
   name: 'log-${name}'
   location: location
   tags: tags
@@ -52,4 +55,4 @@ resource evidence 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
 output evidenceWorkspaceId string = evidence.id
 
 @description('The workspace.')
-output workspaceId string = workspace.id
+output workspaceId string = empty(workspaceId) ? workspace.id : workspaceId

@@ -16,6 +16,12 @@ param addressPrefix string
 @description('The address ranges of people who call storage, in networks that are connected to this one.')
 param operatorRanges string[]
 
+@description('A subnet that exists, for the app. Empty: a network is created.')
+param subnetId string
+
+@description('With subnetId: a subnet that exists, for the endpoints. Empty: there are none.')
+param endpointSubnetId string
+
 @description('The app\'s host account.')
 param hostAccountId string
 
@@ -47,9 +53,10 @@ var furtherTargets = map(range(0, length(furtherAccountIds)), i => {
   service: 'blob'
 })
 var auditTargets = map(auditAccountIds, id => { name: 'audit', accountId: id, service: 'blob' })
-var allTargets = concat(targets, furtherTargets, auditTargets)
+var isOwn = empty(subnetId)
+var allTargets = isOwn || !empty(endpointSubnetId) ? concat(targets, furtherTargets, auditTargets) : []
 
-resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
+resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if (isOwn) {
   name: 'nsg-${name}-${deploymentName}-endpoints'
   location: location
   tags: tags
@@ -88,13 +95,13 @@ resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
 }
 
 // Azure's own rules: nothing comes in from outside the network.
-resource appRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
+resource appRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if (isOwn) {
   name: 'nsg-${name}-${deploymentName}-app'
   location: location
   tags: tags
 }
 
-resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
+resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = if (isOwn) {
   name: 'vnet-${name}-${deploymentName}'
   location: location
   tags: tags
@@ -145,7 +152,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
 }
 
 resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
-  for service in services: {
+  for service in isOwn ? services : []: {
     name: 'privatelink.${service}.${environment().suffixes.storage}'
     location: 'global'
     tags: tags
@@ -153,7 +160,7 @@ resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
 ]
 
 resource zoneLinks 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [
-  for (service, i) in services: {
+  for (service, i) in isOwn ? services : []: {
     parent: zones[i]
     name: network.name
     location: 'global'
@@ -176,7 +183,7 @@ resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
     tags: tags
     properties: {
       subnet: {
-        id: network::endpointSubnet.id
+        id: isOwn ? network::endpointSubnet.id : endpointSubnetId
       }
       privateLinkServiceConnections: [
         {
@@ -192,7 +199,7 @@ resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
 ]
 
 resource endpointZones 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05-01' = [
-  for (target, i) in allTargets: {
+  for (target, i) in isOwn ? allTargets : []: {
     parent: endpoints[i]
     name: 'default'
     properties: {
@@ -209,4 +216,4 @@ resource endpointZones 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@
 ]
 
 @description('The subnet for the app.')
-output appSubnetId string = network::appSubnet.id
+output appSubnetId string = isOwn ? network::appSubnet.id : subnetId

@@ -4,7 +4,7 @@ import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { functionTimeout } from '../functions/settings';
 import type { CostEstimate } from '../operator/cost/estimate';
-import { estimateCost } from '../operator/cost/estimate';
+import { DEFAULT_ASSUMPTIONS, estimateCost } from '../operator/cost/estimate';
 import { PricesError, readPrices } from '../operator/cost/prices';
 import type { JobsAtRef } from './at-ref';
 import { jobsAt, warnOfNotice } from './at-ref';
@@ -21,15 +21,12 @@ export interface CostOptions extends FileOptions {
   readonly deployments: number;
   readonly memory: number;
   readonly alwaysReady: number;
-  /** In ms. Undefined: {@link SHORT_MS}. */
+  /** In ms. Undefined: that of {@link DEFAULT_ASSUMPTIONS}. */
   readonly duration?: number | undefined;
   /** `JOB=N`. */
   readonly items?: readonly string[] | undefined;
   readonly json?: boolean | undefined;
 }
-
-/** The shortest time for which an execution is billed. */
-const SHORT_MS = 1_000;
 
 /** `cronlease cost`: what the jobs cost a month on Azure. */
 export function cost(options: CostOptions): number {
@@ -41,7 +38,7 @@ export function cost(options: CostOptions): number {
       deployments: options.deployments,
       memoryGb: options.memory / 1024,
       alwaysReady: options.alwaysReady,
-      durationMs: options.duration ?? SHORT_MS,
+      durationMs: options.duration ?? DEFAULT_ASSUMPTIONS.durationMs,
       items: itemsOf(options.items ?? [], jobsFile.jobs),
       functionTimeoutMs: functionTimeout(process.env, appFolderOf(file)),
     },

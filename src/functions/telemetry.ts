@@ -62,7 +62,7 @@ function resourceOf(env: Environment, { deployment, presence }: Coordinator): Re
     'service.name': env['WEBSITE_SITE_NAME'] ?? 'cronlease',
     'service.instance.id': presence?.instance,
     'cronlease.deployment': deployment,
-    'deployment.environment.name': env['CRONLEASE_ENVIRONMENT'],
+    'deployment.environment.name': env['CRONLEASE_ENVIRONMENT'] || undefined,
     'cloud.region': env['REGION_NAME'],
   };
   return Object.fromEntries(

@@ -63,8 +63,7 @@ const OF_THE_HOST = [
 const LEFT_OUT = new Map([
   ['CRONLEASE_STORAGE', 'is a connection string, which has a key'],
   ['CRONLEASE_JOBS_FILE', 'is for "cronlease dev": the package has one jobs file'],
-  ['CRONLEASE_ENVIRONMENT', 'is a name for people, which only they know'],
-  ['CRONLEASE_ENVIRONMENT_COLOR', 'is chosen with that name'],
+  ['CRONLEASE_ENVIRONMENT_COLOR', 'has a default'],
   ['CRONLEASE_DEV_SECRET', 'is for "cronlease dev", and keeps an app on Azure from starting'],
   ['CRONLEASE_AUDIT', 'is a connection string, which has a key'],
   ...['blobServiceUri', 'credential', 'clientId'].map(
@@ -132,6 +131,39 @@ export const settings: Check = ({ templates }) =>
       ...set.filter((name, index) => set.indexOf(name) !== index).map((name) => `${file}: ${name} is set twice`),
     ];
   });
+
+/** An app's own settings join the others, and win over them. */
+export const ownSettings: Check = ({ templates }) => {
+  const template = templates.get('infra/modules/deployment.bicep');
+  const merged = template?.functions.get('merged');
+  if (template === undefined || merged === undefined) return ['nothing merges the settings of an app'];
+  const settings = ['a', 'b'].map((name) => ({ name, value: 'of the template' }));
+  const found = evaluate(template, merged.body, { settings, own: { b: 'own', c: 'own' } });
+  const wanted = ['a of the template', 'b own', 'c own'];
+  const lines = Array.isArray(found) ? found.map((setting) => Object.values(setting ?? {}).join(' ')) : [];
+  const isUsed = sites(templates).every(({ body }) => {
+    const value = member(body, 'properties', 'siteConfig', 'appSettings');
+    return value?.text.startsWith('merged(') === true && /,\s*ownSettings\s*\)$/.test(value.text);
+  });
+  return [
+    ...(lines.join() === wanted.join() ? [] : [`the merged settings are ${lines.join()}`]),
+    ...(isUsed ? [] : ["an app's own settings are dropped"]),
+  ];
+};
+
+/** What `coordination.bicep` gives to apps that exist is read by the code, and reaches storage as their own identity. */
+export const givenSettings: Check = ({ templates }) => {
+  const template = templates.get('infra/coordination.bicep');
+  const output = template?.outputs.get('appSettings');
+  const names = output === undefined ? [] : (output.text.match(/\bCRONLEASE_\w+(?=:)/g) ?? []);
+  const wanted = ['blobServiceUri', 'credential', 'clientId'].map((part) => `CRONLEASE_STORAGE__${part}`);
+  wanted.push('CRONLEASE_CONTAINER', 'CRONLEASE_DEPLOYMENT', 'CRONLEASE_ENVIRONMENT');
+  const read = settingsRead();
+  return [
+    ...(names.toSorted().join() === wanted.toSorted().join() ? [] : [`the apps are given ${names.join(', ')}`]),
+    ...names.filter((name) => !read.includes(name)).map((name) => `${name} is read by nobody`),
+  ];
+};
 
 /** What is set is what the code takes without it: the templates change nothing unseen. */
 export const presets: Check = ({ templates }) => {

@@ -178,9 +178,12 @@ export const alerts: Check = ({ templates }) =>
   ['Microsoft.Insights/scheduledQueryRules', 'Microsoft.Insights/metricAlerts'].flatMap((type) => {
     const rules = resourcesOfType(templates, type);
     const silent = rules.filter(
-      ({ resource }) => !/\bpeople\.id\b/.test(member(resource.body, 'properties', 'actions')?.text ?? ''),
+      ({ resource }) => !/\bgroups\b/.test(member(resource.body, 'properties', 'actions')?.text ?? ''),
     );
+    const groups = templates.get('infra/modules/alerts.bicep')?.variables.get('groups')?.text ?? 'nobody';
+    const people = 'concat(hasPeople ? [people.id] : [], actionGroupIds)';
     return [
+      ...(groups === people ? [] : [`the alerts are for ${groups}`]),
       ...(rules.length === 0 ? [`there is no ${type}`] : []),
       ...silent.map(({ resource }) => `${resource.symbol} tells nobody`),
     ];

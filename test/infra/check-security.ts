@@ -35,7 +35,11 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
   ['Microsoft.Web/sites', 'properties.functionsRuntimeAdminIsolationEnabled', 'true'],
   ['Microsoft.Web/sites', 'properties.siteConfig.minTlsVersion', '1.2', '1.3'],
   ['Microsoft.Web/sites', 'properties.siteConfig.scmMinTlsVersion', '1.2', '1.3'],
-  ['Microsoft.Web/sites', 'properties.virtualNetworkSubnetId', 'network.?outputs.appSubnetId'],
+  [
+    'Microsoft.Web/sites',
+    'properties.virtualNetworkSubnetId',
+    'empty(subnetId) ? network.?outputs.appSubnetId : subnetId',
+  ],
   ['Microsoft.Web/sites/basicPublishingCredentialsPolicies', 'properties.allow', 'false'],
   // Azure answers "The parameter location has an invalid value" without it.
   ['Microsoft.Web/sites/basicPublishingCredentialsPolicies', 'location', 'location'],

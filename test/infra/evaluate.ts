@@ -184,7 +184,12 @@ const BUILT_IN: Readonly<Record<string, Lambda>> = {
   substring: (whole, start, count) => text(whole).slice(Number(start), Number(start) + Number(count)),
   join: (array, by) => list(array).map(text).join(text(by)),
   range: (start, count) => Array.from({ length: Number(count) }, (_, index) => Number(start) + index),
-  union: (...arrays) => [...new Set(arrays.flatMap(list))],
+  union: (...values) =>
+    values.every((value) => Array.isArray(value))
+      ? [...new Set(values.flatMap(list))]
+      : Object.fromEntries(values.flatMap(members)),
+  toObject: (array, key, value) =>
+    Object.fromEntries(list(array).map((item) => [text(apply(key, item)), apply(value, item)])),
   fail: (message) => {
     throw new FailedError(text(message));
   },

@@ -26,6 +26,7 @@ const JOBS = JSON.parse(readFileSync(path.join(ROOT, 'jobs.json'), 'utf8')) as o
 const SOME_JOBS = { jobs: { a: { schedule: '@hourly' } } };
 
 const MAIN = 'infra/main.bicep';
+const FOR_EXISTING = 'infra/coordination.bicep';
 const DEPLOYMENT = 'infra/modules/deployment.bicep';
 const COORDINATION = 'infra/modules/coordination.bicep';
 const COORDINATION_ROLES = 'infra/modules/coordination-roles.bicep';
@@ -261,7 +262,13 @@ const PLANTED: readonly Planted[] = [
     'allowProtectedAppendWrites: true',
     'the policies are days true',
   ],
-  ['audit', DEPLOYMENT, '        shardSettings,\n        auditSettings\n', '        shardSettings\n', 'the app lacks'],
+  [
+    'audit',
+    DEPLOYMENT,
+    '          shardSettings,\n          auditSettings\n',
+    '          shardSettings\n',
+    'the app lacks',
+  ],
   ['audit', DEPLOYMENT, 'CRONLEASE_AUDIT__clientId', 'CRONLEASE_AUDIT__client', 'the app lacks'],
   ['handlers', DEPLOYMENT, "      '${jobsIdentity.id}': {}\n", '', 'alone'],
   ['handlers', DEPLOYMENT, 'value: jobsIdentity.p', 'value: identity.p', 'does not name it'],
@@ -272,7 +279,12 @@ const PLANTED: readonly Planted[] = [
     'principalId: jobsIdentity.properties.principalId',
     'has a role',
   ],
-  ['alerts', ALERTS, '[people.id]', '[]', 'tells nobody'],
+  ['alerts', ALERTS, 'actionGroups: groups', 'actionGroups: []', 'tells nobody'],
+  ['alerts', ALERTS, '[], actionGroupIds)', '[], [])', 'the alerts are for'],
+  ['ownSettings', DEPLOYMENT, 'setting.value), own)', 'setting.value), {})', 'b of the template'],
+  ['ownSettings', DEPLOYMENT, '        ownSettings\n      )', '        {}\n      )', 'are dropped'],
+  ['givenSettings', FOR_EXISTING, 'CRONLEASE_CONTAINER: ', 'CRONLEASE_CONTAINERS: ', 'is read by nobody'],
+  ['givenSettings', FOR_EXISTING, 'CRONLEASE_STORAGE__credential: ', 'a: ', 'the apps are given'],
 ];
 
 let templates: Templates;

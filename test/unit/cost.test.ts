@@ -6,7 +6,7 @@ import type { JobSpec } from '../../src/core/job';
 import { NOTICE_TOPICS } from '../../src/core/notify';
 import { COUNTED_CALLS } from '../../src/operator/cost/counted-calls';
 import type { CostAssumptions } from '../../src/operator/cost/estimate';
-import { estimateCost } from '../../src/operator/cost/estimate';
+import { DEFAULT_ASSUMPTIONS as assumed, estimateCost } from '../../src/operator/cost/estimate';
 import { countDueTimes } from '../../src/operator/cost/frequency';
 import { PRICE_NAMES, readPrices } from '../../src/operator/cost/prices';
 import { jobSpec } from '../support/job';
@@ -15,17 +15,12 @@ const FROM = Date.UTC(2026, 1, 1);
 const FILE = path.join(__dirname, '../../prices.json');
 const given = JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, unknown>;
 const prices = readPrices(given, 'prices.json');
-const assumed: CostAssumptions = {
-  deployments: 1,
-  memoryGb: 2,
-  alwaysReady: 1,
-  durationMs: 1_000,
-  items: new Map(),
-  functionTimeoutMs: 1_800_000,
-};
 const estimate = (jobs: readonly JobSpec[], changes: Partial<CostAssumptions> = {}) =>
   estimateCost(jobs, { ...assumed, ...changes }, prices, FROM);
 const minutely = jobSpec('minutely', '* * * * *');
+const many = (count: number, schedule: string): JobSpec[] =>
+  Array.from({ length: count }, (_, index) => jobSpec(`job-${index}`, schedule));
+const brief = { deployments: 1, secondsOf: () => 2 };
 
 function lineOf(jobs: readonly JobSpec[], item: string, changes: Partial<CostAssumptions> = {}) {
   const line = estimate(jobs, changes).shared.find((one) => one.item === item);
@@ -44,14 +39,14 @@ describe('the frequency of due times', () => {
     ['0 0 1 7 *', 30 / 365],
     ['@manual', undefined],
   ])('%s is due %s times a month', (schedule, count) => {
-    expect(countDueTimes([jobSpec('a', schedule)], FROM).dueTimes.get('a')).toBe(count);
+    expect(countDueTimes([jobSpec('a', schedule)], FROM, brief).dueTimes.get('a')).toBe(count);
   });
 
   it('counts no disabled job, and an @at once', () => {
     const once = jobSpec('once', '@at 2026-02-10T00:00:00Z');
     const past = jobSpec('past', '@at 2026-01-10T00:00:00Z');
     const off = { ...minutely, enabled: false };
-    const { dueTimes, dueTicks } = countDueTimes([once, past, off], FROM);
+    const { dueTimes, dueTicks } = countDueTimes([once, past, off], FROM, brief);
     expect([...dueTimes]).toEqual([
       ['once', 1],
       ['past', 0],
@@ -61,13 +56,13 @@ describe('the frequency of due times', () => {
 
   it('counts a tick once for all jobs that are due at it', () => {
     const at = (name: string, offsetMs: number): JobSpec => ({ ...minutely, name: name as JobSpec['name'], offsetMs });
-    expect(countDueTimes([at('a', 0), at('b', 0), at('c', 10_000)], FROM).dueTicks).toBe(43_200);
-    expect(countDueTimes([at('a', 0), at('b', 30_000)], FROM).dueTicks).toBe(86_400);
+    expect(countDueTimes([at('a', 0), at('b', 0), at('c', 10_000)], FROM, brief).dueTicks).toBe(43_200);
+    expect(countDueTimes([at('a', 0), at('b', 30_000)], FROM, brief).dueTicks).toBe(86_400);
   });
 
   it('bounds its work for many frequent jobs, and says so', () => {
     const jobs = Array.from({ length: 5_000 }, (_, index) => jobSpec(`job-${index}`, '* * * * *', { offsetMs: index }));
-    const { dueTimes, extrapolated, dueTicks } = countDueTimes(jobs, FROM);
+    const { dueTimes, extrapolated, dueTicks } = countDueTimes(jobs, FROM, brief);
     expect(extrapolated).toBe(5_000);
     expect(dueTimes.get('job-7')).toBe(43_200);
     expect(dueTicks).toBe(43_200);
@@ -77,7 +72,7 @@ describe('the frequency of due times', () => {
 describe('the estimate', () => {
   it('multiplies the counted calls of a run by its due times', () => {
     const [job] = estimate([minutely]).jobs;
-    expect(job).toMatchObject({ runs: 43_200, storageCalls: 172_800, executions: 129_600, gbSeconds: 259_200 });
+    expect(job).toMatchObject({ runs: 43_200, storageCalls: 172_800, executions: 129_600 });
     expect(COUNTED_CALLS.won.calls).toEqual({ metadata: 1, acquire: 1 });
   });
 
@@ -102,7 +97,25 @@ describe('the estimate', () => {
     const [job] = estimate([minutely], { durationMs: 25_000 }).jobs;
     // The lease of 30 s is renewed each 10 s: twice, with a read of control each.
     expect(job?.storageCalls).toBe(43_200 * (4 + 2 * 2));
-    expect(job?.gbSeconds).toBe(43_200 * 2 * (25 + 2));
+    expect((job?.gbSeconds ?? 0) / 43_200 / 2).toBeCloseTo(5 + 25 + 1, 2);
+  });
+
+  // The templates hand over at :55 what is due at :00: 5 s of waiting, 1 s of the handler, and the last turn's second.
+  it.each([
+    ['one job each minute', many(1, '* * * * *'), {}, 43_200 * 7],
+    ['40 jobs each minute run side by side in that time', many(40, '* * * * *'), {}, 43_200 * 7],
+    ['of which two deployments have a part each', many(40, '* * * * *'), { deployments: 2 }, 2 * 43_200 * 7],
+    ['one job is in one of two deployments', many(1, '* * * * *'), { deployments: 2 }, 43_200 * 7],
+    ['jobs at different times add up', [...many(1, '0 * * * *'), jobSpec('b', '30 * * * *')], {}, 2 * 720 * 7],
+    ['runs that overlap in part', [...many(1, '0 * * * *'), jobSpec('b', '1 0 * * * *')], {}, 720 * 8],
+    ['a tick at :10 hands over what is due at :12', many(1, '12 0 * * * *'), {}, 720 * 4],
+    ['nothing waits for what no tick sees ahead', many(1, '20 0 * * * *'), {}, 720 * 2],
+    ['a job each 2 s keeps one instance busy', many(1, '@every 2s'), {}, 2_592_000],
+    ['a leader job, too', [jobSpec('leader', '@always')], {}, 2_592_000],
+    ['an hour of handler each hour', many(3, '@hourly'), { durationMs: 3_600_000 }, 2_592_000],
+  ])('bills the time for which an instance is active: %s', (_, jobs, changes, seconds) => {
+    const all = estimate(jobs, changes).jobs.reduce((sum, { gbSeconds }) => sum + gbSeconds, 0);
+    expect(all / 2 / seconds).toBeCloseTo(1, 2);
   });
 
   it('counts plan, gathering and each item of a fan-out', () => {
@@ -110,6 +123,8 @@ describe('the estimate', () => {
     const [job] = estimate([daily], { items: new Map([['daily', 50]]) }).jobs;
     expect(job?.storageCalls).toBe(30 * (16 + 50 * 5));
     expect(job?.executions).toBe(30 * (2 + 5 + 50 * 2));
+    // The last run is due as the month ends.
+    expect(job?.gbSeconds).toBe(2 * (30 * (5 + 2 + 1) - 3));
   });
 
   it('adds listings for a job that waits for others, in each deployment', () => {
@@ -123,12 +138,6 @@ describe('the estimate', () => {
     const of = (job: JobSpec, deployments: number) => estimate([job], { deployments }).jobs[0]?.storageCalls ?? 0;
     expect(of({ ...minutely, group }, 1) - of(minutely, 1)).toBe(43_200 * 2);
     expect(of({ ...minutely, group }, 3) - of(minutely, 3)).toBe(43_200 * 3);
-  });
-
-  it('takes a leader job for a run that never ends', () => {
-    const [job] = estimate([jobSpec('leader', '@always')]).jobs;
-    expect(job?.gbSeconds).toBeGreaterThanOrEqual(2 * 2_592_000);
-    expect(job?.gbSeconds).toBeLessThan(1.01 * 2 * 2_592_000);
   });
 
   it('looks once for a due time and once for its end, in place of the sweep of that minute', () => {
@@ -155,6 +164,10 @@ describe('the estimate', () => {
     expect(lineOf([], "the host's own calls").quantity).toBe(792 * 720);
   });
 
+  it('has the lines of a run in the log: its start and its end, and four writes to storage', () => {
+    expect(estimate([minutely]).jobs[0]?.logGb).toBeCloseTo(43_200 * 6 * 1e-6);
+  });
+
   it('bills runs on demand where no instance is always ready', () => {
     const [job] = estimate([minutely], { alwaysReady: 0 }).jobs;
     const [ready] = estimate([minutely]).jobs;
@@ -167,7 +180,7 @@ describe('the estimate', () => {
       expect(lineOf([minutely], 'free: GB-s on demand', { deployments }).quantity).toBe(100_000);
     }
     const { shared, total, jobsCost } = estimate([]);
-    const logs = lineOf([], 'logs of ticks and of the host').quantity;
+    const logs = lineOf([], 'logs of ticks').quantity;
     expect(lineOf([], 'free: GB of logs').quantity).toBeCloseTo(logs);
     expect(total).toBeCloseTo(shared.reduce((sum, { cost }) => sum + cost, jobsCost));
   });

@@ -4,7 +4,7 @@ import { TERM_RESERVE_MS } from '../../core/job';
 import type { CallCounts, CallKind } from '../../core/storage-call';
 import { CALL_KINDS } from '../../core/storage-call';
 import { COUNTED_CALLS as COUNTED } from './counted-calls';
-import type { Frequency } from './frequency';
+import type { Frequency, Load } from './frequency';
 import { countDueTimes, MONTH_DAYS } from './frequency';
 import type { PriceName, Prices } from './prices';
 import { PRICE_NAMES } from './prices';
@@ -12,8 +12,10 @@ import { PRICE_NAMES } from './prices';
 const HOURS = MONTH_DAYS * 24;
 const MONTH_MS = HOURS * 3_600_000;
 const MONTH_SECONDS = HOURS * 3_600;
-/** An execution is billed as this long at least. */
-const BILLED_MS: Millis = 1_000;
+/** The shortest time for which an instance is billed as active. */
+const BILLED_SECONDS = 1;
+/** The turn of the orchestrator that follows a run. The one before it lies within the wait for the due time. */
+const LAST_TURN_SECONDS = 1;
 
 /** Of each deployment, an hour. The calls were measured on the real host with nothing due: docs/azure.md. */
 const AN_HOUR = {
@@ -22,14 +24,12 @@ const AN_HOUR = {
   presences: 60,
   durableCalls: 4_452,
   hostCalls: 792,
-  /** The writes among Durable's calls: the partition table and the app lease. */
-  durableWrites: 504,
   /** Five places each 15 minutes. */
   availabilityTests: 20,
 };
 /** A line of a log, and how many lines there are. infra/README.md has the reasons. */
 const LINE_GB = 1e-6;
-const LINES = { ofExecution: 3, ofRun: 2, ofWrite: 1, hostWritesOfRun: 15 };
+const LINES = { ofTick: 2, ofRun: 2, ofWrite: 1 };
 /** A page of a listing holds this many blobs. Where one is not enough, ranges of names fill their pages almost. */
 const ROWS_A_PAGE = { only: 5_000, ofSeveral: 4_900 };
 
@@ -46,6 +46,16 @@ export interface CostAssumptions {
   readonly items: ReadonlyMap<string, number>;
   readonly functionTimeoutMs: Millis;
 }
+
+/** What the templates deploy, and handlers that run for no longer than the shortest billed time. */
+export const DEFAULT_ASSUMPTIONS: CostAssumptions = {
+  deployments: 1,
+  memoryGb: 2,
+  alwaysReady: 1,
+  durationMs: BILLED_SECONDS * 1_000,
+  items: new Map(),
+  functionTimeoutMs: 1_800_000,
+};
 
 type Quantities = Readonly<Partial<Record<PriceName, number>>>;
 
@@ -82,15 +92,21 @@ export interface CostEstimate {
   readonly extrapolated: number;
 }
 
-/** Estimates the bill of a month of 30 days after an instant. */
+/**
+ * Estimates the bill of a month of 30 days after an instant. An instance is billed for its memory while it is active,
+ * however many executions it has at once: https://learn.microsoft.com/azure/azure-functions/functions-consumption-costs
+ */
 export function estimateCost(
   specs: readonly JobSpec[],
   assumed: CostAssumptions,
   prices: Prices,
   after: EpochMs,
 ): CostEstimate {
-  const frequency = countDueTimes(specs, after);
-  const bills = specs.map((spec) => jobBill(spec, assumed, frequency));
+  const frequency = countDueTimes(specs, after, loadOf(assumed));
+  const busySeconds = sum([...frequency.busySeconds.values()]);
+  // What runs at the same time shares an instance, and its price.
+  const share = busySeconds === 0 ? 0 : frequency.activeSeconds / busySeconds;
+  const bills = specs.map((spec) => jobBill(spec, assumed, { ...frequency, share }));
   const costs = bills.map(({ quantities, ...rest }): JobCost => ({ ...rest, cost: costOf(quantities, prices) }));
   const notifies = specs.some(({ notify }) => notify !== undefined);
   const shared = [...sharedBill(specs.length, assumed, frequency), ...(notifies ? [noticesBill(assumed)] : [])];
@@ -112,9 +128,17 @@ export function estimateCost(
   };
 }
 
+/** The items of a fan-out run side by side, after their plan. */
+function loadOf({ deployments, durationMs, items }: CostAssumptions): Load {
+  const seconds = Math.max(BILLED_SECONDS, Math.ceil(durationMs / 1_000));
+  return { deployments, secondsOf: ({ name }) => seconds * (items.has(name) ? 2 : 1) + LAST_TURN_SECONDS };
+}
+
 type JobBill = Omit<JobCost, 'cost'> & { readonly quantities: Quantities };
 
-function jobBill(spec: JobSpec, assumed: CostAssumptions, { dueTimes }: Frequency): JobBill {
+/** @param frequency with the billed part of a second for which a job's run keeps its instance busy */
+function jobBill(spec: JobSpec, assumed: CostAssumptions, frequency: Frequency & { readonly share: number }): JobBill {
+  const { dueTimes, busySeconds, share } = frequency;
   const { memoryGb, alwaysReady, deployments } = assumed;
   const termMs = spec.timeoutMs ?? assumed.functionTimeoutMs - TERM_RESERVE_MS;
   const isLeader = spec.kind === 'always' && spec.enabled;
@@ -132,14 +156,12 @@ function jobBill(spec: JobSpec, assumed: CostAssumptions, { dueTimes }: Frequenc
   ].map((counts) => times(counts, runs));
   const fan = items === undefined ? undefined : { ...COUNTED.fannedOut, items };
   const turns = fan === undefined ? COUNTED.won.turns : fan.turns + fan.items * COUNTED.item.turns;
-  const brief = turns + (fan?.activities ?? 0);
-  const long = fan === undefined ? COUNTED.won.activities : fan.items * COUNTED.item.activities;
-  const executions = runs * (brief + long);
-  const gbSeconds = (runs * memoryGb * (brief * BILLED_MS + long * Math.max(BILLED_MS, durationMs))) / 1000;
+  const activities = fan === undefined ? COUNTED.won.activities : fan.activities + fan.items * COUNTED.item.activities;
+  const executions = runs * (turns + activities);
+  const gbSeconds = (busySeconds.get(spec.name) ?? 0) * share * memoryGb;
   const byPrice = pricedCalls(calls);
   const lines =
-    executions * LINES.ofExecution +
-    runs * (LINES.ofRun + LINES.hostWritesOfRun) +
+    runs * LINES.ofRun +
     LINES.ofWrite * sum(calls.map((counts) => sum(CALL_KINDS.filter(isLogged).map((kind) => counts[kind] ?? 0))));
   const logGb = lines * LINE_GB;
   const work: Quantities =
@@ -189,12 +211,11 @@ function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Freque
   ];
   const onDemand = (executions: number): Quantities => ({
     onDemandExecution: executions,
-    onDemandGbSecond: (executions * BILLED_MS * memoryGb) / 1000,
+    onDemandGbSecond: executions * BILLED_SECONDS * memoryGb,
   });
   const durable = AN_HOUR.durableCalls * each;
   const host = AN_HOUR.hostCalls * each;
-  const lines = (ticks + tests) * LINES.ofExecution + (AN_HOUR.durableWrites + AN_HOUR.hostCalls) * each;
-  const logGb = lines * LINE_GB;
+  const logGb = ticks * LINES.ofTick * LINE_GB;
   return [
     { item: 'always ready', quantity: baseline, unit: 'GB-s', quantities: { alwaysReadyGbSecond: baseline } },
     { item: 'ticks', quantity: ticks, unit: 'executions', quantities: onDemand(ticks) },
@@ -206,7 +227,7 @@ function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Freque
     },
     { item: "Durable's own calls", quantity: durable, unit: 'calls', quantities: { queueOrTableCall: durable } },
     { item: "the host's own calls", quantity: host, unit: 'calls', quantities: { hostBlobWrite: host } },
-    { item: 'logs of ticks and of the host', quantity: logGb, unit: 'GB', quantities: { logGb } },
+    { item: 'logs of ticks', quantity: logGb, unit: 'GB', quantities: { logGb } },
   ];
 }
 

@@ -5,9 +5,12 @@ import { actualTime } from '../../core/job';
 const DAY_MS: Millis = 86_400_000;
 export const MONTH_DAYS = 30;
 const MONTH_MS = MONTH_DAYS * DAY_MS;
+const MONTH_SECONDS = MONTH_MS / 1_000;
 const YEAR_MS = 365 * DAY_MS;
 /** Ticks fire this often. */
 export const TICK_MS: Millis = 15_000;
+/** The templates' ticks fire at :10, :25, :40 and :55, and hand over what is due within so many seconds. */
+const TICKS = { everySeconds: 15, atSecond: 10, lookAheadSeconds: 5 };
 /** A job with fewer due times in the next month is counted over a year. */
 const SELDOM = 4;
 /** Searches in all, and for each job: some seconds of work. */
@@ -20,52 +23,149 @@ export interface Frequency {
   readonly dueTicks: number;
   /** Jobs that are due so often that only the first part of the month was counted. */
   readonly extrapolated: number;
+  /** For how many seconds a month the runs of a job keep an instance busy, by job. */
+  readonly busySeconds: ReadonlyMap<string, number>;
+  /** For how many seconds a month instances are busy with runs. What runs at the same time on one instance counts once. */
+  readonly activeSeconds: number;
+}
+
+/** How long runs take, and over how many deployments they spread. */
+export interface Load {
+  readonly deployments: number;
+  /** Whole seconds for which a run's handler keeps its instance busy. */
+  readonly secondsOf: (spec: JobSpec) => number;
 }
 
 interface Count {
   readonly perMonth: number;
   readonly isWhole: boolean;
+  readonly busySeconds: number;
 }
 
 /**
  * Counts the due times of the 30 days after an instant. Jobs of one schedule are counted once. The work is bounded,
  * however many the jobs are and however often they are due.
  */
-export function countDueTimes(specs: readonly JobSpec[], after: EpochMs): Frequency {
-  const timed = specs.filter(({ kind, enabled }) => kind === 'timed' && enabled);
+export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: Load): Frequency {
+  const enabled = specs.filter((spec) => spec.enabled);
+  const timed = enabled.filter(({ kind }) => kind === 'timed');
   const budget = Math.max(SEARCHES.atLeast, Math.floor(SEARCHES.all / Math.max(1, timed.length)));
-  const ticks = new Uint8Array(MONTH_MS / TICK_MS);
-  const known = new Map<string, Count>();
+  const month = new Month(after);
   const dueTimes = new Map<string, number>();
+  const busySeconds = new Map<string, number>();
   let extrapolated = 0;
   let busiest = 0;
-  for (const spec of timed) {
-    const key = `${spec.scheduleHash} ${spec.offsetMs}`;
-    const count = known.get(key) ?? countOf(spec, after, budget, ticks);
-    known.set(key, count);
-    dueTimes.set(spec.name, count.perMonth);
+  for (const jobs of alike(timed, load).values()) {
+    const [spec] = jobs;
+    const count = countOf(spec, { month, budget, seconds: load.secondsOf(spec), jobs: jobs.length });
+    for (const { name } of jobs) {
+      dueTimes.set(name, count.perMonth);
+      busySeconds.set(name, count.busySeconds);
+    }
     if (!count.isWhole) {
-      extrapolated += 1;
+      extrapolated += jobs.length;
       busiest = Math.max(busiest, Math.min(count.perMonth, MONTH_MS / TICK_MS));
     }
   }
-  const seen = ticks.reduce((sum, tick) => sum + tick, 0);
-  return { dueTimes, dueTicks: Math.max(seen, Math.round(busiest)), extrapolated };
+  for (const { name } of enabled.filter(({ kind }) => kind === 'always')) {
+    month.busy(0, MONTH_SECONDS, 1);
+    busySeconds.set(name, MONTH_SECONDS);
+  }
+  return {
+    dueTimes,
+    dueTicks: Math.max(month.dueTicks(), Math.round(busiest)),
+    extrapolated,
+    busySeconds,
+    activeSeconds: month.activeSeconds(load.deployments),
+  };
 }
 
-function countOf(spec: JobSpec, after: EpochMs, budget: number, ticks: Uint8Array): Count {
+/** Jobs that are due at the same times and take equally long. */
+function alike(specs: readonly JobSpec[], { secondsOf }: Load): ReadonlyMap<string, readonly [JobSpec, ...JobSpec[]]> {
+  const groups = new Map<string, [JobSpec, ...JobSpec[]]>();
+  for (const spec of specs) {
+    const key = `${spec.scheduleHash} ${spec.offsetMs} ${secondsOf(spec)}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [spec]);
+    else group.push(spec);
+  }
+  return groups;
+}
+
+/** The ticks that find something due, and how many runs keep an instance busy in each second. */
+class Month {
+  readonly #ticks = new Uint8Array(MONTH_MS / TICK_MS);
+  /** The change of the number of busy runs at each second. */
+  readonly #changes = new Int32Array(MONTH_SECONDS + 1);
+
+  constructor(readonly after: EpochMs) {}
+
+  due(at: EpochMs): void {
+    this.#ticks[Math.floor((at - this.after) / TICK_MS) % this.#ticks.length] = 1;
+  }
+
+  /** @param from seconds after the start of the month */
+  busy(from: number, to: number, jobs: number): void {
+    const [first, last] = [Math.max(0, from), Math.min(MONTH_SECONDS, to)];
+    if (first >= last) return;
+    this.#changes[first] = (this.#changes[first] ?? 0) + jobs;
+    this.#changes[last] = (this.#changes[last] ?? 0) - jobs;
+  }
+
+  dueTicks(): number {
+    return this.#ticks.reduce((sum, tick) => sum + tick, 0);
+  }
+
+  /** Runs of one second go to as many deployments as there are, and those of one deployment to one instance. */
+  activeSeconds(deployments: number): number {
+    let runs = 0;
+    let active = 0;
+    for (const change of this.#changes) {
+      runs += change;
+      active += Math.min(deployments, runs);
+    }
+    return active;
+  }
+}
+
+interface Counting {
+  readonly month: Month;
+  readonly budget: number;
+  /** For how long a handler runs. */
+  readonly seconds: number;
+  readonly jobs: number;
+}
+
+function countOf(spec: JobSpec, { month, budget, seconds, jobs }: Counting): Count {
+  const { after } = month;
   let count = 0;
+  let busySeconds = 0;
   for (let due = spec.timetable.next(after); due !== undefined && due <= after + MONTH_MS;) {
     count += 1;
-    ticks[Math.floor((actualTime(spec, due) - after) / TICK_MS) % ticks.length] = 1;
-    if (count >= budget) return { perMonth: (count * MONTH_MS) / (due - after), isWhole: false };
+    const at = actualTime(spec, due);
+    month.due(at);
+    const [start, wait] = [Math.floor((at - after) / 1_000), waitSeconds(at)];
+    month.busy(start - wait, start + seconds, jobs);
+    busySeconds += wait + seconds;
+    if (count >= budget) {
+      month.busy(start + seconds, MONTH_SECONDS, jobs);
+      const factor = MONTH_MS / (due - after);
+      return { perMonth: count * factor, isWhole: false, busySeconds: busySeconds * factor };
+    }
     due = spec.timetable.next(due);
   }
-  if (count >= SELDOM || spec.at !== undefined) return { perMonth: count, isWhole: true };
-  return seldom(spec, after, budget);
+  if (count >= SELDOM || spec.at !== undefined) return { perMonth: count, isWhole: true, busySeconds };
+  const rare = seldom(spec, after, budget);
+  return { ...rare, busySeconds: rare.perMonth * (TICKS.lookAheadSeconds + seconds) };
 }
 
-function seldom({ timetable }: JobSpec, after: EpochMs, budget: number): Count {
+/** How long an attempt waits in its activity for the due time. */
+function waitSeconds(due: EpochMs): number {
+  const ahead = (Math.floor(due / 1_000) - TICKS.atSecond) % TICKS.everySeconds;
+  return ahead <= TICKS.lookAheadSeconds ? ahead : 0;
+}
+
+function seldom({ timetable }: JobSpec, after: EpochMs, budget: number): Omit<Count, 'busySeconds'> {
   let count = 0;
   for (let due = timetable.next(after); due !== undefined && due <= after + YEAR_MS; due = timetable.next(due)) {
     if (count >= budget) return { perMonth: (count * MONTH_MS) / YEAR_MS, isWhole: false };
