@@ -1,4 +1,4 @@
-import type { Millis } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { JobSpec } from '../core/job';
 import { within } from '../lease/deadline';
@@ -44,41 +44,28 @@ interface Kept<Answer> {
   readonly answer: Promise<Answer>;
 }
 
-/** Deployments report once in five minutes, so every fifth sweep is one of them. Their cordons lie with the jobs. */
-const PRESENCES_EVERY = 5;
+/** A deployment reports once a minute, and is late soon after: an older list would show a dead one as live. */
+const PRESENCES_MS: Millis = 20_000;
 
-/**
- * However many people look, this process makes one listing in a sweep interval. When the deployments are due, the jobs
- * keep for one interval more.
- */
+/** However many people look, this process makes one listing of the jobs in a sweep interval, and one of the deployments. */
 export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
   const kept: { jobs?: Kept<Listing> | undefined; presences?: Kept<Presences> | undefined } = {};
-  let askedAt: Millis = -Infinity;
-  const ask = <Answer>(call: (signal: AbortSignal) => Promise<Answer>): Kept<Answer> => {
-    askedAt = clock.monotonic();
-    return { at: askedAt, answer: within(clock, ANSWER_LIMIT_MS, call) };
+  const ask = <Answer>(
+    last: Kept<Answer> | undefined,
+    keepMs: Millis,
+    call: (signal: AbortSignal) => Promise<Answer>,
+  ): Kept<Answer> => {
+    const at = clock.monotonic();
+    return last !== undefined && at - last.at < keepMs ? last : { at, answer: within(clock, ANSWER_LIMIT_MS, call) };
   };
-  const sweepsSince = (at: Millis): number => (clock.monotonic() - at) / sweepIntervalMs;
-  const presencesAreDue = (): boolean =>
-    kept.presences !== undefined && sweepsSince(kept.presences.at) >= PRESENCES_EVERY;
-  const jobsNow = (): Kept<Listing> => {
-    const last = kept.jobs;
-    const isTurnOfPresences = presencesAreDue() || sweepsSince(askedAt) < 1;
-    const mayKeep = last !== undefined && sweepsSince(last.at) < (isTurnOfPresences ? 2 : 1);
-    return mayKeep ? last : ask((signal) => store.list({ signal }));
-  };
-  const presencesNow = (): Kept<Presences> => {
-    const last = kept.presences;
-    const mayKeep = last !== undefined && !(presencesAreDue() && sweepsSince(askedAt) >= 1);
-    return mayKeep ? last : ask((signal) => store.listPresences({ signal }));
-  };
+  const dateNow = ({ at }: Kept<unknown>, date: EpochMs): EpochMs => date + Math.round(clock.monotonic() - at);
   return {
     async jobs() {
-      const sweep = jobsNow();
+      const sweep = ask(kept.jobs, sweepIntervalMs, (signal) => store.list({ signal }));
       kept.jobs = sweep;
       try {
         const listing = await sweep.answer;
-        return { ...listing, date: listing.date + Math.round(clock.monotonic() - sweep.at) };
+        return { ...listing, date: dateNow(sweep, listing.date) };
       } catch (error) {
         // The next caller asks again.
         if (kept.jobs === sweep) kept.jobs = undefined;
@@ -86,10 +73,13 @@ export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
       }
     },
     async presences() {
-      const sweep = presencesNow();
+      const sweep = ask(kept.presences, Math.min(sweepIntervalMs, PRESENCES_MS), (signal) =>
+        store.listPresences({ signal }),
+      );
       kept.presences = sweep;
       try {
-        return await sweep.answer;
+        const listed = await sweep.answer;
+        return { ...listed, date: dateNow(sweep, listed.date) };
       } catch (error) {
         if (kept.presences === sweep) kept.presences = undefined;
         throw error;
