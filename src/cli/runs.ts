@@ -6,6 +6,7 @@ import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import { oneLine } from '../core/text';
 import type { Listing } from '../lease/store';
+import { inParallel } from '../operator/in-parallel';
 import { stateIn } from '../operator/job-state';
 import { jobsIn } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';
@@ -21,6 +22,7 @@ import { atHand, jobsWithTag, loadFile, loadFileIfAny } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import { askedBy, attemptsMade, colourOf, deployment, lastError, lateness, stretch, took } from './record-text';
 import type { StorageOptions } from './storage';
+import { recordInput } from './record-input';
 import { openStore } from './storage';
 import type { ShowTime, TimeOptions } from './time';
 import { parseTime, timeIn, timesOf } from './time';
@@ -71,7 +73,12 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   }
   const cursor = page.next === undefined ? null : `${page.next.job}/${page.next.key}`;
   if (options.json) {
-    printJson({ runs: records, cursor });
+    const specOf = (name: string): JobSpec | undefined => file?.jobsFile.jobs.find((spec) => spec.name === name);
+    const withInputs = await inParallel(records, async (record) => {
+      const input = await recordInput(store, record, specOf(record.job));
+      return input === undefined ? record : { ...record, input };
+    });
+    printJson({ runs: withInputs, cursor });
     return OK;
   }
   const show = timesOf(options);

@@ -4,6 +4,7 @@ import { backfilledRuns } from '../operator/backfilled';
 import { describe, firstWaits } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import { explainLeft } from '../operator/explain-left';
+import type { ShownInput } from '../operator/run-input';
 import { subjectOf } from '../operator/subject';
 import type { Explanation } from '../operator/explain';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
@@ -26,6 +27,7 @@ import {
   tookAndWaited,
 } from './record-text';
 import type { StorageOptions } from './storage';
+import { inputText, recordInput } from './record-input';
 import { openStore } from './storage';
 import type { ShowTime, TimeOptions } from './time';
 import { bothTimes, parseTime, timeIn, timesOf } from './time';
@@ -51,20 +53,22 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
         )
       : await explainTime(store, spec, loaded.jobsFile.revision, timeIn(moment, spec.timeZone));
   const backfills = await backfilledRuns(store, explanation);
+  const input = await recordInput(store, explanation.record, spec);
   for (const warning of explanation.warnings) warn(warning);
   if (options.json) {
     const { due, fate, reason, record } = explanation;
     const at = new Date(explanation.time).toISOString();
     const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
-    printJson({ job, time: at, due, outcome: fate, reason, record, backfills, ...excludedBy });
+    const shown = record === null ? null : { ...record, ...(input === undefined ? {} : { input }) };
+    printJson({ job, time: at, due, outcome: fate, reason, record: shown, backfills, ...excludedBy });
   } else {
     const show = timesOf(options);
-    print([text(explanation, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));
+    print([text(explanation, input, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));
   }
   return OK;
 }
 
-function text(explanation: Explanation, show: ShowTime, verbose: boolean): string {
+function text(explanation: Explanation, input: ShownInput | undefined, show: ShowTime, verbose: boolean): string {
   const { job, time, due, fate, reason, record } = explanation;
   const both = (instant: number): string => bothTimes(show, instant, job.timeZone);
   const spread = job.offsetMs > 0 && due ? `, ${formatDuration(job.offsetMs)} later by "spread"` : '';
@@ -72,7 +76,7 @@ function text(explanation: Explanation, show: ShowTime, verbose: boolean): strin
     `${style('bold', job.name)} at ${both(time)}${spread}`,
     `${paintOutcome(fate)} (${reason})`,
     describe(explanation, both),
-    ...(record === null ? [] : ['', ...recordLines(record, show, verbose)]),
+    ...(record === null ? [] : ['', ...recordLines(record, input, show, verbose)]),
   ].join('\n');
 }
 
@@ -100,7 +104,12 @@ function waitFor(waitedMs: number | undefined, what: string): string {
   return waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
 }
 
-function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): readonly string[] {
+function recordLines(
+  record: ShownRecord,
+  input: ShownInput | undefined,
+  show: ShowTime,
+  verbose: boolean,
+): readonly string[] {
   const several = stretch(record, show);
   const at = (iso: string): string => show(Date.parse(iso));
   const started = record.startedAt === null ? '' : at(record.startedAt);
@@ -115,6 +124,7 @@ function recordLines(record: ShownRecord, show: ShowTime, verbose: boolean): rea
     ['asked', askedBy(record) ?? ''],
     ['started', late === '' ? started : `${started}, ${late} late${waits}`],
     ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, ${tookAndWaited(record)}`],
+    ['input', input === undefined ? '' : inputText(input)],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
     ['changed', record.resultChanges?.join('; ') ?? ''],
   ];

@@ -52,6 +52,19 @@ export function runIdAt(job: JobName, { scheduledFor, request }: KeyParts): stri
   return `${job}-${compactTime(scheduledFor)}` + (request === undefined ? '' : `-m-${request}`);
 }
 
+/** The parts of a run's id; undefined if it cannot be one. Times have no letters, so a job's name ends before them. */
+export function parseRunId(id: string): { readonly job: string; readonly key: string } | undefined {
+  const match = /^([a-z0-9-]{1,63})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d{3})?)Z(?:-m-([0-9a-z]{1,64}))?$/.exec(
+    id,
+  );
+  if (match === null) return undefined;
+  const [, job = '', year = '', month = '', day = '', hour = '', minute = '', second = '', request] = match;
+  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  if (Number.isNaN(at) || at < 0) return undefined;
+  const key = recordKey(at, request);
+  return parseRecordKey(key) === undefined ? undefined : { job, key };
+}
+
 /** The orchestration's id, at most 89 characters. It contains the lease id, so that each acquisition has its own. */
 export function orchestrationId(job: JobName, scheduledFor: EpochMs, leaseId: LeaseId): string {
   return `${job}-${compactTime(scheduledFor).replace(/\.\d+/, '')}-${leaseId.slice(0, 8)}`;

@@ -25,7 +25,7 @@ export function ActionDialog(): JSX.Element | null {
 function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const [reason, setReason] = useState('');
-  const [input, setInput] = useState('');
+  const [input, setInput] = useState(action.filled ?? '');
   const [until, setUntil] = useState('');
   const [scope, setScope] = useState(() => firstChoice(action.scope));
   const [key] = useState(newKey);
@@ -112,7 +112,7 @@ async function attempt(
 ): Promise<Obstacle | undefined> {
   let value: unknown;
   try {
-    if (input.trim() !== '') value = JSON.parse(input);
+    if (input.trim() !== '' && input !== action.filled) value = JSON.parse(input);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return { text: `The input is not JSON: ${sentence(error.message)}`, code: undefined };

@@ -26,6 +26,8 @@ export interface Action {
   readonly reason: 'needed' | 'possible' | 'none';
   /** Whether it may have an input in JSON, and what it has without one. */
   readonly input?: string;
+  /** The input that it has already. Left as it is, none is sent. */
+  readonly filled?: string;
   /** Whether it may have an end, and what it means to have none. */
   readonly until?: string;
   /** The jobs to choose from, where it concerns several. */

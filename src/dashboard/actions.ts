@@ -1,7 +1,7 @@
 import type { Action, Given } from './action';
 import { change } from './api';
 import { go, pageOf } from './address';
-import type { Job, OneJob, Poked, Resumed } from './model';
+import type { Job, OneJob, OneRun, Poked, Resumed } from './model';
 import { reportPassedOver } from './passed-over';
 import { plural } from './words';
 
@@ -74,11 +74,14 @@ export function stopBackfill({ name, controlVersion: version }: Controlled): Act
   };
 }
 
-export function rerun(runId: string): Action {
+/** @param input of the earlier run, if it is known */
+export function rerun(runId: string, input: OneRun['input']): Action {
   return {
     title: 'Run this due time again?',
     effect: 'A run of its own is requested. Its handler sees the same due time.',
     ...{ verb: 'Run again', decline: 'Do not run', reason: 'possible', input: 'the input of the earlier run' },
+    // Masks must not become an input.
+    ...(input !== undefined && !input.isRedacted && { filled: JSON.stringify(input.value, undefined, 2) }),
     async carryOut(given) {
       const path = `${runPath(runId)}/rerun`;
       const answer = (await change(path, bodyOf(given), given)) as { readonly runId: string };

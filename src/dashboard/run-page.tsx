@@ -77,7 +77,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
                   Cancel run
                 </button>
               ) : (
-                <button type="button" onClick={() => confirm(rerun(runId))}>
+                <button type="button" onClick={() => confirm(rerun(runId, run.input))}>
                   Run again
                 </button>
               )}
@@ -104,6 +104,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
       )}
       {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
       {ran && <Log runId={runId} isOpen={isOpen} />}
+      <Input run={run} />
       <Result run={run} />
     </>
   );
@@ -296,6 +297,32 @@ function ErrorOf({
       ))}
       {cause !== undefined && <ErrorOf error={cause} after="Caused by " />}
     </>
+  );
+}
+
+/** What the handler got, for those who may see it, and how a run of its own input differs. */
+function Input({ run: { input, inputHidden = false } }: { readonly run: OneRun }): JSX.Element {
+  if (!inputHidden && input === undefined) return <></>;
+  return (
+    <section>
+      <h2>Input</h2>
+      {input === undefined ? (
+        <p>It needs the role payloads.</p>
+      ) : (
+        <>
+          <p class="muted">
+            {input.from === 'request' ? 'Given with the request.' : 'Of the jobs file, as it is now.'}
+          </p>
+          <pre class="panel foreign">{JSON.stringify(input.value, undefined, 2)}</pre>
+          {input.inFile !== undefined && (
+            <details>
+              <summary>The jobs file has another input</summary>
+              <pre class="panel foreign">{JSON.stringify(input.inFile, undefined, 2)}</pre>
+            </details>
+          )}
+        </>
+      )}
+    </section>
   );
 }
 

@@ -92,9 +92,9 @@ async function load({ coordinators, isReady, access, environment, env }: ManageO
   const { store, jobs, all } = coordinators();
   const [first] = all;
   if (first === undefined) throw new Error('there is no coordinator');
-  const { clock, newId, revision, deployment, settings } = first;
+  const { clock, newId, revision, deployment, settings, redact } = first;
   return createManage({
-    ...{ store, jobs, clock, newId, revision, deployment, access, isReady, environment },
+    ...{ store, jobs, clock, newId, revision, deployment, access, isReady, environment, redact },
     version: VERSION,
     sweepIntervalMs: settings.sweepIntervalMs,
     metricsJobs: metricsJobs(env),

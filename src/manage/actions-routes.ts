@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { EpochMs } from '../core/brand';
-import { parseRecordKey } from '../core/key';
+import { parseRecordKey, parseRunId } from '../core/key';
 import { cancelOrEnd } from '../operator/end-left-run';
 import { cordonDeployment, endMaintenance, startMaintenance, uncordonDeployment } from '../operator/fleet';
 import type { Named } from '../operator/once';
@@ -19,7 +19,7 @@ import type { Office, RawCall } from './route';
 import { NONE, route } from './route';
 import { oneRun, unknownRun } from './runs-routes';
 import * as schema from './schema';
-import { iso, parseRunId, showPause } from './show';
+import { iso, showPause } from './show';
 
 /** Makes a request under the caller's key, if there is one. */
 function requested(

@@ -1,6 +1,7 @@
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { JobSpec } from '../core/job';
+import type { Redact } from '../core/redact';
 import { within } from '../lease/deadline';
 import type { LeaseStore, Listing, Presences } from '../lease/store';
 import type { AccessSettings } from './access';
@@ -22,6 +23,8 @@ export interface Desk {
   readonly environment: ShownEnvironment | undefined;
   /** The age that a listing may have. It is the shortest time between two polls that have news of each other, too. */
   readonly sweepIntervalMs: Millis;
+  /** Hides secrets in inputs. Undefined: nothing is secret. */
+  readonly redact: Redact | undefined;
   /** How many jobs have a name of their own in metrics. */
   readonly metricsJobs: number;
   /** Whether this instance can do its work: storage answers, and nothing else is wrong. */

@@ -1,12 +1,15 @@
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
 import { TRIGGERS } from '../core/fate';
+import { parseRunId } from '../core/key';
 import { CHANNELS } from '../core/origin';
 import { tookMs } from '../core/record';
 import type { ShownRecord } from '../operator/list-runs';
 import { readLog } from '../operator/read-log';
 import type { ListedRun, PageStart } from '../operator/run-pages';
 import { FAILED_OUTCOMES, pagedJob, pageOfRuns } from '../operator/run-pages';
+import { inputOfRun } from '../operator/run-input';
+import type { ShownInput } from '../operator/run-input';
 import { showRun } from '../operator/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
@@ -14,7 +17,7 @@ import { RequestError } from './problem';
 import { NOTHING, NONE, route } from './route';
 import type { RunSummary } from './schema';
 import { instant, jobName, OneRun, OUTCOMES, runId, RunLog, Runs } from './schema';
-import { iso, isoOrNull, parseRunId } from './show';
+import { iso, isoOrNull } from './show';
 
 export const oneRun = z.strictObject({ run: runId });
 
@@ -73,13 +76,16 @@ export const runsRoutes = [
     query: NONE,
     body: NOTHING,
     answer: OneRun,
-    async run({ sweeps, store }, { params, caller, signal }) {
+    async run({ sweeps, store, jobs, redact }, { params, caller, signal }) {
       const parts = parseRunId(params.run);
+      if (parts === undefined) throw unknownRun(params.run);
+      const [job, key] = [parts.job as JobName, parts.key];
       const listing = await sweeps.jobs();
-      const record =
-        parts === undefined ? undefined : await showRun(store, parts.job as JobName, parts.key, listing, { signal });
+      const record = await showRun(store, job, key, listing, { signal });
       if (record === undefined) throw unknownRun(params.run);
-      return { now: iso(listing.date), ...showRecord(record, caller?.payloads === true) };
+      const wanted = { job, key, spec: jobs.find(({ name }) => name === job), redact };
+      const input = record.trigger === null ? undefined : await inputOfRun(store, wanted, { signal });
+      return { now: iso(listing.date), ...showRecord(record, input, caller?.payloads === true) };
     },
   }),
   route({
@@ -130,7 +136,11 @@ function triggerOf(text: string | undefined): (typeof TRIGGERS)[number] | null {
   return TRIGGERS.find((trigger) => trigger === text) ?? null;
 }
 
-function showRecord(record: ShownRecord, hasPayloads: boolean): Omit<z.input<typeof OneRun>, 'now'> {
+function showRecord(
+  record: ShownRecord,
+  input: ShownInput | undefined,
+  hasPayloads: boolean,
+): Omit<z.input<typeof OneRun>, 'now'> {
   const { startedAt, endedAt, through, count } = record;
   return {
     ...{ runId: record.runId, job: record.job, scheduledFor: record.scheduledFor, through: through ?? null },
@@ -148,7 +158,9 @@ function showRecord(record: ShownRecord, hasPayloads: boolean): Omit<z.input<typ
         ...(waitedForGroupMs === undefined ? {} : { waitedForGroupMs }),
       }),
     ),
-    ...(hasPayloads ? payloadsOf(record) : { resultHidden: record.result !== undefined }),
+    ...(hasPayloads
+      ? { ...payloadsOf(record), ...(input === undefined ? {} : { input }) }
+      : { resultHidden: record.result !== undefined, inputHidden: input !== undefined }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
 }

@@ -4,7 +4,7 @@ import type { Pause } from '../core/control';
 import { pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { isoOf } from '../core/iso';
-import { parseRecordKey, recordKey, runIdOf } from '../core/key';
+import { recordKey, runIdOf } from '../core/key';
 import { controlVersion } from '../operator/change-control';
 import { statusOf } from '../operator/job-status';
 import type { JobEntry } from '../operator/list-jobs';
@@ -49,17 +49,4 @@ function settingsOf(spec: JobSpec): NonNullable<z.input<typeof OneJob>['settings
     alertAfterMs: spec.alertAfterMs ?? null,
     pauseAfterFailures: spec.pauseAfterFailures ?? null,
   };
-}
-
-/** The parts of a run's id; undefined if it cannot be one. Times have no letters, so a job's name ends before them. */
-export function parseRunId(id: string): { readonly job: string; readonly key: string } | undefined {
-  const match = /^([a-z0-9-]{1,63})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d(?:\.\d{3})?)Z(?:-m-([0-9a-z]{1,64}))?$/.exec(
-    id,
-  );
-  if (match === null) return undefined;
-  const [, job = '', year = '', month = '', day = '', hour = '', minute = '', second = '', request] = match;
-  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  if (Number.isNaN(at) || at < 0) return undefined;
-  const key = recordKey(at, request);
-  return parseRecordKey(key) === undefined ? undefined : { job, key };
 }

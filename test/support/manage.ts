@@ -57,6 +57,7 @@ export function manageBench(
   options: SimulationOptions,
   changes: {
     readonly access?: AccessSettings;
+    readonly redact?: Desk['redact'];
     readonly jobs?: readonly JobSpec[];
     readonly store?: Partial<LeaseStore>;
     readonly poke?: ManageRequest['poke'];
@@ -75,6 +76,7 @@ export function manageBench(
     deployment: 'bench',
     version: '1.2.3',
     environment: undefined,
+    redact: changes.redact,
     sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
     metricsJobs: 100,
     isReady: () => Promise.resolve(true),

@@ -74,6 +74,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'functions/settings',
     'functions/host-advice',
     'functions/notice-settings',
+    'functions/redact',
     'notices',
     'system-clock',
     'version',

@@ -71,11 +71,13 @@ describe('each change is recorded', () => {
       const entries = await made.send({ path: 'audit', as });
       expect(entries.json).toMatchObject({ entries: [{ proven: true, identity: null, after: { runId, input } }] });
       expect((await made.send({ path: 'me', as })).json).toMatchObject({ payloads: true });
-      expect((await made.send({ path: `runs/${runId}`, as })).json).toMatchObject({ result: { of: '4111' } });
+      expect((await made.send({ path: `runs/${runId}`, as })).json).toMatchObject({
+        ...{ result: { of: '4111' }, input: { value: input, from: 'request', isRedacted: false } },
+      });
     }
     const plain = await Promise.all(['audit', `runs/${runId}`].map((path) => made.send({ path, as: 'viewer' })));
     expect(plain[0]?.json).toMatchObject({ entries: [{ after: { runId, input: '(needs the role payloads)' } }] });
-    expect(plain[1]?.json).toMatchObject({ outcome: 'succeeded', resultHidden: true });
+    expect(plain[1]?.json).toMatchObject({ outcome: 'succeeded', resultHidden: true, inputHidden: true });
     expect(plain.map(({ text }) => text).join('')).not.toContain('4111');
   });
 

@@ -86,6 +86,18 @@ export const OneRun = named(
     ...runSummary,
     claimedAt: Instant.nullable(),
     attempts: list(Attempt),
+    input: z
+      .object({
+        value: z.unknown(),
+        from: z
+          .enum(['request', 'jobsFile'])
+          .describe('`request`: the run has one of its own. `jobsFile`: that of its job, as the file has it now.'),
+        inFile: z.unknown().optional().describe("The input of the jobs file, where the run's own differs."),
+        isRedacted: z.boolean().describe('Whether a secret in it is hidden.'),
+      })
+      .optional()
+      .describe('What its handler gets. Absent: nothing.'),
+    inputHidden: z.boolean().optional().describe('Whether there is an input that needs the role `payloads`.'),
     result: z.unknown().optional().describe('The value that the handler returned.'),
     resultHidden: z.boolean().optional().describe('Whether there is a result that needs the role `payloads`.'),
     resultChanges: list(z.string()).optional().describe('What the result had that JSON cannot hold.'),
