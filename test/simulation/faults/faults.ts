@@ -27,6 +27,8 @@ const CALLS = {
   pauseSent: [500, 60_000],
   /** As `pauseSent`, for the record of a run, and so long that a successor may have the run. */
   lastRecord: [14_000, 90_000],
+  /** As `crashBefore`, for the record of a run: its row may have counted how it ended. */
+  lostRecord: [2_000, 20_000],
   /** As `crashBefore`, for a release: the run has its record, but its row is not released. */
   lastRelease: [2_000, 20_000],
   /** As `slowThere`, for a release, and so long that its lease may have been acquired anew. */
@@ -57,11 +59,11 @@ export type CallFault = keyof typeof CALLS;
 export type HubFault = keyof typeof MESSAGES;
 /** The faults of plain histories. */
 export const CALL_FAULTS = (Object.keys(CALLS) as CallFault[]).filter(
-  (kind) => kind !== 'lastRelease' && kind !== 'lateRelease',
+  (kind) => kind !== 'lostRecord' && kind !== 'lastRelease' && kind !== 'lateRelease',
 );
 /** The faults of any call. */
 const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 'lastRead');
-const ANY_CREATE: readonly CallFault[] = ['lastRecord', ...ANY_CALL];
+const ANY_CREATE: readonly CallFault[] = ['lastRecord', 'lostRecord', ...ANY_CALL];
 const ANY_RELEASE: readonly CallFault[] = ['lastRelease', 'lateRelease', ...ANY_CALL];
 const ANY_READ: readonly CallFault[] = ['lastRead', ...ANY_CALL];
 /** Only themes and mixes set how often messages are hidden, or come afterwards. */

@@ -70,6 +70,7 @@ export function plainPlan(seed: number): Plan {
   const rates = {
     ...drawRates(random, CALL_FAULTS, level, 0.45),
     lastRecord: 0,
+    lostRecord: 0,
     lastRelease: 0,
     lateRelease: 0,
     afterwards: 0,

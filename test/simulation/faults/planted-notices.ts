@@ -67,4 +67,17 @@ export const NOTICE_FAULTS: readonly Planted[] = [
       },
     ],
   },
+  {
+    name: 'counted-success-told',
+    what: 'a run of long ago is recorded as failed, and its row still tells the success that it had counted',
+    mix: 'notices+kills+retention',
+    edits: [
+      {
+        file: 'core/decide/unfinished.ts',
+        in: 'withUnknownEnd',
+        from: "const counted = withRecordedEnd(carry(s), { at: undefined, outcome: 'failed' }, s.job);",
+        to: 'const counted = carry(s);',
+      },
+    ],
+  },
 ];

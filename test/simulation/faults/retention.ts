@@ -33,6 +33,8 @@ export function retentionPlan(plan: Plan, random: Random): Plan {
     const days = random.pick([1, 8, 31, 95, 190] as const);
     return { at: random.whole(30_000, troubledMs), kind: 'leap', days, job, restarts: random.pick([0, 0.5, 1, 1]) };
   });
+  // A run that its row has counted as a success, and that no record shows, is taken for a failure months later.
+  const lostRecord = plan.mixes.includes('notices') ? random.pick([0, 0.1, 0.3]) : 0;
   const few = plan.disturbances.filter(({ kind }) => kind !== 'setClock' && random.chance(0.3));
   return {
     ...plan,
@@ -43,7 +45,10 @@ export function retentionPlan(plan: Plan, random: Random): Plan {
     faults:
       rates === undefined
         ? plan.faults
-        : { kind: 'drawn', rates: { ...rates, lastRelease: random.pick([0.1, 0.4, 0.8]) } },
+        : {
+            kind: 'drawn',
+            rates: { ...rates, lastRelease: random.pick([0.1, 0.4, 0.8]), lostRecord },
+          },
     disturbances: [...few, ...requests, ...leaps].sort((a, b) => a.at - b.at),
   };
 }

@@ -56,7 +56,7 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
     trace?.add(from.id, `${kind}: fault ${fault.kind}${fault.ms > 0 ? `, ${String(fault.ms)} ms` : ''}`);
   }
   return new Promise<T>((resolve, reject) => {
-    if (fault?.kind === 'crashBefore' || fault?.kind === 'lastRelease') {
+    if (fault?.kind === 'crashBefore' || fault?.kind === 'lostRecord' || fault?.kind === 'lastRelease') {
       network.crash(fault.ms);
       return;
     }
