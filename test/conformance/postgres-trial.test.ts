@@ -64,6 +64,14 @@ onPostgres('a trial of each call on PostgreSQL', () => {
     expect(findings[2]).toContain('answers, but there is no such schema');
   });
 
+  it('is followed by no promise about a table that was dropped alone', async () => {
+    const store = storeAt({ url: server.url, schema });
+    await database.query(`drop table "${schema}".jobs`);
+    await expect(store.list()).rejects.toThrow(/one of its tables was dropped, no app makes that again: .* backup\.$/);
+    await store.prepare();
+    await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable', noContainer: true });
+  });
+
   it('names each refused step, and the row that it could not delete', async () => {
     await database.query(`grant select, insert on all tables in schema "${schema}" to trial_role`);
     const trial = await trialAs('trial_role');

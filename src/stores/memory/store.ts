@@ -22,6 +22,8 @@ export interface MemoryService {
   open(): LeaseStore & LeaseBreaking;
   /** Breaks a row's lease, as a person can in the portal. Without a lease nothing changes. */
   breakLease(job: JobName, periodMs: Millis): void;
+  /** Deletes a row with its lease, as a person can in the portal. */
+  deleteRow(job: JobName): void;
   /** Deletes one record, as a lifecycle rule does with old ones. */
   deleteRecord(job: JobName, key: string): void;
   checkpoint(): Checkpoint;
@@ -73,6 +75,9 @@ export function memoryService(clock: Clock, location?: string): MemoryService {
       const row = state.rows.get(job);
       if (row === undefined) return;
       state.rows.set(job, { ...row, lease: breakLease(row.lease, periodMs, clock.monotonic()) });
+    },
+    deleteRow(job) {
+      state.rows.delete(job);
     },
     deleteRecord(job, key) {
       state.ledgers.get(job)?.delete(key);

@@ -65,7 +65,7 @@ export function failure(error: unknown, where: string): StoreError {
   const said = `${where}: ${state} ${cause.message}`;
   const why = denialOf(state);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
-  if (MISSING.includes(state)) return noContainer(said, cause);
+  if (MISSING.includes(state)) return noContainer(said, cause, TABLE_MISSING);
   return new StoreUnavailableError(`${said}. ${unavailableRemedy(state)}`, { cause });
 }
 
@@ -75,6 +75,10 @@ export function resultOf(error: unknown): CallResult {
   if (denialOf(state) !== undefined) return 'denied';
   return state.startsWith('53') ? 'throttled' : 'error';
 }
+
+/** The error of a missing table is that of a missing schema. A new table would contradict what the others hold. */
+const TABLE_MISSING =
+  ' If only one of its tables was dropped, no app makes that again: stop all apps, and restore the table from a backup.';
 
 const REMEDY = {
   noToken: 'Give the app a managed identity; a person signs in with "az login".',

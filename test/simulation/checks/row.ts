@@ -60,6 +60,13 @@ export function rowWritten(
   }
 }
 
+/** A row that was deleted comes back above all tokens that were given out. `recover` raises them later. */
+export function checkCreated({ name, claimOf, failedOver }: JobFacts, { token }: Row, report: Report): void {
+  const given = Math.max(0, ...claimOf.keys());
+  if (token >= given || failedOver !== undefined) return;
+  report('tokenUsedAgain', name, `its row was created with token ${String(token)}, and ${String(given)} was given out`);
+}
+
 function isRight(facts: JobFacts, before: Row, row: Row, decided: Acquisition): boolean {
   let right = true;
   checkDecision(facts, before, row, decided, () => {

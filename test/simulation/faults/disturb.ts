@@ -12,7 +12,7 @@ import type { PlannedInstance } from './plan';
 import { firstSpec, REVISIONS } from './plan-job';
 import { leap } from './retention';
 import { failOver } from '../world/failover';
-import { spoilControl, spoilRow } from '../world/foreign';
+import { deleteRow, spoilControl, spoilRow } from '../world/foreign';
 import { startMigration } from '../world/migration';
 import { operate } from '../world/people';
 import { kill, leave, pause, START } from '../world/world';
@@ -187,6 +187,9 @@ function disturbJob(
       return;
     case 'spoilRow':
       void spoilRow(world, job.name, what.how, what.lasts);
+      return;
+    case 'deleteRow':
+      void deleteRow(world, job.name);
   }
 }
 

@@ -47,6 +47,8 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'spoil'; readonly job: number; readonly lasts: number }
   /** The same of its row, while nobody holds it. */
   | { readonly kind: 'spoilRow'; readonly job: number; readonly lasts: number; readonly how: RowSpoil }
+  /** Somebody deletes a row that is settled, and leaves its records. */
+  | { readonly kind: 'deleteRow'; readonly job: number }
   /**
    * What is written in the next `lostMs` is lost in a failover of the storage account, all of it or some. People stop
    * every deployment, `recover`, and start again.
@@ -109,6 +111,7 @@ export type DrawnKind = Exclude<
   | 'unlock'
   | 'spoil'
   | 'spoilRow'
+  | 'deleteRow'
   | 'forget'
 >;
 

@@ -131,6 +131,19 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'deleted-row-begins-anew',
+    what: 'a row that was deleted comes back with the tokens of a new job',
+    mix: 'foreign',
+    edits: [
+      {
+        file: 'core/lost-row.ts',
+        in: 'rowAfterLoss',
+        from: 'token: (token + claims) as Token,',
+        to: 'token: (0 * (token + claims)) as Token,',
+      },
+    ],
+  },
+  {
     name: 'foreign-control-ignored',
     what: "a control that is not cronlease's counts as none",
     mix: 'people',

@@ -1,7 +1,7 @@
 import type { JobName, LeaseId, Millis } from '../../../src/core/brand';
 import type { LeaseStore, Metadata } from '../../../src/lease/store';
 import { checkSaidForeign } from '../checks/foreign';
-import { endSpoil, FIRST_STORE } from './facts';
+import { endSpoil, FIRST_STORE, isFinal } from './facts';
 import { START } from './world';
 import type { World } from './world';
 
@@ -50,6 +50,29 @@ export async function spoilRow(world: World, job: JobName, how: RowSpoil, lasts:
     spoil: () => overwrite(world, store, job, SPOILT[how](row.metadata)),
     putRight: () => overwrite(world, store, job, row.metadata),
   });
+}
+
+/** By then a whole listing has shown that the row is gone, and due times that may have been claimed ahead have passed. */
+const BACK_WITHIN_MS = 60_000;
+
+/** Deletes a row that nobody holds and whose run is over. The next one begins above its tokens, and at its time. */
+export async function deleteRow(world: World, job: JobName): Promise<void> {
+  const { observer, serviceAt, timeline, trace } = world;
+  const facts = observer.jobs.get(job);
+  const row = await storeOf(world, job)?.readRow(job);
+  if (facts?.row === undefined || row?.lease !== 'available') return;
+  const { run, phase, cursor } = facts.row;
+  const isOver = run === undefined || phase === 'idle' || phase === 'settled' || isFinal(facts, run.key);
+  if (!isOver || facts.spoiled.some(({ until }) => until === undefined)) return;
+  serviceAt(facts.home).deleteRow(job);
+  trace?.add('store', `${job} row is deleted`);
+  // Due times until it is back have no outcome.
+  facts.reigns.push({ hash: 'deleted', after: cursor });
+  facts.row = undefined;
+  facts.etag = undefined;
+  facts.lease = undefined;
+  const since = START + timeline.now();
+  facts.spoiled.push({ what: 'row', since, until: since + BACK_WITHIN_MS });
 }
 
 /** The store in which the job's row counts. Undefined: it is on its way to another one. */

@@ -18,7 +18,7 @@ import { checkItems, pieceCreated } from '../checks/items';
 import { noticeAsked } from '../checks/notices';
 import { recordWritten } from '../checks/record';
 import { saidOverdue } from '../checks/overdue';
-import { released, rowWritten } from '../checks/row';
+import { checkCreated, released, rowWritten } from '../checks/row';
 import { requestsWritten } from '../checks/requests';
 import { checkAtOnce } from '../checks/slots';
 import { checkTrust, trustLimit } from '../checks/trust';
@@ -313,6 +313,7 @@ function watchRows(
         facts.home = location;
         facts.row = decodeRow(metadata);
         facts.etag = etag;
+        checkCreated(facts, facts.row, report);
         facts.firstCursor = facts.row.cursor;
         facts.reigns.push({ hash: facts.row.scheduleHash, after: facts.row.cursor });
         trace?.add('store', `${job} created, cursor ${short(facts.row.cursor)}`);
