@@ -30,7 +30,7 @@ interface Upcoming {
 export function next(job: string | undefined, options: NextOptions): number {
   if (job !== undefined && options.tag !== undefined)
     throw new UsageError('JOB and --tag both name jobs: leave one out');
-  const from = options.from === undefined ? undefined : parseTime(options.from, '--from');
+  const from = options.from === undefined ? undefined : parseTime(options.from, '--from', 'ahead');
   const loaded = loadFile(options);
   const specs = specsOf(loaded, job, options);
   printWarnings(loaded, specs.length === 1 ? specs[0]?.name : undefined);

@@ -42,7 +42,7 @@ export function plan(options: PlanOptions): number {
     throw new UsageError(`--against compares two files: leave out ${other}`);
   }
   const zone = options.local === true ? machineZone() : 'UTC';
-  const instant = (text: string, option: string): EpochMs => timeIn(parseTime(text, option), zone);
+  const instant = (text: string, option: string): EpochMs => timeIn(parseTime(text, option, 'ahead'), zone);
   const from = options.from === undefined ? Math.floor(Date.now() / 1000) * 1000 : instant(options.from, '--from');
   const until = to === undefined ? from + DAY_MS : instant(to, '--to');
   if (until <= from) throw new UsageError('--to must be later than --from');

@@ -1,7 +1,6 @@
 import type { EpochMs, JobName } from '../core/brand';
 import type { LoadedJobs } from '../config/load';
 import { currentPause } from '../core/control';
-import { parseDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import { oneLine } from '../core/text';
@@ -59,8 +58,8 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   const zone = entries.length === 1 ? entries[0]?.spec?.timeZone : undefined;
   const filter = {
     outcomes: outcomesOf(options),
-    since: since?.(listing.date, zone),
-    until: until?.(listing.date, zone),
+    since: since?.(zone),
+    until: until?.(zone),
     ...{ trigger: options.trigger, actor: options.actor, channel: options.channel },
     note: options.note,
   };
@@ -107,16 +106,11 @@ function outcomesOf({ failed, outcome }: RunsOptions): ReadonlySet<string> | und
   return outcome === undefined ? undefined : new Set(outcome);
 }
 
-/** A time of the command line, or how long ago it was: `2h`. A time without an offset is in the job's zone, or UTC. */
-function timeOption(
-  text: string | undefined,
-  option: string,
-): ((now: EpochMs, zone: string | undefined) => EpochMs) | undefined {
+/** A time of the command line. Without an offset it is in the job's zone, or UTC. */
+function timeOption(text: string | undefined, option: string): ((zone: string | undefined) => EpochMs) | undefined {
   if (text === undefined) return undefined;
-  const ago = parseDuration(text);
-  if (ago !== undefined) return (now) => now - ago;
-  const moment = parseTime(text, option);
-  return (_now, zone = 'UTC') => timeIn(moment, zone);
+  const asked = parseTime(text, option);
+  return (zone = 'UTC') => timeIn(asked, zone);
 }
 
 function readCursor(text: string): PageStart {

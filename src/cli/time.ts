@@ -14,19 +14,50 @@ const FORMS = [
   /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)?(?:[.,](\d+))?(Z|[+-]\d\d(?::?\d\d)?)?$/i,
 ];
 
+/** A time on a clock, as `cronlease dev` prints it: `21:42:40Z`, or `21:42` in the job's zone. */
+const CLOCK = /^(\d\d?):(\d\d)(?::(\d\d))?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
+
+/** Where a command looks: at what was, or at what will be. */
+export type Direction = 'ago' | 'ahead';
+
+/** A TIME of the command line. */
+export type Asked =
+  | Moment
+  /** The latest such time on a clock, or the next one; in the job's zone, or with this offset. */
+  | {
+      readonly kind: 'clock';
+      readonly time: string;
+      readonly offset: string;
+      readonly now: EpochMs;
+      readonly where: Direction;
+    };
+
 /**
- * Reads a TIME of the command line: ISO 8601 with Z or an offset, or a date, or a date and time, in the job's zone.
+ * Reads a TIME of the command line: ISO 8601 with Z or an offset, or a date, or a date and time, in the job's zone; a
+ * time on a clock; or how long ago or ahead it is.
  *
  * @throws UsageError
  */
-export function parseTime(text: string, option: string): Moment {
+export function parseTime(text: string, option: string, where: Direction = 'ago', now: EpochMs = Date.now()): Asked {
+  const span = parseDuration(text.trim());
+  // A whole second, as people write times.
+  if (span !== undefined && where === 'ago') return { kind: 'instant', at: Math.floor((now - span) / 1_000) * 1_000 };
+  if (span !== undefined) return { kind: 'instant', at: Math.ceil((now + span) / 1_000) * 1_000 };
+  const [isClock, hour = '', minute, second = '00', zone = ''] = CLOCK.exec(text.trim()) ?? [];
+  if (isClock !== undefined && Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60) {
+    const time = `${hour.padStart(2, '0')}:${minute ?? ''}:${second}`;
+    return { kind: 'clock', time, offset: offset(zone), now, where };
+  }
   try {
     return parseMoment(normalize(text.trim()));
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     throw new UsageError(
       `${option} ${JSON.stringify(text)} ${error.message}: write it as 2026-12-31T23:00:00Z, with an offset such as ` +
-        "+02:00 instead of Z, or without either for the job's time zone",
+        "+02:00 instead of Z, or without either for the job's time zone; as 21:42 or 21:42:40Z for the " +
+        (where === 'ago'
+          ? 'latest such time, or as 2h for so long ago'
+          : 'next such time, or as 2h for so long from now'),
     );
   }
 }
@@ -46,19 +77,27 @@ function offset(zone: string): string {
   return `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}`;
 }
 
+const DAY_MS = 86_400_000;
+
 /** The instant of a TIME, for a job in this zone. */
-export function timeIn(moment: Moment, timeZone: string): EpochMs {
-  return instantOf(moment, zoneOf(timeZone));
+export function timeIn(asked: Asked, timeZone: string): EpochMs {
+  if (asked.kind !== 'clock') return instantOf(asked, zoneOf(timeZone));
+  const { time, offset, now, where } = asked;
+  // A zone is up to 14 hours ahead.
+  const around = [-2, -1, 0, 1, 2].map((days) => {
+    const date = new Date(now + days * DAY_MS).toISOString().slice(0, 10);
+    return instantOf(parseMoment(`${date}T${time}${offset}`), zoneOf(timeZone));
+  });
+  const found = where === 'ago' ? around.findLast((at) => at <= now) : around.find((at) => at >= now);
+  if (found === undefined) throw new Error(`no day around ${String(now)} has ${time}`);
+  return found;
 }
 
 /** The end that a person plans, as a time or as a duration from now. A time without an offset is in the job's zone. */
 export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
   if (text === undefined) return () => undefined;
-  const duration = parseDuration(text.trim());
-  // A whole second, as people write times.
-  if (duration !== undefined) return () => Math.ceil((now + duration) / 1_000) * 1_000;
-  const moment = parseTime(text, '--until');
-  return (timeZone) => timeIn(moment, timeZone);
+  const asked = parseTime(text, '--until', 'ahead', now);
+  return (timeZone) => timeIn(asked, timeZone);
 }
 
 /** The zone in which a command prints times. */

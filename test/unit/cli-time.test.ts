@@ -45,6 +45,49 @@ describe('a TIME on the command line', () => {
   });
 });
 
+describe('a TIME on a clock, or so long ago', () => {
+  const now = Date.UTC(2026, 10, 27, 21, 42, 40);
+  const at = (text: string, where: 'ago' | 'ahead', zone = 'UTC'): string =>
+    new Date(timeIn(parseTime(text, 'TIME', where, now), zone)).toISOString();
+
+  it.each([
+    ['21:42:40Z', '2026-11-27T21:42:40.000Z'],
+    ['21:42', '2026-11-27T21:42:00.000Z'],
+    ['21:43', '2026-11-26T21:43:00.000Z'],
+    ['9:05', '2026-11-27T09:05:00.000Z'],
+    ['23:00+02:00', '2026-11-27T21:00:00.000Z'],
+    ['2h', '2026-11-27T19:42:40.000Z'],
+    ['1h30m', '2026-11-27T20:12:40.000Z'],
+  ])('%s is the latest such time', (text, instant) => {
+    expect(at(text, 'ago')).toBe(instant);
+  });
+
+  it.each([
+    ['21:42:40Z', '2026-11-27T21:42:40.000Z'],
+    ['21:42', '2026-11-28T21:42:00.000Z'],
+    ['21:43', '2026-11-27T21:43:00.000Z'],
+    ['2h', '2026-11-27T23:42:40.000Z'],
+  ])('%s is the next such time where a command looks ahead', (text, instant) => {
+    expect(at(text, 'ahead')).toBe(instant);
+  });
+
+  it.each([
+    ['10:42', 'Pacific/Kiritimati', '2026-11-27T20:42:00.000Z'],
+    ['12:00', 'Pacific/Kiritimati', '2026-11-26T22:00:00.000Z'],
+    ['10:30', 'Pacific/Pago_Pago', '2026-11-27T21:30:00.000Z'],
+    ['11:00', 'Pacific/Pago_Pago', '2026-11-26T22:00:00.000Z'],
+  ])('%s is in the zone of the job, %s', (text, zone, instant) => {
+    expect(at(text, 'ago', zone)).toBe(instant);
+  });
+
+  it.each(['25:00', '12:60', '21:42:60Z'])('%s does not exist, and the error names what does', (text) => {
+    expect(() => parseTime(text, '--since')).toThrow(
+      /as 21:42 or 21:42:40Z for the latest such time, or as 2h for so long ago$/,
+    );
+    expect(() => parseTime(text, '--to', 'ahead')).toThrow(/next such time, or as 2h for so long from now$/);
+  });
+});
+
 describe('an instant', () => {
   it('in a text is shown in the zone of the command', () => {
     const text = 'since 2026-03-29T00:30:00Z, last at 2026-03-29T01:30:00.123Z: run a-20260329T003000Z';

@@ -58,8 +58,8 @@ export function addHistory(program: Command, done: Done): void {
     .option('--actor <NAME>', 'those that this person, or the key of this name, asked for')
     .addOption(new Option('--channel <CHANNEL>', 'those that were asked for from there').choices(CHANNELS))
     .option('--note <TEXT>', 'those that were asked for with this text in the reason')
-    .option('--since <TIME>', 'those due at TIME or later; also how long ago, such as 2h')
-    .option('--until <TIME>', 'those due before TIME; also how long ago, such as 2h')
+    .option('--since <TIME>', 'those due at TIME or later: in ISO 8601, as 21:42, or how long ago, such as 2h')
+    .option('--until <TIME>', 'those due before TIME, written as for --since')
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
     .option('--cursor <CURSOR>', 'continue where a page ended, with the same options')
     .option('--json', 'print {runs: [ledger record, …], cursor}')
@@ -86,7 +86,10 @@ export function addHistory(program: Command, done: Done): void {
     ),
   )
     .argument('<JOB>', 'name of a job')
-    .argument('<TIME>', "a due time in ISO 8601: with Z or an offset, or else in the job's time zone")
+    .argument(
+      '<TIME>',
+      "a due time in ISO 8601, with Z or an offset, or else in the job's time zone; 21:42 or 21:42:40Z for the latest such time; or how long ago, such as 2h",
+    )
     .option('--verbose', 'print tokens and whole stack traces too')
     .option('--json', 'print {job, time, due, outcome, reason, record, backfills}')
     .addHelpText(

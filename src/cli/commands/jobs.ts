@@ -29,7 +29,7 @@ export function addRequests(program: Command, done: Done): void {
     'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time as its own. The new run has a record of its own, and the input of the earlier request if there was one.',
     'JOB TIME',
   )
-    .argument('<TIME>', "a due time, or the time of a request, in ISO 8601; without an offset in the job's time zone")
+    .argument('<TIME>', 'a due time, or the time of a request, written as for "why"')
     .addHelpText('after', examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait'))
     .action(async (job: string, time: string, options: RunOptions) =>
       done(await (await import('../run.js')).rerun(job, time, options)),
