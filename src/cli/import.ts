@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import path from 'node:path';
 import JSON5 from 'json5';
 import { ScheduleError } from '../core/schedule/schedule-error';
+import { windowsZone } from '../config/windows-zones';
 import { zoneOf } from '../core/schedule/zone';
 import { isRecord } from '../config/readers';
 import { functionTimeout } from '../functions/settings';
@@ -65,7 +66,7 @@ function checkOptions(format: Format, { system, settings, timeZone, out, force }
   if (system && format !== 'crontab') throw new UsageError('--system is for crontab');
   if (settings !== undefined && format !== 'timers') throw new UsageError('--settings is for timers');
   if (force && out === undefined) throw new UsageError('--force needs --out, which it lets replace a file');
-  if (timeZone !== undefined) checkZone(timeZone, '--time-zone');
+  if (timeZone !== undefined) checkZone((format === 'timers' && windowsZone(timeZone)) || timeZone, '--time-zone');
 }
 
 function checkZone(name: string, where: string): void {
@@ -130,7 +131,8 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
     case 'timers': {
       const { readTimers } = await import('../import/timers.js');
       const settings = settingsOf(options.settings ?? settingsBeside(sources));
-      const zone = options.timeZone ?? settings?.get('WEBSITE_TIME_ZONE') ?? 'UTC';
+      const named = options.timeZone ?? settings?.get('WEBSITE_TIME_ZONE') ?? 'UTC';
+      const zone = windowsZone(named) ?? named;
       checkZone(zone, 'WEBSITE_TIME_ZONE');
       return (file, text) => readTimers(file, text, { now, timeZone: zone, settings });
     }

@@ -5,6 +5,7 @@ import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf, type Zone } from '../core/schedule/zone';
 import { nearest } from './suggest';
 import { calendarSchema, exceptedDate, exceptedSpan, inOrder } from './dates';
+import { windowsZone } from './windows-zones';
 import { duration, JOB_NAME, json, moment, reading, SCHEDULE } from './readers';
 
 function knownZone(name: string): Zone {
@@ -12,6 +13,9 @@ function knownZone(name: string): Zone {
     return zoneOf(name);
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
+    const windows = windowsZone(name);
+    if (windows !== undefined)
+      throw new ScheduleError('is the name of a time zone on Windows', `write its IANA name "${windows}"`);
     const meant = nearest(name, Intl.supportedValuesOf('timeZone'));
     throw meant === undefined ? error : new ScheduleError(error.message, `did you mean "${meant}"?`);
   }

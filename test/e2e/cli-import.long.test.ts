@@ -172,11 +172,16 @@ describe.concurrent('cronlease import', () => {
     expect(ended).toMatchObject({ code, stdout: '' });
   });
 
-  it('asks for the IANA name of a Windows zone', async () => {
-    folder.write('windows.json', { Values: { WEBSITE_TIME_ZONE: 'W. Europe Standard Time' } });
-    const ended = await folder.run(['import', 'timers', 'app', '--settings', 'windows.json']);
-    expect(ended).toMatchObject({ code: 2 });
-    expect(ended.stderr).toContain('WEBSITE_TIME_ZONE "W. Europe Standard Time" is not a time zone');
+  it('takes the names that Windows has for time zones', async () => {
+    folder.write('windows.json', { Values: { WHEN: '0 0 5 * * *', WEBSITE_TIME_ZONE: 'W. Europe Standard Time' } });
+    const { jobsFile } = await folder.json<{ jobsFile: object }>(
+      folder.run(['import', 'timers', 'app', '--settings', 'windows.json', '--json']),
+    );
+    expect(jobsFile).toMatchObject({ jobs: { new: { timeZone: 'Europe/Berlin' } } });
+    folder.write('mars.json', { Values: { WHEN: '0 0 5 * * *', WEBSITE_TIME_ZONE: 'Mars Standard Time' } });
+    const ended = await folder.run(['import', 'timers', 'app', '--settings', 'mars.json']);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain('WEBSITE_TIME_ZONE "Mars Standard Time" is not a time zone');
   });
 
   it('lists the reasons with --json though nothing was imported', async () => {

@@ -163,6 +163,13 @@ describe('a job that is wrong', () => {
       /not a time zone/,
       /"Europe\/Lisbon"/,
     ],
+    [
+      'timeZone',
+      { schedule: '@daily', timeZone: 'W. Europe Standard Time' },
+      'W. Europe Standard Time',
+      /the name of a time zone on Windows/,
+      /IANA name "Europe\/Berlin"/,
+    ],
     ['timeZone', { schedule: '@daily', timeZone: '+02:00' }, '+02:00', /offset/, /IANA/],
     ['dst.gap', { schedule: '@daily', dst: { gap: 'foward' } }, 'foward', /not one of/, /did you mean "forward"/],
     ['dst.overlaps', { schedule: '@daily', dst: { overlaps: 'both' } }, 'both', /not a setting/, /"overlap"/],
