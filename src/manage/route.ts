@@ -53,6 +53,11 @@ interface RouteFacts {
   readonly idempotent?: boolean;
 }
 
+/** The most bytes of a request's body. */
+export const BODY_LIMIT = 65_536;
+/** The shortest time between two polls that have news of each other, in milliseconds. */
+export const POLL_HEADER = 'x-cronlease-poll-ms';
+
 /** No parameters. */
 export const NONE = z.strictObject({});
 /** No body. */

@@ -8,6 +8,7 @@ import { lanesRoutes } from './lanes-routes';
 import { metricsRoutes } from './metrics-routes';
 import { auditRoutes } from './audit-routes';
 import type { Route } from './route';
+import { openApiRoute } from './openapi';
 import { pokeRoutes } from './poke-routes';
 import { runsRoutes } from './runs-routes';
 
@@ -24,4 +25,5 @@ export const ROUTES: readonly Route[] = [
   ...metricsRoutes,
   ...auditRoutes,
   ...aboutRoutes,
+  openApiRoute(() => ROUTES),
 ];

@@ -11,6 +11,7 @@ import { createMeter } from './listings';
 import { deniedError, problemBody, RequestError, requestErrorOf } from './problem';
 import { createRefusals } from './refusals';
 import type { Office, RawCall, Route } from './route';
+import { BODY_LIMIT, POLL_HEADER } from './route';
 import { ROUTES } from './routes';
 import { createWrongKeys, type WrongKeys } from './wrong-keys';
 
@@ -41,14 +42,10 @@ export interface ManageAnswer {
 
 export type Manage = (request: ManageRequest) => Promise<ManageAnswer>;
 
-/** The most bytes of a request's body. */
-export const BODY_LIMIT = 65_536;
 /** The most lists and objects in one another. */
 const DEPTH_LIMIT = 64;
 /** A request below this path may come without a login: only keys count there. */
 const KEYED = 'keyed/';
-/** The shortest time between two polls that have news of each other, in milliseconds. */
-export const POLL_HEADER = 'x-cronlease-poll-ms';
 
 const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type { Role } from '../../src/manage/roles';
 import { ROLES } from '../../src/manage/roles';
-import { openApiDocument } from '../../scripts/openapi';
+import { openApiDocument } from '../../src/manage/openapi';
+import { ROUTES } from '../../src/manage/routes';
 import type { Sent } from './manage';
 
 /** A text that shows whether an answer repeats it as markup or as a header. */
@@ -33,7 +34,7 @@ interface Operation {
 
 /** Every operation of the OpenAPI document. */
 function operations(): readonly Operation[] {
-  const document = openApiDocument() as {
+  const document = openApiDocument(ROUTES, '1') as {
     paths: Record<
       string,
       Record<

@@ -33,6 +33,7 @@ async function bench(changes: Parameters<typeof manageBench>[1] = {}): Promise<M
 
 /** A request to each route that would be carried out. */
 const SENT: Readonly<Record<string, Sent>> = {
+  getOpenApi: { path: 'openapi.json' },
   listJobs: { path: 'jobs' },
   getJob: { path: 'jobs/a' },
   listDueTimes: { path: 'next' },

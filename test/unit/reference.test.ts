@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isRecord } from '../../src/config/readers';
 import { OPENAPI_FILE, openApiText } from '../../scripts/openapi';
 import { documented, readSources, REFERENCE_PAGES, withTables } from '../../scripts/reference';
 import { jobSchema } from '../../src/config/schema';
@@ -24,6 +25,20 @@ describe('docs/reference', () => {
 
   it('goes with an OpenAPI document that is fresh: npm run reference writes it', async () => {
     expect(read(OPENAPI_FILE)).toBe(await openApiText());
+  });
+
+  it('goes with an OpenAPI document whose references all lead somewhere', () => {
+    const text = read(OPENAPI_FILE);
+    const references = [...text.matchAll(/"\$ref": "([^"]+)"/g)].map(([, reference = '']) => reference);
+    expect(references.length).toBeGreaterThan(100);
+    for (const reference of new Set(references)) {
+      const [start, ...names] = reference.split('/');
+      const found = names.reduce<unknown>(
+        (at, name) => (isRecord(at) ? at[name] : undefined),
+        JSON.parse(text) as unknown,
+      );
+      expect([start, found], reference).toEqual(['#', expect.any(Object)]);
+    }
   });
 
   it('has a table in each page, and no stale one', async () => {

@@ -11,6 +11,9 @@ import type { WhyOptions } from '../why';
 import type { Done } from './command';
 import { examples, timed, wholeNumber, withStorage, withTimes } from './command';
 
+const DUE_TIME =
+  "a due time in ISO 8601, with Z or an offset, or else in the job's time zone; 21:42 or 21:42:40Z for the latest such time; or how long ago, such as 2h";
+
 export function addStatus(program: Command, done: Done): void {
   withStorage(
     timed(
@@ -86,10 +89,7 @@ export function addHistory(program: Command, done: Done): void {
     ),
   )
     .argument('<JOB>', 'name of a job')
-    .argument(
-      '<TIME>',
-      "a due time in ISO 8601, with Z or an offset, or else in the job's time zone; 21:42 or 21:42:40Z for the latest such time; or how long ago, such as 2h",
-    )
+    .argument('<TIME>', DUE_TIME)
     .option('--verbose', 'print tokens and whole stack traces too')
     .option('--json', 'print {job, time, due, outcome, reason, record, backfills}')
     .addHelpText(

@@ -1,0 +1,180 @@
+import * as z from 'zod';
+import { CHANGE_HEADER, KEY_HEADER } from './access';
+import type { Route } from './route';
+import { BODY_LIMIT, NONE, NOTHING, POLL_HEADER, route } from './route';
+import { COMPONENTS } from './schema';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The route of the document itself. */
+export function openApiRoute(routes: () => readonly Route[]): Route {
+  let document: Json | undefined;
+  return route({
+    ...{ id: 'getOpenApi', method: 'GET', path: 'openapi.json', role: 'viewer' },
+    summary: 'show this API as an OpenAPI document',
+    params: NONE,
+    query: NONE,
+    body: NOTHING,
+    answer: z.looseObject({ openapi: z.string() }),
+    run: ({ version }) => Promise.resolve({ openapi: OPENAPI, ...(document ??= openApiDocument(routes(), version)) }),
+  });
+}
+
+const OPENAPI = '3.1.1';
+
+/** The OpenAPI document, made from the schemas that check requests and answers. */
+export function openApiDocument(routes: readonly Route[], version: string): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const one of routes) {
+    const path = `/${one.path}`;
+    paths[path] = { ...paths[path], [one.method.toLowerCase()]: operationOf(one) };
+  }
+  return {
+    openapi: OPENAPI,
+    info: {
+      title: 'cronlease',
+      version,
+      description:
+        'See and operate the jobs of a cronlease app. docs/http-api.md describes logins, keys, errors and polling.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [
+      {
+        url: '{origin}/{routePrefix}/manage',
+        description: 'With a login of Microsoft Entra, or a key',
+        variables: {
+          origin: { default: 'http://localhost:7071' },
+          routePrefix: { default: 'api', description: 'extensions.http.routePrefix of host.json' },
+        },
+      },
+    ],
+    security: [{ entra: [] }, { key: [] }],
+    paths,
+    components: {
+      schemas: componentSchemas(),
+      responses: {
+        Problem: {
+          description: 'The request was not carried out.',
+          content: { 'application/problem+json': { schema: ref('Problem') } },
+        },
+      },
+      securitySchemes: {
+        entra: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'A token of Microsoft Entra with an app role. Browsers use the session of the login page.',
+        },
+        key: { type: 'apiKey', in: 'header', name: KEY_HEADER, description: 'A key of CRONLEASE_API_KEYS.' },
+      },
+    },
+  };
+}
+
+function operationOf(one: Route): Json {
+  const { id, summary, description, role, status = 200, method, follow, conditional, idempotent } = one;
+  const isChange = method !== 'GET';
+  const parameters = [
+    ...parametersOf(one.params, 'path'),
+    ...parametersOf(one.query, 'query'),
+    ...(isChange ? [header(CHANGE_HEADER, '1', true, 'Any change needs it.')] : []),
+    ...(follow === true ? [header('If-None-Match', undefined, false, 'The ETag of the last answer.')] : []),
+    ...(conditional === true
+      ? [header('If-Match', undefined, false, 'The `controlVersion` of the job in quotes. Others get 412.')]
+      : []),
+    ...(idempotent === true
+      ? [header('Idempotency-Key', undefined, false, 'The same key makes the same request, however often it is sent.')]
+      : []),
+  ];
+  return {
+    operationId: id,
+    summary: summary.charAt(0).toUpperCase() + summary.slice(1),
+    ...(description === undefined ? {} : { description }),
+    'x-cronlease-role': role,
+    ...(role === 'anybody' ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(one.body === NOTHING ? {} : { requestBody: bodyOf(one) }),
+    responses: {
+      [String(status)]: {
+        description: 'Done.',
+        ...(follow === true ? { headers: followHeaders() } : {}),
+        content: { [one.contentType ?? 'application/json']: { schema: schemaOf(one.answer) } },
+      },
+      ...(follow === true ? { '304': { description: 'Nothing has changed.', headers: followHeaders() } } : {}),
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  };
+}
+
+function followHeaders(): Json {
+  return {
+    ETag: { schema: { type: 'string' }, description: 'Changes with anything but the time.' },
+    [POLL_HEADER]: {
+      schema: { type: 'integer' },
+      description: 'Milliseconds: an earlier poll has no news, except of a change made through the same instance.',
+    },
+  };
+}
+
+function bodyOf({ body }: Route): Json {
+  return {
+    required: !body.safeParse({}).success,
+    description: `JSON of at most ${BODY_LIMIT / 1024} KB.`,
+    content: { 'application/json': { schema: schemaOf(body) } },
+  };
+}
+
+function header(name: string, constant: string | undefined, required: boolean, description: string): Json {
+  const schema = constant === undefined ? { type: 'string' } : { type: 'string', const: constant };
+  return { name, in: 'header', required, description, schema };
+}
+
+function parametersOf(object: z.ZodObject, place: 'path' | 'query'): readonly Json[] {
+  const { properties = {}, required = [] } = plain(object, 'input') as {
+    readonly properties?: Readonly<Record<string, Json>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    ...{ name, in: place, required: required.includes(name) },
+    ...(description === undefined ? {} : { description }),
+    schema,
+  }));
+}
+
+function componentSchemas(): Json {
+  const made = z.toJSONSchema(COMPONENTS, {
+    uri: (id) => `#/components/schemas/${id}`,
+    override: simplify,
+  });
+  // What is recursive, which is JSON alone, zod refers to by a name that nothing resolves. Generators type anything well.
+  const { __shared: _shared, ...schemas }: Record<string, Json> = made.schemas;
+  schemas['Json'] = { description: schemas['Json']?.['description'] };
+  const named = Object.entries(schemas).map(([id, schema]) => [id, withoutIds(schema)] as const);
+  return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Removes what is no help to a reader, and what zod means in another sense than OpenAPI. */
+function simplify({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  delete jsonSchema.readOnly;
+  const isInstant = jsonSchema.format === 'date-time' || jsonSchema.format === 'date';
+  if (isInstant || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+}
+
+function withoutIds({ $schema: _schema, $id: _id, ...schema }: Json): Json {
+  return schema;
+}
+
+function schemaOf(schema: z.ZodType): Json {
+  const id = COMPONENTS.get(schema)?.id;
+  return id === undefined ? plain(schema, 'output') : ref(id);
+}
+
+function plain(schema: z.ZodType, io: 'input' | 'output'): Json {
+  return withoutIds(z.toJSONSchema(schema, { io, override: simplify }));
+}
+
+function ref(id: string): Json {
+  return { $ref: `#/components/schemas/${id}` };
+}
