@@ -1,7 +1,7 @@
 import type { Action, Given } from './action';
-import { change } from './api';
+import { ApiError, change } from './api';
 import { go, pageOf } from './address';
-import type { Job, OneJob, OneRun, Poked, Resumed } from './model';
+import type { Job, OneJob, OneRun, Poked, Resumed, RunSummary } from './model';
 import { reportPassedOver } from './passed-over';
 import { plural } from './words';
 
@@ -87,6 +87,31 @@ export function rerun(runId: string, input: OneRun['input']): Action {
       const answer = (await change(path, bodyOf(given), given)) as { readonly runId: string };
       go(pageOf({ run: answer.runId }));
       return 'The run is requested';
+    },
+  };
+}
+
+/** Runs due times of several jobs again, one request for each. */
+export function rerunAll(runs: readonly RunSummary[]): Action {
+  const counts = new Map<string, number>();
+  for (const { job } of runs) counts.set(job, (counts.get(job) ?? 0) + 1);
+  const jobs = [...counts].map(([job, count]) => `${job}${count === 1 ? '' : ` (${String(count)})`}`).join(', ');
+  return {
+    title: `Run ${plural(runs.length, 'run')} again?`,
+    effect: `A run of its own is requested for each, with the due time and the input of the earlier one: ${jobs}.`,
+    ...{ verb: 'Run again', decline: 'Do not run', reason: 'possible' },
+    async carryOut({ reason, key }) {
+      let requested = 0;
+      try {
+        for (const { runId } of runs) {
+          await change(`${runPath(runId)}/rerun`, bodyOf({ reason }), { key: `${key}-${runId}` });
+          requested += 1;
+        }
+      } catch (error) {
+        if (!(error instanceof ApiError) || requested === 0) throw error;
+        return `${plural(requested, 'run')} of ${String(runs.length)} requested. The next was refused: ${error.failure.detail}`;
+      }
+      return `${plural(requested, 'run is', 'runs are')} requested`;
     },
   };
 }

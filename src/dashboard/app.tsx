@@ -16,6 +16,7 @@ import { JobPage } from './job-page';
 import { LanesPage } from './lanes-page';
 import { Icon, Link, LoginLink, sentence } from './parts';
 import { RunPage } from './run-page';
+import { RunsPage } from './runs-page';
 import { environment, loadSession, session } from './session';
 import { applyTheme, nextTheme, theme } from './theme';
 import { zoneChoice, ZONES } from './time';
@@ -27,6 +28,7 @@ interface Page {
 
 /** The pages beside that of all jobs. */
 const VIEWS = [
+  { name: 'runs', title: 'Runs', content: () => <RunsPage /> },
   { name: 'lanes', title: 'Lanes', content: () => <LanesPage /> },
   { name: 'deployments', title: 'Deployments', content: () => <DeploymentsPage /> },
   { name: 'audit', title: 'Changes', content: () => <AuditPage /> },

@@ -72,6 +72,7 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
     <>
       <Head job={job} />
       <Facts job={job} />
+      <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} job={name} />
       <Timeline runs={runs.body?.runs ?? []} due={due?.due ?? []} zone={timeZone} />
       {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
       <div class="two">
@@ -79,7 +80,6 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
         <HeatMap job={name} />
       </div>
       {inFile && job.settings?.kind === 'timed' && <BackfillPanel job={job} />}
-      <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} />
       <div class="two">
         {inFile && <DueTimes due={due} failure={next.failure} />}
         <SettingsInWords settings={job.settings} />

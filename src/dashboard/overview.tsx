@@ -11,6 +11,7 @@ import { FailureNotice } from './failure-notice';
 import { ProblemsNotice } from './problems-notice';
 import { SearchBox } from './search-box';
 import type { ShownState } from '../core/shown-state';
+import { FailedLately } from './runs-page';
 import { plural, STATE_LABELS } from './words';
 import { useLive } from './use-live';
 
@@ -44,6 +45,7 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
         <p class="muted">
           {attention === 0 ? 'No job needs attention' : `${plural(attention, 'job needs', 'jobs need')} attention`}
         </p>
+        <FailedLately jobs={jobs} />
         {jobs.length > 0 && <Search jobs={jobs} />}
       </div>
       <div class="with-actions">

@@ -3,7 +3,7 @@ import { changed, go, param } from './address';
 import { OUTCOME_LABELS, TRIGGER_WORDS } from './words';
 
 /** The parameters of the address that choose runs. */
-export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note'] as const;
+export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
 type Filter = (typeof FILTERS)[number];
 
 export const NO_FILTER = {
@@ -12,6 +12,9 @@ export const NO_FILTER = {
   channel: undefined,
   actor: undefined,
   note: undefined,
+  of: undefined,
+  tag: undefined,
+  hours: undefined,
   cursor: undefined,
 };
 
@@ -27,11 +30,26 @@ function choose(filter: Filter, value: string, how: 'push' | 'replace' = 'push')
   go(changed({ [filter]: value, cursor: undefined }), how);
 }
 
-/** Chooses runs by their outcome, by what started them, and by who asked for them. */
-export function RunFilters(): JSX.Element {
+const HOURS = [
+  ['1', 'The last hour'],
+  ['12', 'The last 12 hours'],
+  ['24', 'The last 24 hours'],
+  ['48', 'The last two days'],
+  ['168', 'The last week'],
+] as const;
+
+/**
+ * Chooses runs by their outcome, by what started them, and by who asked for them.
+ *
+ * @param ofAll whether the runs are those of all jobs, to choose from by job, tag and time too
+ */
+export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX.Element {
   const outcomes = Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const);
   return (
     <div class="line">
+      {ofAll && <Choice filter="hours" label="When the runs were due" all="Any time" options={HOURS} />}
+      {ofAll && <Words filter="of" label="The job of the runs" hint="Job" most={63} />}
+      {ofAll && <Words filter="tag" label="The tag of the jobs" hint="Tag" most={100} />}
       <Choice
         filter="outcome"
         label="Outcome of the runs"

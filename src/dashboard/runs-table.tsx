@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { changed, param } from './address';
+import { changed, pageOf, param } from './address';
+import { now } from './clock';
 import type { Failure } from './api';
 import type { Runs, RunSummary } from './model';
 import { Badge, Link, Notice, sentence, Skeleton } from './parts';
@@ -16,9 +17,15 @@ export function triggerWord(trigger: RunSummary['trigger']): string {
   return trigger === null ? '' : TRIGGER_WORDS[trigger];
 }
 
-/** The choice of runs in the address, as a query of the API. */
-export function runsPath(job: string, limit: number): string {
-  const query = new URLSearchParams({ job, limit: String(limit) });
+/**
+ * The choice of runs in the address, as a query of the API.
+ *
+ * @param job undefined: the runs of all jobs, or of those in the address
+ * @param until the end of the hours in the address. It stands still while a page is open, and so does the list.
+ */
+export function runsPath(job: string | undefined, limit: number, until = now.peek()): string {
+  const query = new URLSearchParams({ ...(job === undefined ? {} : { job }), limit: String(limit) });
+  if (job === undefined) addScope(query, until);
   const outcome = param('outcome');
   if (outcome === 'bad') query.set('failed', 'true');
   else if (outcome !== undefined && outcome in OUTCOME_LABELS) query.set('outcome', outcome);
@@ -31,17 +38,30 @@ export function runsPath(job: string, limit: number): string {
   return `runs?${query.toString()}`;
 }
 
+function addScope(query: URLSearchParams, until: number): void {
+  const [of, tag, hours] = [param('of'), param('tag'), Number(param('hours'))];
+  if (of !== undefined) query.set('job', of);
+  if (tag !== undefined) query.set('tag', tag);
+  if (!(hours > 0)) return;
+  query.set('since', new Date(until - hours * 3_600_000).toISOString());
+}
+
+/** A job's page begins with so many of its runs. */
+const LATEST = 8;
+
 interface RunsTableProps {
+  readonly job: string;
   readonly runs: Runs | undefined;
   readonly failure: Failure | undefined;
   readonly zone: string | null;
 }
 
-export function RunsTable({ runs, failure, zone }: RunsTableProps): JSX.Element {
+export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Element {
+  const isPart = runs !== undefined && runs.runs.length > LATEST && !isAsked();
   return (
     <section>
       <div class="section-head">
-        <h2>Runs</h2>
+        <h2>{isPart ? 'Latest runs' : 'Runs'}</h2>
         <RunFilters />
       </div>
       {runs === undefined ? (
@@ -51,19 +71,38 @@ export function RunsTable({ runs, failure, zone }: RunsTableProps): JSX.Element 
           <FailureNotice failure={failure} what="The runs" />
         )
       ) : (
-        <Listed runs={runs} zone={zone} />
+        <Listed runs={isPart ? { ...runs, runs: runs.runs.slice(0, LATEST), cursor: null } : runs} zone={zone} />
+      )}
+      {isPart && (
+        <nav class="pages" aria-label="More runs">
+          <Link href={changed({ all: '1' })}>More runs of this job</Link>
+          <Link href={pageOf({ view: 'runs', of: job })}>On a page of their own</Link>
+        </nav>
       )}
     </section>
   );
 }
 
-function Listed({
-  runs: { runs, problems, cursor },
-  zone,
-}: {
+/** Whether the address asks for more than the latest runs. */
+function isAsked(): boolean {
+  return ['all', 'cursor', ...FILTERS].some((name) => param(name) !== undefined);
+}
+
+interface ListedProps {
   readonly runs: Runs;
   readonly zone: string | null;
-}): JSX.Element {
+  /** The runs that a person has chosen. Undefined: none can be. The runs are then those of one job. */
+  readonly selection?: Selection;
+}
+
+/** Chooses runs of all jobs. */
+export interface Selection {
+  readonly chosen: ReadonlySet<string>;
+  /** Undefined: the person may not act. */
+  readonly choose: ((runId: string, isChosen: boolean) => void) | undefined;
+}
+
+export function Listed({ runs: { runs, problems, cursor }, zone, selection }: ListedProps): JSX.Element {
   const isFirst = param('cursor') === undefined;
   const isChosen = FILTERS.some((name) => param(name) !== undefined);
   return (
@@ -84,7 +123,7 @@ function Listed({
           )}
         </Notice>
       ) : (
-        <Rows runs={runs} zone={zone} />
+        <Rows runs={runs} zone={zone} selection={selection} />
       )}
       {(cursor !== null || !isFirst) && (
         <nav class="pages" aria-label="Pages of runs">
@@ -104,22 +143,32 @@ const COLUMNS = [
   ['Took', 'r-took'],
 ] as const;
 
-function Rows({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly zone: string | null }): JSX.Element {
+interface RowsProps extends Pick<ListedProps, 'zone'> {
+  readonly runs: readonly RunSummary[];
+  readonly selection: Selection | undefined;
+}
+
+function Rows({ runs, zone, selection }: RowsProps): JSX.Element {
+  const columns = [
+    ...(selection?.choose === undefined ? [] : ([['Choose', 'r-choose']] as const)),
+    ...(selection === undefined ? [] : ([['Job', 'r-job']] as const)),
+    ...COLUMNS,
+  ];
   return (
-    <div class="table slim">
+    <div class={`table slim ${selection === undefined ? '' : 'all-runs'}`}>
       <table role="table" aria-label="Runs">
         <thead role="rowgroup">
           <tr role="row">
-            {COLUMNS.map(([heading, column]) => (
+            {columns.map(([heading, column]) => (
               <th key={heading} role="columnheader" scope="col" class={column}>
-                {heading}
+                {heading === 'Choose' ? <span class="visually-hidden">{heading}</span> : heading}
               </th>
             ))}
           </tr>
         </thead>
         <tbody role="rowgroup">
           {runs.map((run) => (
-            <RunRow key={run.runId} run={run} zone={zone} />
+            <RunRow key={run.runId} run={run} zone={zone} selection={selection} />
           ))}
         </tbody>
       </table>
@@ -127,11 +176,51 @@ function Rows({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly z
   );
 }
 
-function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string | null }): JSX.Element {
-  const { runId, scheduledFor, outcome, reason, trigger, latenessMs, durationMs, count, origin } = run;
+/** Whether one request repeats it: it is over, and no stretch of due times. */
+function isRepeatable({ outcome, count }: RunSummary): boolean {
+  return outcome !== 'running' && outcome !== 'retrying' && count === 1;
+}
+
+interface RunRowProps extends Omit<RowsProps, 'runs'> {
+  readonly run: RunSummary;
+}
+
+/** The cells of a list of all jobs. */
+function OfAllJobs({
+  run,
+  selection: { chosen, choose },
+}: RunRowProps & { readonly selection: Selection }): JSX.Element {
+  const { job, runId } = run;
+  return (
+    <>
+      {choose !== undefined && (
+        <td role="cell" class="r-choose">
+          {isRepeatable(run) && (
+            <input
+              type="checkbox"
+              aria-label={`Choose run ${runId}`}
+              checked={chosen.has(runId)}
+              onChange={({ currentTarget: { checked } }) => choose(runId, checked)}
+            />
+          )}
+        </td>
+      )}
+      <td role="cell" class="r-job">
+        <Link href={pageOf({ job })} class="job">
+          {job}
+        </Link>
+      </td>
+    </>
+  );
+}
+
+function RunRow({ run, zone, selection }: RunRowProps): JSX.Element {
+  const { runId, scheduledFor, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
   const isPlain = reason === null || reason === 'completed';
+  const late = latenessMs === null || latenessMs < 1_000 ? undefined : duration(latenessMs);
   return (
     <tr role="row">
+      {selection !== undefined && <OfAllJobs run={run} zone={zone} selection={selection} />}
       <td role="cell" class="r-due">
         <Link href={runHref(runId)} class="job">
           <time dateTime={scheduledFor} title={fullTime(Date.parse(scheduledFor), zoneOf(zone))}>
@@ -145,6 +234,11 @@ function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string
           {isPlain ? '' : <HelpLink topic={topicOf(outcome, reason)}>{reasonText(reason)}</HelpLink>}
           {count !== null && count > 1 ? ` (${plural(count, 'due time')})` : ''}
         </span>
+        {error !== null && (
+          <span class="second foreign" title={error}>
+            {error}
+          </span>
+        )}
       </td>
       <td role="cell" class="r-by muted">
         {triggerWord(trigger)}
@@ -162,10 +256,11 @@ function RunRow({ run, zone }: { readonly run: RunSummary; readonly zone: string
         )}
       </td>
       <td role="cell" class="r-late">
-        {latenessMs === null || latenessMs < 1_000 ? '' : <span class="warn">{duration(latenessMs)}</span>}
+        {late !== undefined && <span class="warn">{late}</span>}
       </td>
       <td role="cell" class="r-took">
         {durationMs === null ? '' : duration(durationMs)}
+        {late !== undefined && <span class="second warn on-phone">{late} late</span>}
       </td>
     </tr>
   );

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Poked } from '../core/poked';
+import type { KeptErrors } from '../operator/run-errors';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
 import type { createMeter } from './listings';
@@ -26,6 +27,8 @@ export interface RawCall {
 export interface Office extends Desk {
   readonly sweeps: Sweeps;
   readonly meter: ReturnType<typeof createMeter>;
+  /** So that whoever lists runs again reads no record again. */
+  readonly runErrors: KeptErrors;
 }
 
 type Method = 'GET' | 'POST' | 'DELETE';

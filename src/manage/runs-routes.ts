@@ -6,6 +6,7 @@ import { CHANNELS } from '../core/origin';
 import { tookMs } from '../core/record';
 import type { ShownRecord } from '../operator/list-runs';
 import { readLog } from '../operator/read-log';
+import { errorLine, errorLines } from '../operator/run-errors';
 import type { ListedRun, PageStart } from '../operator/run-pages';
 import { FAILED_OUTCOMES, pagedJob, pageOfRuns } from '../operator/run-pages';
 import { inputOfRun } from '../operator/run-input';
@@ -61,9 +62,10 @@ export const runsRoutes = [
         { limit, start: cursor === undefined ? undefined : pageStart(cursor) },
         { signal },
       );
+      const errors = await errorLines(office.store, page.runs, office.runErrors, { signal });
       return {
         now: iso(now),
-        runs: page.runs.map(showListedRun),
+        runs: page.runs.map((run) => showListedRun(run, errors.get(run.runId))),
         problems: [],
         cursor: page.next === undefined ? null : writeCursor([page.next.key, page.next.job]),
       };
@@ -117,7 +119,7 @@ export function unknownRun(id: string): RequestError {
   });
 }
 
-function showListedRun(run: ListedRun): z.input<typeof RunSummary> {
+function showListedRun(run: ListedRun, error: string | undefined): z.input<typeof RunSummary> {
   const { startedAt, endedAt } = run;
   return {
     ...{ runId: run.runId, job: run.job, scheduledFor: iso(run.scheduledFor), through: isoOrNull(run.through) },
@@ -126,7 +128,7 @@ function showListedRun(run: ListedRun): z.input<typeof RunSummary> {
     ...{ startedAt: isoOrNull(startedAt), endedAt: isoOrNull(endedAt), latenessMs: run.latenessMs ?? null },
     durationMs:
       startedAt === undefined || endedAt === undefined ? null : Math.max(0, endedAt - startedAt - run.waitedMs),
-    waitedMs: run.waitedMs,
+    ...{ waitedMs: run.waitedMs, error: error ?? null },
     ...{ origin: run.origin ?? null, rerunOf: isoOrNull(run.rerunOf) },
   };
 }
@@ -147,7 +149,7 @@ function showRecord(
     count: count ?? (through === undefined ? 1 : null),
     ...{ outcome: record.outcome, reason: record.reason, trigger: record.trigger, token: record.token },
     ...{ startedAt, endedAt, latenessMs: record.latenessMs },
-    ...{ durationMs: tookMs(record) ?? null, waitedMs: record.waitedMs ?? 0 },
+    ...{ durationMs: tookMs(record) ?? null, waitedMs: record.waitedMs ?? 0, error: errorLine(record) ?? null },
     claimedAt: record.claimedAt ?? null,
     ...{ origin: record.origin ?? null, rerunOf: record.rerunOf ?? null },
     attempts: record.attempts.map(

@@ -66,7 +66,7 @@ interface Door {
 
 /** Answers every request below `manage/`. It never rejects. */
 export function createManage(desk: Desk): Manage {
-  const office: Office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(desk.clock) };
+  const office: Office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(desk.clock), runErrors: new Map() };
   const door: Door = { refused: createRefusals(desk.clock), wrongKeys: createWrongKeys(desk.clock) };
   return async (request) => {
     const isHead = request.method === 'HEAD';
