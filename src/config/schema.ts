@@ -242,7 +242,7 @@ export const jobSchema = z
       })
       .optional(),
     keep: duration(
-      'How long ledger records and logs are kept. A lifecycle rule deletes them after the longest `keep` of all jobs.',
+      'How long ledger records and logs are kept, since their last write. Then a tick deletes them, within five days on blobs.',
     ).prefault('90d'),
     logs: z
       .enum(['keep', 'none'])

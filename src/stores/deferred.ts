@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../lease/store';
 
 type Fact = 'location' | 'limits';
 /** One store holds the objects of every job, so that none of these has `home`. */
-type Method<Store> = Exclude<keyof Store, Fact | 'home' | 'accounts'>;
+type Method<Store> = Exclude<keyof Store, Fact | 'home' | 'accounts' | 'purgesDaily'>;
 type Methods<Store> = Readonly<Record<Method<Store>, true>>;
 type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
 

@@ -13,8 +13,11 @@ function listingOf(blobs: string, rest = '<NextMarker />'): string {
   return `\uFEFF<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://a/" ContainerName="c"><Prefix>jobs/</Prefix><Blobs>${blobs}</Blobs>${rest}</EnumerationResults>`;
 }
 
+const MODIFIED = 'Fri, 27 Nov 2026 13:00:00 GMT';
+
 function blobOf(metadata: string, name = '<Name>jobs/a/lease</Name>'): string {
   const properties =
+    `<Last-Modified>${MODIFIED}</Last-Modified>` +
     '<Etag>0x1</Etag><Content-Length>12</Content-Length><LeaseStatus>locked</LeaseStatus><LeaseState>leased</LeaseState>';
   return `<Blob>${name}<Properties>${properties}</Properties><Metadata>${metadata}</Metadata><OrMetadata /></Blob>`;
 }
@@ -26,6 +29,7 @@ describe('the answer to List Blobs', () => {
       blobs: [
         {
           ...{ name: 'jobs/a/lease', etag: '0x1', lease: 'leased', endless: false, bytes: 12 },
+          lastModified: MODIFIED,
           metadata: { token: '3', by: 'a & "b"  é', empty: '' },
         },
       ],

@@ -10,12 +10,13 @@ import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
 
-function world(answer: () => Promise<'done' | 'more'>) {
+function world(answer: () => Promise<'done' | 'more'>, facts: Partial<LeaseStore> = {}) {
   const clock = settableClock();
   const events: string[] = [];
   const kept: unknown[] = [];
   const store: LeaseStore = {
     ...memoryService(clock).open(),
+    ...facts,
     purge: (keep) => {
       kept.push(Object.fromEntries(keep));
       return answer();
@@ -41,6 +42,18 @@ describe('retention', () => {
     await clock.advance(1_000);
     await purge();
     expect(kept).toEqual([{ nightly: 90 }, { nightly: 90 }]);
+  });
+
+  it('deletes once in each new day where the store asks for no more, and not on the day of the start', async () => {
+    const { clock, kept, purge } = world(async () => 'done', { purgesDaily: true });
+    const days: number[] = [];
+    for (let hour = 0; hour < 72; hour += 1) {
+      await purge();
+      days.push(kept.length);
+      await clock.advance(3_600_000);
+    }
+    expect(days[0]).toBe(0);
+    expect(days.at(-1)).toBe(3 - (clock.now() % 86_400_000 === 0 ? 1 : 0));
   });
 
   it('goes on at the next sweep while there are more', async () => {

@@ -326,3 +326,28 @@ describe('.funcignore', () => {
     expect(named).toEqual([]);
   });
 });
+
+describe('the pipelines of other services', () => {
+  const texts = ['azure-devops', 'gitlab-ci'].map((name) => [name, read(`pipelines/${name}.yml`)] as const);
+
+  it.each(texts)(
+    '%s packages where nothing else ran, and deploys that package to one region after another',
+    (_, text) => {
+      parse(text);
+      const order = ['.ci/run', 'npm ci --ignore-scripts', 'npm run package', 'node scripts/deploy.mjs --coordination'];
+      const places = order.map((command) => text.indexOf(command));
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      // The script waits at each gate: no option turns it off.
+      expect(text).not.toMatch(/--health-only|--list|continueOnError|allow_failure/);
+    },
+  );
+
+  it.each(texts)('%s deploys only the default branch, one run at a time, and knows no secret', (name, text) => {
+    expect(text).toMatch(
+      name === 'gitlab-ci' ? /CI_COMMIT_BRANCH == \$CI_DEFAULT_BRANCH/ : /include: \[main\]\npr: none/,
+    );
+    expect(text).toMatch(name === 'gitlab-ci' ? /resource_group: production/ : /lockBehavior: sequential/);
+    expect(text).not.toMatch(/PASSWORD|_SECRET|_KEY\b/);
+  });
+});

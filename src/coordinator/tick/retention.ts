@@ -3,20 +3,35 @@ import { StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
 import { storageTroubled, troubleOver } from '../reachability';
 
-const EVERY_MS: Millis = 3_600_000;
+const HOUR_MS: Millis = 3_600_000;
+const DAY_MS: Millis = 86_400_000;
 const TROUBLE = 'retention';
 
 /**
- * Deletes old records where the store itself must: once an hour, and again at the next sweep while there are more. The
- * returned function does so at most that often, however often it is called.
+ * Deletes old records where the store must do so by calls: once an hour or a day, and again at the next sweep while there
+ * are more. The returned function does so at most that often, however often it is called.
  */
 export function createRetention(coordinator: Coordinator): (report: Report) => Promise<void> | undefined {
   const { store, clock, jobs } = coordinator;
   let last: Millis | undefined;
+  let day: number | undefined;
+  let hasMore = false;
+  const isDue = (): boolean => {
+    if (hasMore) return true;
+    if (store.purgesDaily === true) {
+      // A process that starts often would list often, so the day of its start counts as done.
+      const before = day;
+      day = Math.floor(clock.now() / DAY_MS);
+      return before !== undefined && day !== before;
+    }
+    if (last !== undefined && clock.monotonic() - last < HOUR_MS) return false;
+    last = clock.monotonic();
+    return true;
+  };
   const purge = async (report: Report): Promise<void> => {
     const keep = new Map([...jobs].map(([name, { spec }]) => [name, spec.keepMs]));
     try {
-      if ((await store.purge?.(keep)) === 'more') last = undefined;
+      hasMore = (await store.purge?.(keep)) === 'more';
       troubleOver(coordinator, TROUBLE, 'old records are deleted again', report);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
@@ -24,9 +39,8 @@ export function createRetention(coordinator: Coordinator): (report: Report) => P
     }
   };
   return (report) => {
-    if (store.purge === undefined) return undefined;
-    if (last !== undefined && clock.monotonic() - last < EVERY_MS) return undefined;
-    last = clock.monotonic();
+    if (store.purge === undefined || !isDue()) return undefined;
+    hasMore = false;
     return purge(report);
   };
 }

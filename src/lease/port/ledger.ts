@@ -50,11 +50,13 @@ export interface ListedRecord {
   readonly summary: Metadata;
 }
 
-/** Retention by calls. A store whose service deletes old objects by a rule of its own omits this facet. */
+/** Retention by calls. */
 export interface Retention {
   /**
    * Deletes some of what was last written longer ago than it is kept: records and logs of each job by its own length,
    * and inputs of requests, audit entries and notices by the longest. `more`: a further call deletes further ones.
    */
   purge(keep: ReadonlyMap<JobName, Millis>, options?: CallOptions): Promise<'done' | 'more'>;
+  /** One call a day is enough. Otherwise, one an hour is. */
+  readonly purgesDaily?: true;
 }

@@ -32,9 +32,13 @@ export function parseElectionRow(blobName: string): JobName | undefined {
   return /^elections\/([a-z0-9-]{1,63})\/lease$/.exec(blobName)?.[1] as JobName | undefined;
 }
 
+export const REQUESTS_PREFIX = 'requests/';
+export const RUNS_PREFIX = 'runs/';
+export const LOGS_PREFIX = 'logs/';
+
 /** The input of a manual request. */
 export function requestName(id: string): string {
-  return `requests/${id}`;
+  return REQUESTS_PREFIX + id;
 }
 
 /** A group of jobs. */
@@ -67,7 +71,7 @@ export function trialName(id: string): string {
 }
 
 export function recordPrefix(job: JobName): string {
-  return `runs/${job}/`;
+  return `${RUNS_PREFIX}${job}/`;
 }
 
 /** The pieces of a fan-out run. They are kept apart from the ledger, since they are deleted at the run's end. */
@@ -75,9 +79,9 @@ export function piecePrefix(job: JobName, key?: string): string {
   return `fanout/${job}/${key === undefined ? '' : `${key}/`}`;
 }
 
-/** The logs of a run. Like the ledger, they stay until the lifecycle rule deletes them. */
+/** The logs of a run. Like the ledger, they stay until a lifecycle rule or a tick deletes them. */
 export function logPrefix(job: JobName, key: string): string {
-  return `logs/${job}/${key}/`;
+  return `${LOGS_PREFIX}${job}/${key}/`;
 }
 
 /** Notices, until they are delivered and for a while after it. */

@@ -4,6 +4,8 @@ import type { Metadata } from '../../lease/store';
 export interface ListedBlob {
   readonly name: string;
   readonly etag: string;
+  /** When it was last written, as `Fri, 27 Nov 2026 13:00:00 GMT`. */
+  readonly lastModified: string;
   /** The lease state in the service's terms. */
   readonly lease: string;
   readonly endless: boolean;
@@ -15,6 +17,7 @@ export interface ListedBlob {
 /** The properties of a blob that a listing of ours uses. */
 export interface BlobProperties {
   readonly etag?: string | undefined;
+  readonly lastModified?: string | undefined;
   readonly leaseState?: string | undefined;
   readonly leaseDuration?: string | undefined;
   readonly contentLength?: string | undefined;
@@ -27,13 +30,14 @@ export interface BlobProperties {
  */
 export function blobOf(
   name: string | undefined,
-  { etag = '', leaseState = 'available', leaseDuration, contentLength = '0' }: BlobProperties,
+  { etag = '', lastModified = '', leaseState = 'available', leaseDuration, contentLength = '0' }: BlobProperties,
   readMetadata: () => readonly (readonly [string, string])[],
 ): ListedBlob {
   let metadata: Metadata | undefined;
   return {
     name: name ?? '',
     etag,
+    lastModified,
     lease: leaseState,
     endless: leaseDuration === 'infinite',
     bytes: Number(contentLength),

@@ -133,6 +133,7 @@ function parseOutline(blobs: ListedBlob[]): Outline {
 function namedProperties(properties: ReadonlyMap<string, string>): BlobProperties {
   return {
     etag: properties.get('Etag'),
+    lastModified: properties.get('Last-Modified'),
     leaseState: properties.get('LeaseState'),
     leaseDuration: properties.get('LeaseDuration'),
     contentLength: properties.get('Content-Length'),

@@ -84,6 +84,7 @@ function propertiesIn(text: string): BlobProperties | undefined {
   };
   return {
     etag: property('Etag'),
+    lastModified: property('Last-Modified'),
     leaseState: property('LeaseState'),
     leaseDuration: property('LeaseDuration'),
     contentLength: property('Content-Length'),

@@ -7,6 +7,7 @@ import {
   type LeaseBreaking,
   type LeaseStore,
   type ListedRow,
+  type Retention,
   type RowStore,
   StoreDeniedError,
 } from '../../lease/store';
@@ -26,6 +27,7 @@ import { noticesIn } from './notices';
 import { piecesIn } from './pieces';
 import { presencesIn } from './presences';
 import { requestsIn } from './requests';
+import { retentionIn } from './retention';
 import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
 
@@ -58,7 +60,7 @@ export function azureBlobStore({
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
   pageSize = PAGE_SIZE[serverOf(container)],
   pagesAtOnce = PAGES_AT_ONCE[serverOf(container)],
-}: AzureBlobStoreOptions): LeaseStore & LeaseBreaking {
+}: AzureBlobStoreOptions): LeaseStore & LeaseBreaking & Retention {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
   const askPage = pagesOf(container, ask, pageSize);
@@ -78,6 +80,7 @@ export function azureBlobStore({
     ...noticesIn(container, ask, blobs, askPage),
     ...auditsIn(blobs, askPage),
     ...groupsIn(blobs),
+    ...retentionIn(container, ask, askPage, clock),
   };
 }
 

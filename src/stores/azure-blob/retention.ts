@@ -1,0 +1,107 @@
+import type { ContainerClient } from '@azure/storage-blob';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { Clock } from '../../core/clock';
+import { invertedTime } from '../../core/key';
+import type { CallOptions, Retention } from '../../lease/store';
+import type { Ask } from './ask';
+import { NO } from './errors';
+import { AUDIT_PREFIX, LOGS_PREFIX, NOTICES_PREFIX, quoted, REQUESTS_PREFIX, RUNS_PREFIX } from './layout';
+import type { ListedBlob } from './listed-blob';
+import { type AskPage, RangesRefusedError } from './listing';
+
+const DAY_MS: Millis = 86_400_000;
+/** One folder a day. Never `jobs/`: a job whose row was deleted starts anew. */
+const FOLDERS = [RUNS_PREFIX, LOGS_PREFIX, REQUESTS_PREFIX, AUDIT_PREFIX, NOTICES_PREFIX];
+/** At most so many blobs are deleted in one sweep: for a few seconds. */
+const PAGE = 1_000;
+const DELETES_AT_ONCE = 8;
+
+/** Where the next page of a folder begins. */
+interface Place {
+  readonly folder: string;
+  readonly start?: string;
+  readonly continuation?: string;
+}
+
+/**
+ * What the lifecycle rule of the templates does, for an account without one. Each day one page of one folder is listed;
+ * only a folder that has more is read on, page by page, and what is young of a job is skipped.
+ */
+export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPage, clock: Clock): Retention {
+  let place: Place | undefined;
+  let skips = true;
+
+  async function nextPage(folder: string, options: CallOptions | undefined): ReturnType<AskPage> {
+    const { start, continuation } = place ?? {};
+    try {
+      return await askPage('list old records', { prefix: folder, limit: PAGE, start, continuation }, options);
+    } catch (error) {
+      if (!(error instanceof RangesRefusedError)) throw error;
+      skips = false;
+      return askPage('list old records', { prefix: folder, limit: PAGE }, options);
+    }
+  }
+
+  async function remove(blobs: readonly ListedBlob[], options: CallOptions | undefined): Promise<void> {
+    let next = 0;
+    const inTurn = async (): Promise<void> => {
+      for (let blob = blobs[next++]; blob !== undefined; blob = blobs[next++]) {
+        const { name, etag } = blob;
+        await ask({
+          what: `delete ${name}`,
+          no: NO.replace,
+          options,
+          send: (abortSignal) =>
+            container.getBlobClient(name).delete({ conditions: { ifMatch: quoted(etag) }, abortSignal }),
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: DELETES_AT_ONCE }, inTurn));
+  }
+
+  return {
+    purgesDaily: true,
+    async purge(keep, options) {
+      if (keep.size === 0) return 'done';
+      const folder = FOLDERS[Math.floor(clock.now() / DAY_MS) % FOLDERS.length] ?? RUNS_PREFIX;
+      if (place?.folder !== folder) place = undefined;
+      const { value, date } = await nextPage(folder, options);
+      const old = value.blobs.filter((blob) => isOld(blob, keep, date));
+      await remove(old, options);
+      const last = value.blobs.at(-1)?.name;
+      const { continuation } = value;
+      const start = last === undefined || !skips ? undefined : afterYoung(last, keep, date);
+      if (continuation === undefined) place = undefined;
+      else place = start === undefined ? { folder, continuation } : { folder, start };
+      return place === undefined ? 'done' : 'more';
+    },
+  };
+}
+
+function isOld({ name, lastModified }: ListedBlob, keep: ReadonlyMap<JobName, Millis>, now: EpochMs): boolean {
+  const keepMs = keepOf(name, keep);
+  return keepMs !== undefined && Date.parse(lastModified) < now - keepMs;
+}
+
+/** @returns undefined for a job that is in another deployment's file, perhaps with a longer time */
+function keepOf(name: string, keep: ReadonlyMap<JobName, Millis>): Millis | undefined {
+  const job = jobIn(name);
+  return job === undefined ? Math.max(...keep.values()) : keep.get(job);
+}
+
+/** The job of a record or a log. */
+function jobIn(name: string): JobName | undefined {
+  return /^(?:runs|logs)\/([^/]+)\//.exec(name)?.[1] as JobName | undefined;
+}
+
+/** Where the old blobs of this one's job begin, or the next job; undefined: right after it. Keys count down in time. */
+function afterYoung(name: string, keep: ReadonlyMap<JobName, Millis>, now: EpochMs): string | undefined {
+  const job = jobIn(name);
+  if (job === undefined) return undefined;
+  const folder = name.slice(0, name.indexOf('/') + 1);
+  const keepMs = keep.get(job);
+  // The character after "/".
+  if (keepMs === undefined) return `${folder}${job}0`;
+  const start = `${folder}${job}/${invertedTime(now - keepMs)}`;
+  return start > name ? start : undefined;
+}

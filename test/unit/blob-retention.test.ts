@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { invertedTime } from '../../src/core/key';
+import type { JobName, Millis } from '../../src/core/brand';
+import { connectContainer } from '../../src/stores/azure-blob/connection';
+import { azureBlobStore } from '../../src/stores/azure-blob/store';
+import { type Azurite, startAzurite } from '../support/azurite';
+import { settableClock } from '../support/clock';
+
+const DAY = 86_400_000;
+/** The first of the five folders has its turn on this day. */
+const RUNS_DAY = DAY * 20_785;
+const YOUNG: Millis = 365 * DAY;
+/** A time that has not begun: everything is old. */
+const NONE: Millis = -DAY;
+
+let azurite: Azurite;
+let containers = 0;
+beforeAll(async () => {
+  azurite = await startAzurite();
+});
+afterAll(() => azurite.stop());
+
+async function world({ pageSize = 100 } = {}) {
+  containers += 1;
+  const container = connectContainer({ CRONLEASE_STORAGE: azurite.connectionString }, `retention-${containers}`);
+  const clock = settableClock(RUNS_DAY + 1_000);
+  const listings: string[] = [];
+  const store = azureBlobStore({ container, clock, pageSize });
+  await store.prepare();
+  const list = container.listBlobsFlat.bind(container);
+  container.listBlobsFlat = (options) => {
+    listings.push(`${options?.prefix ?? ''} ${options?.startFrom ?? ''}`.trim());
+    return list(options);
+  };
+  const names = async (prefix = ''): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const { name } of list({ prefix })) found.push(name);
+    return found;
+  };
+  const put = async (...blobs: readonly string[]): Promise<void> => {
+    for (const name of blobs) await container.getBlockBlobClient(name).upload('', 0);
+  };
+  const purge = (keep: Readonly<Record<string, Millis>>) =>
+    store.purge(new Map(Object.entries(keep) as [JobName, Millis][]));
+  return { clock, listings, names, put, purge };
+}
+
+describe('retention on blobs', () => {
+  it('lists one page of one folder, another one each day', async () => {
+    const { clock, listings, put, purge } = await world();
+    await put('runs/a/1', 'logs/a/1/1', 'requests/x', 'audit/x', 'notices/x', 'jobs/a/lease');
+    for (let day = 0; day < 6; day += 1) {
+      await purge({ a: YOUNG });
+      await clock.advance(DAY);
+    }
+    expect(listings).toEqual(['runs/', 'logs/', 'requests/', 'audit/', 'notices/', 'runs/']);
+  });
+
+  it('deletes what was written longer ago than its job keeps it, and nothing of other jobs', async () => {
+    const { clock, names, put, purge } = await world();
+    const all = ['runs/a/1', 'runs/b/1', 'runs/other/1', 'logs/a/1/1', 'logs/b/1/1', 'audit/x', 'jobs/a/lease'];
+    await put(...all);
+    for (let day = 0; day < 5; day += 1) {
+      expect(await purge({ a: NONE, b: YOUNG })).toBe('done');
+      await clock.advance(DAY);
+    }
+    expect(await names()).toEqual(['audit/x', 'jobs/a/lease', 'logs/b/1/1', 'runs/b/1', 'runs/other/1']);
+    for (let day = 0; day < 5; day += 1) {
+      await purge({ a: NONE });
+      await clock.advance(DAY);
+    }
+    expect(await names()).toEqual(['jobs/a/lease', 'logs/b/1/1', 'runs/b/1', 'runs/other/1']);
+  });
+
+  it('reads a folder of several pages to its end, and skips what is young, and jobs that it does not know', async () => {
+    const { listings, names, put, purge } = await world({ pageSize: 2 });
+    const key = (ago: Millis): string => `${invertedTime(Date.now() - ago)}-s`;
+    const young = [1, 2, 3, 4, 5].map((hours) => `runs/a/${key(hours * 3_600_000)}`);
+    const late = `runs/a/${key(400 * DAY)}`;
+    const others = ['runs/b/1', 'runs/b/2', 'runs/b/3', 'runs/b/4', 'runs/b/5'];
+    await put(...young, late, ...others, 'runs/c/1');
+    const answers: string[] = [];
+    do answers.push(await purge({ a: YOUNG, c: NONE }));
+    while (answers.at(-1) === 'more');
+    expect(answers).toEqual(['more', 'more', 'done']);
+    // A record of an old due time that was written today stays.
+    expect(await names('runs/')).toEqual([...young, late, ...others]);
+    expect(listings).toEqual(['runs/', expect.stringMatching(/^runs\/ runs\/a\/\d{13}$/), 'runs/ runs/b0']);
+  });
+});
