@@ -3,6 +3,7 @@ import type { TryEnd } from '../core/delivery';
 import type { Notice } from '../core/notice';
 import { noticeSettings } from '../functions/notice-settings';
 import { unresolvedSettings } from '../functions/settings';
+import { readDevFile } from '../local/cluster/dev-file';
 import { post } from '../notices/post';
 import type { Origin, Receiver } from '../notices/receiver';
 import { tryOnce } from '../notices/try';
@@ -29,7 +30,7 @@ interface Tested {
 
 /** `cronlease notify test`: sends one notice to a receiver of this shell's settings, or to each of them. */
 export async function notifyTest(name: string | undefined, { json = false }: NotifyTestOptions): Promise<number> {
-  const { receivers, guard, publicAddress } = noticeSettings(process.env);
+  const { receivers, guard, publicAddress } = noticeSettings(process.env, readDevFile('.') !== undefined);
   for (const sentence of unresolvedSettings(process.env).values()) say(sentence);
   const chosen =
     name === undefined ? [...receivers.values()] : [...receivers.values()].filter((one) => one.name === name);

@@ -19,9 +19,13 @@ export interface NoticeSettings {
   readonly publicAddress: URL | undefined;
 }
 
-/** The settings of notices and pings. Throws {@link SettingError}; its message repeats no address and no secret. */
-export function noticeSettings(env: Environment): NoticeSettings {
-  const guard: Guard = { hosts: allowedHosts(env), isLocal: isLocal(env) };
+/**
+ * The settings of notices and pings. Throws {@link SettingError}; its message repeats no address and no secret.
+ *
+ * @param isUnderDev whether `cronlease dev` runs in this folder
+ */
+export function noticeSettings(env: Environment, isUnderDev = false): NoticeSettings {
+  const guard: Guard = { hosts: allowedHosts(env), isLocal: isUnderDev || isLocal(env) };
   const receivers = new Map<string, Receiver>();
   for (const [name, value] of Object.entries(objectIn(env, 'CRONLEASE_RECEIVERS', '{"ops": {…}}'))) {
     receivers.set(name, receiverOf(`CRONLEASE_RECEIVERS.${name}`, name, value, guard));

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeDevFile } from '../../src/local/cluster/dev-file';
 import type { CliFolder } from '../support/cli-build';
 import { cliFolder } from '../support/cli-build';
 import type { Webhooks } from '../support/webhooks';
@@ -40,6 +41,20 @@ describe('cronlease notify test', () => {
     if (hook === undefined) throw new Error('nothing has come');
     expect(isSignedBy(SECRET, hook)).toBe(true);
     expect(JSON.parse(hook.body)).toMatchObject({ type: 'cronlease.test', id: hook.headers['webhook-id'] });
+  });
+
+  it('calls this machine without TLS while "cronlease dev" runs in the folder, and only then', async () => {
+    const { CRONLEASE_DEV_SECRET: _, ...shell } = env();
+    const refused = await folder.run(['notify', 'test', 'plain'], shell);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('only "cronlease dev" calls this machine without it');
+    const remove = writeDevFile(folder.path, { storage: 'x', container: 'x', pid: process.pid, sweepInterval: '1m' });
+    try {
+      const { code, stdout } = await folder.run(['notify', 'test', 'plain'], shell);
+      expect([code, stdout]).toEqual([0, 'plain (cloudevents): accepted\n']);
+    } finally {
+      remove();
+    }
   });
 
   it('ends with 1 where a receiver refuses, and repeats no part of its address', async () => {
