@@ -1,0 +1,211 @@
+# The alert rules, and the people that they notify, as in infra/modules/alerts.bicep.
+
+locals {
+  # One group of its own, unless others are named and nobody is mailed.
+  has_people = length(var.alert_emails) > 0 || length(var.action_group_ids) == 0
+  groups     = concat(local.has_people ? [azurerm_monitor_action_group.people[0].id] : [], var.action_group_ids)
+
+  # The app's own events: docs/reference/events.md.
+  events = <<-KQL
+    AppTraces
+    | where Message startswith 'cronlease {'
+    | extend entry = parse_json(substring(Message, 10))
+    | project TimeGenerated, event = tostring(entry.event), job = tostring(entry.job), deployment = tostring(entry.deployment)
+  KQL
+
+  event_rules = {
+    failed = {
+      title       = "A run failed"
+      description = "A run has ended, and its last attempt failed, timed out or stalled. cronlease why gives the reason."
+      filter      = "event in ('failed', 'timedOut', 'stalled')"
+      dimension   = "job"
+      more_than   = 0
+      window      = "PT30M"
+    }
+    take-overs = {
+      title       = "Take-overs above normal"
+      description = "Holders die more often than deployments and scaling explain. Look for restarts, memory and blocked event loops."
+      filter      = "event == 'takenOver'"
+      dimension   = "job"
+      more_than   = 3
+      window      = "PT1H"
+    }
+    trouble = {
+      title       = "A deployment is in trouble"
+      description = "Storage or the task hub does not answer, cronlease did not write a blob, or a job follows a newer file. The health check asks only one instance, which may not be the one that ticks."
+      filter      = "event == 'unhealthy'"
+      dimension   = "deployment"
+      more_than   = 0
+      window      = "PT30M"
+    }
+    clock-skew = {
+      title       = "Clock skew"
+      description = "The clock of a deployment is more than 2 s off the storage service's. No run happens twice, but runs may be late."
+      filter      = "event == 'clockSkew'"
+      dimension   = "deployment"
+      more_than   = 0
+      window      = "PT30M"
+    }
+  }
+}
+
+resource "azurerm_monitor_action_group" "people" {
+  count = local.has_people ? 1 : 0
+
+  name                = "ag-${var.name}"
+  resource_group_name = azurerm_resource_group.shared.name
+  short_name          = var.name
+  tags                = var.tags
+
+  dynamic "email_receiver" {
+    for_each = var.alert_emails
+    content {
+      name                    = email_receiver.value
+      email_address           = email_receiver.value
+      use_common_alert_schema = true
+    }
+  }
+}
+
+# The app logs the overdue jobs at each sweep: a log query looks back two days at most, and alertAfter may be longer.
+resource "azurerm_monitor_scheduled_query_rules_alert_v2" "overdue" {
+  count = length(local.overdue_jobs) > 0 ? 1 : 0
+
+  name                    = "alert-${var.name}-overdue"
+  resource_group_name     = azurerm_resource_group.shared.name
+  location                = var.location
+  display_name            = "cronlease: a job is overdue"
+  description             = "The job has had no success for longer than its alertAfter."
+  severity                = 1
+  scopes                  = [local.log_workspace_id]
+  evaluation_frequency    = "PT5M"
+  window_duration         = "PT15M"
+  auto_mitigation_enabled = true
+  # A new workspace has no such table until the first app logs.
+  skip_query_validation = true
+  tags                  = var.tags
+
+  criteria {
+    query                   = "${local.events}| where event == 'overdue'"
+    time_aggregation_method = "Count"
+    operator                = "GreaterThan"
+    threshold               = 0
+
+    dimension {
+      name     = "job"
+      operator = "Include"
+      values   = local.overdue_jobs
+    }
+
+    failing_periods {
+      number_of_evaluation_periods             = 1
+      minimum_failing_periods_to_trigger_alert = 1
+    }
+  }
+
+  action {
+    action_groups = local.groups
+  }
+}
+
+resource "azurerm_monitor_scheduled_query_rules_alert_v2" "events" {
+  for_each = local.event_rules
+
+  name                    = "alert-${var.name}-${each.key}"
+  resource_group_name     = azurerm_resource_group.shared.name
+  location                = var.location
+  display_name            = "cronlease: ${each.value.title}"
+  description             = each.value.description
+  severity                = 2
+  scopes                  = [local.log_workspace_id]
+  evaluation_frequency    = "PT15M"
+  window_duration         = each.value.window
+  auto_mitigation_enabled = true
+  skip_query_validation   = true
+  tags                    = var.tags
+
+  criteria {
+    query                   = "${local.events}| where ${each.value.filter}"
+    time_aggregation_method = "Count"
+    operator                = "GreaterThan"
+    threshold               = each.value.more_than
+
+    dimension {
+      name     = each.value.dimension
+      operator = "Include"
+      values   = ["*"]
+    }
+
+    failing_periods {
+      number_of_evaluation_periods             = 1
+      minimum_failing_periods_to_trigger_alert = 1
+    }
+  }
+
+  action {
+    action_groups = local.groups
+  }
+}
+
+# One rule for each app: a rule that is split by app would see no row of a silent one.
+resource "azurerm_monitor_scheduled_query_rules_alert_v2" "silent" {
+  for_each = var.deployments
+
+  name                    = "alert-${local.app_names[each.key]}-silent"
+  resource_group_name     = azurerm_resource_group.shared.name
+  location                = var.location
+  display_name            = "cronlease: no tick from ${local.app_names[each.key]}"
+  description             = "The app has not ticked for 10 minutes, or its logs do not arrive. The others run its jobs."
+  severity                = 2
+  scopes                  = [local.log_workspace_id]
+  evaluation_frequency    = "PT5M"
+  window_duration         = "PT5M"
+  auto_mitigation_enabled = true
+  skip_query_validation   = true
+  tags                    = var.tags
+
+  criteria {
+    query                   = "AppTraces | where Message startswith \"Executed 'Functions.cronleaseTick'\" and AppRoleName =~ '${local.app_names[each.key]}'"
+    time_aggregation_method = "Count"
+    operator                = "LessThan"
+    threshold               = 1
+
+    # Late logs are no silence.
+    failing_periods {
+      number_of_evaluation_periods             = 2
+      minimum_failing_periods_to_trigger_alert = 2
+    }
+  }
+
+  action {
+    action_groups = local.groups
+  }
+}
+
+resource "azurerm_monitor_metric_alert" "unhealthy" {
+  for_each = var.deployments
+
+  name                = "alert-${local.app_names[each.key]}-unhealthy"
+  resource_group_name = azurerm_resource_group.shared.name
+  description         = "manage/health does not answer 200 to three of five places. An unhealthy line in the log gives the reason."
+  severity            = 1
+  frequency           = "PT5M"
+  # Each place asks every 15 minutes.
+  window_size   = "PT30M"
+  auto_mitigate = true
+  scopes        = [azurerm_application_insights_standard_web_test.health[each.key].id, azurerm_application_insights.app[each.key].id]
+  tags          = var.tags
+
+  application_insights_web_test_location_availability_criteria {
+    web_test_id           = azurerm_application_insights_standard_web_test.health[each.key].id
+    component_id          = azurerm_application_insights.app[each.key].id
+    failed_location_count = 3
+  }
+
+  dynamic "action" {
+    for_each = local.groups
+    content {
+      action_group_id = action.value
+    }
+  }
+}
