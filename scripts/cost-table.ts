@@ -6,7 +6,7 @@ import { readPrices } from '../src/operator/cost/prices';
 
 /** Every month of 30 days costs the same with these schedules. */
 const FROM = Date.UTC(2027, 0, 1);
-const SCHEDULES = { 'each minute': '* * * * *', 'every 5 minutes': '*/5 * * * *', hourly: '@hourly' };
+const SCHEDULES = { 'every minute': '* * * * *', 'every 5 minutes': '*/5 * * * *', hourly: '@hourly' };
 
 /** What `cronlease cost` estimates for one region and for two, in whole dollars. */
 export function costRows(root: string): { readonly heads: readonly string[]; readonly rows: readonly string[][] } {
