@@ -38,7 +38,17 @@ export function lossReason(loss: AttemptLoss | undefined): Reason {
   }
 }
 
-/** The loss as a row stores it. */
+/** The name of the log in which the attempt of this token notes its loss. */
+export function lossNote(token: number): string {
+  return `lost-${String(token)}`;
+}
+
+/** The loss as an attempt that ended without effect has it in its record. */
+export function lossError(loss: AttemptLoss): { readonly name: string; readonly message: string } {
+  return { name: 'LeaseLostError', message: lossText(loss) };
+}
+
+/** The loss as a row, or a note, stores it. */
 export function storeLoss(loss: AttemptLoss): string {
   if (loss.kind === 'refused') return loss.kind;
   return `${LETTERS[STANDSTILLS.indexOf(loss.kind)] ?? ''} ${String(loss.ms)} ${String(loss.leaseMs)}`;

@@ -1,4 +1,4 @@
-import { lossText } from './attempt-loss';
+import { lossError } from './attempt-loss';
 import type { EpochMs, JobName, Millis } from './brand';
 import type { AttemptOutcome, ClaimedFate, Fate, Reason, Stretch, Trigger } from './fate';
 import { extentOf } from './fate';
@@ -45,7 +45,8 @@ export interface AttemptRecord {
   readonly outcome: AttemptOutcome;
   /**
    * The error that the handler threw, or a `LeaseLostError` with the reason why the attempt lost its lease, if that is
-   * known. Null where there is none, and for other attempts that another instance made.
+   * known: `why` and a single run show what a blocked holder has noted after the record. Null where there is none, and
+   * for other attempts that another instance made.
    */
   readonly error: RecordedError | null;
 }
@@ -271,7 +272,7 @@ export function attemptHistory(
 ): readonly AttemptRecord[] {
   const byNumber = new Map<number, AttemptRecord>();
   for (const { attempt, token, deployment, start, end, outcome, loss } of past) {
-    const error = loss === undefined ? null : { name: 'LeaseLostError', message: lossText(loss) };
+    const error = loss === undefined ? null : lossError(loss);
     const times =
       end === undefined
         ? ({ startedAt: null, claimedAt: iso(start), handlerStarted: 'unknown', endedAt: null } as const)

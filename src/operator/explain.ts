@@ -14,6 +14,7 @@ import type { CallOptions, LeaseStore } from '../lease/store';
 import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
 import type { JobState } from './job-state';
 import { currentRun, readState } from './job-state';
+import { withNotedLosses } from './noted-losses';
 import type { ShownRecord } from './list-runs';
 import { isOverlappedBy, shown } from './list-runs';
 
@@ -58,7 +59,7 @@ export async function explainTime(
   // A job that was first seen after the oldest kept records were written has lost none of its own.
   const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
   const record =
-    found === undefined ? null : await withOverlappedRun(store, shown(found.record, found.key, row, lease), options);
+    found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key, options);
   return {
     ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
     ...{
@@ -174,6 +175,15 @@ async function wasSeen(
   if (oldest === undefined || oldest > row.cursor) return true;
   if ((await recordAt(store, name, oldest, options)) !== undefined) return true;
   return (await recordOver(store, name, oldest, options)).older;
+}
+
+async function completed(
+  store: LeaseStore,
+  record: ShownRecord,
+  key: string,
+  options: CallOptions | undefined,
+): Promise<ShownRecord> {
+  return withOverlappedRun(store, await withNotedLosses(store, record, key, options), options);
 }
 
 /** For an overlapped due time, adds the run that was in progress, by a search of the ledger. */

@@ -7,6 +7,7 @@ import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
 import { withOverlappedRun } from './explain';
 import type { ShownRecord } from './list-runs';
+import { withNotedLosses } from './noted-losses';
 import { shown } from './list-runs';
 import { runsNow } from './runs-now';
 
@@ -24,10 +25,14 @@ export async function showRun(
   options?: CallOptions,
 ): Promise<ShownRecord | undefined> {
   const found = await readRecord(store, job, key, options);
-  if (found?.record.state === 'final') return withOverlappedRun(store, shown(found.record, key, undefined), options);
+  const complete = (record: ShownRecord): Promise<ShownRecord> => withNotedLosses(store, record, key, options);
+  if (found?.record.state === 'final') {
+    return withOverlappedRun(store, await complete(shown(found.record, key, undefined)), options);
+  }
   const running = await runsNow(store, [job], listing, options);
   const current = running.find(({ runId }) => runId === runIdOf(job, key));
-  return current ?? (found && shown(found.record, key, readableRow(listing, job)));
+  const seen = current ?? (found && shown(found.record, key, readableRow(listing, job)));
+  return seen && complete(seen);
 }
 
 function readableRow({ jobs }: Listing, job: JobName): Row | undefined {

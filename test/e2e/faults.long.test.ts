@@ -83,7 +83,7 @@ describe.concurrent('a handler that blocks the event loop past its lease', () =>
       blocker: { schedule: at(9_000), handler: 'block', lease: `${String(LEASE_S)}s`, input: { ms: 34_000 } },
     });
     const dev = startDev(main, { app: app.folder, instances: 2 }, app.env);
-    await dev.ready();
+    const { instances } = await dev.ready();
     const [first, second] = await notes(app, 'blocker', 'started', 2);
     expect(second?.pid).not.toBe(first?.pid);
     expect(second).toMatchObject({ attempt: 2, trigger: 'takeOver' });
@@ -93,6 +93,16 @@ describe.concurrent('a handler that blocks the event loop past its lease', () =>
     expect(app.notes().filter(({ what }) => what === 'trusted')).toEqual([]);
     const lost = await dev.event((event) => of('blocker', 'superseded')(event) && event['pid'] === first?.pid);
     expect(lost['reason']).toBe('eventLoopBlocked');
+    // The instance that took over cannot know it. The blocked one has noted it since.
+    const port = String(instances[0]?.port);
+    await vi.waitFor(async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/api/manage/runs/${String(lost['runId'])}`);
+      const message: unknown = expect.stringMatching(/^the handler blocked the event loop for 3\d.* s, past its lease/);
+      expect(await answer.json()).toMatchObject({
+        outcome: 'succeeded',
+        attempts: [{ outcome: 'holderLost', error: { name: 'LeaseLostError', message } }, { outcome: 'succeeded' }],
+      });
+    });
     await stop(dev);
   });
 });

@@ -9,6 +9,8 @@ import { moment, Trust } from '../../src/lease/trust';
 import { memoryService } from '../../src/stores/memory/store';
 import { systemClock } from '../../src/system-clock';
 import { explainTime } from '../../src/operator/explain';
+import { recordKey } from '../../src/core/key';
+import { showRun } from '../../src/operator/show-run';
 import { firstInstance } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -59,6 +61,67 @@ describe('an attempt whose process did nothing else past its lease', () => {
     expect(sim.trouble.join()).toContain(
       'job "a": attempt 1 ends without effect: a handler of its instance blocked the event loop for 45.1 s, past its lease of 30 s',
     );
+  });
+});
+
+describe('an attempt that another process took over from a blocked one', () => {
+  const message = 'the handler blocked the event loop for 1 min 15 s, past its lease of 30 s';
+
+  /** The first attempt is blocked for 75 s, and the other deployment ends the run meanwhile. */
+  async function takenOver(spec = jobSpec('a', '@hourly', { leaseMs: 30_000 })) {
+    const sim = rivalTicks({
+      jobs: [spec],
+      deployments: 2,
+      handler: ({ attempt }, { coordinator }) => sleep(coordinator.clock, attempt === 1 ? 10 * SECOND : SECOND),
+    });
+    await sim.clock.advance(HOUR + 2 * SECOND);
+    const on = sim.instances.find(({ coordinator }) => coordinator.deployment === sim.calls[0]?.deployment);
+    if (on === undefined) throw new Error('no instance runs it');
+    Object.assign(on.coordinator.clock, { busyMs: () => sim.clock.monotonic() });
+    on.pause();
+    await sim.clock.advance(75 * SECOND);
+    const key = recordKey(Date.UTC(2026, 0, 1, 1));
+    const shown = async () => {
+      const listing = await sim.store.list();
+      const [run, why] = await Promise.all([
+        showRun(sim.store, spec.name, key, listing),
+        explainTime(sim.store, spec, 0, Date.UTC(2026, 0, 1, 1)),
+      ]);
+      return [run, why.record].map((record) => record?.attempts.map(({ outcome, error }) => [outcome, error?.message]));
+    };
+    return { sim, on, shown };
+  }
+
+  it('is shown as blocked once its holder has seen that, and the record stays as it is', async () => {
+    const { sim, on, shown } = await takenOver();
+    const lost = (text: string | undefined) => [
+      ['holderLost', text],
+      ['succeeded', undefined],
+    ];
+    expect(await shown()).toEqual([lost(undefined), lost(undefined)]);
+    const before = await sim.records('a');
+    on.wake();
+    await sim.clock.advance(20 * SECOND);
+    expect(await shown()).toEqual([lost(message), lost(message)]);
+    expect(await sim.records('a')).toEqual(before);
+  });
+
+  it('is shown so for a job without logs too', async () => {
+    const { sim, on, shown } = await takenOver(jobSpec('a', '@hourly', { leaseMs: 30_000, logs: 'none' }));
+    on.wake();
+    await sim.clock.advance(20 * SECOND);
+    expect((await shown())[0]).toContainEqual(['holderLost', message]);
+  });
+
+  it('is shown as before if its note says something else, or cannot be written', async () => {
+    const { sim, on, shown } = await takenOver();
+    const key = recordKey(Date.UTC(2026, 0, 1, 1));
+    await sim.store.createLog('a' as JobName, key, 'lost-1');
+    await sim.store.appendLog('a' as JobName, key, 'lost-1', { text: 'hello', at: 0 });
+    on.wake();
+    await sim.clock.advance(20 * SECOND);
+    expect((await shown())[0]).toContainEqual(['holderLost', undefined]);
+    expect(sim.calls.map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 });
 

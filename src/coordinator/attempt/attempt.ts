@@ -32,6 +32,7 @@ import { createAttemptLog, NO_LOG } from './attempt-log';
 import { claimAttempt, earlyBy } from './claim';
 import type { Claimed } from './claim';
 import { membershipOf } from './membership';
+import { noteLoss } from './note-loss';
 import type { Attempted, HandlerCall } from './run-handler';
 import { notCalled, runHandler, watchForCancel } from './run-handler';
 import { endedBy } from './ended-by';
@@ -433,15 +434,17 @@ async function lost(held: HeldRow, found: string): Promise<AttemptResult> {
 }
 
 /**
- * Reports that the attempt ends without effect. Nothing may be written without a lease, so the reason reaches the ledger
- * with the next claim of the run, if this process makes it.
+ * Reports that the attempt ends without effect. Without a lease it may write neither row nor record, so the reason reaches
+ * the ledger with the next claim of the run, if this process makes it. Otherwise a note keeps it.
  */
 async function superseded(held: HeldRow, supposed: AttemptLoss | undefined): Promise<void> {
   const { coordinator, job, row, trust } = held;
   const loss = trust.lost?.loss ?? supposed;
   if (loss !== undefined) coordinator.losses.set(job.spec.name, { token: row.token, loss });
   held.event('superseded', { reason: lossReason(loss) });
-  if (!coordinator.stopping) await held.lookAfterLost();
+  if (coordinator.stopping) return;
+  await held.lookAfterLost();
+  if (loss !== undefined) await noteLoss(held, loss);
 }
 
 function logFailure({ job, row, report }: HeldRow, { handlerCall }: Stage): void {
