@@ -2,6 +2,7 @@ import { recordKey } from '../../../src/core/key';
 import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
 import type { ClaimFact, JobFacts } from '../world/facts';
+import { keptSinceAt } from './failover';
 import { isFinal, isRequest, keyText, marginOf, short } from '../world/facts';
 import { checkBackfillsEnded, isBackfilling } from './backfill';
 import { checkWaited } from './requires';
@@ -76,8 +77,8 @@ function isJobSettled(world: World, facts: JobFacts, spec: JobSpec, quietFrom: n
   const now = START + world.timeline.now();
   const { row } = facts;
   if (row === undefined || row.scheduleHash !== spec.scheduleHash) return false;
-  if (row.run !== undefined && row.run.since < quietFrom && row.phase !== 'idle' && !isFinal(facts, row.run.key)) {
-    return false;
+  if (row.run !== undefined && row.run.since < quietFrom && row.phase !== 'idle') {
+    if (!isFinal(facts, row.run.key) && !isForgotten(facts, spec, row.run.key)) return false;
   }
   // A holder that died before its release keeps the next due time waiting until its lease expires.
   const { run } = row;
@@ -150,13 +151,14 @@ function currentSpec(world: World, index: number): JobSpec | undefined {
 function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
   const { name, row, records, claims } = facts;
   for (const [key, { record, writtenAt }] of records) {
-    if (record.state === 'open' && writtenAt < quietFrom) {
+    if (record.state === 'open' && writtenAt < quietFrom && !isForgotten(facts, spec, key)) {
       observer.report('leftOpen', name, `record ${keyText(key)} is still open`);
     }
   }
   for (const claim of claims.values()) {
     const { run } = claim.row;
-    if (run === undefined || run.since >= quietFrom || isFinal(facts, run.key) || wasOverBefore(facts, claim)) continue;
+    if (run === undefined || run.since >= quietFrom || isFinal(facts, run.key)) continue;
+    if (wasOverBefore(facts, claim) || isForgotten(facts, spec, run.key)) continue;
     const phase = row?.run?.key === run.key ? row.phase : 'behind';
     observer.report('leftOpen', name, `run ${keyText(run.key)} is left ${phase} and has no final record`);
     return;
@@ -179,6 +181,13 @@ function wasOverBefore({ failedOver }: JobFacts, { at, row: { run } }: ClaimFact
   return failedOver !== undefined && at < failedOver.at && run?.key !== failedOver.row?.run?.key;
 }
 
+/** Whether a run was by its row at work when a failover lost its lease, so long ago that its record may be deleted. */
+function isForgotten({ failedOver }: JobFacts, spec: JobSpec, key: string): boolean {
+  const { run, phase } = failedOver?.row ?? {};
+  if (failedOver === undefined || run?.key !== key || phase !== 'running') return false;
+  return run.since < keptSinceAt(failedOver, spec);
+}
+
 /** Every due time up to the end of the faults has exactly one fate. */
 function checkFates(world: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
   const { observer } = world;
@@ -196,20 +205,21 @@ function checkFates(world: World, facts: JobFacts, spec: JobSpec, { quietFrom }:
 
 /** Under whatever schedule was followed at the time. */
 function checkReigns({ observer }: World, facts: JobFacts, quietFrom: number): void {
-  const { name, records, reigns, row, specs } = facts;
+  const { name, records, reigns, row, specs, failedOver } = facts;
   if (row === undefined) return;
   const spans = [...records].filter(([key]) => !isRequest(key)).map(([, { span }]) => span);
   for (const [index, { hash, after }] of reigns.entries()) {
     const spec = specs.find(({ scheduleHash }) => scheduleHash === hash);
     const until = reigns[index + 1]?.after ?? row.cursor;
     if (spec?.kind !== 'timed' || !spec.enabled) continue;
+    const keptSince = failedOver === undefined ? -Infinity : keptSinceAt(failedOver, spec);
     for (let due = spec.timetable.next(after); due !== undefined; due = spec.timetable.next(due)) {
       if (due > until || due + spec.offsetMs >= quietFrom) break;
       const at = due;
       const fates = spans.filter(([from, through]) => from <= at && at <= through).length;
       // Records that the row owes since the last claim are written with the next one, or by a sweep.
       const owed = row.owed.some(({ from, through }) => from <= at && at <= through);
-      if (fates !== 1 && !owed) {
+      if (fates !== 1 && !owed && due >= keptSince) {
         observer.report('notOneFate', name, `due time ${short(due)} (${recordKey(due)}) has ${String(fates)} fates`);
       }
     }

@@ -1,6 +1,7 @@
 import type { JobSpec } from '../../../src/core/job';
 import { parseRecordKey, recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
+import { keptForMs } from '../../../src/core/row';
 import { metAt } from './requires';
 import type { Execution, FailedOver, JobFacts, Report } from '../world/facts';
 import { isFinal, isRequest, keyText, short } from '../world/facts';
@@ -38,22 +39,33 @@ export function checkRecovered(facts: JobFacts, spec: JobSpec, until: number, re
       report('notRecovered', name, `record ${keyText(key)} is open, and no row continues it`);
     }
   }
-  if (failedOver !== undefined) checkRequests(facts, failedOver, until, report);
+  if (failedOver !== undefined) checkRequests(facts, spec, failedOver, until, report);
   if (failedOver !== undefined) checkReasons(facts, failedOver, { until, offsetMs: spec.offsetMs }, report);
 }
 
-/** A request that the control still shows has its record, unless the row continues it or the ticks take it. */
+/** Nothing tells a record of an earlier time that the failover lost from one that retention has deleted. */
+export function keptSinceAt({ at, row }: FailedOver, { keepMs }: JobSpec): number {
+  return at - (row === undefined ? keepMs : keptForMs(row, keepMs));
+}
+
+/**
+ * A request that the control still shows has its record, unless the row continues it or the ticks take it, or retention
+ * may have deleted it.
+ */
 function checkRequests(
   { name, row, records, controls }: JobFacts,
-  { at }: FailedOver,
+  spec: JobSpec,
+  failedOver: FailedOver,
   until: number,
   report: Report,
 ): void {
+  const { at } = failedOver;
+  const keptSince = keptSinceAt(failedOver, spec);
   const returned = controls.find((version) => version.at === at)?.control.requests ?? [];
   for (const { id, time, number } of returned) {
     const key = recordKey(time, id);
     const isOpen = number > (row?.manualTaken ?? 0) || row?.run?.key === key;
-    if (time <= until && !isOpen && !records.has(key)) {
+    if (time > keptSince && time <= until && !isOpen && !records.has(key)) {
       report('notRecovered', name, `request ${keyText(key)} was taken, and has no outcome`);
     }
   }
