@@ -4,7 +4,7 @@ import { ConfigError } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import { readJsonFile } from '../config/read-file';
 import { isRecord } from '../config/readers';
-import { valueAt } from '../config/zod-issues';
+import { valueAt } from '../config/value-at';
 import type { JobsFile } from '../core/job';
 import { actualTime } from '../core/job';
 import type { DevJobs, JobsChange } from '../local/cluster/dev-jobs';

@@ -1,13 +1,48 @@
 import { inexactInteger } from '../core/inexact';
+import { INPUT_BYTES } from '../core/job';
+import { isObject } from '../core/metadata';
+import { MASK } from '../core/redact';
+import { looksSecret } from '../core/secrets';
 import type { CheckedJob } from './checked-job';
+import type { Path } from './config-error';
 
-/** Refuses an integer that the handler would get as another one. */
+/** More warnings of one job say nothing new. */
+const SECRETS_SHOWN = 5;
+
+/** Refuses an integer that the handler would get as another one. Warns of secrets, and of what is too large to edit. */
 export function checkInput({ path, settings, report }: CheckedJob): void {
-  const found = inexactInteger(settings.input);
-  if (found === undefined) return;
-  report.error(
-    [...path, 'input', ...found.path],
-    'is an integer beyond 2^53; it was read as this one',
-    'write it as text, in double quotes',
+  const { input } = settings;
+  const place = [...path, 'input'];
+  const found = inexactInteger(input);
+  if (found !== undefined) {
+    report.error(
+      [...place, ...found.path],
+      'is an integer beyond 2^53; it was read as this one',
+      'write it as text, in double quotes',
+    );
+  }
+  for (const secret of secretsIn(input, place).slice(0, SECRETS_SHOWN)) {
+    report.warning(
+      secret,
+      'looks like a secret, and an input is no place for one: jobs.json is kept with the source, and the dashboard shows it',
+      'keep it in an app setting or Key Vault, read it in the handler, and write only its name here',
+      MASK,
+    );
+  }
+  const bytes = input === undefined ? 0 : Buffer.byteLength(JSON.stringify(input));
+  if (bytes <= INPUT_BYTES) return;
+  report.warning(
+    place,
+    `has ${Math.ceil(bytes / 1024)} KB of JSON. A run by hand with a changed input may have ${INPUT_BYTES / 1024} KB`,
+    'store it elsewhere, and write its name here',
+    '{…}',
   );
+}
+
+/** The places of texts that look like secrets. The items of a list have its name. */
+function secretsIn(value: unknown, path: Path, name = ''): readonly Path[] {
+  if (typeof value === 'string') return looksSecret(name, value) ? [path] : [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => secretsIn(item, [...path, index], name));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, member]) => secretsIn(member, [...path, key], key));
 }

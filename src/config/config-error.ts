@@ -13,9 +13,21 @@ export interface ConfigIssue {
   readonly message: string;
   /** The remedy, as an instruction. */
   readonly remedy: string;
+  /** In the jobs file. Absent if the jobs are an object, or if the issue is about another file or the whole of this one. */
+  readonly place?: Place;
+}
+
+/** A place in a file, counted from 1, as editors do. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
 }
 
 export type Path = readonly (string | number)[];
+
+/** An issue while its file is checked. Its place follows from the path, unless it has one. */
+export type PathIssue = Omit<ConfigIssue, 'path'> & { readonly path: Path };
 
 /** A path as {@link ConfigIssue} writes it. */
 export function formatPath(path: Path): string {
@@ -56,10 +68,11 @@ export class ConfigError extends Error {
   }
 }
 
-/** One issue as one line: path, value, problem, remedy. An issue of the whole file names the file itself. */
-export function formatIssue({ path, value, message, remedy }: ConfigIssue): string {
-  if (path === '$' && value === null) return `${message}; ${remedy}`;
-  return `${path}${value === null ? '' : ` = ${excerpt(value)}`}: ${message}; ${remedy}`;
+/** One issue as one line: place, path, value, problem, remedy. An issue of the whole file names the file itself. */
+export function formatIssue({ place, path, value, message, remedy }: ConfigIssue): string {
+  const at = place === undefined ? '' : `${place.file}:${place.line}:${place.column}: `;
+  if (path === '$' && value === null) return `${at}${message}; ${remedy}`;
+  return `${at}${path}${value === null ? '' : ` = ${excerpt(value)}`}: ${message}; ${remedy}`;
 }
 
 const EXCERPT_LENGTH = 80;

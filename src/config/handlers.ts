@@ -3,9 +3,9 @@ import { formatDuration } from '../core/duration';
 import type { JobsFile, JobSpec } from '../core/job';
 import type { StandardSchema } from '../core/standard-schema';
 import { checkBy } from '../core/standard-schema';
-import { formatPath, type ConfigIssue } from './config-error';
+import type { PathIssue } from './config-error';
 import { nearest } from './suggest';
-import { valueAt } from './zod-issues';
+import { valueAt } from './value-at';
 
 /** The parts of handlers that the configuration checks, by name. */
 export type Registry = Readonly<
@@ -24,7 +24,7 @@ interface CheckedHandlers {
    * By job: the input for its handler, as its schema returned it, or the file's `input` if the handler has no schema.
    */
   readonly inputs: ReadonlyMap<JobName, unknown>;
-  readonly errors: readonly ConfigIssue[];
+  readonly errors: readonly PathIssue[];
 }
 
 /**
@@ -38,7 +38,7 @@ export function checkHandlers(
   functionTimeoutMs: Millis | undefined,
 ): CheckedHandlers {
   const inputs = new Map<JobName, unknown>();
-  const errors: ConfigIssue[] = [];
+  const errors: PathIssue[] = [];
   for (const spec of jobsFile.jobs) {
     const handler = Object.hasOwn(handlers, spec.handler) ? handlers[spec.handler] : undefined;
     const wrong = Object.hasOwn(handlers, spec.handler) ? whyNoHandler(spec, handler) : undefined;
@@ -59,9 +59,9 @@ export function checkHandlers(
 }
 
 /** Checks the handler's shape at run time, since the registry may come from code without types. */
-function whyNoHandler(spec: JobSpec, handler: unknown): ConfigIssue | undefined {
-  const issue = (message: string, remedy: string): ConfigIssue => ({
-    path: formatPath(['jobs', spec.name, 'handler']),
+function whyNoHandler(spec: JobSpec, handler: unknown): PathIssue | undefined {
+  const issue = (message: string, remedy: string): PathIssue => ({
+    path: ['jobs', spec.name, 'handler'],
     ...{ value: spec.handler, message, remedy },
   });
   const make = 'make it with defineJob({ run: async (context, input) => { … } })';
@@ -76,10 +76,10 @@ function whyNoHandler(spec: JobSpec, handler: unknown): ConfigIssue | undefined 
   return issue('has no function "run" in the registry', make);
 }
 
-function unknownHandler(spec: JobSpec, known: readonly string[]): ConfigIssue {
+function unknownHandler(spec: JobSpec, known: readonly string[]): PathIssue {
   const meant = nearest(spec.handler, known);
   return {
-    path: formatPath(['jobs', spec.name, 'handler']),
+    path: ['jobs', spec.name, 'handler'],
     value: spec.handler,
     message: `is not in the registry of handlers, which holds ${known.map((name) => `"${name}"`).join(', ') || 'none'}`,
     remedy:
@@ -92,8 +92,8 @@ function checkFanOut(
   spec: JobSpec,
   { itemTimeoutMs }: NonNullable<Registry[string]['policy']>,
   functionTimeoutMs: Millis | undefined,
-): readonly ConfigIssue[] {
-  const path = formatPath(['jobs', spec.name, 'handler']);
+): readonly PathIssue[] {
+  const path = ['jobs', spec.name, 'handler'];
   if (spec.kind === 'always') {
     const message = 'fans out, which a leader job (@always) cannot';
     return [{ path, value: spec.handler, message, remedy: 'give the job due times, or use defineJob' }];
@@ -106,9 +106,9 @@ function checkFanOut(
   return [{ path, value: spec.handler, message, remedy: 'lower itemTimeout, or raise functionTimeout' }];
 }
 
-function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly ConfigIssue[] } | { input: unknown } {
-  const wrong = (message: string, remedy: string): { errors: readonly ConfigIssue[] } => ({
-    errors: [{ path: formatPath(['jobs', spec.name, 'input']), value: spec.input ?? null, message, remedy }],
+function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly PathIssue[] } | { input: unknown } {
+  const wrong = (message: string, remedy: string): { errors: readonly PathIssue[] } => ({
+    errors: [{ path: ['jobs', spec.name, 'input'], value: spec.input ?? null, message, remedy }],
   });
   const checked = checkBy(schema, spec.input);
   switch (checked.kind) {
@@ -127,7 +127,7 @@ function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly C
     case 'refused':
       return {
         errors: checked.issues.map(({ message, path }) => ({
-          path: formatPath(['jobs', spec.name, 'input', ...path]),
+          path: ['jobs', spec.name, 'input', ...path],
           value: valueAt(spec.input, path) ?? null,
           message: spec.input === undefined ? `is missing: ${message}` : message,
           remedy: `write an input that the schema of handler "${spec.handler}" accepts`,

@@ -15,14 +15,15 @@ import { checkInput } from './check-input';
 import { checkDurations, requireWithinOf, timeoutOf, type DurationLimits } from './check-durations';
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
+import { warnOfClockChanges } from './check-clocks';
 import { warnOfPast } from './check-past';
 import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
 import { notifyOf } from './notify';
-import { addIssues, type IssueReport } from './report';
+import { type IssueReport } from './report';
 import { ALL_JOBS, isJobName, isRecord } from './readers';
 import { jobRemainder, jobSchema, type FileGroups, type FileNotify, type JobSettings } from './schema';
-import { countOf, toConfigIssues } from './zod-issues';
+import { countOf, issuesOf } from './zod-issues';
 
 export interface JobLimits extends DurationLimits {
   /** The current time, to warn of due times in the past. Undefined: unknown, and not checked. */
@@ -69,7 +70,10 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   const compiled = used && compile(job, offsetMs, used);
   if (compiled !== undefined) {
     warnOfGaps(job, compiled.timetable);
-    if (limits.now !== undefined) warnOfPast(job, compiled, limits.now);
+    if (limits.now !== undefined) {
+      warnOfPast(job, compiled, limits.now);
+      warnOfClockChanges(job, compiled, limits.now);
+    }
   }
   checkDurations(job, limits);
   checkInput(job);
@@ -100,7 +104,7 @@ function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report
   const parsed = jobSchema.safeParse(raw);
   if (parsed.success) return { path, settings: parsed.data, given, wrong: new Set(), report };
   const { issues } = parsed.error;
-  addIssues(report.errors, countOf(issues), () => toConfigIssues(issues, raw, path, Object.keys(jobSchema.shape)));
+  report.addErrors(countOf(issues), () => issuesOf(issues, raw, path, Object.keys(jobSchema.shape)));
   const wrong = new Set(issues.map((issue) => String(issue.path[0])));
   const right = Object.entries(raw).filter(([key]) => Object.hasOwn(jobSchema.shape, key) && !wrong.has(key));
   return { path, settings: jobRemainder.parse(Object.fromEntries(right)), given, wrong, report };

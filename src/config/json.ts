@@ -1,12 +1,24 @@
 import type { Path } from './config-error';
+import { valueAt } from './value-at';
+
+/** Counted from 1. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
 
 /** A member that a file has twice. JSON.parse would silently keep the last one. */
-interface DuplicateMember {
+interface DuplicateMember extends Position {
   readonly path: Path;
   /** The value that came last. */
   readonly value: unknown;
-  readonly line: number;
-  readonly column: number;
+}
+
+interface ReadJson {
+  readonly value: unknown;
+  readonly duplicates: readonly DuplicateMember[];
+  /** Where the name of a member, or an item of a list, begins. Of a member that is missing: where its parent does. */
+  readonly positionAt: (path: Path) => Position;
 }
 
 /** Text that is not JSON, with the place of the first error. Lines and columns count from 1. */
@@ -35,17 +47,22 @@ const WORDS: ReadonlyMap<string, boolean | null> = new Map([
 ]);
 const DEEPEST = 200;
 
+/** Where the members of an object, or the items of a list, begin. */
+type Starts = Map<string | number, number>;
+
 /**
  * Reads JSON as JSON.parse does. It also reports duplicate members, and the line and column of an error.
  * @throws JsonError
  */
-export function parseJson(text: string): { readonly value: unknown; readonly duplicates: readonly DuplicateMember[] } {
+export function parseJson(text: string): ReadJson {
   const duplicates: DuplicateMember[] = [];
+  const startsIn = new WeakMap<object, Starts>();
+  const positionOf = positionsIn(text);
   const path: (string | number)[] = [];
   let at = 0;
 
   const fail = (message: string): never => {
-    const { line, column } = positionOf(text, at);
+    const { line, column } = positionOf(at);
     throw new JsonError(message, line, column);
   };
   const take = (pattern: RegExp): string | undefined => {
@@ -67,6 +84,8 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
 
   const object = (): Record<string, unknown> => {
     const members: Record<string, unknown> = {};
+    const starts: Starts = new Map();
+    startsIn.set(members, starts);
     at += 1;
     if (peek() === '}') at += 1;
     else {
@@ -75,11 +94,12 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
         const start = at;
         if (next !== '"') fail(`expected a member's name in double quotes, ${found(text, at)}`);
         const key = string();
+        starts.set(key, start);
         if (peek() !== ':') fail(`expected ":" after ${JSON.stringify(key)}, ${found(text, at)}`);
         at += 1;
         path.push(key);
         const value = parse();
-        if (Object.hasOwn(members, key)) duplicates.push({ path: [...path], value, ...positionOf(text, start) });
+        if (Object.hasOwn(members, key)) duplicates.push({ path: [...path], value, ...positionOf(start) });
         if (key === '__proto__') defineMember(members, key, value);
         else members[key] = value;
         path.pop();
@@ -89,11 +109,15 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
   };
   const array = (): unknown[] => {
     const items: unknown[] = [];
+    const starts: Starts = new Map();
+    startsIn.set(items, starts);
     at += 1;
     if (peek() === ']') at += 1;
     else {
       do {
         path.push(items.length);
+        peek();
+        starts.set(items.length, at);
         items.push(parse());
         path.pop();
       } while (more(']'));
@@ -123,7 +147,18 @@ export function parseJson(text: string): { readonly value: unknown; readonly dup
 
   const value = parse();
   if (peek() !== undefined) fail(`expected the end of the file, ${found(text, at)}`);
-  return { value, duplicates };
+  const positionAt = (wanted: Path): Position => {
+    let start = text.search(/\S/);
+    let inner = value;
+    for (const key of wanted) {
+      const next = typeof inner === 'object' && inner !== null ? startsIn.get(inner)?.get(key) : undefined;
+      if (next === undefined) break;
+      start = next;
+      inner = valueAt(inner, [key]);
+    }
+    return positionOf(start);
+  };
+  return { value, duplicates, positionAt };
 }
 
 /** An assignment would change the object's prototype, and the member would vanish. */
@@ -139,7 +174,17 @@ function found(text: string, at: number): string {
   return `found ${JSON.stringify(next)}`;
 }
 
-function positionOf(text: string, at: number): { line: number; column: number } {
-  const before = text.slice(0, at).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+/** Finds lines and columns. A file may have an issue on each of its lines. */
+function positionsIn(text: string): (at: number) => Position {
+  let starts: readonly number[] | undefined;
+  return (at) => {
+    starts ??= [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
+    let [low, high] = [0, starts.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) <= at) low = middle;
+      else high = middle;
+    }
+    return { line: low + 1, column: at - (starts[low] ?? 0) + 1 };
+  };
 }

@@ -11,10 +11,11 @@ import { checkHandlers, type Registry } from './handlers';
 import { readJob } from './job';
 import type { ReadFile } from './read-file';
 import { readJsonFile } from './read-file';
-import { addIssues, type IssueReport, reportOn } from './report';
+import { type IssueReport, reportOn } from './report';
 import { isRecord } from './readers';
 import { type FileGroups, type FileNotify, jobSchema, topSchema } from './schema';
-import { countOf, toConfigIssues, valueAt } from './zod-issues';
+import { valueAt } from './value-at';
+import { countOf, issuesOf } from './zod-issues';
 
 export interface LoadOptions {
   /** The folder of a relative path. Default: the current folder. */
@@ -52,12 +53,7 @@ export interface LoadedJobs {
  */
 export function loadJobs(source: string | object, options: LoadOptions = {}): LoadedJobs {
   const name = typeof source === 'string' ? source : 'the jobs object';
-  const { value: file, duplicates } =
-    typeof source === 'string'
-      ? readJsonFile(source, options.baseFolder ?? '', options.readFile)
-      : { value: source, duplicates: [] };
-  const report = reportOn(file);
-  addIssues(report.errors, duplicates.length, () => duplicates);
+  const { report, file } = startReport(source, options);
 
   const { revision, jobs, calendars, notify, groups } = readTop(file, report, (parsed) =>
     readCalendars(parsed, calendarsIn(file), {
@@ -76,12 +72,21 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
     options.handlers === undefined
       ? { inputs: new Map<JobName, unknown>(), errors: [] }
       : checkHandlers({ revision, jobs: specs }, options.handlers, options.functionTimeoutMs);
-  addIssues(report.errors, errors.length, () => errors);
+  report.addErrors(errors.length, () => errors);
   const { first, count } = report.errors;
   if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing ever runs', 'add one');
   const { inlined = {}, files = [] } = calendars ?? {};
   return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs, calendars: inlined, files };
+}
+
+/** Reads the file, if it is one, and reports what is in it twice. */
+function startReport(source: string | object, { baseFolder = '', readFile }: LoadOptions) {
+  if (typeof source !== 'string') return { file: source, report: reportOn(source) };
+  const { value, duplicates, placeAt } = readJsonFile(source, baseFolder, readFile);
+  const report = reportOn(value, placeAt);
+  report.addErrors(duplicates.length, () => duplicates);
+  return { file: value, report };
 }
 
 type ParsedCalendars = Parameters<typeof readCalendars>[0];
@@ -102,9 +107,7 @@ function readTop(file: unknown, report: IssueReport, read: (parsed: ParsedCalend
   if (!parsed.success) {
     const { issues } = parsed.error;
     const known = Object.keys(topSchema.shape);
-    addIssues(report.errors, countOf(issues), () =>
-      toConfigIssues(issues, file, [], known, Object.keys(jobSchema.shape)),
-    );
+    report.addErrors(countOf(issues), () => issuesOf(issues, file, [], known, Object.keys(jobSchema.shape)));
   }
   const jobs = valueAt(file, ['jobs']);
   return {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ConfigError, formatPath, type ConfigIssue } from './config-error';
+import type { Path, PathIssue, Place } from './config-error';
+import { ConfigError } from './config-error';
 import { JsonError, parseJson } from './json';
 
 const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';
@@ -8,35 +9,34 @@ const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';
 /** Reads a file, from a file system or elsewhere. Its errors have the codes of `node:fs`. */
 export type ReadFile = (path: string) => Uint8Array;
 
+interface ReadJsonFile {
+  readonly value: unknown;
+  /** The second of two members with one name. The first is read by nobody. */
+  readonly duplicates: readonly PathIssue[];
+  readonly placeAt: (path: Path) => Place;
+}
+
 /**
- * Reads a JSON file: its value, and an issue for each duplicate member.
+ * Reads a JSON file.
  * @throws ConfigError if the file does not exist, cannot be read, or is not JSON in UTF-8
  */
-export function readJsonFile(
-  file: string,
-  baseFolder: string,
-  readFile: ReadFile = readFileSync,
-): { readonly value: unknown; readonly duplicates: readonly ConfigIssue[] } {
+export function readJsonFile(file: string, baseFolder: string, readFile: ReadFile = readFileSync): ReadJsonFile {
   const text = decode(readBytes(resolve(baseFolder, file), file, readFile), file);
   try {
-    const { value, duplicates } = parseJson(text);
+    const { value, duplicates, positionAt } = parseJson(text);
     return {
       value,
-      duplicates: duplicates.map((member) => ({
-        path: formatPath(member.path),
-        value: member.value,
-        message: `is a duplicate, at line ${member.line}, column ${member.column}`,
+      duplicates: duplicates.map(({ path, value: last, line, column }) => ({
+        ...{ path, value: last, message: 'is a duplicate', place: { file, line, column } },
         remedy: 'keep one of the two, or give this one another name',
       })),
+      placeAt: (path) => ({ file, ...positionAt(path) }),
     };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    throw unusable(
-      file,
-      `the file is not JSON at line ${error.line}, column ${error.column}: ${error.message}`,
-      'correct that place',
-      error,
-    );
+    const { line, column, message } = error;
+    const issue = { path: '$', value: null, message: `the file is not JSON: ${message}`, remedy: 'correct that place' };
+    throw new ConfigError([{ ...issue, place: { file, line, column } }], [], file, { cause: error });
   }
 }
 

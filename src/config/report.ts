@@ -1,11 +1,12 @@
-import { formatPath, type ConfigIssue, type Path } from './config-error';
-import { valueAt } from './zod-issues';
+import type { ConfigIssue, Path, PathIssue, Place } from './config-error';
+import { formatPath } from './config-error';
+import { valueAt } from './value-at';
 
 /** Nobody corrects more at once, and a generated file may have a million errors. */
 export const ISSUES_SHOWN = 100;
 
 /** The first issues, and their total number. */
-export interface Issues {
+interface Issues {
   readonly first: ConfigIssue[];
   count: number;
 }
@@ -16,31 +17,34 @@ export interface IssueReport {
   readonly warnings: ConfigIssue[];
   /** `message` and `remedy` are about the value at `path`. */
   error(path: Path, message: string, remedy: string): void;
-  warning(path: Path, message: string, remedy: string): void;
+  /** @param shown stands for a value that nobody may see */
+  warning(path: Path, message: string, remedy: string, shown?: string): void;
+  /** @param make is called only while there is room, since the text of an issue takes longer than its detection */
+  addErrors(count: number, make: () => readonly PathIssue[]): void;
 }
 
-export function reportOn(file: unknown): IssueReport {
+/** @param placeAt the place of a member in its file. Undefined: the jobs are an object. */
+export function reportOn(file: unknown, placeAt?: (path: Path) => Place): IssueReport {
   const errors: Issues = { first: [], count: 0 };
   const warnings: ConfigIssue[] = [];
-  const issue = (path: Path, message: string, remedy: string): ConfigIssue => ({
-    ...{ path: formatPath(path), value: valueAt(file, path) ?? null },
-    ...{ message, remedy },
+  const placed = ({ path, value, message, remedy, place = placeAt?.(path) }: PathIssue): ConfigIssue => ({
+    ...{ path: formatPath(path), value, message, remedy },
+    ...(place && { place }),
   });
+  const addErrors = (count: number, make: () => readonly PathIssue[]): void => {
+    errors.count += count;
+    const room = ISSUES_SHOWN - errors.first.length;
+    if (count > 0 && room > 0) errors.first.push(...make().slice(0, room).map(placed));
+  };
   return {
     errors,
     warnings,
+    addErrors,
     error: (path, message, remedy) => {
-      addIssues(errors, 1, () => [issue(path, message, remedy)]);
+      addErrors(1, () => [{ path, value: valueAt(file, path) ?? null, message, remedy }]);
     },
-    warning: (path, message, remedy) => {
-      warnings.push(issue(path, message, remedy));
+    warning: (path, message, remedy, shown) => {
+      warnings.push(placed({ path, value: shown ?? valueAt(file, path) ?? null, message, remedy }));
     },
   };
-}
-
-/** @param make is called only while there is room, since the text of an issue takes longer than its detection */
-export function addIssues(issues: Issues, count: number, make: () => readonly ConfigIssue[]): void {
-  issues.count += count;
-  const room = ISSUES_SHOWN - issues.first.length;
-  if (count > 0 && room > 0) issues.first.push(...make().slice(0, room));
 }

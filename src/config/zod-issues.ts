@@ -1,7 +1,8 @@
 import type * as z from 'zod';
-import { formatPath, type ConfigIssue, type Path } from './config-error';
+import type { Path, PathIssue } from './config-error';
 import type { jobSchema, topSchema } from './schema';
 import { insteadOf } from './suggest';
+import { valueAt } from './value-at';
 
 type JobMember = keyof typeof jobSchema.shape;
 
@@ -117,13 +118,13 @@ interface Flat {
  * @param known the part's own members, to suggest one for an unknown member
  * @param ofJobs the members of jobs, if an unknown member may be one of these in the wrong place
  */
-export function toConfigIssues(
+export function issuesOf(
   issues: readonly z.core.$ZodIssue[],
   part: unknown,
   at: Path,
   known: readonly string[],
   ofJobs: readonly string[] = [],
-): ConfigIssue[] {
+): PathIssue[] {
   return issues
     .flatMap((issue) => flatten(issue, []))
     .flatMap(({ issue, path }) => {
@@ -137,32 +138,22 @@ export function toConfigIssues(
       if (issue.code === 'unrecognized_keys') {
         const members = path.length === 0 ? known : membersOf(place);
         return issue.keys.map((key) => ({
-          path: formatPath([...at, ...path, key]),
+          path: [...at, ...path, key],
           value: valueAt(value, [key]) ?? null,
           message: 'is not a setting',
           remedy: ofJobs.includes(key) ? 'it is a setting of a job: write it in each job' : insteadOf(key, members),
         }));
       }
       const { message, remedy = REMEDIES[place] ?? REMEDIES.jobs } = wordsFor(issue, value);
-      return [{ path: formatPath([...at, ...path]), value: value ?? null, message, remedy }];
+      return [{ path: [...at, ...path], value: value ?? null, message, remedy }];
     });
 }
 
-/** How many issues {@link toConfigIssues} makes of these. */
+/** How many issues {@link issuesOf} makes of these. */
 export function countOf(issues: readonly z.core.$ZodIssue[]): number {
   return issues
     .flatMap((issue) => flatten(issue, []))
     .reduce((count, { issue }) => count + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0);
-}
-
-/** The value at a path; undefined if there is none. */
-export function valueAt(value: unknown, path: Path): unknown {
-  let found = value;
-  for (const key of path) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = Object.getOwnPropertyDescriptor(found, key)?.value;
-  }
-  return found;
 }
 
 function flatten(issue: z.core.$ZodIssue, at: Path): readonly Flat[] {

@@ -1,6 +1,9 @@
 import type { EpochMs, JobName, Millis } from './brand';
 import type { NotifySettings } from './notify';
 
+/** The largest input of a request, in bytes of JSON. */
+export const INPUT_BYTES = 32 * 1024;
+
 /** The due times of one schedule: nominal instants in order, without beginning or end. */
 export interface Timetable {
   /** The first due time strictly after `instant`; undefined if there is none within 5 years. */

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../core/brand';
 import type { JobInFile } from '../config/job-in-file';
-import { maskSecrets } from './mask-secrets';
+import { maskSecrets } from '../core/secrets';
 
 /** A place in a file that is imported. Lines count from 1. */
 export interface Place {

@@ -7,7 +7,7 @@ import { instantOfWall, zoneOf } from '../core/schedule/zone';
 import type { JobInFile } from '../config/job-in-file';
 import type { Finds, SourceOptions } from './draft';
 import { ImportError } from './draft';
-import { isSecretName } from './mask-secrets';
+import { isSecretName } from '../core/secrets';
 import type { Element } from './xml-tree';
 import { childrenOf, readXml, textOf } from './xml-tree';
 

@@ -3,6 +3,7 @@ import type { EpochMs } from '../core/brand';
 import type { ManualRequest } from '../core/control';
 import { currentPause, pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
+import { INPUT_BYTES } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
 import type { Asked, Origin } from '../core/origin';
 import { boundedOrigin } from '../core/origin';
@@ -43,9 +44,6 @@ const NEEDS_REQUESTS = {
   ability: 'requests',
   what: 'a request with an input or with the time of another run',
 } as const;
-
-/** The largest input of a request, in bytes of JSON. */
-export const INPUT_BYTES = 32 * 1024;
 
 /** What a person asks for. */
 export interface WantedRun {

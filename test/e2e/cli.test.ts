@@ -112,7 +112,7 @@ describe.concurrent('validate', () => {
     folder.write('both.json', { jobs: { both: { schedule: '0 0 1 * MON' } } });
     const { code, stdout, stderr } = await inFolder(['validate', '--file', 'both.json']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'both.json is valid: 1 job, 1 warning.\n' });
-    expect(stderr).toContain('warning: jobs.both.schedule');
+    expect(stderr).toContain('warning: both.json:1:18: jobs.both.schedule');
     const report = await folder.json<object>(inFolder(['validate', '--file', 'both.json', '--json']));
     expect(report).toMatchObject({ ok: true, errors: [], warnings: [{ path: 'jobs.both.schedule' }] });
   });
@@ -126,12 +126,12 @@ describe.concurrent('validate', () => {
     expect(report).toMatchObject({ ok: false, warnings: [] });
     expect(report.errors).toHaveLength(2);
     for (const error of report.errors) {
-      expect(Object.keys(error)).toEqual(['path', 'value', 'message', 'remedy']);
+      expect(Object.keys(error)).toEqual(['path', 'value', 'message', 'remedy', 'place']);
     }
     expect(report.errors[0]).toMatchObject({ path: 'jobs.one.schedule', value: '61 * * * *' });
     const { code, stdout, stderr } = await inFolder(['validate', '--file', 'bad.json']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('jobs.one.schedule = "61 * * * *"');
+    expect(stderr).toContain('bad.json:1:17: jobs.one.schedule = "61 * * * *"');
     expect(stderr).toContain('bad.json is not valid: 2 errors.');
   });
 

@@ -53,7 +53,7 @@ export interface CliFolder {
 /** None of these handlers exists: the command line does not need them. */
 const JOBS = {
   minutely: { schedule: '* * * * *' },
-  nightly: { schedule: '30 2 * * *', timeZone: 'Europe/Paris', overlap: 'queue' },
+  nightly: { schedule: '30 2 * * *', timeZone: 'Europe/Paris', dst: { gap: 'forward' }, overlap: 'queue' },
   seldom: { schedule: '@yearly', handler: 'no-such-handler', enabled: false },
   leader: { schedule: '@always' },
   asked: { schedule: '@manual' },

@@ -28,7 +28,7 @@ describe('handlers', () => {
   it('that are unknown are an error, also for a disabled job, with those that are known', () => {
     expect(check({ enabled: false, handler: 'reprot' }, { report: {}, purge: {} }).errors).toEqual([
       {
-        path: 'jobs.job.handler',
+        path: ['jobs', 'job', 'handler'],
         value: 'reprot',
         message: 'is not in the registry of handlers, which holds "report", "purge"',
         remedy: 'did you mean "report"?',
@@ -46,7 +46,7 @@ describe('handlers', () => {
   ])('that cannot be run are an error with the remedy: %j', (handler, message, remedy) => {
     const { jobsFile } = loadJobs({ jobs: { job: { schedule: '@daily' } } });
     const { errors } = checkHandlers(jobsFile, { job: handler } as Registry, undefined);
-    expect(errors).toMatchObject([{ path: 'jobs.job.handler', value: 'job' }]);
+    expect(errors).toMatchObject([{ path: ['jobs', 'job', 'handler'], value: 'job' }]);
     expect(errors[0]?.message).toContain(message);
     expect(errors[0]?.remedy).toContain(remedy);
   });
@@ -72,19 +72,19 @@ describe('input', () => {
   it('that the schema refuses is an error for each thing that is wrong', () => {
     const input = z.object({ container: z.string(), list: z.array(z.number()) });
     expect(check({ input: { container: 5, list: [1, 'x'] } }, { job: { input } }).errors).toMatchObject([
-      { path: 'jobs.job.input.container', value: 5, remedy: expect.stringMatching(/handler "job"/) },
-      { path: 'jobs.job.input.list[1]', value: 'x' },
+      { path: ['jobs', 'job', 'input', 'container'], value: 5, remedy: expect.stringMatching(/handler "job"/) },
+      { path: ['jobs', 'job', 'input', 'list', 1], value: 'x' },
     ]);
     expect(check({}, { job: { input } }).errors).toMatchObject([
-      { path: 'jobs.job.input', value: null, message: expect.stringMatching(/^is missing/) },
+      { path: ['jobs', 'job', 'input'], value: null, message: expect.stringMatching(/^is missing/) },
     ]);
   });
 
   it('may have issues whose path is made of objects, or none', () => {
     const input = validating(() => ({ issues: [{ message: 'no', path: [{ key: 'a' }, 0] }, { message: 'never' }] }));
     expect(check({ input: { a: [7] } }, { job: { input } }).errors).toMatchObject([
-      { path: 'jobs.job.input.a[0]', value: 7, message: 'no' },
-      { path: 'jobs.job.input', value: { a: [7] }, message: 'never' },
+      { path: ['jobs', 'job', 'input', 'a', 0], value: 7, message: 'no' },
+      { path: ['jobs', 'job', 'input'], value: { a: [7] }, message: 'never' },
     ]);
   });
 
@@ -93,7 +93,11 @@ describe('input', () => {
     (validate) => {
       const input = validating(validate);
       expect(check({}, { job: { input } }).errors).toMatchObject([
-        { path: 'jobs.job.input', message: expect.stringMatching(/asynchronous/), remedy: 'make it synchronous' },
+        {
+          path: ['jobs', 'job', 'input'],
+          message: expect.stringMatching(/asynchronous/),
+          remedy: 'make it synchronous',
+        },
       ]);
     },
   );
@@ -112,7 +116,7 @@ describe('input', () => {
     expect(check({}, { job: fanOut }).errors).toEqual([]);
     expect(check({ schedule: '@always' }, { job: fanOut }).errors).toEqual([
       {
-        path: 'jobs.job.handler',
+        path: ['jobs', 'job', 'handler'],
         value: 'job',
         message: 'fans out, which a leader job (@always) cannot',
         remedy: 'give the job due times, or use defineJob',
@@ -126,7 +130,7 @@ describe('input', () => {
     expect(check({}, fanOut(595_001)).errors).toEqual([]);
     expect(check({}, fanOut(600_000), 600_000).errors).toMatchObject([
       {
-        path: 'jobs.job.handler',
+        path: ['jobs', 'job', 'handler'],
         message:
           'has an itemTimeout of 10m, which with the grace of 5s does not fit into the functionTimeout of host.json (10m)',
         remedy: 'lower itemTimeout, or raise functionTimeout',

@@ -62,6 +62,21 @@ describe('reading JSON', () => {
       { path: ['a'], value: 3, line: 2, column: 27 },
     ]);
   });
+
+  it('has a position for each member and item, and that of the parent for what is missing', () => {
+    const { positionAt } = parseJson('\n {\n  "a": {\r\n\t"x.y": [\n1,  {"z" : null}]}, "b": 3}');
+    const at = (...path: (string | number)[]): string => Object.values(positionAt(path)).join(':');
+    expect(at()).toBe('2:2');
+    expect(at('a')).toBe('3:3');
+    expect(at('a', 'x.y')).toBe('4:2');
+    expect(at('a', 'x.y', 0)).toBe('5:1');
+    expect(at('a', 'x.y', 1)).toBe('5:5');
+    expect(at('a', 'x.y', 1, 'z')).toBe('5:6');
+    expect(at('a', 'x.y', 2, 'z')).toBe('4:2');
+    expect(at('a', 'toString')).toBe('3:3');
+    expect(at('b')).toBe('5:21');
+    expect(at('c', 'd')).toBe('2:2');
+  });
 });
 
 function attempt(run: () => unknown): { value: unknown } | { error: unknown } {

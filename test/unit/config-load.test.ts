@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ConfigError, type ConfigIssue } from '../../src/config/config-error';
+import { ConfigError, formatIssue, type ConfigIssue } from '../../src/config/config-error';
 import { loadJobs, type LoadedJobs, type LoadOptions } from '../../src/config/load';
 import type { JobSpec } from '../../src/core/job';
 import { cpuTime } from '../support/cpu';
@@ -421,19 +421,24 @@ describe('files', () => {
     ['is empty', '', /is empty/],
     ['holds white space', ' \n\t', /is empty/],
     ['is UTF-16', new Uint8Array([0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00]), /UTF-8/],
-    ['ends early', '{"jobs": {', /line 1, column 11: .*ends/],
-    ['has a comma too many', '{"jobs": {\n  "a": {"schedule": "@daily"},\n}}', /line 3, column 1: a comma before "}"/],
-    ['has a comma too few', '{"revision": 1\n "jobs": {}}', /line 2, column 2: expected ","/],
-    ['has a comment', '{\n  // jobs\n  "jobs": {}}', /line 2, column 3: .*comment/],
-    ['has single quotes', "{'jobs': {}}", /line 1, column 2: .*single quote/],
-    ['has a name without quotes', '{jobs: {}}', /line 1, column 2: .*double quotes, found "j"/],
-    ['has text over two lines', '{"$schema": "a\nb"}', /line 1, column 13: text/],
-    ['goes on after its end', '{"jobs": {}}\n{}', /line 2, column 1: expected the end/],
+    ['ends early', '{"jobs": {', /^.*jobs.json:1:11: the file is not JSON: .*ends/],
+    [
+      'has a comma too many',
+      '{"jobs": {\n  "a": {"schedule": "@daily"},\n}}',
+      /^.*jobs.json:3:1: the file is not JSON: a comma before "}"/,
+    ],
+    ['has a comma too few', '{"revision": 1\n "jobs": {}}', /^.*jobs.json:2:2: the file is not JSON: expected ","/],
+    ['has a comment', '{\n  // jobs\n  "jobs": {}}', /^.*jobs.json:2:3: the file is not JSON: .*comment/],
+    ['has single quotes', "{'jobs': {}}", /^.*jobs.json:1:2: the file is not JSON: .*single quote/],
+    ['has a name without quotes', '{jobs: {}}', /^.*jobs.json:1:2: the file is not JSON: .*double quotes, found "j"/],
+    ['has text over two lines', '{"$schema": "a\nb"}', /^.*jobs.json:1:13: the file is not JSON: text/],
+    ['goes on after its end', '{"jobs": {}}\n{}', /^.*jobs.json:2:1: the file is not JSON: expected the end/],
     ['is nested without end', '['.repeat(100_000), /deeper/],
   ])('that %s is refused', (_what, content, message) => {
     const file = write(content);
     const error = refusal(file);
-    expect(error.errors).toMatchObject([{ path: '$', message: expect.stringMatching(message) }]);
+    expect(error.errors.map(({ path }) => path)).toEqual(['$']);
+    expect(error.errors.map(formatIssue)).toEqual([expect.stringMatching(message)]);
     expect(error.message).toContain(file);
   });
 
@@ -457,11 +462,40 @@ describe('files', () => {
     const file = write(
       '{"jobs": {\n  "a": {"schedule": "@daily", "schedule": "@hourly"},\n  "a": {"schedule": "* *"}}}',
     );
-    expect(refusal(file).errors.map(({ path, message }) => `${path} ${message}`)).toEqual([
-      'jobs.a.schedule is a duplicate, at line 2, column 31',
-      'jobs.a is a duplicate, at line 3, column 3',
-      'jobs.a.schedule has 2 fields',
+    expect(refusal(file).errors.map((issue) => formatIssue(issue).replace(/;.*/, ''))).toEqual([
+      `${file}:2:31: jobs.a.schedule = "@hourly": is a duplicate`,
+      `${file}:3:3: jobs.a = {"schedule":"* *"}: is a duplicate`,
+      `${file}:3:9: jobs.a.schedule = "* *": has 2 fields`,
     ]);
+  });
+
+  it('have a place for each error, and for each warning', () => {
+    const lines = [
+      '{',
+      '  "revision": 3,',
+      '  "calendars": {"c": ["2026-13-01"]},',
+      '  "jobs": {',
+      '    "a": {"lease": "15s", "schedule": "@daily",',
+      '      "requires": ["b", "nobody"], "colour": "red"},',
+      '    "b": {"schedule": "0 0 13 * 5", "requires": ["a"], "except": ["2026-01-01", {"calendar": "d"}]},',
+      '    "c": {}, "d": {"schedule": "@daily", "handler": "d", "input": {"list": [1]}}',
+      '  }',
+      '}',
+    ];
+    const file = write(lines.join('\n'));
+    const handlers = { a: {}, b: {} };
+    const places = (issues: ConfigError['errors']): string[] =>
+      issues.map(({ place, path }) => `${place?.line}:${place?.column} ${path}`).toSorted();
+    const { errors, warnings } = refusal(file, { handlers });
+    expect(places(errors)).toEqual([
+      '3:23 calendars.c[0]',
+      '6:25 jobs.a.requires[1]',
+      '6:36 jobs.a.colour',
+      '7:50 jobs.b.requires[0]',
+      '8:42 jobs.d.handler',
+      '8:5 jobs.c.schedule',
+    ]);
+    expect(places(warnings)).toEqual(['5:11 jobs.a.lease']);
   });
 });
 

@@ -62,6 +62,32 @@ describe('warnings', () => {
     expect(job(settings).warnings).toEqual([]);
   });
 
+  const lisbon = { schedule: '30 1 * * *', timeZone: 'Europe/Lisbon' };
+
+  it('of the changes of clocks within a year that touch the schedule', () => {
+    expect(now(lisbon).warnings).toMatchObject([
+      {
+        path: 'jobs.job.schedule',
+        message:
+          'on 2026-10-25 the clocks show 01:30 twice: it is due in the first pass; ' +
+          'on 2027-03-28 the clocks skip 01:30: it is due right after the gap',
+      },
+    ]);
+  });
+
+  it.each([
+    { ...lisbon, dst: { gap: 'skip' } },
+    { ...lisbon, dst: {} },
+    { ...lisbon, enabled: false },
+    { ...lisbon, timeZone: 'Asia/Tokyo' },
+    { ...lisbon, schedule: '30 2 * * *' },
+    { ...lisbon, schedule: '30 * * * *' },
+    { ...lisbon, schedule: '30 0-5 * * *' },
+    { ...lisbon, between: { to: '2026-10-01' } },
+  ])('%j: none of clocks', (settings) => {
+    expect(now(settings).warnings).toEqual([]);
+  });
+
   it.each([
     { schedule: '@at 2026-05-31T23:00:01Z' },
     { schedule: '@at 2026-06-02T00:00:00Z' },
