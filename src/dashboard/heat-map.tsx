@@ -16,6 +16,9 @@ const LEFT = 34;
 const TOP = 18;
 const WEEKDAYS = ['Mon', 'Wed', 'Fri', 'Sun'] as const;
 
+/** Of the picture, also while it has not come yet: what is below stays there. */
+const SIZE = { width: LEFT + WEEKS * (CELL + 3), height: TOP + 7 * (CELL + 3) } as const;
+
 type Day = Calendar['days'][number];
 
 /** The outcomes of the last thirteen weeks, day by day in the job's zone. */
@@ -29,7 +32,7 @@ export function HeatMap({ job }: { readonly job: string }): JSX.Element {
       </div>
       <div class="panel heat">
         {failure !== undefined && <FailureLine failure={failure} />}
-        {body !== undefined && <Cells calendar={body} />}
+        {body === undefined ? <svg {...SIZE} aria-hidden="true" /> : <Cells calendar={body} />}
       </div>
       <p class="legend muted">
         Green: all runs succeeded. Red with a dot: at least one failed, timed out or stalled. Hollow: nothing ran.
@@ -48,12 +51,7 @@ function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: C
   const all = Array.from({ length: WEEKS * 7 }, (_, index) => monday + index * DAY).filter((noon) => noon <= today);
   const bad = days.filter((day) => badOf(day) > 0).length;
   return (
-    <svg
-      width={LEFT + WEEKS * (CELL + 3)}
-      height={TOP + 7 * (CELL + 3)}
-      role="img"
-      aria-label={`${String(bad)} of ${String(days.length)} days with outcomes had a failure`}
-    >
+    <svg {...SIZE} role="img" aria-label={`${String(bad)} of ${String(days.length)} days with outcomes had a failure`}>
       {monthsOf(monday).map(({ name, week }) => (
         <text key={week} x={LEFT + week * (CELL + 3)} y={11}>
           {name}

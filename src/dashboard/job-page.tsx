@@ -3,6 +3,7 @@ import { shownState } from '../core/shown-state';
 import { confirm } from './action';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from './actions';
 import { pageOf } from './address';
+import type { Failure } from './api';
 import { now } from './clock';
 import { BackfillPanel } from './backfill-panel';
 import { DueTimes } from './due-times';
@@ -68,20 +69,40 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
     job,
   );
   const due = next.body?.jobs[0];
+  const hasCome = [runs, ...(inFile ? [next] : [])].every(({ body, failure }) => (body ?? failure) !== undefined);
   return (
     <>
       <Head job={job} />
       <Facts job={job} />
       <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} job={name} />
-      <Timeline runs={runs.body?.runs ?? []} due={due?.due ?? []} zone={timeZone} />
+      {/* Nothing stands below what has not its height yet. */}
+      {hasCome && <Below job={job} runs={runs.body?.runs ?? []} due={due} failure={next.failure} />}
+    </>
+  );
+}
+
+interface BelowProps {
+  readonly job: OneJob;
+  readonly runs: Runs['runs'];
+  readonly due: Due['jobs'][number] | undefined;
+  /** Why the due times are not here. */
+  readonly failure: Failure | undefined;
+}
+
+function Below({ job, runs, due, failure }: BelowProps): JSX.Element {
+  const { name, timeZone } = job;
+  const inFile = job.settings !== null;
+  return (
+    <>
+      <Timeline runs={runs} due={due?.due ?? []} zone={timeZone} />
       {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
       <div class="two">
-        <Trend runs={runs.body?.runs ?? []} zone={timeZone} />
+        <Trend runs={runs} zone={timeZone} />
         <HeatMap job={name} />
       </div>
       {inFile && job.settings?.kind === 'timed' && <BackfillPanel job={job} />}
       <div class="two">
-        {inFile && <DueTimes due={due} failure={next.failure} />}
+        {inFile && <DueTimes due={due} failure={failure} />}
         <SettingsInWords settings={job.settings} />
       </div>
     </>

@@ -5,7 +5,7 @@ import { Bars } from './bars';
 import { now } from './clock';
 import { useHeldOrder } from './held-order';
 import type { Job } from './model';
-import { Ago, Badge, InHowLong, Link, Time } from './parts';
+import { Ago, Badge, InHowLong, Link, OrderChanged, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
 import { duration, span } from './time';
@@ -21,13 +21,11 @@ interface TableProps {
 
 // Its rows are laid out as cards on a phone, which would take the meaning from the elements: hence the roles.
 export function JobsTable({ all, wanted, choice, sort }: TableProps): JSX.Element {
-  const { names, stale, sortAgain, handlers } = useHeldOrder(wanted, choice);
+  const order = useHeldOrder(wanted, choice);
   const byName = new Map(all.map((job) => [job.name, job]));
   return (
-    <div class="table jobs" {...handlers} onKeyDown={moveFocus}>
-      <button type="button" class={`resort ${stale ? '' : 'hidden'}`} disabled={!stale} onClick={sortAgain}>
-        Order changed. Sort again
-      </button>
+    <div class="table jobs" onKeyDown={moveFocus}>
+      <OrderChanged order={order} />
       <table role="table" aria-label="Jobs">
         <thead role="rowgroup">
           <tr role="row">
@@ -49,7 +47,7 @@ export function JobsTable({ all, wanted, choice, sort }: TableProps): JSX.Elemen
           </tr>
         </thead>
         <tbody role="rowgroup">
-          {names.map((name) => {
+          {order.names.map((name) => {
             const job = byName.get(name);
             return job === undefined ? <GoneRow key={name} name={name} /> : <JobRow key={name} job={job} />;
           })}

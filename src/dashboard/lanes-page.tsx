@@ -8,7 +8,7 @@ import { AtOnce, LanePicture } from './lane-picture';
 import type { Lane } from './lane-marks';
 import type { Lanes } from './model';
 import { pageNumber, Pages } from './pages';
-import { Badge, Link, Notice, Skeleton } from './parts';
+import { Badge, Link, Notice, OrderChanged, Skeleton } from './parts';
 import { FailureNotice } from './failure-notice';
 import type { Scale } from './scale';
 import { ticksOf } from './scale';
@@ -161,15 +161,8 @@ function Table({ lanes, hours }: { readonly lanes: readonly Lane[]; readonly hou
     setPointed(item?.querySelector('title')?.textContent ?? '');
   };
   return (
-    <div class="panel lanes" {...held.handlers} onKeyDown={move} onMouseOver={point} onFocusCapture={point}>
-      <button
-        type="button"
-        class={`resort ${held.stale ? '' : 'hidden'}`}
-        disabled={!held.stale}
-        onClick={held.sortAgain}
-      >
-        Order changed. Sort again
-      </button>
+    <div class="panel lanes" onKeyDown={move} onMouseOver={point} onFocusCapture={point}>
+      <OrderChanged order={held} />
       <div class="lane axis" aria-hidden="true">
         <span class="muted">Planned at once</span>
         <div ref={element}>{width > 0 && <Axis scale={scale} lanes={lanes} />}</div>

@@ -128,15 +128,16 @@ function isInState(job: Job, state: string | undefined): boolean {
 const LAST = '~';
 
 const ORDERS: Readonly<Record<Sort, (a: Job, b: Job) => number>> = {
-  worst: (a, b) =>
-    SHOWN_STATES.indexOf(shownState(a)) - SHOWN_STATES.indexOf(shownState(b)) ||
-    b.failures - a.failures ||
-    compare(a.nextDueAt ?? LAST, b.nextDueAt ?? LAST) ||
-    compare(a.name, b.name),
+  worst: (a, b) => rankOf(shownState(a)) - rankOf(shownState(b)) || b.failures - a.failures || compare(a.name, b.name),
   name: (a, b) => compare(a.name, b.name),
   last: (a, b) => compare(b.lastRun?.scheduledFor ?? '', a.lastRun?.scheduledFor ?? '') || compare(a.name, b.name),
   next: (a, b) => compare(a.nextDueAt ?? LAST, b.nextDueAt ?? LAST) || compare(a.name, b.name),
 };
+
+/** A run that starts or ends makes a job neither better nor worse, and so it does not change the order. */
+function rankOf(state: ShownState): number {
+  return SHOWN_STATES.indexOf(state === 'running' || state === 'waiting' ? 'idle' : state);
+}
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

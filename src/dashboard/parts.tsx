@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
 import { go } from './address';
 import { now } from './clock';
+import type { HeldOrder } from './held-order';
 import { fullTime, relative, shortTime, span, zoneOf } from './time';
 import type { IconName, Label } from './words';
 
@@ -169,5 +170,17 @@ export function Skeleton({ rows, what }: { readonly rows: number; readonly what:
         <div key={index} />
       ))}
     </div>
+  );
+}
+
+/** Waits above rows that stay where they are: the order changes when a person wants it. */
+export function OrderChanged({ order: { stale, sortAgain } }: { readonly order: HeldOrder }): JSX.Element {
+  return (
+    <p class={`resort ${stale ? '' : 'hidden'}`}>
+      The order has changed.{' '}
+      <button type="button" class="link" disabled={!stale} onClick={sortAgain}>
+        Show
+      </button>
+    </p>
   );
 }

@@ -34,6 +34,8 @@ interface ServerOptions extends SimulationOptions {
   readonly environment?: ShownEnvironment;
   readonly port?: number;
   readonly role?: Role | undefined;
+  /** Whether time goes on by itself. Default: it does; else the test moves the clock. */
+  readonly timePasses?: boolean;
 }
 
 let built: Promise<Dashboard> | undefined;
@@ -90,7 +92,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
     if (server.listening) await once(server, 'close');
   };
   await listen();
-  const time = passTime(sim);
+  const time = options.timePasses === false ? undefined : passTime(sim);
   return {
     url: `http://127.0.0.1:${String(port)}/api/manage/`,
     ...{ sim, requests, goAway, comeBack: listen },
@@ -101,7 +103,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
       state.role = role;
     },
     async close() {
-      await time.stop();
+      await time?.stop();
       await goAway();
     },
   };
