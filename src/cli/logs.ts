@@ -148,9 +148,9 @@ function progressText({ note, fraction }: Progress): string {
   return [percent, note === undefined ? '' : oneLine(withoutColours(note))].filter((part) => part !== '').join('  ');
 }
 
-function gapText({ lines: count, why }: { readonly lines: number; readonly why: string }): string {
+function gapText({ lines: count }: { readonly lines: number }): string {
   const missing = count === 1 ? '1 line is missing' : `${String(count)} lines are missing`;
-  return `(${missing}: ${why === 'limit' ? 'more was said than is kept' : 'storage did not take them in time'})`;
+  return `(${missing}: more was said than is kept)`;
 }
 
 /** Further lines of a text stand below its beginning, so that they cannot be taken for lines of the log. */

@@ -113,7 +113,7 @@ export function createLogBuffer(speaker: Speaker, { half }: LogLimits): LogBuffe
       const lines = ended ? [...waiting, ...tail] : waiting;
       const gap: readonly LogEntry[] =
         ended && dropped !== undefined
-          ? [{ n: dropped.n, at: dropped.at, ...speaker, gap: { lines: dropped.lines, why: 'limit' } }]
+          ? [{ n: dropped.n, at: dropped.at, ...speaker, gap: { lines: dropped.lines } }]
           : [];
       const progress = isNew && reported !== undefined ? [{ ...reported, ...speaker }] : [];
       waiting = [];
@@ -148,27 +148,6 @@ export function redactNote(progress: Progress, redact: Redact): Progress {
   if (note === undefined) return progress;
   const [redacted = ''] = redact([note.slice(0, NOTE_CHARACTERS + OVERLAP)], NOTE_CHARACTERS);
   return { ...progress, note: redacted };
-}
-
-/**
- * The last of these entries that fit, after a gap that names how many lines did not.
- *
- * @param bytes of the entries as stored, the gap not counted
- */
-export function lastEntries(entries: readonly LogEntry[], bytes: number): readonly LogEntry[] {
-  let first = entries.length;
-  for (let left = bytes; first > 0; first -= 1) {
-    const entry = entries[first - 1];
-    left -= entry === undefined ? 0 : storeEntries([entry]).length;
-    if (left < 0) break;
-  }
-  const lost = entries.slice(0, first).filter((entry) => linesOf(entry) > 0);
-  const [oldest] = lost;
-  if (oldest === undefined) return entries.slice(first);
-  const lines = lost.reduce((sum, entry) => sum + linesOf(entry), 0);
-  const { n, at, attempt, item } = oldest;
-  const speaker = item === undefined ? { attempt } : { attempt, item };
-  return [{ n, at, ...speaker, gap: { lines, why: 'storage' } }, ...entries.slice(first)];
 }
 
 /** How many lines an entry stands for. */

@@ -40,13 +40,11 @@ export interface LogProgress extends Said {
   readonly progress: Progress;
 }
 
-/** Lines that are missing. */
+/** Lines that are missing: the attempt said more than is kept. */
 export interface LogGap extends Said {
   readonly gap: {
     /** How many lines. */
     readonly lines: number;
-    /** `limit`: the attempt said more than is kept. `storage`: storage did not take them in time. */
-    readonly why: 'limit' | 'storage';
   };
 }
 
@@ -79,7 +77,7 @@ export function isLogEntry(value: unknown): value is LogEntry {
   if (!isWhole(n) || !isWhole(attempt) || !isTime(at)) return false;
   if (item !== undefined && !isWhole(item)) return false;
   if (progress !== undefined) return isProgress(progress);
-  if (gap !== undefined) return isObject(gap) && isWhole(gap['lines']) && typeof gap['why'] === 'string';
+  if (gap !== undefined) return isObject(gap) && isWhole(gap['lines']);
   return LOG_LEVELS.some((known) => known === level) && typeof text === 'string';
 }
 

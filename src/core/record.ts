@@ -112,7 +112,7 @@ export interface LedgerRecord {
 export interface RecordLog {
   /** `inline`: all of it is in `entries`. `blob`: there may be more in the logs of the run, before these entries. */
   readonly kept: 'inline' | 'blob';
-  /** The entries that were in no log when the run ended, up to 16 KB. */
+  /** The entries that were in no log when the run ended: 256 KB and a gap at most. */
   readonly entries: readonly LogEntry[];
 }
 

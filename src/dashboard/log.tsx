@@ -181,10 +181,7 @@ function idOf({ token, item, n, text }: LogEntry): string | undefined {
 
 function textOf({ text, gap, progress }: LogEntry): string {
   if (text !== undefined) return text;
-  if (gap !== undefined) {
-    const why = gap.why === 'limit' ? 'more than is kept' : 'storage did not take them in time';
-    return `${plural(gap.lines, 'line')} missing: ${why}`;
-  }
+  if (gap !== undefined) return `${plural(gap.lines, 'line')} missing: more than is kept`;
   const { note = '', fraction } = progress ?? {};
   return `progress ${fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}${note}`;
 }

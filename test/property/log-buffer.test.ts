@@ -5,7 +5,6 @@ import {
   ATTEMPT_LOG,
   createLogBuffer,
   ITEM_LOG,
-  lastEntries,
   lineOf,
   LINE_CHARACTERS,
   linesOf,
@@ -100,7 +99,7 @@ describe('the log of an attempt', () => {
     expect(buffer.news).toBe('none');
     buffer.end();
     expect(buffer.news).toBe('lines');
-    expect(buffer.take(redactNothing)).toMatchObject([{ n: 3, gap: { lines: 3, why: 'limit' } }, { n: 6 }, { n: 7 }]);
+    expect(buffer.take(redactNothing)).toMatchObject([{ n: 3, gap: { lines: 3 } }, { n: 6 }, { n: 7 }]);
     buffer.add(8, 'info', 'late');
     buffer.progress(8, { note: 'late' });
     expect([buffer.news, buffer.take(redactNothing)]).toEqual(['none', []]);
@@ -155,22 +154,6 @@ describe('the log of an attempt', () => {
     expect(buffer.take(redactNothing)).toMatchObject([
       { progress: { note: 'n'.repeat(NOTE_CHARACTERS), fraction: 0.5 } },
     ]);
-  });
-});
-
-describe('the last entries that fit', () => {
-  it('are all, or follow a gap that names the others', () => {
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), fc.integer({ min: 0, max: 4_000 }), (steps, bytes) => {
-        const entries = play(createLogBuffer(SPEAKER, { half: HALF }), steps).taken.flat();
-        const last = lastEntries(entries, bytes);
-        const count = (some: readonly LogEntry[]): number => some.reduce((sum, entry) => sum + linesOf(entry), 0);
-        expect(count(last)).toBe(count(entries));
-        const kept = last.filter((entry) => !('gap' in entry && entry.gap.why === 'storage'));
-        expect(storeEntries(kept).length).toBeLessThanOrEqual(bytes);
-        expect(kept).toEqual(entries.slice(entries.length - kept.length));
-      }),
-    );
   });
 });
 

@@ -2,7 +2,7 @@ import { format } from 'node:util';
 import type { Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import type { LogLimits, Speaker } from '../../core/log-buffer';
-import { createLogBuffer, lastEntries, linesOf, redactNote } from '../../core/log-buffer';
+import { createLogBuffer, linesOf, redactNote } from '../../core/log-buffer';
 import type { LogEntry, LogLevel, Progress } from '../../core/log-entry';
 import { storeEntries } from '../../core/log-entry';
 import type { RecordedEnd } from '../../core/record';
@@ -19,10 +19,12 @@ const FLUSH_AFTER_MS: Millis = 2_000;
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
 /** The longest wait after calls that failed. */
 const FLUSH_AT_MOST_MS: Millis = 30_000;
-/** How long the end of an attempt may wait for its log, and which part of its trust: the settling needs the rest. */
+/** How long the end of a run may wait for its log, and which part of its trust: the settling needs the rest. */
 const LAST_FLUSH_MS: Millis = 1_000;
 const LAST_FLUSH_SHARE = 1 / 4;
-/** The most bytes of entries that lie in the record's own body. */
+/** The same for an attempt without a record that could take the lines. */
+const ONLY_FLUSH_MS: Millis = 5_000;
+/** More bytes of entries lie in the record's own body only if storage does not take them in time. */
 const RECORD_BYTES = 16 * 1024;
 /** A warning follows so many failures in a row: some 15 s. */
 const WARN_AFTER = 3;
@@ -31,18 +33,19 @@ const WARN_AFTER = 3;
 export type Said = Pick<RecordedEnd, 'progress' | 'log'>;
 
 /**
- * What an attempt, or one call of an item, says. Nothing here rejects, and nothing keeps the handler waiting. Where
- * storage fails for too long, lines are lost: a warning says how many, and the log has a gap.
+ * What an attempt, or one call of an item, says. Nothing here rejects, and nothing keeps the handler waiting. An attempt
+ * that ends its run loses no line of its limits, however slow storage is: its record takes what is left. Others lose
+ * lines if storage fails for too long, and a warning says how many.
  */
 export interface AttemptLog {
   /** @param text as `lineOf` makes it */
   line(level: LogLevel, text: () => string): void;
   progress(progress: Progress): void;
-  /** For an attempt whose run goes on, and for an item: writes what is left, for 1 s at most. */
+  /** For an attempt whose run goes on, and for an item: writes what is left, for 5 s at most. */
   finish(): Promise<void>;
   /**
    * For an attempt that ends its run: returns what the record is to hold. Writes only what is more than 16 KB, for 1 s
-   * at most.
+   * at most; the record takes what is left then.
    */
   conclude(): Promise<Said>;
   /** Writes no more. */
@@ -101,8 +104,8 @@ export function createAttemptLog(saying: Saying): AttemptLog {
     isOver = true;
   };
   const left = (): readonly LogEntry[] => [...writer.unsure, ...rest];
-  const writeLast = async (): Promise<void> => {
-    const limit = Math.min(LAST_FLUSH_MS, trust.remaining() * LAST_FLUSH_SHARE);
+  const writeLast = async (mostMs: Millis): Promise<void> => {
+    const limit = Math.min(mostMs, trust.remaining() * LAST_FLUSH_SHARE);
     const until = clock.monotonic() + limit;
     const done = new AbortController();
     const writeAll = async (): Promise<void> => {
@@ -130,18 +133,14 @@ export function createAttemptLog(saying: Saying): AttemptLog {
     async finish() {
       end();
       if (left().length === 0) return;
-      await writeLast();
+      await writeLast(ONLY_FLUSH_MS);
       lost(left());
     },
     async conclude() {
       end();
       const progress = buffer.last === undefined ? {} : { progress: redactNote(buffer.last, redact) };
-      let entries = left();
-      if (storeEntries(entries).length > RECORD_BYTES) {
-        await writeLast();
-        entries = lastEntries(left(), RECORD_BYTES);
-        lost(entries.filter((entry) => 'gap' in entry && entry.gap.why === 'storage'));
-      }
+      if (storeEntries(left()).length > RECORD_BYTES) await writeLast(LAST_FLUSH_MS);
+      const entries = left();
       // Earlier attempts, and items, may have said something too.
       const kept = writer.hasBegun || speaker.attempt > 1 ? 'blob' : 'inline';
       return kept === 'inline' && entries.length === 0 ? progress : { ...progress, log: { kept, entries } };

@@ -151,9 +151,9 @@ const LogEntry = named(
     text: z.string().optional().describe('Of a line: any text. Show it as text alone.'),
     progress: Progress.optional(),
     gap: z
-      .object({ lines: z.int(), why: z.string() })
+      .object({ lines: z.int() })
       .optional()
-      .describe('Lines that are missing. `limit`: more than is kept. `storage`: storage did not take them in time.'),
+      .describe('Lines that are missing: the attempt said more than is kept.'),
   }),
 );
 
