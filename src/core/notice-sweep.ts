@@ -38,10 +38,17 @@ export interface SweptJob {
     | { readonly kind: 'quarantined'; readonly of: string; readonly reason: string };
 }
 
+type Troubles = Readonly<Partial<Record<string, readonly Trouble[]>>>;
+
+/** The troubles that a notice begins, or ends. */
+function troublesIn(changes: Troubles, change: string): readonly Trouble[] {
+  return Object.hasOwn(changes, change) ? (changes[change] ?? []) : [];
+}
+
 /** The notices of these changes, in order of time. */
-function ofChanges(listed: readonly Listed[], changes: Readonly<Record<string, Trouble>>, trouble: Trouble): Listed[] {
+function ofChanges(listed: readonly Listed[], changes: Troubles, trouble: Trouble): Listed[] {
   return listed
-    .filter(({ change }) => Object.hasOwn(changes, change) && changes[change] === trouble)
+    .filter(({ change }) => troublesIn(changes, change).includes(trouble))
     .toSorted((a, b) => a.delivery.at - b.delivery.at);
 }
 
@@ -86,17 +93,40 @@ function quarantineNotices(job: SweptJob, own: readonly Listed[], now: EpochMs):
 
 function overdueNotices(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
   if (!isWanted(job, 'overdue') || job.state.kind !== 'read') return [];
-  const { overdue, control } = job.state;
+  const { row, overdue, control } = job.state;
   const begun = lasting(own, 'overdue');
   if (overdue === 'unknown') return [];
   if (overdue !== 'punctual') {
-    return begun === undefined
+    return begun === undefined && !isToldAsFailing(job, own, overdue.since)
       ? [seenNotice(job, 'overdue', String(overdue.since), { at: now, since: overdue.since })]
       : [];
   }
   // A pause hides that the job is overdue, and does not end it.
   if (begun === undefined || currentPause(control, now) !== undefined || !job.enabled) return [];
+  // The trouble is not over, or its end is told by the run that ended it.
+  const isRecovering = row.telling.some(({ change, at }) => change === 'recovered' && at >= begun.delivery.at);
+  if (isRecovering || isFailing(job, row)) return [];
   return [seenNotice(job, 'punctual', nameOf(begun), { at: now, since: begun.delivery.at })];
+}
+
+function isFailing(job: SweptJob, row: Row): boolean {
+  return isWanted(job, 'failure') && row.failures >= job.notify.after;
+}
+
+/**
+ * Whether all receivers know of failures since the last success, and will know of their end. That the job is overdue,
+ * too, is then no other trouble.
+ *
+ * @param since when the job last succeeded
+ */
+function isToldAsFailing(job: SweptJob, own: readonly Listed[], since: EpochMs): boolean {
+  const { notify, state } = job;
+  if (state.kind !== 'read' || !isFailing(job, state.row) || !isWanted(job, 'recovery')) return false;
+  const begun = lasting(own, 'failure');
+  if (begun === undefined || begun.delivery.at < since) return false;
+  return notify.to.every((receiver) =>
+    begun.delivery.to.some(({ name, end }) => name === receiver && end !== 'givenUp'),
+  );
 }
 
 /** One reminder for each period since the beginning was told. Periods that nobody saw are left out. */
@@ -113,9 +143,9 @@ function reminders(job: SweptJob, own: readonly Listed[], now: EpochMs): readonl
     return [seenNotice(job, 'reminder', name, { at: now, trouble, count, since: begun.delivery.at, ...details })];
   };
   const { row, overdue } = state;
-  const fails = isWanted(job, 'failure') && row.failures >= notify.after;
-  const isLate = isWanted(job, 'overdue') && overdue !== 'unknown' && overdue !== 'punctual';
-  return [...(fails ? of('failure', { failures: row.failures }) : []), ...(isLate ? of('overdue', {}) : [])];
+  // One trouble, one reminder.
+  if (isFailing(job, row) && lasting(own, 'failure') !== undefined) return of('failure', { failures: row.failures });
+  return isWanted(job, 'overdue') && overdue !== 'unknown' && overdue !== 'punctual' ? of('overdue', {}) : [];
 }
 
 /** Somebody looks after the job: the episode is acknowledged, or a person has paused the job. */
@@ -142,13 +172,14 @@ function isOutdated({ change, delivery }: Listed, own: readonly Listed[], now: E
   // Nobody knows its receiver: it cannot be sent.
   if (doneAt === undefined) return now - at > BEGINNING_KEPT_MS;
   if (now - doneAt < KEPT_MS) return false;
-  const begins = BEGINNINGS[change as keyof typeof BEGINNINGS] as Trouble | undefined;
+  const [begins] = troublesIn(BEGINNINGS, change);
   if (begins !== undefined) {
     const ends = ofChanges(own, ENDINGS, begins).find((end) => end.delivery.at >= at);
     return now - doneAt > BEGINNING_KEPT_MS || (ends?.delivery.doneAt ?? now) < now - KEPT_MS;
   }
-  const ends = ENDINGS[change as keyof typeof ENDINGS] as Trouble | undefined;
-  return ends === undefined || !ofChanges(own, BEGINNINGS, ends).some((begun) => begun.delivery.at <= at);
+  return !troublesIn(ENDINGS, change).some((ended) =>
+    ofChanges(own, BEGINNINGS, ended).some((begun) => begun.delivery.at <= at),
+  );
 }
 
 /** A notice of a listing; undefined if its id is no notice's of a job. */

@@ -21,9 +21,9 @@ export type Change = EndChange | SeenChange | 'test' | 'digest';
 /** The trouble that a change begins, repeats or ends. */
 export type Trouble = 'failure' | 'overdue' | 'quarantine';
 
-/** Changes that begin a trouble, and those that end it. */
-export const BEGINNINGS = { failed: 'failure', overdue: 'overdue', quarantined: 'quarantine' } as const;
-export const ENDINGS = { recovered: 'failure', punctual: 'overdue', restored: 'quarantine' } as const;
+/** Changes that begin a trouble, and those that end it. A success ends the failures, and the job is not overdue. */
+export const BEGINNINGS = { failed: ['failure'], overdue: ['overdue'], quarantined: ['quarantine'] } as const;
+export const ENDINGS = { recovered: ['failure', 'overdue'], punctual: ['overdue'], restored: ['quarantine'] } as const;
 
 /** One notice, as it is stored until it is delivered, and as formats show it. */
 export interface Notice {
@@ -173,8 +173,8 @@ export function readNotice(body: string): Notice | undefined {
 /** The trouble that a notice begins, repeats or ends. A pause belongs to the failures that caused it. */
 export function troubleOf({ change, trouble }: Pick<Notice, 'change' | 'trouble'>): Trouble | undefined {
   if (change === 'paused') return 'failure';
-  if (change in BEGINNINGS) return BEGINNINGS[change as keyof typeof BEGINNINGS];
-  if (change in ENDINGS) return ENDINGS[change as keyof typeof ENDINGS];
+  if (change in BEGINNINGS) return BEGINNINGS[change as keyof typeof BEGINNINGS][0];
+  if (change in ENDINGS) return ENDINGS[change as keyof typeof ENDINGS][0];
   return trouble;
 }
 

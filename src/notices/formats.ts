@@ -177,9 +177,13 @@ export function pagerDutyEvent(notice: Notice, origin: Origin, routingKey: strin
   };
 }
 
-/** The same for all notices of one trouble of one job, so that its end resolves the incident of its beginning. */
+/**
+ * The same for all notices of one trouble of one job, so that its end resolves the incident of its beginning. A job that
+ * fails and is overdue has one trouble, and one end of it is told.
+ */
 export function dedupKey(notice: Notice, { source }: Origin): string {
-  const key = `cronlease ${source} ${notice.job} ${troubleOf(notice) ?? notice.change}`;
+  const trouble = troubleOf(notice) ?? notice.change;
+  const key = `cronlease ${source} ${notice.job} ${trouble === 'overdue' ? 'failure' : trouble}`;
   if (key.length <= PAGERDUTY.dedupKey) return key;
   return `cronlease ${createHash('sha256').update(key).digest('hex')}`;
 }

@@ -210,8 +210,10 @@ describe('PagerDuty', () => {
     const key = 'cronlease https://acme.blob.core.windows.net/cronlease nightly failure';
     for (const change of ['failed', 'paused', 'reminder'] as const) expect(of(change)).toEqual(['trigger', key]);
     expect(of('recovered')).toEqual(['resolve', key]);
-    expect(of('overdue')).toEqual(['trigger', key.replace('failure', 'overdue')]);
-    expect(of('punctual')).toEqual(['resolve', key.replace('failure', 'overdue')]);
+    // Only one end of the two is told.
+    expect(of('overdue')).toEqual(['trigger', key]);
+    expect(of('punctual')).toEqual(['resolve', key]);
+    expect(of('quarantined')).toEqual(['trigger', key.replace('failure', 'quarantine')]);
     expect(event(failed)).toMatchObject({
       routing_key: 'r'.repeat(32),
       payload: { severity: 'error', component: 'nightly' },

@@ -247,6 +247,64 @@ describe('a sweep', () => {
     expect(ids(swept(late, { on: ['failure'] }), [])).toEqual([]);
   });
 
+  describe('of a job that is overdue and fails', () => {
+    const key = recordKey(T0 - HOUR / 2);
+    const row = ranRow(job(), { failures: 3, lastFailedKey: key });
+    const both = { row, overdue: { since: T0 - HOUR, ageMs: HOUR } };
+    const failed = told(`a_failed_${key}`, T0 - HOUR / 2);
+    const overdue = told(`a_overdue_${String(T0 - HOUR)}`, T0);
+    const recovered = told(`a_recovered_${recordKey(T0 + HOUR)}`, T0 + HOUR);
+    const withEnd = (end: 'givenUp' | undefined, name = 'ops'): Listed => ({
+      ...failed,
+      delivery: { ...failed.delivery, to: [{ name, tries: 1, next: 0, end }] },
+    });
+
+    it('tells only the failure, if its receivers know it', () => {
+      expect(ids(swept(read(both)), [failed])).toEqual([]);
+      expect(ids(swept(read(both)), [withEnd(undefined)])).toEqual([]);
+      for (const own of [[], [withEnd('givenUp')], [withEnd(undefined, 'team')], [failed, told('a_recovered_1', T0)]])
+        expect(ids(swept(read(both)), own)).toEqual([overdue.id]);
+      const nextEpisode = { ...both, overdue: { since: T0 - HOUR / 4, ageMs: HOUR } };
+      expect(ids(swept(read(nextEpisode)), [failed])).toHaveLength(1);
+      expect(ids(swept(read(both), { after: 4 }), [failed])).toEqual([overdue.id]);
+      // Without them, nobody would be told of the end.
+      expect(ids(swept(read(both), { on: ['failure', 'overdue'] }), [failed])).toEqual([overdue.id]);
+      expect(ids(swept(read({ ...both, row: ranRow(job(), { failures: 0 }) })), [failed])).toEqual([overdue.id]);
+    });
+
+    it('tells one end', () => {
+      const well = ranRow(job(), { failures: 0, lastFailedKey: undefined });
+      const own = [failed, overdue];
+      expect(ids(swept(read({ row })), own, T0 + HOUR)).toEqual([]);
+      expect(ids(swept(read({ row: well })), [...own, recovered], T0 + HOUR)).toEqual([]);
+      expect(ids(swept(read({ row: well })), own, T0 + HOUR)).toEqual([`a_punctual_${String(T0 - HOUR)}`]);
+      const end = { change: 'recovered', of: key, failures: 3, since: T0, skipped: 0 } as const;
+      const owes = (at: number): SweptJob['state'] => read({ row: { ...well, telling: [{ ...end, at }] } });
+      expect(ids(swept(owes(T0 + HOUR)), own, T0 + HOUR)).toEqual([]);
+      expect(ids(swept(owes(T0 - HOUR)), own, T0 + HOUR)).toHaveLength(1);
+      // Whatever ends it ends the incident, too.
+      expect(ids(swept(read({ row }), { on: ['overdue'] }), own, T0 + HOUR)).toHaveLength(1);
+    });
+
+    it('reminds of one of them', () => {
+      const remindMs = HOUR;
+      const own = [failed, overdue];
+      expect(ids(swept(read(both), { remindMs }), own, T0 + HOUR)).toEqual([`a_reminder_${key}-failure-1`]);
+      const late = read({ ...both, row: ranRow(job(), { failures: 0 }) });
+      expect(ids(swept(late, { remindMs }), [overdue], T0 + HOUR)).toEqual([
+        `a_reminder_${String(T0 - HOUR)}-overdue-1`,
+      ]);
+    });
+
+    it('keeps the end until both beginnings are deleted', () => {
+      const own = [failed, overdue, recovered];
+      const gone = (left: readonly Listed[]): string[] => outdated(left, T0 + 3 * DAY).map(({ id }) => id);
+      expect(gone(own)).toEqual([failed.id, overdue.id]);
+      expect(gone([overdue, recovered])).toEqual([overdue.id]);
+      expect(gone([recovered])).toEqual([recovered.id]);
+    });
+  });
+
   it('takes a pause for no end of being overdue', () => {
     const begun = told(`a_overdue_${String(T0)}`, T0);
     const pauses = [{ by: 'ann', note: '', since: T0, until: undefined }];
